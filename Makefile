@@ -1,16 +1,17 @@
-# The commands of this repository; `make help` lists them. Each sets up what it needs and ends by
-# itself, with a terminal and without one.
+# The commands of this repository; `make help` lists them. Each installs its dependencies and
+# terminates without input, with or without a terminal.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# What tools/install puts there is found first, so that the pinned programs win over an old one.
+# .tools/bin comes first, so that the programs that tools/install pins take precedence over older
+# ones.
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
 
-# One shape for every build: the whole workspace, the lock file as it is. Another selection of
-# packages means other features, and dependencies compiled twice.
+# Every build uses the whole workspace and the unchanged lock file. Another selection of packages
+# would change features and compile dependencies twice.
 WORKSPACE := --workspace --locked
 
 .PHONY: help
@@ -41,7 +42,7 @@ lint-docs: toolchain
 lint-dependencies: toolchain cargo-deny
 	cargo deny --locked check --hide-inclusion-graph bans licenses sources
 
-# nats-servers that the bench runs on, the first one for all of it.
+# The nats-server releases of the bench: all measurements run on the first, some also on the others.
 BENCH_SERVERS := 2.15.1 2.14.6
 
 .PHONY: bench bench-peers
@@ -54,7 +55,7 @@ bench: toolchain ## Measure Callboard on real nats-servers, 12 minutes; BENCH="a
 bench-peers: ## Measure Callboard and, in the same run, Restate, DBOS, LangGraph, Celery and Temporal; installs them
 	@$(MAKE) bench BENCH_SERVERS=$(firstword $(BENCH_SERVERS)) BENCH="a b c d peers --keeping default,always --sleeping 1000,2000,5000 $(BENCH)"
 
-# Seconds; 0 goes on until something is found.
+# In seconds; 0 fuzzes until a finding.
 FUZZ_SECONDS := 60
 
 .PHONY: fuzz
@@ -64,7 +65,7 @@ fuzz: ## Fuzz what is read from outside: TARGET=records|plans|subjects|agents|an
 	mkdir -p fuzz/corpus/$(TARGET)
 	cargo +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536
 
-# Worlds of a run, and the first of them.
+# The number of simulated worlds of a run, and the first seed.
 SEEDS := 1000000
 FROM := 0
 
@@ -87,12 +88,12 @@ tools: nats-server cargo-nextest cargo-deny python prometheus hadolint helm sche
 nats-server cargo-nextest cargo-deny python hadolint helm schemas:
 	@tools/install $@ >/dev/null
 
-# Only Debian has it ready; elsewhere the tests that need it say so and are skipped, except in CI.
+# Only Debian packages it; elsewhere the tests that need it are skipped with a message, except in CI.
 .PHONY: prometheus
 prometheus:
 	@tools/install $@ >/dev/null || [ "$${CI:-}" != true ]
 
-# Says what to do when there is no Rust, instead of "cargo: command not found".
+# Explains how to install Rust, in place of "cargo: command not found".
 .PHONY: toolchain
 toolchain:
 	@cargo --version >/dev/null || { echo "Rust is needed: install rustup, which then fetches the release that rust-toolchain.toml names." >&2; exit 1; }

@@ -1,5 +1,5 @@
-//! The nats-servers of a measurement: one, or three that are a cluster. Real processes with
-//! directories of their own, gone when this is dropped.
+//! The nats-servers of a measurement: one server, or a cluster of three. They are real processes
+//! with directories of their own, and end when the value is dropped.
 
 use std::{net::TcpListener, path::Path, path::PathBuf};
 
@@ -22,7 +22,7 @@ pub(crate) enum Keeping {
 }
 
 impl Keeping {
-    /// Copies of every record.
+    /// Returns the number of replicas of every record.
     pub(crate) fn replicas(self) -> u8 {
         match self {
             Self::Default | Self::Always => 1,
@@ -30,7 +30,7 @@ impl Keeping {
         }
     }
 
-    /// For people.
+    /// Returns the setting's name for tables.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Default => "R1, sync 2 min",
@@ -40,18 +40,18 @@ impl Keeping {
     }
 }
 
-/// The servers.
+/// The running servers.
 pub(crate) struct Servers {
     children: Vec<Child>,
-    /// How each is started again in its place.
+    /// The options with which each server is restarted.
     options: Vec<ChildOptions>,
     version: Version,
-    /// Where each says what it keeps in memory.
+    /// The ports that serve the memory profiles.
     profiles: Vec<u16>,
 }
 
 impl Servers {
-    /// Starts them below a directory. They may still be electing a leader.
+    /// Starts the servers below a directory. A leader may still be in election when this returns.
     pub(crate) async fn start(
         program: Option<&Path>,
         keeping: Keeping,
@@ -85,14 +85,14 @@ impl Servers {
         Ok(Self { children, options: all, version, profiles })
     }
 
-    /// Kills one, as a crash would.
+    /// Kills a server, as a crash would.
     pub(crate) fn kill(&mut self, n: usize) {
         if let Some(child) = self.children.get_mut(n) {
             child.kill();
         }
     }
 
-    /// Starts one again that was killed.
+    /// Restarts a killed server.
     pub(crate) async fn restart(&mut self, n: usize) -> Result<(), Failed> {
         if let (Some(child), Some(options)) = (self.children.get_mut(n), self.options.get(n)) {
             *child = Child::start(options).await?;
@@ -100,24 +100,24 @@ impl Servers {
         Ok(())
     }
 
-    /// Where they listen.
+    /// Returns the servers' addresses.
     pub(crate) fn urls(&self) -> Vec<String> {
         self.children.iter().map(Child::url).collect()
     }
 
-    /// Their process ids.
+    /// Returns the servers' process ids.
     pub(crate) fn pids(&self) -> Vec<u32> {
         self.children.iter().map(Child::id).collect()
     }
 
-    /// Bytes that all of them together have in use, after a collection of garbage. It is what jobs
-    /// take, while what the kernel counts is also what Go has not given back yet.
+    /// Returns the bytes in use on the heaps of all servers, after a garbage collection. They show
+    /// the cost of jobs, while the kernel's count includes memory that Go has not returned yet.
     pub(crate) async fn live_bytes(&self) -> Result<u64, Failed> {
         let mut bytes = 0;
         for port in &self.profiles {
             let url = format!("http://127.0.0.1:{port}/debug/pprof/heap?gc=1&debug=1");
             let mut live = 0;
-            // What lies in a pool outlives one collection, and what was only weakly held another.
+            // Pooled objects survive one collection, and weakly held ones another.
             for _ in 0..3 {
                 let profile = reqwest::get(&url).await?.error_for_status()?.text().await?;
                 live = heap_alloc(&profile).ok_or("the heap profile has no HeapAlloc")?;
@@ -127,13 +127,12 @@ impl Servers {
         Ok(bytes)
     }
 
-    /// Their version.
     pub(crate) fn version(&self) -> Version {
         self.version
     }
 }
 
-/// The line `# HeapAlloc = 4159384` of a heap profile as text.
+/// Parses the line `# HeapAlloc = 4159384` of a textual heap profile.
 fn heap_alloc(profile: &str) -> Option<u64> {
     profile.lines().find_map(|line| line.strip_prefix("# HeapAlloc = ")?.trim().parse().ok())
 }
@@ -144,7 +143,7 @@ fn cluster(port: u16, all: &[u16]) -> String {
     format!("cluster {{ name: bench, listen: \"127.0.0.1:{port}\", routes: [{routes}] }}")
 }
 
-/// Ports nobody listens on now, each another one.
+/// Returns distinct ports on which no process listens.
 fn free_ports(count: usize) -> std::io::Result<Vec<u16>> {
     let held: Vec<TcpListener> =
         (0..count).map(|_| TcpListener::bind(("127.0.0.1", 0))).collect::<Result<_, _>>()?;

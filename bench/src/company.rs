@@ -1,5 +1,5 @@
-//! A broker, supervisors and workers, each a process of its own, and this process beside them as the
-//! one that submits. It must use what users use: `callboard serve` with its defaults.
+//! A broker, supervisors and workers, each a process of its own. This process submits the jobs. The
+//! processes are those of users: `callboard serve` with its defaults.
 
 use std::{
     collections::BTreeSet,
@@ -26,26 +26,26 @@ use crate::{
     workload::{self, Pace},
 };
 
-/// Streams that jobs are spread over: the default of an installation.
+/// The number of shards: the default of an installation.
 pub(crate) const SHARDS: u16 = 8;
 
-/// How long the processes may take to come up.
+/// Timeout of the start of all processes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is measured.
+/// The system under measurement.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Setup {
-    /// The nats-server program; the one that is found when absent.
+    /// The nats-server program. When absent, the one that is found in the usual places.
     #[serde(skip)]
     pub(crate) program: Option<PathBuf>,
-    /// How it keeps what is written.
+    /// The durability of the broker's writes.
     pub(crate) keeping: Keeping,
-    /// Supervisor processes, and as many worker processes.
+    /// The number of supervisor processes, and of worker processes.
     pub(crate) processes: usize,
-    /// What the activities do.
+    /// The duration of the activities.
     #[serde(skip)]
     pub(crate) pace: Pace,
-    /// Settings of the processes that are not the defaults, as variables of the environment.
+    /// Settings that differ from the defaults, as environment variables of the processes.
     pub(crate) settings: Vec<(String, String)>,
 }
 
@@ -53,19 +53,19 @@ pub(crate) struct Setup {
 pub(crate) struct Company {
     /// This process's own connection.
     pub(crate) broker: Broker,
-    /// The front door.
+    /// The client of the front door.
     pub(crate) client: Client,
-    /// Hears how jobs end.
+    /// The listener for the ends of jobs.
     pub(crate) ends: Ends,
     supervisors: Vec<Child>,
     workers: Vec<Child>,
-    /// Last: the servers end after everything that is connected to them.
+    /// The last field to drop: the servers end after all processes that are connected to them.
     pub(crate) servers: Servers,
     dir: TempDir,
 }
 
 impl Company {
-    /// Starts the processes, and waits until every shard is looked after and every worker is there.
+    /// Starts the processes, and waits until every shard has an owner and every worker is present.
     pub(crate) async fn start(setup: &Setup) -> Result<Self, Failed> {
         let dir = tempfile::Builder::new().prefix("callboard-bench-").tempdir()?;
         let servers = Servers::start(setup.program.as_deref(), setup.keeping, dir.path()).await?;
@@ -76,7 +76,7 @@ impl Company {
             connect_timeout_ms: 30_000,
             ..NatsOptions::default()
         };
-        // It also makes the streams, so that no two processes begin with that at once.
+        // This connection creates the streams, so that no two processes create them at once.
         let broker = nats::connect(&options, subjects.clone(), WorkerId::new("bench")?).await?;
         let ends = Ends::listen(&servers.urls(), &subjects, setup.pace).await?;
         std::fs::write(dir.path().join("script.yaml"), workload::script(setup.pace))?;
@@ -108,7 +108,7 @@ impl Company {
         Ok(())
     }
 
-    /// Starts one more supervisor; its place among them.
+    /// Starts another supervisor, and returns its index.
     pub(crate) fn hire_supervisor(&mut self, setup: &Setup) -> Result<usize, Failed> {
         let (dir, urls) = (self.dir.path(), self.servers.urls().join(","));
         let name = format!("supervisor{}", self.supervisors.len() + 1);
@@ -117,7 +117,7 @@ impl Company {
         Ok(self.supervisors.len() - 1)
     }
 
-    /// Asks a supervisor to end. What is given back ends with it.
+    /// Sends SIGTERM to a supervisor. The returned handle waits for its end.
     pub(crate) fn dismiss(
         &mut self,
         supervisor: usize,
@@ -146,7 +146,7 @@ impl Company {
         }
     }
 
-    /// What is not there yet.
+    /// Describes the first part that has not started yet; `None` when all have.
     async fn missing(&self, setup: &Setup) -> Option<String> {
         let Ok(crew) = self.client.crew().await else { return Some("no front door".to_owned()) };
         let held: BTreeSet<_> = crew.workers.iter().flat_map(|w| &w.shards).collect();
@@ -162,7 +162,7 @@ impl Company {
         (!tools).then(|| "no tools".to_owned())
     }
 
-    /// What the processes logged: nothing, when all is well.
+    /// Returns the last warnings and errors of the processes; empty when there are none.
     pub(crate) fn logged(&self) -> String {
         let processes = 1..=self.supervisors.len().max(self.workers.len());
         let names = processes.flat_map(|n| [format!("supervisor{n}"), format!("worker{n}")]);
@@ -170,7 +170,7 @@ impl Company {
             .filter_map(|name| {
                 let log = std::fs::read_to_string(self.dir.path().join(format!("{name}.log")));
                 let log = log.ok()?;
-                // Every process says that it serves, whatever its level.
+                // Every process logs this line, at every level.
                 let lines = log.lines().filter(|line| !line.contains(" serves "));
                 let lines: Vec<&str> = lines.collect();
                 if lines.is_empty() {
@@ -182,7 +182,7 @@ impl Company {
             .collect()
     }
 
-    /// The processes by what they are.
+    /// Returns the process ids by part.
     pub(crate) fn pids(&self) -> Pids {
         let ids = |children: &[Child]| children.iter().map(Child::id).collect();
         Pids::from([
@@ -193,10 +193,10 @@ impl Company {
         ])
     }
 
-    /// Ends everything but the broker, which then is as idle as it gets.
+    /// Ends all processes except the broker, which is idle afterwards.
     pub(crate) fn end_processes(&mut self) {
         for mut process in self.supervisors.drain(..).chain(self.workers.drain(..)) {
-            // It may have ended by itself, which is as good.
+            // The process may have ended by itself.
             let _ = process.kill();
             let _ = process.wait();
         }
@@ -219,7 +219,7 @@ fn command(
     let log = std::fs::File::create(dir.join(format!("{name}.log")))?;
     let mut command = Command::new(program()?);
     for (variable, _) in std::env::vars_os() {
-        // The user's environment may have settings of its own, or export telemetry.
+        // The user's environment may contain settings, or enable the export of telemetry.
         let text = variable.to_string_lossy();
         if text.starts_with("CALLBOARD__") || text.starts_with("OTEL_") {
             command.env_remove(variable);
@@ -242,7 +242,7 @@ fn command(
     Ok(command)
 }
 
-/// The `callboard` program beside this one.
+/// Returns the path of the `callboard` program beside this one.
 fn program() -> Result<PathBuf, Failed> {
     let program = std::env::current_exe()?.with_file_name("callboard");
     if program.is_file() {

@@ -1,4 +1,4 @@
-//! Scenarios A and B: diamonds with many in flight, and one at a time.
+//! Scenarios A and B: diamonds with many jobs in flight, and one at a time.
 
 use std::collections::BTreeMap;
 
@@ -13,52 +13,52 @@ use crate::{
     usage::{self, Part, Pids},
 };
 
-/// Jobs one at a time before anything is measured.
+/// The number of jobs that run before a measurement, one at a time.
 const WARM: usize = 50;
 
-/// Figures of A.
+/// The figures of scenario A.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Throughput {
-    /// Jobs that ended in a second.
+    /// Completed jobs per second.
     pub(crate) jobs_per_s: Spread,
-    /// CPU time of a job in each part, in milliseconds.
+    /// CPU time per job of each part, in milliseconds.
     pub(crate) cpu_ms_per_job: BTreeMap<Part, Spread>,
-    /// The same in all parts but the submitter.
+    /// CPU time per job of all parts except the submitter, in milliseconds.
     pub(crate) cpu_ms: Spread,
     /// Memory of each part at the end, in MiB.
     pub(crate) memory_mib: BTreeMap<Part, u64>,
-    /// Cores that others used meanwhile.
+    /// Cores that other processes used during the measurement.
     pub(crate) other_cores: Spread,
-    /// Jobs in flight.
+    /// The number of jobs in flight.
     pub(crate) in_flight: usize,
-    /// Jobs that were measured.
+    /// The number of measured jobs.
     pub(crate) n: u64,
 }
 
-/// Figures of B.
+/// The figures of scenario B.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Latency {
-    /// The median of each round, in milliseconds.
+    /// The median latency of each round, in milliseconds.
     pub(crate) p50_ms: Spread,
-    /// Nine of ten are faster.
+    /// The 90th percentile, in milliseconds.
     pub(crate) p90_ms: Spread,
-    /// 99 of 100 are faster.
+    /// The 99th percentile, in milliseconds.
     pub(crate) p99_ms: Spread,
-    /// CPU time of a job in all parts but the submitter, in milliseconds.
+    /// CPU time per job of all parts except the submitter, in milliseconds.
     pub(crate) cpu_ms: Spread,
-    /// Cores that others used meanwhile.
+    /// Cores that other processes used during the measurement.
     pub(crate) other_cores: Spread,
-    /// Jobs that were measured.
+    /// The number of measured jobs.
     pub(crate) n: usize,
 }
 
-/// Runs some jobs so that everything that is made once has been made.
+/// Runs some jobs, so that caches, consumers and connections exist.
 pub(crate) async fn warm_up(submitter: &Submitter) -> Result<(), Failed> {
     submitter.alone(WARM).await?;
     Ok(())
 }
 
-/// A. Also the latest jobs, for a look at their logs.
+/// Measures scenario A. Also returns the last window, whose jobs are analysed by stage.
 pub(crate) async fn throughput(
     company: &Company,
     options: &Options,
@@ -93,7 +93,7 @@ fn of_windows(windows: &[Window], pids: &Pids, in_flight: usize) -> Throughput {
     }
 }
 
-/// B. Also every job, for a look at their logs.
+/// Measures scenario B. Also returns every job, for the analysis by stage.
 pub(crate) async fn latency(
     company: &Company,
     options: &Options,
@@ -125,7 +125,7 @@ pub(crate) async fn latency(
     Ok((latency, all))
 }
 
-/// The setup of A and B: the processes with their defaults.
+/// Returns the setup of A and B: all processes with their defaults.
 pub(crate) fn setup(
     program: Option<std::path::PathBuf>,
     keeping: crate::broker::Keeping,

@@ -1,6 +1,6 @@
-//! Hears how jobs end, and what they ask: one consumer for each shard, as a program that submits
-//! many jobs would have it. A record is given out by a consumer only once it is stored as the
-//! streams promise it; a plain subscription would hear of it before.
+//! The listener for ends and questions of jobs, with one consumer for each shard, as a program that
+//! submits many jobs would have. A consumer delivers a record only after the stream has stored it
+//! durably; a plain subscription would deliver it before.
 
 use std::{
     collections::HashMap,
@@ -28,33 +28,33 @@ use crate::{
     workload::{self, Pace},
 };
 
-/// How long a job may take.
+/// Timeout of a job.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What is heard of jobs.
+/// The expected events of jobs. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Ends {
     waiting: Arc<Mutex<HashMap<JobId, oneshot::Sender<Heard>>>>,
-    /// Ends with the last clone.
+    /// Aborted with the last clone.
     _listeners: Arc<JoinSet<()>>,
 }
 
-/// What a job came to.
+/// The first event of a job after its submission.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// It completed, with the right results; then.
+    /// The job completed with the right results, at this time.
     Completed(Instant),
-    /// It asks something.
+    /// The job asks a question.
     Asks(Box<Question>),
-    /// It did not do what it should have done.
+    /// The job failed, or has a wrong result.
     Wrong(String),
 }
 
-/// Something of a job that is to come.
+/// A future event of a job.
 pub(crate) struct Expected(oneshot::Receiver<Heard>);
 
 impl Expected {
-    /// Waits for the job's end, which must be the right one.
+    /// Waits for the job's end, which must be correct.
     pub(crate) async fn completed(self) -> Result<Instant, Failed> {
         match self.heard().await? {
             Heard::Completed(at) => Ok(at),
@@ -63,7 +63,7 @@ impl Expected {
         }
     }
 
-    /// Waits until the job asks something.
+    /// Waits until the job asks a question.
     pub(crate) async fn asks(self) -> Result<Question, Failed> {
         match self.heard().await? {
             Heard::Asks(question) => Ok(*question),
@@ -79,7 +79,7 @@ impl Expected {
 }
 
 impl Ends {
-    /// Begins to listen.
+    /// Starts the consumers.
     pub(crate) async fn listen(
         urls: &[String],
         subjects: &Subjects,
@@ -107,7 +107,7 @@ impl Ends {
                     let waits =
                         waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&place.job);
                     if let Some(waits) = waits {
-                        // The waiter may have given up.
+                        // The receiver may have timed out.
                         let _ = waits.send(understood(&message.payload, pace));
                     }
                 }
@@ -116,7 +116,7 @@ impl Ends {
         Ok(Self { waiting, _listeners: Arc::new(listeners) })
     }
 
-    /// Waits for the next thing that is heard of a job.
+    /// Returns the next event of a job, to be awaited.
     pub(crate) fn expect(&self, job: &JobId) -> Expected {
         let (sender, receiver) = oneshot::channel();
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);

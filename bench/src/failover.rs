@@ -1,5 +1,5 @@
-//! Scenario F: how soon jobs flow again after a nats-server that leads streams is killed, and how soon
-//! shards are balanced after a supervisor joins or leaves.
+//! Scenario F: the time until jobs flow again after a nats-server that leads streams is killed, and
+//! the time until shards are balanced after a supervisor joins or leaves.
 
 use std::{
     collections::BTreeMap,
@@ -24,34 +24,34 @@ use crate::{
     say,
 };
 
-/// The pause between two looks: a time may be too long by that much.
+/// The interval between checks, which is the error of the measured times.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long anything may take.
+/// Timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Figures of F, in seconds.
+/// The figures of scenario F, in seconds.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Failover {
     /// The broker's version.
     pub(crate) server: String,
-    /// From the kill of a leader until a new job in every shard is submitted and planned.
+    /// Time from the kill of a leader until a new job in every shard is submitted and planned.
     pub(crate) killed: Times,
-    /// From the start of a supervisor until it has its half of the shards.
+    /// Time from the start of a supervisor until it owns half of the shards.
     pub(crate) joined: Times,
-    /// From SIGTERM to a supervisor until the other one has all shards.
+    /// Time from SIGTERM to a supervisor until the other one owns all shards.
     pub(crate) left: Times,
 }
 
-/// Some times of one kind, in seconds.
+/// A distribution of times, in seconds.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Times {
-    /// The one in the middle.
+    /// The median.
     pub(crate) p50_s: f64,
-    /// 99 of 100 are shorter.
+    /// The 99th percentile.
     pub(crate) p99_s: f64,
-    /// The longest.
+    /// The maximum.
     pub(crate) most_s: f64,
-    /// How many.
+    /// The number of measured times.
     pub(crate) n: usize,
 }
 
@@ -63,12 +63,12 @@ impl Times {
     }
 }
 
-/// Three servers with three replicas, one supervisor and one worker.
+/// Returns the setup of F: three servers with three replicas, one supervisor and one worker.
 pub(crate) fn setup(program: Option<PathBuf>) -> Setup {
     diamond::setup(program, Keeping::R3, 1)
 }
 
-/// Kills leaders, and has a supervisor join and leave, as often as the options say.
+/// Kills leaders, and has a supervisor join and leave, `options.kills` times each.
 pub(crate) async fn measure(
     company: &mut Company,
     setup: &Setup,
@@ -102,7 +102,7 @@ pub(crate) async fn measure(
     Ok(Failover { server, killed, joined, left })
 }
 
-/// Looks until there is something.
+/// Polls until `look` returns a value, up to [`PATIENCE`].
 async fn until<T>(
     what: &str,
     mut look: impl AsyncFnMut() -> Result<Option<T>, Failed>,
@@ -119,7 +119,7 @@ async fn until<T>(
     }
 }
 
-/// A new id in each shard.
+/// Returns new job ids, one for each shard.
 fn one_a_shard(company: &Company) -> Vec<JobId> {
     let subjects = company.broker.log.subjects();
     let mut found: BTreeMap<Shard, JobId> = BTreeMap::new();
@@ -130,7 +130,7 @@ fn one_a_shard(company: &Company) -> Vec<JobId> {
     found.into_values().collect()
 }
 
-/// Submits a job until it is taken, and waits for its first decision.
+/// Submits a job until it is accepted, and waits for its first decision.
 async fn planned(submitter: &Submitter, company: &Company, job: &JobId) -> Result<(), Failed> {
     until("a submission", async || {
         Ok(submitter.client.submit(submitter.submit(job, false)).await.ok())
@@ -148,7 +148,7 @@ fn jetstream(company: &Company) -> impl Future<Output = Result<jetstream::Contex
     async move { Ok(jetstream::new(async_nats::connect(urls).await?)) }
 }
 
-/// The server that leads the stream of the first shard.
+/// Returns the server that leads the stream of the first shard.
 async fn leader(company: &Company) -> Result<usize, Failed> {
     let stream = company.broker.log.subjects().stream(Shard(0));
     let jetstream = jetstream(company).await?;
@@ -165,7 +165,7 @@ async fn leader(company: &Company) -> Result<usize, Failed> {
     Err(format!("{name} leads, and does not run").into())
 }
 
-/// Waits until every copy of every stream is current.
+/// Waits until all replicas of every stream are current.
 async fn whole(company: &Company) -> Result<(), Failed> {
     let jetstream = jetstream(company).await?;
     let subjects = company.broker.log.subjects();
@@ -184,7 +184,7 @@ async fn whole(company: &Company) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Waits until so many supervisors have all shards among them in equal parts.
+/// Waits until `supervisors` supervisors own equal parts of all shards.
 async fn shared(company: &Company, supervisors: usize) -> Result<(), Failed> {
     let client = company.client.clone().with_timeout(Duration::from_secs(1));
     until("shards in equal parts", async || {

@@ -1,25 +1,21 @@
-//! Figures as they are reported: never one number alone, but the median of several rounds with
-//! their range.
+//! The figures of reports: not a single number, but the median of several rounds with their range.
 
 use std::{fmt, time::Duration};
 
 use serde::Serialize;
 
-/// The median of several rounds, and the least and the most of them.
+/// The median of several rounds, with their minimum and maximum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Spread {
-    /// The one in the middle.
     pub(crate) median: f64,
-    /// The least.
     pub(crate) min: f64,
-    /// The most.
     pub(crate) max: f64,
-    /// How many.
+    /// The number of rounds.
     pub(crate) rounds: usize,
 }
 
 impl Spread {
-    /// Of some rounds. All zeros when there are none.
+    /// Computes the spread of some rounds; all zeros when there are none.
     pub(crate) fn of(rounds: impl IntoIterator<Item = f64>) -> Self {
         let mut rounds: Vec<f64> = rounds.into_iter().collect();
         rounds.sort_unstable_by(f64::total_cmp);
@@ -36,7 +32,7 @@ impl Spread {
     }
 }
 
-/// With as many digits as the size of the numbers deserves, and the range when there is one.
+/// Shows the median, with digits that fit its size, and the range when there are several rounds.
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", number(self.median))?;
@@ -47,7 +43,7 @@ impl fmt::Display for Spread {
     }
 }
 
-/// Three digits that mean something.
+/// Formats a number with three significant digits.
 pub(crate) fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -65,12 +61,12 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// In milliseconds.
+/// Returns the duration in milliseconds.
 pub(crate) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
 
-/// The value below which a share of the values lies, by the nearest rank. Zero when there are none.
+/// Returns the percentile `share` of the values, by the nearest rank; zero when there are none.
 pub(crate) fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     #[expect(
@@ -83,13 +79,13 @@ pub(crate) fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.get(index.min(values.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
-/// How much of something a second.
+/// Returns a rate per second.
 #[expect(clippy::cast_precision_loss, reason = "a number of jobs")]
 pub(crate) fn per_second(count: u64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 
-/// How much of a duration falls to one of some, in milliseconds.
+/// Returns the part of a duration for each of `count` items, in milliseconds.
 #[expect(clippy::cast_precision_loss, reason = "a number of jobs")]
 pub(crate) fn ms_each(time: Duration, count: u64) -> f64 {
     if count == 0 { 0.0 } else { ms(time) / count as f64 }

@@ -1,5 +1,5 @@
-//! The one that submits: through the front door, one request for each job, and then waits for the
-//! job's end. It must cost as little as it can, for it runs on the cores that are measured.
+//! The submitter. It sends one request per job to the front door, and waits for the job's end. It
+//! is as cheap as possible, because it runs on the measured cores.
 
 use std::{
     collections::BTreeMap,
@@ -25,11 +25,11 @@ use crate::{
     workload::GOAL,
 };
 
-/// Requests that wait for their answers at the same time; the front door takes 1,024 and tells more
-/// to come again.
+/// The maximum number of concurrent requests. The front door accepts 1,024 and refuses more as
+/// overloaded.
 pub(crate) const REQUESTS_MAX: usize = 512;
 
-/// Submits jobs and waits for them. Cheap to clone.
+/// A client that submits jobs and waits for them. Clones share the connection.
 #[derive(Clone)]
 pub(crate) struct Submitter {
     pub(crate) client: Client,
@@ -37,25 +37,24 @@ pub(crate) struct Submitter {
     agent: AgentName,
 }
 
-/// A job that ended well.
+/// A completed job.
 #[derive(Debug)]
 pub(crate) struct Done {
-    /// The job.
     pub(crate) job: JobId,
-    /// When it was submitted, by the clock of this machine, which is the broker's too.
+    /// The time of the submission by this machine's clock, which is the broker's too.
     pub(crate) submitted: SystemTime,
-    /// From before the request to when its end was heard.
+    /// The time from before the request until the end of the job was received.
     pub(crate) took: Duration,
 }
 
 impl Submitter {
-    /// One for a company.
+    /// Creates a submitter for the processes of a measurement.
     pub(crate) fn new(company: &Company) -> Result<Self, Failed> {
         let (client, ends) = (company.client.clone(), company.ends.clone());
         Ok(Self { client, ends, agent: AgentName::new("unattended")? })
     }
 
-    /// One job, from its submission to its end.
+    /// Runs one job from its submission to its end.
     pub(crate) async fn run(&self) -> Result<Done, Failed> {
         let job = client::new_id();
         let end = self.ends.expect(&job);
@@ -66,14 +65,14 @@ impl Submitter {
         Ok(Done { job, submitted, took: ended.saturating_duration_since(began) })
     }
 
-    /// The submission of a job whose plan a person must confirm, or not.
+    /// Returns the submission of a job; with `confirm` a person must confirm its plan.
     pub(crate) fn submit(&self, job: &JobId, confirm: bool) -> Submit {
         let agent = Some(AgentChoice::Named(self.agent.clone()));
         let confirm = confirm.then_some(true);
         Submit { id: Some(job.clone()), agent, confirm, ..Submit::goal(GOAL) }
     }
 
-    /// Jobs one after the other.
+    /// Runs jobs one after the other.
     pub(crate) async fn alone(&self, jobs: usize) -> Result<Vec<Done>, Failed> {
         let mut done = Vec::with_capacity(jobs);
         for _ in 0..jobs {
@@ -82,8 +81,8 @@ impl Submitter {
         Ok(done)
     }
 
-    /// Jobs that are submitted at once, as far as the front door takes them. How long until the
-    /// last one ended, and which one that was.
+    /// Submits jobs all at once, up to [`REQUESTS_MAX`] requests at a time. Returns the time until
+    /// the last one ended, and that job.
     pub(crate) async fn together(&self, jobs: usize) -> Result<(Duration, Option<JobId>), Failed> {
         let (began, requests) = (Instant::now(), Arc::new(Semaphore::new(REQUESTS_MAX)));
         let mut running: JoinSet<Result<JobId, Failed>> = JoinSet::new();
@@ -107,25 +106,25 @@ impl Submitter {
     }
 }
 
-/// A while under load.
+/// A time window under load.
 #[derive(Debug)]
 pub(crate) struct Window {
-    /// Jobs that ended in it.
+    /// The number of jobs that ended in the window.
     pub(crate) jobs: u64,
-    /// How long it was.
+    /// The length of the window.
     pub(crate) time: Duration,
-    /// CPU time that was used in it.
+    /// CPU time of each part in the window.
     pub(crate) cpu: BTreeMap<Part, Duration>,
-    /// CPU time that was used by others.
+    /// CPU time of other processes in the window.
     pub(crate) others: Duration,
-    /// Latest jobs that ended in it, for a look at their logs.
+    /// Jobs that ended last, for the analysis by stage. Only the last window has them.
     pub(crate) last: Vec<JobId>,
 }
 
-/// Jobs that every worker of a closed loop keeps in mind.
+/// The number of latest jobs that each loop remembers.
 const KEPT_EACH: usize = 4;
 
-/// Keeps so many jobs in flight: first for the warm-up, then for each window.
+/// Keeps `in_flight` jobs in flight during the warm-up and every window.
 pub(crate) async fn closed_loop(
     submitter: &Submitter,
     pids: &Pids,
@@ -170,7 +169,7 @@ pub(crate) async fn closed_loop(
     Ok(measured)
 }
 
-/// Waits; ends early with the first error.
+/// Waits, or returns early with the first error.
 async fn pause(
     time: Duration,
     loops: &mut JoinSet<Result<Vec<JobId>, Failed>>,

@@ -1,4 +1,4 @@
-//! What the figures were measured on, and whether it was quiet.
+//! The machine of a measurement, and its load before the run.
 
 use std::{path::Path, time::Duration};
 
@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use crate::usage;
 
-/// How long the machine is looked at before anything is started.
+/// The time over which the machine's load is measured before the run.
 const LOOK: Duration = Duration::from_secs(1);
-/// Cores that others may use before a warning.
+/// The number of cores that other processes may use without a warning.
 const QUIET_CORES: f64 = 0.1;
-/// The load average of a minute that is still quiet.
+/// The load average of one minute that is accepted without a warning.
 const QUIET_LOAD: f64 = 0.5;
 
-/// The machine and its state.
+/// The machine and its state before the run.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Machine {
-    /// The processor, as it names itself.
+    /// The model name of the processor.
     pub(crate) processor: String,
-    /// Cores that may be used.
+    /// The number of available cores.
     pub(crate) cores: usize,
     /// Memory, in GiB.
     pub(crate) memory_gib: u64,
@@ -26,16 +26,16 @@ pub(crate) struct Machine {
     pub(crate) kernel: String,
     /// The file system of the temporary directory, where the brokers keep their data.
     pub(crate) disk: String,
-    /// The load average of the last minute before the run.
+    /// The load average of the last minute.
     pub(crate) load: f64,
-    /// Cores in use before the run.
+    /// The number of busy cores.
     pub(crate) busy_cores: f64,
-    /// Whether the bench was built as it should be.
+    /// `true` if the bench is a release build.
     pub(crate) release: bool,
 }
 
 impl Machine {
-    /// Looks at the machine for a second.
+    /// Examines the machine for a second.
     pub(crate) async fn look() -> Self {
         let before = usage::machine();
         tokio::time::sleep(LOOK).await;
@@ -57,7 +57,7 @@ impl Machine {
         }
     }
 
-    /// For people.
+    /// Describes the machine in one line.
     pub(crate) fn line(&self) -> String {
         format!(
             "{}, {} cores, {} GiB, Linux {}, data on {}; load average before {:.2}, {:.2} cores busy",
@@ -71,7 +71,7 @@ impl Machine {
         )
     }
 
-    /// Why the figures should not be believed.
+    /// Returns the reasons to distrust the figures.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.load > QUIET_LOAD || self.busy_cores > QUIET_CORES {
@@ -102,13 +102,13 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The value of a line `name : value`.
+/// Returns the value of a line `name : value`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     Some(line.split_once(':')?.1.trim())
 }
 
-/// The kind of file system that a directory is on, by the longest mount point above it.
+/// Returns the type of a directory's file system, by the longest mount point above it.
 fn file_system(dir: &Path) -> String {
     let mounts = read("/proc/self/mounts");
     let mounts = mounts.lines().filter_map(|line| {

@@ -1,8 +1,9 @@
-//! Measures Callboard: throughput, latency, parked jobs, slow activities and scale-out, on real
-//! nats-servers, with supervisors and workers as processes of their own, and beside it what
-//! JetStream alone can do. docs/benchmarks.md says how to read the figures.
+//! A benchmark of Callboard: throughput, latency, parked jobs, slow activities, failover, watchers
+//! and scale-out, on real nats-servers, with supervisors and workers as processes of their own.
+//! Beside it, the limit of JetStream alone. docs/benchmarks.md explains the figures.
 //!
-//! It must measure what users get: `callboard serve` with its defaults, through the front door.
+//! The benchmark measures the software that users run: `callboard serve` with its defaults, through
+//! the front door.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
 
@@ -35,7 +36,7 @@ use clap::Parser;
 
 use self::{options::Options, report::Report, table::Style};
 
-/// Why a measurement could not be made, for the person who reads it.
+/// The reason why a measurement failed, for the user.
 pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 #[tokio::main]

@@ -1,4 +1,4 @@
-//! What is measured, and how long.
+//! The command line: the scenarios, and their sizes.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,7 +6,8 @@ use clap::{Parser, ValueEnum};
 
 use crate::broker::Keeping;
 
-/// Every peer as it flushes every write, and as NATS does by default.
+/// The default arguments: every peer with a flush of every write, and with the flushing of NATS's
+/// default.
 const PEERS: [&str; 2] = ["all --fsync on", "all --fsync off --scenarios A,B,C,D"];
 
 /// Measures Callboard on nats-servers of its own, with supervisors and workers as processes of
@@ -115,7 +116,7 @@ pub(crate) enum Scenario {
 }
 
 impl Options {
-    /// Whether something is to be measured.
+    /// Returns whether a scenario is to be measured.
     pub(crate) fn wants(&self, scenario: Scenario) -> bool {
         if self.scenarios.is_empty() {
             return match scenario {
@@ -131,7 +132,7 @@ impl Options {
         self.scenarios.contains(&scenario)
     }
 
-    /// The programs of the broker; nothing stands for the one that is found.
+    /// Returns the nats-server programs. `None` stands for the one in the usual places.
     pub(crate) fn programs(&self) -> Vec<Option<PathBuf>> {
         if self.servers.is_empty() {
             return vec![None];
@@ -139,23 +140,23 @@ impl Options {
         self.servers.iter().cloned().map(Some).collect()
     }
 
-    /// The rounds under load.
+    /// Returns the lengths of the rounds under load.
     pub(crate) fn windows(&self) -> Vec<Duration> {
         vec![seconds(self.seconds); self.rounds]
     }
 
-    /// The wait before memory is read.
+    /// Returns the wait before memory is read.
     pub(crate) fn settle(&self) -> Duration {
         seconds(self.settle)
     }
 
-    /// The warm-up.
+    /// Returns the length of the warm-up.
     pub(crate) fn warm_up(&self) -> Duration {
         seconds(self.warm_up)
     }
 }
 
-/// A duration from the command line; nothing when it is negative or no number.
+/// Converts seconds from the command line; zero when the number is negative or invalid.
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Scenario C: jobs whose plan a person must confirm. What they cost while they wait, and how fast
-//! one goes on.
+//! Scenario C: jobs whose plan a person must confirm. Measures their cost while they wait, and the
+//! time until one continues.
 
 use std::{
     collections::BTreeMap,
@@ -26,42 +26,43 @@ use crate::{
     usage::{Part, memory_kib},
 };
 
-/// Jobs that are being parked at the same time.
+/// The number of jobs that are parked concurrently.
 const PARKING: usize = 200;
 
-/// Figures of C.
+/// The figures of scenario C.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Parked {
     /// The broker's version.
     pub(crate) server: String,
-    /// Jobs that wait.
+    /// The number of parked jobs.
     pub(crate) n: usize,
-    /// Jobs that were parked in a second.
+    /// Jobs that were parked per second.
     pub(crate) parked_per_s: f64,
-    /// Memory in KiB before, with half of the jobs and with all of them.
+    /// Memory in KiB before the jobs, with half of them and with all of them.
     pub(crate) memory_kib: BTreeMap<Part, [u64; 3]>,
-    /// What the broker has in use in KiB, without what Go has not given back, at the same times.
+    /// The broker's heap in use in KiB, without memory that Go has not returned, at the same times.
     pub(crate) live_kib: [u64; 3],
-    /// Seconds between the last job and the reading.
+    /// Seconds between the last job and the reading of memory.
     pub(crate) settle_s: f64,
-    /// What a job takes, in bytes.
+    /// Memory per job, in bytes.
     pub(crate) bytes_per_job: BTreeMap<Part, f64>,
-    /// The same for those of the second half: what is left of a cache that is full.
+    /// Memory per job of the second half, in bytes. Caches are full by then.
     pub(crate) bytes_per_later_job: BTreeMap<Part, f64>,
-    /// From the request with the answer to the next command in the log, in milliseconds.
+    /// Time from the request with the answer to the next command in the log, in milliseconds.
     pub(crate) resumed_ms: Percentiles,
-    /// From the request with the answer to the end of the job: four steps.
+    /// Time from the request with the answer to the end of the job, which is four steps, in
+    /// milliseconds.
     pub(crate) done_ms: Percentiles,
-    /// Jobs that were resumed.
+    /// The number of resumed jobs.
     pub(crate) resumed: usize,
 }
 
-/// Of the rounds.
+/// Percentiles of each round.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Percentiles {
     /// The median.
     pub(crate) p50: Spread,
-    /// 99 of 100 are faster.
+    /// The 99th percentile.
     pub(crate) p99: Spread,
 }
 
@@ -73,7 +74,7 @@ impl Percentiles {
     }
 }
 
-/// Parks the jobs, reads the memory, resumes some.
+/// Parks the jobs, reads the memory, and resumes some jobs.
 pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Parked, Failed> {
     let submitter = Submitter::new(company)?;
     let (n, half) = (options.parked, options.parked / 2);
@@ -118,7 +119,7 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Park
     })
 }
 
-/// Bytes for each of some jobs. Less than nothing when memory was given back.
+/// Returns the growth of memory per job, in bytes. Negative when memory was returned.
 #[expect(clippy::cast_precision_loss, reason = "a figure of memory")]
 pub(crate) fn per_job(from: Option<u64>, to: Option<u64>, jobs: usize) -> f64 {
     (to.unwrap_or_default() as f64 - from.unwrap_or_default() as f64) * 1024.0 / jobs.max(1) as f64
@@ -130,15 +131,15 @@ async fn live_kib(company: &Company) -> Result<u64, Failed> {
 
 fn memory(company: &Company) -> BTreeMap<Part, u64> {
     let mut pids = company.pids();
-    // It keeps the questions to answer them, as no process of ours does.
+    // Only this process keeps the questions, in order to answer them.
     pids.remove(&Part::Submitter);
     pids.into_iter().map(|(part, pids)| (part, memory_kib(&pids))).collect()
 }
 
-/// A job that waits, and its question.
+/// A parked job and its question.
 pub(crate) type Waiting = (JobId, Question);
 
-/// Parks so many jobs, and says how long that took.
+/// Parks `jobs` jobs, and measures the time.
 pub(crate) async fn park(
     submitter: &Submitter,
     jobs: usize,
@@ -155,7 +156,7 @@ pub(crate) async fn park(
     Ok((parked, began.elapsed()))
 }
 
-/// Waits until every question is in the inbox, and then a little more.
+/// Waits until every question is in the inbox, and then for the settling time.
 async fn settle(company: &Company, options: &Options) -> Result<(), Failed> {
     loop {
         let depth = company.broker.log.depth(DecisionKind::Ask, &pools::people()).await?;
@@ -168,7 +169,8 @@ async fn settle(company: &Company, options: &Options) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Answers jobs one after the other. How long each took to its next command, and to its end.
+/// Answers jobs one after the other. Returns the times to the next command and to the end of each
+/// job.
 async fn resume(
     company: &Company,
     submitter: &Submitter,
@@ -209,7 +211,7 @@ async fn resume(
     Ok((resumed, done))
 }
 
-/// When the first command after the answer was stored.
+/// Returns the time at which the first tool call after the answer was stored.
 async fn next_command(company: &Company, job: &JobId) -> Result<SystemTime, Failed> {
     let entries = company.broker.log.read(job, Seq(0)).await?;
     let mut answered = false;

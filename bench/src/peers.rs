@@ -1,6 +1,6 @@
-//! What users would pick instead, measured by `bench/peers/run` in the same run, and how many times
-//! faster or slower we are. Only like is set beside like: a peer that flushes every write is
-//! compared with our figures on a nats-server that does.
+//! The comparison with the systems that users might choose instead. `bench/peers/run` measures them
+//! in the same run, and the table shows the ratio to our figures. A peer that flushes every write
+//! is compared with our figures on a nats-server that does the same.
 
 use std::{collections::HashMap, path::Path, process::Stdio};
 
@@ -19,47 +19,46 @@ use crate::{
     table::Table,
 };
 
-/// What the program says of one peer in one scenario.
+/// One line of the program's output: one peer in one scenario.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Peer {
-    /// Its name and variant.
+    /// The name of the peer and its variant.
     pub(crate) peer: String,
-    /// Its version.
     pub(crate) version: String,
-    /// A, B, C or D.
+    /// The scenario: A, B, C or D.
     pub(crate) scenario: String,
-    /// What it promises of what is written.
+    /// The durability that the peer promises.
     pub(crate) durability: String,
-    /// Whether it flushes every write: `on` or `off`.
+    /// `on` if the peer flushes every write, otherwise `off`.
     #[serde(default)]
     pub(crate) fsync: String,
-    /// Throughput, in A.
+    /// The throughput, in A.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) jobs_per_s: Option<f64>,
     /// The median latency, in B and C.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) p50_ms: Option<f64>,
-    /// The latency that 99 of 100 jobs stay below.
+    /// The 99th percentile of the latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) p99_ms: Option<f64>,
-    /// The time of all jobs, in D.
+    /// The total time of all jobs, in D.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) makespan_s: Option<f64>,
-    /// CPU time of a job, without the submitter's.
+    /// CPU time per job without the submitter's.
     pub(crate) cpu_ms_per_job: f64,
-    /// Memory of its servers and workers.
+    /// Memory of the peer's servers and workers.
     pub(crate) memory_mb: f64,
-    /// Jobs.
+    /// The number of measured jobs.
     pub(crate) n: u64,
-    /// Cores that others used meanwhile.
+    /// Cores that other processes used during the measurement.
     #[serde(default)]
     pub(crate) other_cores: f64,
-    /// Everything else it says.
+    /// Further fields of the line, copied to the report.
     #[serde(flatten)]
     more: HashMap<String, serde_json::Value>,
 }
 
-/// Runs the program. What it says to people goes where ours goes.
+/// Runs the program. Its messages go to this process's standard error.
 pub(crate) async fn measure(program: &Path, arguments: &str) -> Result<Vec<Peer>, Failed> {
     say(&format!("peers: {} {arguments}", program.display()));
     let mut child = Command::new(program)
@@ -77,13 +76,14 @@ pub(crate) async fn measure(program: &Path, arguments: &str) -> Result<Vec<Peer>
     }
     let status = child.wait().await?;
     if !status.success() {
-        // What was measured is worth showing all the same.
+        // The figures of the other peers are still valid.
         say(&format!("not every peer could be measured: {status}"));
     }
     Ok(peers)
 }
 
-/// What we measured where this peer's figure belongs, and how many times better ours is.
+/// Returns our figure for the same scenario and durability, and its ratio to the peer's; above 1
+/// ours is better.
 fn ours(peer: &Peer, report: &Report) -> Option<(f64, f64)> {
     let keeping = if peer.fsync == "on" { Keeping::Always } else { Keeping::Default };
     let is_like = |d: &&Diamonds| d.setup.keeping == keeping && d.setup.processes == 1;
@@ -110,7 +110,7 @@ fn ours(peer: &Peer, report: &Report) -> Option<(f64, f64)> {
     }
 }
 
-/// Every peer beside us.
+/// Builds the table of all peers.
 pub(crate) fn table(report: &Report) -> Table {
     let columns = [
         "peer",

@@ -1,5 +1,5 @@
-//! What JetStream alone can do on the same servers: the limit of everything that keeps its records
-//! there. Without any code of ours: no headers, no compare-and-set, nothing that decides.
+//! The limit of JetStream alone on the same servers, which bounds every system that stores its
+//! records there. Without our code: no headers, no compare-and-set, no decisions.
 
 use std::{
     sync::{
@@ -30,35 +30,35 @@ use crate::{
     options::Options,
 };
 
-/// Publishes that wait for their acknowledgements at the same time.
+/// The number of publishes in flight.
 const IN_FLIGHT: usize = 1024;
-/// A round of pipelined publishing.
+/// The length of a round of pipelined publishing.
 const ROUND: Duration = Duration::from_secs(2);
-/// Messages that are sent one at a time.
+/// The number of messages that are sent one at a time.
 const ALONE: usize = 500;
-/// What a stored message takes beside its subject and its payload, in bytes.
+/// The approximate overhead of a stored message beside its subject and payload, in bytes.
 const OVERHEAD: u64 = 30;
 
-/// Figures of JetStream alone.
+/// The figures of JetStream alone.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Raw {
-    /// Messages that were stored and acknowledged in a second, with many in flight.
+    /// Stored and acknowledged messages per second, with many in flight.
     pub(crate) publishes_per_s: Spread,
-    /// The same when each message is also handed to a consumer and acknowledged by it, as nearly
-    /// every record of a job is.
+    /// The same when a consumer also receives and acknowledges each message, as for nearly every
+    /// record of a job.
     pub(crate) handed_out_per_s: Spread,
-    /// From sending one message to its acknowledgement, in milliseconds.
+    /// Time from sending one message to its acknowledgement, in milliseconds.
     pub(crate) publish_ms: Spread,
-    /// From one stored message to the next, when the receiver of a message publishes the next one
-    /// at once: what a transition costs when nobody thinks. In milliseconds.
+    /// Time from one stored message to the next, when the receiver of a message publishes the next
+    /// one at once, in milliseconds. It is the minimum of a transition.
     pub(crate) relay_ms: Spread,
-    /// A stored message, in bytes, as large as ours are.
+    /// The size of a stored message in bytes, equal to the average of our records.
     pub(crate) bytes: u64,
-    /// Streams.
+    /// The number of streams.
     pub(crate) streams: u16,
 }
 
-/// Measures on the servers of a company, whose processes have ended.
+/// Measures on the servers of a finished measurement, whose other processes have ended.
 pub(crate) async fn measure(
     company: &Company,
     keeping: Keeping,
@@ -103,7 +103,7 @@ pub(crate) async fn measure(
     })
 }
 
-/// What a record takes in the streams of the company, on average.
+/// Returns the average size of a record in the streams.
 async fn record_bytes(company: &Company, jetstream: &Context) -> Result<u64, Failed> {
     let subjects = company.broker.log.subjects();
     let (mut messages, mut bytes) = (0, 0);
@@ -116,7 +116,7 @@ async fn record_bytes(company: &Company, jetstream: &Context) -> Result<u64, Fai
     Ok(bytes.checked_div(messages).unwrap_or(512))
 }
 
-/// The median time of a publish, one at a time.
+/// Returns the median time of a publish, one at a time.
 async fn alone(jetstream: &Context, payload: &Bytes) -> Result<f64, Failed> {
     let mut took = Vec::with_capacity(ALONE);
     for n in 0..ALONE {
@@ -128,7 +128,7 @@ async fn alone(jetstream: &Context, payload: &Bytes) -> Result<f64, Failed> {
     Ok(percentile(&mut took, 0.5))
 }
 
-/// The median time between two messages, each published by the receiver of the one before.
+/// Returns the median time between two messages, each published by the receiver of the one before.
 async fn relay(jetstream: &Context, payload: &Bytes) -> Result<f64, Failed> {
     let job = client::new_id();
     let stream = jetstream.get_stream("raw-0").await?;
@@ -149,13 +149,13 @@ async fn relay(jetstream: &Context, payload: &Bytes) -> Result<f64, Failed> {
         if gaps.len() == ALONE {
             break;
         }
-        // Its acknowledgement is not waited for: the next message says that this one is stored.
+        // The acknowledgement is not awaited: the next message proves that this one is stored.
         drop(jetstream.publish(subject.clone(), payload.clone()).await?);
     }
     Ok(percentile(&mut gaps, 0.5))
 }
 
-/// Messages a second with many in flight, over all streams.
+/// Returns the messages per second with many in flight, over all streams.
 async fn pipelined(jetstream: &Context, payload: &Bytes, rounds: usize) -> Result<Spread, Failed> {
     let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let mut publishers: JoinSet<Result<(), Failed>> = JoinSet::new();
@@ -164,7 +164,7 @@ async fn pipelined(jetstream: &Context, payload: &Bytes, rounds: usize) -> Resul
         let (stop, count) = (Arc::clone(&stop), Arc::clone(&count));
         publishers.spawn(async move {
             while !stop.load(Ordering::Relaxed) {
-                // As many records a subject tree as a job has.
+                // Each subject tree gets as many records as a job has.
                 let job = client::new_id();
                 for _ in 0..crate::workload::RECORDS {
                     jetstream.publish(subject(n, &job), payload.clone()).await?.await?;
@@ -182,7 +182,7 @@ async fn pipelined(jetstream: &Context, payload: &Bytes, rounds: usize) -> Resul
     Ok(rates)
 }
 
-/// How fast something is counted.
+/// Returns the rates at which a counter grows.
 async fn rates(count: &AtomicU64, rounds: usize) -> Spread {
     tokio::time::sleep(ROUND / 2).await;
     let mut rates = Vec::new();
@@ -194,11 +194,11 @@ async fn rates(count: &AtomicU64, rounds: usize) -> Spread {
     Spread::of(rates)
 }
 
-/// Messages a second that are published, handed to a consumer and acknowledged by it, over all
-/// streams. As many are on their way as when they are only published.
+/// Returns the messages per second that are published, delivered to a consumer and acknowledged,
+/// over all streams. The number in flight is that of [`pipelined`].
 async fn handed_out(jetstream: &Context, payload: &Bytes, rounds: usize) -> Result<Spread, Failed> {
     let (count, free) = (Arc::new(AtomicU64::new(0)), Arc::new(Semaphore::new(IN_FLIGHT)));
-    // Both end when they are dropped.
+    // Both kinds of tasks end when the set is dropped.
     let mut tasks: JoinSet<Result<(), Failed>> = JoinSet::new();
     for n in 0..SHARDS {
         let config = pull::Config {

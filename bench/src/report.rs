@@ -1,4 +1,4 @@
-//! Everything that was measured, for programs as JSON and for people as tables.
+//! The report of a run: all figures, as JSON for programs and as tables for people.
 
 use std::{io, path::Path};
 
@@ -22,64 +22,64 @@ use crate::{
     workload,
 };
 
-/// What was measured so far.
+/// The figures of a run so far.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// Where.
+    /// The machine of the run.
     pub(crate) machine: Machine,
-    /// A and B.
+    /// Scenarios A and B.
     pub(crate) diamonds: Vec<Diamonds>,
-    /// C.
+    /// Scenario C.
     pub(crate) parked: Option<Parked>,
-    /// D.
+    /// Scenario D.
     pub(crate) sleeping: Vec<Sleeping>,
-    /// E.
+    /// Scenario E.
     pub(crate) scale: Vec<Diamonds>,
-    /// F.
+    /// Scenario F.
     pub(crate) failover: Option<Failover>,
-    /// T.
+    /// Scenario T.
     pub(crate) watched: Vec<Watched>,
-    /// W.
+    /// Scenario W.
     pub(crate) watching: Option<Watching>,
-    /// What users would pick instead.
+    /// The systems of the comparison.
     pub(crate) peers: Vec<Peer>,
 }
 
-/// A and B on one setup, and what JetStream alone can do there.
+/// Scenarios A and B on one setup, with the limit of JetStream there.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Diamonds {
-    /// The broker's version.
+    /// The version of the broker.
     pub(crate) server: String,
-    /// The setup.
+    /// The system under measurement.
     #[serde(flatten)]
     pub(crate) setup: Setup,
-    /// A.
+    /// Scenario A.
     pub(crate) throughput: Option<Throughput>,
-    /// B.
+    /// Scenario B.
     pub(crate) latency: Option<Latency>,
-    /// JetStream alone.
+    /// The limit of JetStream alone.
     pub(crate) raw: Option<Raw>,
-    /// Where the time of one job alone goes.
+    /// The stages of jobs that run alone.
     pub(crate) alone: Option<Stages>,
-    /// Where it goes under load.
+    /// The stages of jobs under load.
     pub(crate) loaded: Option<Stages>,
 }
 
 impl Diamonds {
-    /// Nothing yet.
+    /// Creates an empty result.
     pub(crate) fn new(server: String, setup: Setup) -> Self {
         let (throughput, latency, raw, alone, loaded) = (None, None, None, None, None);
         Self { server, setup, throughput, latency, raw, alone, loaded }
     }
 
-    /// For the first column of a table.
+    /// Returns the name for the first column of a table.
     fn name(&self) -> String {
         format!("{}, {}", self.server, self.setup.keeping.as_str())
     }
 }
 
 impl Report {
-    /// Looks at the machine.
+    /// Creates an empty report, after an examination of the machine.
     pub(crate) async fn new() -> Self {
         Self {
             machine: Machine::look().await,
@@ -94,7 +94,7 @@ impl Report {
         }
     }
 
-    /// What it was measured on.
+    /// Returns the description of the machine, with warnings.
     pub(crate) fn head(&self, style: Style) -> String {
         let lines = std::iter::once(self.machine.line()).chain(self.machine.warnings());
         let between = match style {
@@ -104,13 +104,13 @@ impl Report {
         lines.map(|line| line + between).collect()
     }
 
-    /// Writes all figures as JSON.
+    /// Writes the report as JSON.
     pub(crate) fn save(&self, file: &Path) -> io::Result<()> {
         std::fs::write(file, serde_json::to_vec_pretty(self)?)
     }
 }
 
-/// A: rates, CPU and memory.
+/// Builds the table of scenario A: rates, CPU and memory.
 pub(crate) fn throughput(title: &str, rows: &[(String, &Throughput, Option<&Raw>)]) -> Table {
     let mut columns = vec!["setup", "jobs/s", "of raw/12", "of delivered/12", "CPU ms/job"];
     columns.extend(Part::ALL.map(Part::as_str));
@@ -149,7 +149,7 @@ pub(crate) fn throughput(title: &str, rows: &[(String, &Throughput, Option<&Raw>
     table
 }
 
-/// B.
+/// Builds the table of scenario B.
 pub(crate) fn latency(rows: &[(String, &Latency)]) -> Table {
     let columns = ["setup", "p50 ms", "p90 ms", "p99 ms", "CPU ms/job", "others", "n"];
     let mut table = Table::new("B: latency of one diamond at a time", &columns);
@@ -163,7 +163,7 @@ pub(crate) fn latency(rows: &[(String, &Latency)]) -> Table {
     table
 }
 
-/// JetStream alone.
+/// Builds the table of JetStream alone.
 pub(crate) fn raw(rows: &[(String, &Raw)]) -> Table {
     let columns =
         ["setup", "publishes/s", "/12", "delivered/s", "/12", "publish ms", "relay ms", "bytes"];
@@ -190,7 +190,7 @@ pub(crate) fn raw(rows: &[(String, &Raw)]) -> Table {
     table
 }
 
-/// Where the time goes: every transition, alone and under load.
+/// Builds the table of all transitions of a job, alone and under load.
 pub(crate) fn transitions(diamonds: &Diamonds) -> Option<Table> {
     let alone = diamonds.alone.as_ref()?;
     let mut columns = vec!["transition", "stage", "p50 ms", "p90 ms", "p99 ms"];
@@ -213,7 +213,7 @@ pub(crate) fn transitions(diamonds: &Diamonds) -> Option<Table> {
     Some(table)
 }
 
-/// Where the time goes: the stages on the longest way.
+/// Builds the table of the stages on the critical path.
 pub(crate) fn stages(diamonds: &Diamonds) -> Option<Table> {
     let alone = diamonds.alone.as_ref()?;
     let title = format!("Where the time of a job goes ({})", diamonds.name());
@@ -249,7 +249,7 @@ pub(crate) fn stages(diamonds: &Diamonds) -> Option<Table> {
     Some(table)
 }
 
-/// The rows of some tables.
+/// Returns the named results that `of` selects.
 pub(crate) fn rows<'a, T>(
     diamonds: &'a [Diamonds],
     of: impl Fn(&'a Diamonds) -> Option<&'a T>,

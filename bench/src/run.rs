@@ -1,5 +1,5 @@
-//! Runs the scenarios one after the other, each on processes of its own, and shows every table as
-//! soon as it is whole.
+//! The run of the scenarios, one after the other, each on processes of its own. Every table is
+//! shown as soon as it is complete.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::{
     tables, telemetry, watching,
 };
 
-/// Runs what was asked for.
+/// Runs the selected scenarios.
 pub(crate) async fn all(
     options: &Options,
     report: &mut Report,
@@ -83,8 +83,8 @@ pub(crate) async fn all(
     Ok(())
 }
 
-/// Shows warnings and errors of the processes: a figure that was measured while something went wrong
-/// must not look like any other.
+/// Shows warnings and errors of the processes, so that a figure that was measured during a failure
+/// is not taken for a normal one.
 fn tell_log(company: &Company) {
     let logged = company.logged();
     if !logged.is_empty() {
@@ -92,7 +92,7 @@ fn tell_log(company: &Company) {
     }
 }
 
-/// A with more processes.
+/// Measures A with more processes.
 async fn scaled(
     options: &Options,
     program: Option<PathBuf>,
@@ -130,7 +130,7 @@ fn show_diamonds(options: &Options, report: &Report, show: &impl Fn(&Table)) {
     }
 }
 
-/// A, B and JetStream alone, on one broker.
+/// Measures A, B and JetStream alone on one broker.
 async fn diamonds(
     options: &Options,
     program: Option<PathBuf>,

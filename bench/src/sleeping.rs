@@ -1,5 +1,5 @@
-//! Scenario D: many jobs at once whose every activity takes a second. What is measured is waiting
-//! for others, which is what agents do nearly all the time.
+//! Scenario D: many jobs at once whose every activity takes a second. It measures waiting for
+//! others, which is most of an agent's time.
 
 use std::{
     sync::{
@@ -23,30 +23,30 @@ use crate::{
     workload::{Pace, SLEEPING_IDEAL},
 };
 
-/// How often memory is read while jobs run.
+/// The interval at which memory is read while jobs run.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Figures of D.
+/// The figures of scenario D.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Sleeping {
     /// The broker's version.
     pub(crate) server: String,
-    /// Jobs that were submitted at once.
+    /// The number of jobs that were submitted at once.
     pub(crate) n: usize,
-    /// From the first submission to the last end, in seconds.
+    /// Time from the first submission to the last end, in seconds.
     pub(crate) makespan_s: Spread,
-    /// The least it can take.
+    /// The theoretical minimum, in seconds.
     pub(crate) ideal_s: f64,
-    /// The most memory that the worker had, in MiB.
+    /// The worker's peak memory, in MiB.
     pub(crate) worker_mib: u64,
-    /// The most memory that the supervisor had, in MiB.
+    /// The supervisor's peak memory, in MiB.
     pub(crate) supervisor_mib: u64,
-    /// What took the last job of the slowest round longest.
+    /// The slowest transition of the last job in the slowest round.
     pub(crate) slowest: String,
 }
 
-/// One supervisor and one worker that may have everything in hand at once: two steps of each job
-/// sleep side by side.
+/// Returns the setup of D: one supervisor and one worker whose slots suffice for all jobs at once.
+/// Two steps of each job sleep concurrently.
 pub(crate) fn setup(program: Option<std::path::PathBuf>) -> Setup {
     let slots = ["PLAN", "CALL"]
         .map(|kind| (format!("CALLBOARD__WORKERS__{kind}_SLOTS"), "20000".to_owned()));
@@ -59,7 +59,7 @@ pub(crate) fn setup(program: Option<std::path::PathBuf>) -> Setup {
     }
 }
 
-/// Runs so many jobs, several times.
+/// Runs `n` jobs at once, in several rounds.
 pub(crate) async fn measure(
     company: &Company,
     options: &Options,

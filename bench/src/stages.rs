@@ -1,7 +1,7 @@
-//! Where the time of a job goes, by the times at which the server stored its records. A decision
-//! follows a fact after the supervisor was handed it, thought, and wrote; a result follows a command
-//! after a worker was handed it, did it, and wrote. The broker's part is in both: what it takes at
-//! least is measured apart, see `raw.rs`.
+//! The stages of a job's time, by the times at which the server stored its records. Between a fact
+//! and the decision after it, the supervisor receives the fact, decides and writes. Between a
+//! command and its result, a worker receives the command, runs it and writes. Both contain the
+//! broker's time, whose minimum `raw.rs` measures separately.
 
 use std::{
     collections::BTreeMap,
@@ -25,10 +25,10 @@ use crate::{
     load::Done,
 };
 
-/// Logs that are read at the same time.
+/// The number of logs that are read concurrently.
 const READERS: usize = 16;
 
-/// Who brings a record about.
+/// The part that produces a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Stage {
@@ -38,15 +38,15 @@ pub(crate) enum Stage {
     Decide,
     /// A worker: from a command to its result.
     Work,
-    /// From the stored end to the submitter's ears.
+    /// The listener: from the stored end to its arrival at the submitter.
     Heard,
 }
 
 impl Stage {
-    /// In the order of a job's life.
+    /// All stages, in the order of a job's life.
     pub(crate) const ALL: [Self; 4] = [Self::Door, Self::Decide, Self::Work, Self::Heard];
 
-    /// For people.
+    /// Returns the stage's name for tables.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Door => "door",
@@ -57,10 +57,11 @@ impl Stage {
     }
 }
 
-/// A transition of the diamond: what it leads to, the records it waits for, and whose it is.
+/// A transition of the diamond: the record that it leads to, the records that it waits for, and its
+/// stage.
 type Edge = (&'static str, &'static [&'static str], Stage);
 
-/// All but the first and the last, which are seen by the submitter alone.
+/// All transitions except the first and the last, which only the submitter observes.
 const EDGES: [Edge; 11] = [
     ("plan", &["submitted"], Stage::Decide),
     ("planned", &["plan"], Stage::Work),
@@ -78,30 +79,29 @@ const EDGES: [Edge; 11] = [
 /// One transition over many jobs, in milliseconds.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Transition {
-    /// From what to what.
+    /// The causes and the record, for tables.
     pub(crate) name: String,
-    /// Whose it is.
     pub(crate) stage: Stage,
     /// The median.
     pub(crate) p50_ms: f64,
-    /// Nine of ten are faster.
+    /// The 90th percentile.
     pub(crate) p90_ms: f64,
-    /// 99 of 100 are faster.
+    /// The 99th percentile.
     pub(crate) p99_ms: f64,
 }
 
-/// Where the time of jobs goes.
+/// The stages of many jobs.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Stages {
     /// Every transition, in the order of a job's life.
     pub(crate) transitions: Vec<Transition>,
-    /// Mean milliseconds of a job on the longest way through the diamond, by stage.
+    /// Mean time of a job on the critical path through the diamond, by stage, in milliseconds.
     pub(crate) mean_ms: BTreeMap<Stage, f64>,
-    /// Jobs that were looked at.
+    /// The number of jobs.
     pub(crate) n: usize,
 }
 
-/// Of jobs whose submission and end were seen.
+/// Analyses jobs whose submission and end were observed.
 pub(crate) async fn of_done(broker: &Broker, done: &[Done]) -> Result<Stages, Failed> {
     let jobs = done.iter().map(|done| &done.job).cloned().collect::<Vec<_>>();
     let mut samples = Samples::default();
@@ -112,7 +112,7 @@ pub(crate) async fn of_done(broker: &Broker, done: &[Done]) -> Result<Stages, Fa
     Ok(samples.stages())
 }
 
-/// Of jobs whose logs alone are looked at.
+/// Analyses jobs by their logs alone.
 pub(crate) async fn of_logs(broker: &Broker, jobs: &[JobId]) -> Result<Stages, Failed> {
     let mut samples = Samples::default();
     for times in read(broker, jobs).await? {
@@ -121,7 +121,7 @@ pub(crate) async fn of_logs(broker: &Broker, jobs: &[JobId]) -> Result<Stages, F
     Ok(samples.stages())
 }
 
-/// The transition that took a job longest, in words: for a job that was slower than all others.
+/// Describes the slowest transition of one job.
 pub(crate) async fn slowest(broker: &Broker, job: &JobId) -> Result<String, Failed> {
     let mut times = read(broker, std::slice::from_ref(job)).await?;
     let times = times.pop().unwrap_or_default();
@@ -134,7 +134,7 @@ pub(crate) async fn slowest(broker: &Broker, job: &JobId) -> Result<String, Fail
     Ok(gaps.max().map_or_else(|| format!("{job} has no records"), |(_, words)| words))
 }
 
-/// When each record of a job was stored.
+/// The time at which each record of a job was stored.
 type Times = BTreeMap<String, SystemTime>;
 
 async fn read(broker: &Broker, jobs: &[JobId]) -> Result<Vec<Times>, Failed> {
@@ -173,13 +173,13 @@ fn named(entry: &Entry) -> Option<(String, SystemTime)> {
     Some((name, entry.time.into()))
 }
 
-/// The last part of a work's name: the step.
+/// Returns the last part of a unit's name, which is the step.
 fn step(work: &WorkId) -> String {
     let work = work.to_string();
     work.rsplit('.').next().unwrap_or_default().to_owned()
 }
 
-/// What was seen of many jobs, in milliseconds.
+/// The observed times of many jobs, in milliseconds.
 #[derive(Default)]
 struct Samples {
     gaps: BTreeMap<&'static str, Vec<f64>>,
@@ -187,7 +187,7 @@ struct Samples {
     jobs: usize,
 }
 
-/// The names of the two transitions that the submitter sees.
+/// The names of the two transitions that only the submitter observes.
 const SUBMITTED: &str = "submitted";
 const HEARD: &str = "heard";
 
@@ -203,7 +203,7 @@ impl Samples {
         let gap = |from: SystemTime, to: SystemTime| {
             ms(to.duration_since(from).unwrap_or(Duration::ZERO))
         };
-        // Of the two steps in the middle only the later one is on the longest way.
+        // Of the two steps in the middle, only the later one is on the critical path.
         let aside = if at("called s2")? > at("called s3")? { "s3" } else { "s2" };
         for (name, causes, stage) in EDGES {
             let causes: Vec<_> = causes.iter().map(|cause| at(cause)).collect::<Result<_, _>>()?;

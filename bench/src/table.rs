@@ -1,40 +1,40 @@
-//! Tables as text for a terminal or as Markdown for a page.
+//! Tables, as text for a terminal or as Markdown.
 
 use std::fmt::{self, Write};
 
-/// A table with words around it.
+/// A table with a title and notes.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    /// Above it.
+    /// The line above the table.
     pub(crate) title: String,
-    /// The first column's cells are to the left, all others to the right.
+    /// The names of the columns. The first column is aligned to the left, all others to the right.
     pub(crate) columns: Vec<String>,
-    /// As many cells as there are columns.
+    /// The rows, each with one cell per column.
     pub(crate) rows: Vec<Vec<String>>,
-    /// Below it, each a line.
+    /// The lines below the table.
     pub(crate) notes: Vec<String>,
 }
 
-/// How a table is written.
+/// The format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// Columns below each other, for a terminal.
+    /// Aligned columns, for a terminal.
     Text,
-    /// For a page.
+    /// Markdown, for a document.
     Markdown,
 }
 
 impl Table {
-    /// An empty table.
+    /// Creates an empty table.
     pub(crate) fn new(title: impl Into<String>, columns: &[&str]) -> Self {
         let columns = columns.iter().map(|&column| column.to_owned()).collect();
         Self { title: title.into(), columns, ..Self::default() }
     }
 
-    /// Writes it.
+    /// Formats the table.
     pub(crate) fn write(&self, style: Style) -> String {
         let mut out = String::new();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = match style {
             Style::Text => self.text(&mut out),
             Style::Markdown => self.markdown(&mut out),

@@ -12,7 +12,7 @@ use crate::{
     watching::Watching,
 };
 
-/// C: memory, and resuming.
+/// Builds the tables of C: memory, and resuming.
 pub(crate) fn parked(parked: &Parked) -> [Table; 2] {
     let title = format!("C: {} jobs that wait for a person ({})", parked.n, parked.server);
     let columns =
@@ -46,7 +46,7 @@ pub(crate) fn parked(parked: &Parked) -> [Table; 2] {
     [memory, resume]
 }
 
-/// What of the broker's memory is in use.
+/// Returns the row with the broker's heap in use.
 fn live(parked: &Parked) -> Vec<String> {
     let [before, half, all] = parked.live_kib;
     let each = per_job(Some(before), Some(all), parked.n);
@@ -62,7 +62,7 @@ fn kib_to_mib(kib: u64) -> f64 {
     kib as f64 / 1024.0
 }
 
-/// D.
+/// Builds the table of D.
 pub(crate) fn sleeping(rows: &[Sleeping]) -> Table {
     let columns = ["jobs at once", "makespan s", "ideal s", "worker MiB", "supervisor MiB"];
     let mut table = Table::new("D: every activity takes a second", &columns);
@@ -83,7 +83,7 @@ pub(crate) fn sleeping(rows: &[Sleeping]) -> Table {
     table
 }
 
-/// E.
+/// Builds the table of E.
 pub(crate) fn scale(rows: &[Diamonds]) -> Table {
     let named = |d: &Diamonds| {
         let name = format!("{0} supervisors, {0} workers", d.setup.processes);
@@ -94,7 +94,7 @@ pub(crate) fn scale(rows: &[Diamonds]) -> Table {
     throughput("E: throughput with more processes on the same cores", &rows)
 }
 
-/// F.
+/// Builds the table of F.
 pub(crate) fn failover(failover: &Failover) -> Table {
     let title = format!("F: until jobs flow again ({}, R3)", failover.server);
     let mut table = Table::new(title, &["from", "until", "p50 s", "p99 s", "most s", "n"]);
@@ -112,7 +112,7 @@ pub(crate) fn failover(failover: &Failover) -> Table {
     table
 }
 
-/// T.
+/// Builds the table of T.
 pub(crate) fn watched(rows: &[Watched]) -> Table {
     let columns = ["telemetry", "jobs/s", "CPU ms/job", "cost", "KiB sent", "others", "n"];
     let mut table = Table::new("T: throughput of diamonds, watched", &columns);
@@ -147,7 +147,7 @@ pub(crate) fn watched(rows: &[Watched]) -> Table {
     table
 }
 
-/// W: records and watchers, and the long job.
+/// Builds the tables of W: records and watchers, and the long job.
 pub(crate) fn watching(watching: &Watching) -> [Table; 2] {
     let title = format!("W: {} watchers over {} jobs", watching.watchers, watching.jobs);
     let columns = ["process", "CPU ms/record", "KiB/watcher", "ms until all have all", "records"];

@@ -1,5 +1,5 @@
-//! Scenario T: what being watched costs. The processes send everything they have to a receiver in
-//! this process, which takes it and throws it away.
+//! Scenario T: the cost of telemetry. The processes export everything to a receiver in this
+//! process, which discards it.
 
 use std::{
     future::IntoFuture,
@@ -19,19 +19,19 @@ use crate::{
     load::Submitter, options::Options, say,
 };
 
-/// Figures of T.
+/// The figures of scenario T.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Watched {
-    /// The part of the jobs that have a trace; nothing when nothing is sent.
+    /// The sampled part of the traces; `None` without telemetry.
     pub(crate) sampled: Option<f64>,
-    /// Bytes that were sent.
+    /// The bytes that the receiver got.
     pub(crate) bytes: u64,
-    /// As in A.
+    /// The figures of A under these settings.
     pub(crate) throughput: Throughput,
 }
 
-/// Measures A without telemetry, with each of these parts of all traces, and without again: the
-/// machine may have become busier meanwhile.
+/// Measures A without telemetry, with each sampling ratio, and without telemetry once more, because
+/// the machine's load may have changed.
 pub(crate) async fn measure(
     options: &Options,
     program: Option<std::path::PathBuf>,
@@ -70,7 +70,7 @@ fn settings(receiver: &Receiver, sampled: f64) -> Vec<(String, String)> {
     .into()
 }
 
-/// Takes everything.
+/// A receiver that counts and discards every request.
 struct Receiver {
     address: SocketAddr,
     bytes: Arc<AtomicU64>,

@@ -1,35 +1,35 @@
-//! What processes and the machine used, as the kernel counts it.
+//! The resources that processes and the machine used, by the kernel's counters.
 
 use std::{collections::BTreeMap, time::Duration};
 
-/// Ticks of the kernel's CPU accounting per second: fixed at 100 on Linux for user space.
+/// Ticks of the kernel's CPU accounting per second. Linux fixes them at 100 for user space.
 const TICKS: u64 = 100;
 
-/// The processes of a measurement by what they are.
+/// The process ids of a measurement, by part.
 pub(crate) type Pids = BTreeMap<Part, Vec<u32>>;
 
-/// What a process is for.
+/// The part of the system that a process belongs to.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Part {
-    /// The broker, all its servers.
+    /// The broker, with all its servers.
     Broker,
     /// Supervisors, with the front door and the inbox.
     Supervisor,
     /// Workers: planner, executor, tools, and the scripted model within them.
     Worker,
-    /// The bench itself, which submits and waits.
+    /// The bench itself, which submits jobs and waits for them.
     Submitter,
 }
 
 impl Part {
-    /// In the order of tables.
+    /// All parts, in the order of tables.
     pub(crate) const ALL: [Self; 4] =
         [Self::Broker, Self::Supervisor, Self::Worker, Self::Submitter];
 
-    /// For people.
+    /// Returns the part's name for tables.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Broker => "nats-server",
@@ -40,7 +40,7 @@ impl Part {
     }
 }
 
-/// CPU time that was used so far.
+/// A reading of the CPU time used so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Cpu {
     by_part: BTreeMap<Part, Duration>,
@@ -48,14 +48,14 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    /// Reads what was used until now.
+    /// Reads the counters.
     pub(crate) fn read(pids: &Pids) -> Self {
         let of = |pids: &Vec<u32>| pids.iter().map(|pid| process(*pid)).sum();
         let by_part = pids.iter().map(|(part, pids)| (*part, of(pids))).collect();
         Self { by_part, machine: machine() }
     }
 
-    /// What was used since then, by part, and by processes that are none of ours.
+    /// Returns the CPU time since an earlier reading: of each part, and of all other processes.
     pub(crate) fn since(&self, before: &Self) -> (BTreeMap<Part, Duration>, Duration) {
         let used: BTreeMap<Part, Duration> = self
             .by_part
@@ -75,26 +75,26 @@ fn ticks(count: u64) -> Duration {
     Duration::from_millis(count * 1000 / TICKS)
 }
 
-/// CPU time of a process, in user and kernel mode together.
+/// Returns the CPU time of a process, in user and kernel mode.
 fn process(pid: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The second field is the program's name in parentheses, which may hold spaces.
+    // The second field is the program's name in parentheses, which may contain spaces.
     let fields: Vec<&str> =
         stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let field = |n: usize| fields.get(n).and_then(|f| f.parse::<u64>().ok()).unwrap_or_default();
     ticks(field(11) + field(12))
 }
 
-/// CPU time that all cores spent on something: everything but idling and waiting for disks.
+/// Returns the busy time of all cores, without idling and waiting for disks.
 pub(crate) fn machine() -> Duration {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     let line = stat.lines().next().unwrap_or_default();
     let fields = line.split_whitespace().skip(1).map(|f| f.parse::<u64>().unwrap_or_default());
-    // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user already.
+    // user, nice, system, idle, iowait, irq, softirq, steal; user includes guests.
     ticks(fields.enumerate().filter(|(n, _)| *n < 8 && *n != 3 && *n != 4).map(|(_, t)| t).sum())
 }
 
-/// Memory that processes hold, in KiB: each page they share counts in parts (PSS).
+/// Returns the memory of processes in KiB. A shared page counts in parts (PSS).
 pub(crate) fn memory_kib(pids: &[u32]) -> u64 {
     pids.iter().map(|pid| pss_kib(*pid)).sum()
 }

@@ -1,8 +1,8 @@
-//! Scenario W: the cost of being watched. A thousand watchers over fifty jobs take every event as it
-//! comes; and some watchers open one job with a long log.
+//! Scenario W: the cost of watchers. A thousand watchers over fifty jobs receive every event, and
+//! some watchers open one job with a long log.
 //!
-//! Records are signals that the bench appends to the log itself, because the front door's own work
-//! for a signal is not what is measured.
+//! The records are signals that the bench appends to the log itself, because the work of the front
+//! door for a signal is not part of the scenario.
 
 use std::{
     collections::BTreeMap,
@@ -37,55 +37,55 @@ use crate::{
     usage::{Cpu, Part, memory_kib},
 };
 
-/// Records of each job in each round.
+/// The number of records of each job in each round.
 const SIGNALS: usize = 10;
-/// Steps of the job with the long log: as many as a plan may have.
+/// The number of steps of the long job: the maximum of a plan.
 const STEPS: usize = 500;
-/// Writes and watches that are begun at the same time.
+/// The number of writes and watches that are started concurrently.
 const AT_ONCE: usize = 100;
-/// How long what was written may take to reach every watcher.
+/// Timeout until every watcher has all records.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How often the watchers are looked at.
+/// The interval between checks of the watchers.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Figures of W.
+/// The figures of scenario W.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Watching {
-    /// The broker's version.
+    /// The version of the broker.
     pub(crate) server: String,
-    /// Jobs that are watched.
+    /// The number of watched jobs.
     pub(crate) jobs: usize,
-    /// Watchers of all of them.
+    /// The number of watchers of all jobs.
     pub(crate) watchers: usize,
-    /// Records of each round.
+    /// The number of records of each round.
     pub(crate) records: usize,
-    /// CPU time of a record in each part, in milliseconds.
+    /// CPU time per record of each part, in milliseconds.
     pub(crate) cpu_ms_per_record: BTreeMap<Part, Spread>,
-    /// From the first write of a round until every watcher has every record, in milliseconds.
+    /// Time from the first write of a round until every watcher has every record, in milliseconds.
     pub(crate) round_ms: Spread,
-    /// Memory of each watcher in the process that serves it, in KiB.
+    /// Memory per watcher in the process that serves it, in KiB.
     pub(crate) kib_per_watcher: f64,
-    /// The job with the long log.
+    /// The figures of the long job.
     pub(crate) long: Long,
 }
 
-/// Watches of one job with a long log, from its first record to its last.
+/// The figures of watches of one long job, from its first record to its last.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Long {
-    /// Records in the log.
+    /// The number of records in the log.
     pub(crate) records: usize,
-    /// Watchers that begin at the same time.
+    /// The number of watchers that start at once.
     pub(crate) watchers: usize,
-    /// Until each has every event and the job, in milliseconds.
+    /// Time until each watcher has every event and the view, in milliseconds.
     pub(crate) open_ms: Spread,
-    /// CPU time of the process that serves them, for each record and watcher, in microseconds.
+    /// CPU time of the serving process per record and watcher, in microseconds.
     pub(crate) cpu_us_per_record: Spread,
 }
 
-/// The parts whose CPU time is shown.
+/// The parts whose CPU time is reported.
 const PARTS: [Part; 2] = [Part::Broker, Part::Supervisor];
 
-/// Watches jobs that wait for a person, and then the long one.
+/// Measures watchers of parked jobs, and then those of the long job.
 pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Watching, Failed> {
     let submitter = Submitter::new(company)?;
     let jobs = options.watched.max(1);
@@ -131,7 +131,7 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Watc
     })
 }
 
-/// Opens the long job, several times.
+/// Opens the long job, in several rounds.
 async fn long(company: &Company, options: &Options) -> Result<Long, Failed> {
     let job = long_job(company, options.records).await?;
     let (mut open_ms, mut cpu_us) = (Vec::new(), Vec::new());
@@ -154,8 +154,8 @@ async fn long(company: &Company, options: &Options) -> Result<Long, Failed> {
     })
 }
 
-/// A job that waits for the confirmation of a plan of [`STEPS`] steps, and is paused and resumed until
-/// its log is that long.
+/// Creates a job that waits for the confirmation of a plan of [`STEPS`] steps. Pauses and resumes
+/// fill its log up to `records` records.
 async fn long_job(company: &Company, records: usize) -> Result<JobId, Failed> {
     let steps = (1..=STEPS).map(|n| {
         json!({"id": format!("s{n}"), "title": format!("Step {n}"), "action": "agent",
@@ -175,7 +175,7 @@ async fn long_job(company: &Company, records: usize) -> Result<JobId, Failed> {
     Ok(job)
 }
 
-/// Appends a pause or, for odd numbers, the end of one.
+/// Appends a pause signal or, for odd numbers, a resume signal.
 async fn signal(company: &Company, job: &JobId, n: usize) -> Result<Seq, Failed> {
     let signal = if n.is_multiple_of(2) { Signal::Pause } else { Signal::Resume };
     let by = Some("bench".to_owned());
@@ -187,15 +187,15 @@ fn trace() -> TraceContext {
     TraceContext::new(1, 1, false)
 }
 
-/// Watchers that take every event. They end when this is dropped.
+/// Watchers that receive every event. They end when this value is dropped.
 struct Watchers {
-    /// The last record that each has an event of.
+    /// The position of the last event of each watcher.
     seen: Vec<(JobId, Arc<AtomicU64>)>,
     tasks: JoinSet<()>,
 }
 
 impl Watchers {
-    /// Starts them, and waits until each has the job.
+    /// Starts the watchers, and waits until each has received its job's view.
     async fn start(
         client: &Client,
         jobs: impl Iterator<Item = &JobId>,
@@ -238,7 +238,7 @@ impl Watchers {
         Ok(Self { seen, tasks })
     }
 
-    /// Waits until every watcher has an event of these records of its jobs.
+    /// Waits until every watcher has an event of the last record of its job.
     async fn have(&self, last: &BTreeMap<&JobId, Seq>) -> Result<(), Failed> {
         let has = |(job, seen): &(JobId, Arc<AtomicU64>)| {
             last.get(job).is_none_or(|seq| seen.load(Ordering::Relaxed) >= seq.0)
@@ -253,7 +253,7 @@ impl Watchers {
     }
 }
 
-/// Memory of the process that serves watchers, in KiB.
+/// Returns the memory of the process that serves watchers, in KiB.
 fn memory(company: &Company) -> f64 {
     let kib = company.pids().get(&Part::Supervisor).map_or(0, |pids| memory_kib(pids));
     count(usize::try_from(kib).unwrap_or(usize::MAX))

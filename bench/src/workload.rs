@@ -1,38 +1,38 @@
-//! The jobs that are measured: what a scripted model plans. It must stay the workload of
-//! `bench/peers`: a diamond of four steps, each of which gets the results of the steps before it and
-//! answers with 200 bytes.
+//! The measured jobs: the plan of a scripted model. It must stay equal to the workload of
+//! `bench/peers`: a diamond of four steps, each of which receives the results of the steps before
+//! it and answers with at least 200 bytes.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 
-/// What every job is asked, in the words that the peers' jobs are asked.
+/// The goal of every job, equal to that of the peers' jobs.
 pub(crate) const GOAL: &str = "Compare the three offers and write a summary of one page";
 
-/// Records in the log of one job of the diamond: submitted, plan and planned, four calls with their
-/// results, finish.
+/// The number of records in the log of one diamond: submitted, plan, planned, four calls with their
+/// results, and finish.
 pub(crate) const RECORDS: u32 = 12;
 
-/// Records one after the other on the longest way from a submission to its end: s2 and s3 go side
-/// by side.
+/// The number of records on the critical path of a diamond. The steps s2 and s3 run concurrently.
 pub(crate) const CRITICAL: u32 = 10;
 
-/// Seconds that a job takes at least when every activity sleeps for one: plan, s1, s2 beside s3, s4.
+/// The minimum duration of a job whose every activity sleeps for one second: plan, s1, s2 beside
+/// s3, s4. In seconds.
 pub(crate) const SLEEPING_IDEAL: f64 = 4.0;
 
-/// Text in each result, in bytes.
+/// The length of the text in each result, in bytes.
 const RESULT_BYTES: usize = 200;
 
-/// What the activities do.
+/// The duration of the activities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// They answer at once.
+    /// Every activity answers at once.
     Instant,
-    /// Each takes a second: the model's reply, and every tool.
+    /// The model's reply and every tool call take a second.
     Second,
 }
 
-/// The script of the model that plans such jobs.
+/// Returns the model's script that plans such jobs.
 pub(crate) fn script(pace: Pace) -> String {
     let mut script = String::from("else:\n  raw: true\n");
     if pace == Pace::Second {
@@ -45,13 +45,13 @@ pub(crate) fn script(pace: Pace) -> String {
             Pace::Second => ("sleep", "{ ms: 1000 }".to_owned()),
         };
         let line = format!("id: {id}, description: \"{id}\", depends_on: [{needs}]");
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(script, "      - {{ {line}, tool: {tool}, args: {args} }}");
     }
     script
 }
 
-/// What a step says: something new, or what the steps before it said.
+/// Returns the text of a step: a new one, or the texts of the steps before it.
 fn text(id: &str) -> String {
     match id {
         "s1" => "s1:".to_owned() + &".".repeat(RESULT_BYTES - 3),
@@ -60,7 +60,8 @@ fn text(id: &str) -> String {
     }
 }
 
-/// Whether the results of a completed job are what they must be: a system that drops work looks fast.
+/// Returns whether the results of a completed job are complete. A system that drops work looks
+/// fast.
 pub(crate) fn is_right(pace: Pace, results: &Value) -> bool {
     match pace {
         Pace::Instant => {

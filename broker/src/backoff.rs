@@ -1,13 +1,13 @@
-//! The pauses between the attempts of an operation that may succeed later.
+//! Pauses between the attempts of an operation that may succeed later.
 //!
-//! `operation.retry(BACKOFF)`, from the crate `backon`, is the one loop of retries; actors that retry
-//! with a message of their own take single pauses.
+//! `operation.retry(BACKOFF)`, from the crate `backon`, is the usual retry loop. An actor that
+//! retries by sending itself a message takes single pauses.
 
 use std::time::Duration;
 
 pub use backon::Retryable;
 
-/// Pauses that double up to a bound, without end: as an iterator, one after each failure.
+/// An endless iterator of pauses, one per failure, that double up to a bound.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     next: Duration,
@@ -15,19 +15,19 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The same pause every time.
+    /// Creates a backoff whose pauses are all equal.
     #[must_use]
     pub const fn constant(pause: Duration) -> Self {
         Self { next: pause, longest: pause }
     }
 
-    /// Pauses that double from the first one to the longest.
+    /// Creates a backoff whose pauses double from `first` up to `longest`.
     #[must_use]
     pub const fn doubling(first: Duration, longest: Duration) -> Self {
         Self { next: first, longest }
     }
 
-    /// The next pause.
+    /// Returns the next pause and advances.
     #[must_use]
     pub fn pause(&mut self) -> Duration {
         let pause = self.after(0);
@@ -35,7 +35,7 @@ impl Backoff {
         pause
     }
 
-    /// The pause after so many earlier failures.
+    /// Returns the pause after `failures` earlier failures.
     #[must_use]
     pub fn after(&self, failures: u32) -> Duration {
         self.next.saturating_mul(2_u32.saturating_pow(failures)).min(self.longest)
@@ -50,8 +50,8 @@ impl Iterator for Backoff {
     }
 }
 
-/// A random pause from one half of this one to the whole, so that many clients do not retry at the
-/// same moment.
+/// Returns a random duration between half of `pause` and all of it, so that many clients do not
+/// retry at the same moment.
 #[must_use]
 pub fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(0.5 + fastrand::f64() / 2.0)

@@ -1,4 +1,4 @@
-//! Messages that are not kept: presence, progress, stop hints, and the front door's requests.
+//! Ephemeral messages: presence, progress, stop hints, and requests to the front door.
 
 use std::time::Duration;
 
@@ -7,25 +7,25 @@ use bytes::Bytes;
 use futures::stream::BoxStream;
 use proto::{door::Verb, error::Failure, trace::TraceContext};
 
-/// A message that is not kept.
+/// An ephemeral message.
 #[derive(Debug, Clone)]
 pub struct Message {
-    /// Its subject.
+    /// The full subject, with the installation's prefix.
     pub subject: String,
-    /// Its payload.
+    /// The payload, in the encoding that the subject implies.
     pub payload: Bytes,
 }
 
-/// An operation on the bus failed.
+/// A failed operation on the bus.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum BusError {
-    /// The broker cannot be reached.
+    /// The broker is unreachable.
     #[error("the bus cannot be reached: {0}")]
     Unavailable(String),
-    /// Nobody serves this.
+    /// No service listens on the subject.
     #[error("nobody answers on {0}")]
     NoResponders(String),
-    /// Nobody answered in time.
+    /// No answer arrived in time.
     #[error("no answer on {subject} within {waited:?}")]
     Timeout {
         /// The subject of the request.
@@ -33,10 +33,10 @@ pub enum BusError {
         /// The time that passed.
         waited: Duration,
     },
-    /// The message is larger than the broker takes.
+    /// The message exceeds the broker's size limit.
     #[error("the message is too large: {0} bytes")]
     TooLarge(usize),
-    /// The caller may not do this.
+    /// The broker denied the caller permission.
     #[error("not permitted: {0}")]
     Forbidden(String),
 }
@@ -53,39 +53,41 @@ pub struct RequestContext {
 /// A request to a service.
 #[derive(Debug)]
 pub struct Request {
-    /// The verb that was asked for.
+    /// The requested verb.
     pub verb: Verb,
-    /// The body.
+    /// The body, not yet parsed.
     pub payload: Bytes,
-    /// Its headers.
+    /// Trace and token of the caller.
     pub context: RequestContext,
-    /// The way back to the caller.
+    /// Sends answers to the caller.
     pub reply: Box<dyn Reply>,
 }
 
-/// The way back to the caller of a request.
+/// Sends answers to the caller of a request.
 #[async_trait]
 pub trait Reply: Send + Sync + std::fmt::Debug {
-    /// Sends one answer. May be called several times for verbs that answer with a stream.
+    /// Sends one answer. A verb that streams sends several.
     async fn send(&self, payload: Bytes) -> Result<(), BusError>;
-    /// Refuses the request: the body is a [`proto::door::Refusal`], and the headers say so too.
+    /// Refuses the request. The body is a [`proto::door::Refusal`]; the headers carry the refusal
+    /// too.
     async fn refuse(&self, failure: Failure) -> Result<(), BusError>;
 }
 
-/// Messages that are not kept. A message without a subscriber is lost.
+/// Ephemeral publish, subscribe and request. A message without a subscriber is lost.
 #[async_trait]
 pub trait Bus: Send + Sync + 'static {
-    /// Sends a message to all subscribers. Returns when the connection has taken it, not when it
+    /// Sends a message to all subscribers. Returns once the connection has accepted it, not once it
     /// has arrived.
     async fn publish(&self, subject: String, payload: Bytes) -> Result<(), BusError>;
 
-    /// Waits until what was handed over has arrived at the broker: for a last word before the end.
+    /// Waits until the broker has received every message sent so far. Callers use it before they
+    /// exit.
     async fn settle(&self) -> Result<(), BusError>;
 
-    /// Everything sent from now on to subjects that match (`*` one token, `>` the rest).
+    /// Streams every later message whose subject matches (`*` matches one token, `>` the rest).
     async fn subscribe(&self, subject: String) -> Result<BoxStream<'static, Message>, BusError>;
 
-    /// Asks and waits for one answer. A refusal is an answer too.
+    /// Sends a request and waits for one answer. A refusal is an answer too.
     async fn request(
         &self,
         subject: String,
@@ -94,7 +96,7 @@ pub trait Bus: Send + Sync + 'static {
         timeout: Duration,
     ) -> Result<Message, BusError>;
 
-    /// Asks and takes every answer; ends when `idle` passes without one.
+    /// Sends a request and streams every answer; ends after `idle` without one.
     async fn request_many(
         &self,
         subject: String,
@@ -103,8 +105,8 @@ pub trait Bus: Send + Sync + 'static {
         idle: Duration,
     ) -> Result<BoxStream<'static, Result<Message, BusError>>, BusError>;
 
-    /// Serves verbs of the micro service `callboard` under `<prefix>.svc.<verb>`, sharing the
-    /// requests with every other process that serves the same verb. Answers `$SRV.PING`, `INFO` and
-    /// `STATS` where the broker has them.
+    /// Serves verbs of the micro service `callboard` under `<prefix>.svc.<verb>`. Requests for a
+    /// verb are balanced over every process that serves it. Answers `$SRV.PING`, `INFO` and `STATS`
+    /// on brokers that have them.
     async fn serve(&self, verbs: Vec<Verb>) -> Result<BoxStream<'static, Request>, BusError>;
 }

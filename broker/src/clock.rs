@@ -1,4 +1,4 @@
-//! The time, as a value that tests can set.
+//! A source of time that tests can replace.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -7,22 +7,23 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Tells the time.
+/// A source of time.
 pub trait Clock: Send + Sync + std::fmt::Debug + 'static {
-    /// The time of day. May jump, backwards too: never measure with it.
+    /// Returns the time of day. It may jump, backwards too, so durations must not be measured with
+    /// it.
     fn now(&self) -> Timestamp;
-    /// Time since some moment before; never goes back.
+    /// Returns the time since an arbitrary earlier moment. Never decreases.
     fn monotonic(&self) -> Duration;
 }
 
-/// The clock of the machine.
+/// The machine's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     start: tokio::time::Instant,
 }
 
 impl SystemClock {
-    /// The clock of the machine; monotonic time counts from here.
+    /// Creates the clock; monotonic time starts at zero.
     #[must_use]
     pub fn new() -> Self {
         Self { start: tokio::time::Instant::now() }
@@ -52,13 +53,13 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// A clock that shows `now`.
+    /// Creates a clock that shows `now`.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         Self { state: Mutex::new((now, Duration::ZERO)) }
     }
 
-    /// Lets time pass. Stays at the end of time when that would be passed.
+    /// Advances both times by `by`, at most to the largest timestamp.
     pub fn advance(&self, by: Duration) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let step = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
@@ -66,7 +67,7 @@ impl ManualClock {
         state.1 = state.1.saturating_add(by);
     }
 
-    /// Sets the time of day, backwards if need be; monotonic time stays.
+    /// Sets the time of day, possibly backwards; monotonic time is unchanged.
     pub fn set(&self, now: Timestamp) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).0 = now;
     }

@@ -1,4 +1,4 @@
-//! One connection to where jobs live: the log and what stands beside it.
+//! A connection to an installation: the log, the bus, key-value buckets and the object store.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use crate::{bus::Bus, kv::Kv, log::Log, objects::Objects};
 /// The log, the bus, key-value buckets and objects of one installation, cheap to clone.
 #[derive(Clone)]
 pub struct Broker {
-    /// Jobs' logs.
+    /// The logs of all jobs.
     pub log: Arc<dyn Log>,
-    /// Messages that are not kept.
+    /// Ephemeral messages.
     pub bus: Arc<dyn Bus>,
-    /// Small shared values.
+    /// Small shared values with compare-and-set.
     pub kv: Arc<dyn Kv>,
-    /// Large values.
+    /// The object store, for large values.
     pub objects: Arc<dyn Objects>,
 }
 

@@ -1,5 +1,5 @@
-//! Looks at a nats-server and at what an installation has on it, for a doctor. Looks only: it makes
-//! nothing, changes nothing and judges nothing.
+//! Read-only inspection of a nats-server and of an installation on it, for `callboard doctor`. It
+//! changes nothing and judges nothing.
 
 use std::time::Duration;
 
@@ -10,48 +10,48 @@ use tokio::{sync::watch, time::Instant};
 
 use crate::nats::NatsOptions;
 
-/// A connection that is only looked through.
+/// A connection that only reads.
 #[derive(Debug, Clone)]
 pub struct Inspector {
     client: async_nats::Client,
-    /// Permissions that the server denied on this connection, in its words.
+    /// Permission violations that the server reported on this connection, verbatim.
     denied: watch::Receiver<Vec<String>>,
 }
 
-/// A server's own description.
+/// A server, as it describes itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Its name.
+    /// The configured or generated server name.
     pub name: String,
-    /// Its version.
+    /// The version as text.
     pub version: String,
-    /// JetStream is on, by its own description.
+    /// `true` if the server says that JetStream is enabled.
     pub jetstream: bool,
-    /// The cluster it is a member of.
+    /// The server's cluster, if it belongs to one.
     pub cluster: Option<String>,
-    /// Largest message, in bytes.
+    /// Largest message that the server accepts, in bytes.
     pub max_payload: usize,
-    /// The round-trip time.
+    /// Duration of one flush.
     pub round_trip: Duration,
 }
 
-/// A stream that is there.
+/// An existing stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
-    /// Its name.
+    /// The stream's name.
     pub name: String,
-    /// Records in it.
+    /// Number of stored messages.
     pub messages: u64,
-    /// Their size, in bytes.
+    /// Size of the messages, in bytes.
     pub bytes: u64,
-    /// Copies of each record.
+    /// Number of copies of each message.
     pub replicas: u64,
     /// `file` or `memory`.
     pub storage: String,
-    /// Consumers it has.
+    /// Number of consumers.
     pub consumers: u64,
-    /// The lead of the server's clock over this machine's, give or take half a round trip. Absent
-    /// if the server does not report its time.
+    /// Lead of the server's clock over this machine's, accurate to half a round trip. Absent if the
+    /// server does not report its time.
     pub clock_ahead: Option<SignedDuration>,
 }
 
@@ -60,7 +60,7 @@ pub struct Stream {
 pub struct Account {
     /// Bytes in use.
     pub used: u64,
-    /// Bytes allowed; absent when the account has no limit of its own.
+    /// Bytes allowed; absent if the account has no limit of its own.
     pub limit: Option<u64>,
 }
 
@@ -70,22 +70,22 @@ pub enum InspectError {
     /// No server answers, or it refuses the connection.
     #[error("{0}")]
     Connect(String),
-    /// There is no answer: JetStream is off, or too busy.
+    /// JetStream sent no answer, or an unreadable one: it is off, or too busy.
     #[error("JetStream does not answer: {0}")]
     Silent(String),
-    /// This user may not ask; what it may not do.
+    /// The server denied this user the named permission.
     #[error("this user may not {0}")]
     Forbidden(String),
-    /// The server refuses.
+    /// The server refused, for the reason it gave.
     #[error("JetStream refuses: {0}")]
     Refused(String),
 }
 
 impl Inspector {
-    /// Connects, with the settings that everybody else connects with.
+    /// Connects with the same settings as every other process.
     ///
     /// # Errors
-    /// When the server cannot be reached or does not let us in.
+    /// [`InspectError::Connect`] if the server is unreachable or rejects the credentials.
     pub async fn connect(nats: &NatsOptions) -> Result<Self, InspectError> {
         let fail = |why: String| InspectError::Connect(why);
         let (denials, denied) = watch::channel(Vec::new());
@@ -95,7 +95,7 @@ impl Inspector {
             .connection_timeout(Duration::from_millis(nats.connect_timeout_ms))
             .request_timeout(Some(Duration::from_millis(nats.request_timeout_ms)))
             .event_callback(move |event| {
-                // The server reports the denial beside the request, which is never answered.
+                // The server reports a denial separately, and never replies to the denied request.
                 if let Event::ServerError(ServerError::Other(error)) = event
                     && error.to_ascii_lowercase().contains("permissions violation")
                 {
@@ -108,10 +108,10 @@ impl Inspector {
         Ok(Self { client, denied })
     }
 
-    /// The server.
+    /// Returns the server's description of itself.
     ///
     /// # Errors
-    /// When it does not answer any more.
+    /// [`InspectError::Connect`] if the connection is lost.
     pub async fn server(&self) -> Result<Server, InspectError> {
         let start = Instant::now();
         self.client.flush().await.map_err(|e| InspectError::Connect(e.to_string()))?;
@@ -127,18 +127,18 @@ impl Inspector {
         })
     }
 
-    /// Checks that JetStream answers for this account.
+    /// Checks that JetStream answers on this account.
     ///
     /// # Errors
-    /// When it does not, with the reason.
+    /// The reason why JetStream does not answer.
     pub async fn jetstream(&self) -> Result<(), InspectError> {
         Ok(self.ask("INFO").await.map(|_| ())?)
     }
 
-    /// The account's disk space and its limit.
+    /// Returns the account's disk usage and limit.
     ///
     /// # Errors
-    /// When JetStream does not answer or refuses.
+    /// If JetStream does not answer or refuses.
     pub async fn account(&self) -> Result<Account, InspectError> {
         let info = self.ask("INFO").await?;
         let limit = info.pointer("/limits/max_storage").and_then(Value::as_i64);
@@ -146,10 +146,10 @@ impl Inspector {
         Ok(Account { used: info["storage"].as_u64().unwrap_or_default(), limit })
     }
 
-    /// A stream; nothing when it is not there.
+    /// Returns a stream, or `None` if it does not exist.
     ///
     /// # Errors
-    /// When JetStream does not answer or refuses.
+    /// If JetStream does not answer or refuses.
     pub async fn stream(&self, name: &str) -> Result<Option<Stream>, InspectError> {
         let asked = Timestamp::now();
         let start = Instant::now();
@@ -199,7 +199,7 @@ impl Inspector {
     }
 }
 
-/// Waits until the server has denied publishing the question or subscribing to its answer.
+/// Waits until the server denies publishing the request or subscribing to its reply.
 async fn forbidden(denied: &mut watch::Receiver<Vec<String>>, subject: &str) -> String {
     loop {
         if let Some(what) = denied.borrow_and_update().iter().find_map(|said| right(said, subject))
@@ -212,12 +212,12 @@ async fn forbidden(denied: &mut watch::Receiver<Vec<String>>, subject: &str) -> 
     }
 }
 
-/// The missing permission, in the server's words: `Permissions Violation for Publish to
+/// Extracts the missing permission from the server's message: `Permissions Violation for Publish to
 /// "$JS.API.INFO"`.
 fn right(said: &str, subject: &str) -> Option<String> {
     let named = said.split('"').nth(1)?;
     if said.to_ascii_lowercase().contains("subscription to") {
-        // Only answers are listened for here.
+        // This connection subscribes only to replies.
         return Some(format!("subscribe to {named}: nats.inbox_prefix must be what it may hear"));
     }
     (named == subject).then(|| format!("publish to {named}"))

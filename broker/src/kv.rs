@@ -1,15 +1,20 @@
-//! Small shared values with compare-and-set: the tool registry, the inbox, the task list, the jobs of
-//! conversations, agents.
+//! Small shared values with compare-and-set: the tool registry, the inbox, the task list, the jobs
+//! of conversations, agents.
+
+use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use proto::id::{AskId, JobId};
+use tokio::time::Instant;
 
-/// A set of values that belong together.
+use crate::backoff::{Backoff, Retryable};
+
+/// A named set of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bucket {
-    /// The settings that the installation was created with.
+    /// Settings that the installation was created with.
     Installation,
     /// Registered tools, by name.
     Tools,
@@ -17,9 +22,9 @@ pub enum Bucket {
     Inbox,
     /// The built-in task list.
     Tasks,
-    /// Jobs that may belong to a conversation, by its id.
+    /// Jobs that may belong to a conversation, by the conversation's id.
     Conversations,
-    /// Agents that were put in while the installation runs, by name: YAML.
+    /// Agents stored while the installation runs, by name, as YAML.
     Agents,
 }
 
@@ -34,7 +39,7 @@ impl Bucket {
         Self::Agents,
     ];
 
-    /// Its name, after the installation's prefix.
+    /// The bucket's name, which follows the installation's prefix.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -48,27 +53,27 @@ impl Bucket {
     }
 }
 
-/// The key of a question in the inbox.
+/// Builds the inbox key of a question.
 #[must_use]
 pub fn inbox_key(job: &JobId, ask: &AskId) -> String {
     format!("{job}.{ask}")
 }
 
-/// The question that a key of the inbox is of.
+/// Parses an inbox key; `None` if it is malformed.
 #[must_use]
 pub fn inbox_question(key: &str) -> Option<(JobId, AskId)> {
     let (job, ask) = key.split_once('.')?;
     Some((JobId::new(job).ok()?, AskId::new(ask).ok()?))
 }
 
-/// A value and how often its bucket had changed when it was written.
+/// A stored value and its revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versioned {
-    /// Its key.
+    /// The value's key.
     pub key: String,
-    /// The value.
+    /// The stored bytes.
     pub value: Bytes,
-    /// Compare-and-set against this.
+    /// Revision of the bucket at this write; the argument of a compare-and-set.
     pub revision: u64,
 }
 
@@ -79,35 +84,66 @@ pub enum Change {
     Put(Versioned),
     /// A key was deleted.
     Deleted(String),
-    /// A sender without the permission made the server write under a key: the key has no value.
+    /// A sender without permission caused the server to write under this key, which therefore has
+    /// no value.
     Foreign(String),
-    /// Every value from before the watch has been delivered.
+    /// Every value older than the watch has been delivered.
     CaughtUp,
 }
 
-/// An operation on a bucket failed.
+/// A failed operation on a bucket.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum KvError {
-    /// The broker cannot be reached.
+    /// The broker is unreachable.
     #[error("the key-value store cannot be reached: {0}")]
     Unavailable(String),
-    /// A key has characters that are not allowed.
+    /// The key contains characters that are not allowed.
     #[error("{0:?} is not a key")]
     InvalidKey(String),
-    /// Another writer changed it first.
+    /// The key's revision is no longer the expected one.
     #[error("{0} was changed by somebody else")]
     Conflict(String),
 }
 
-/// Small shared values. Keys are tokens of `[A-Za-z0-9_-]`, joined by dots.
+impl KvError {
+    /// Whether the same request may succeed later.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
+    }
+}
+
+/// The time for which a starting process waits for a store that does not answer: a cluster that
+/// elects a leader answers within it.
+const START_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Repeats a request of a starting process while it fails because the store cannot be reached, for
+/// at most 30 s.
+///
+/// # Errors
+/// The last error of the request.
+pub async fn reach<T, E: fmt::Display, F: Future<Output = Result<T, E>>>(
+    request: impl FnMut() -> F,
+    is_unavailable: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    let start = Instant::now();
+    request
+        .retry(Backoff::doubling(Duration::from_millis(100), Duration::from_secs(2)))
+        .when(|error| is_unavailable(error) && start.elapsed() < START_PATIENCE)
+        .notify(|error, _| tracing::warn!(%error, "the start waits for the key-value store"))
+        .await
+}
+
+/// Small shared values in buckets. Keys are tokens of `[A-Za-z0-9_-]`, joined by dots.
 #[async_trait]
 pub trait Kv: Send + Sync + 'static {
-    /// The value of a key.
+    /// Returns the value of a key, or `None` if it has none.
     async fn get(&self, bucket: Bucket, key: &str) -> Result<Option<Versioned>, KvError>;
-    /// Writes a value, whatever its predecessor.
+    /// Writes a value unconditionally and returns its revision.
     async fn put(&self, bucket: Bucket, key: &str, value: Bytes) -> Result<u64, KvError>;
-    /// Writes if the key's revision is still `revision`; 0 means that it must not exist. Of several
-    /// writers that saw the same revision exactly one succeeds, the others get a conflict.
+    /// Writes a value if the key's revision is still `revision` (0: the key must not exist), and
+    /// returns the new revision. Of several writers with the same `revision`, exactly one succeeds;
+    /// the others get [`KvError::Conflict`].
     async fn update(
         &self,
         bucket: Bucket,
@@ -120,11 +156,51 @@ pub trait Kv: Send + Sync + 'static {
     /// Deletes a key if its revision is still `revision`. After a lost reply it may report a
     /// conflict for its own deletion.
     async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError>;
-    /// All values whose key begins with `prefix` (whole tokens; empty for all), oldest change first.
+    /// Returns all values whose key begins with `prefix` (whole tokens; empty for all), oldest
+    /// change first.
     async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError>;
-    /// All values, then every change, without a gap.
+    /// Streams all values and then every change, without a gap.
     async fn watch(
         &self,
         bucket: Bucket,
     ) -> Result<BoxStream<'static, Result<Change, KvError>>, KvError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_starting_process_waits_for_a_store_that_does_not_answer() {
+        let mut answers = [unavailable(), unavailable(), Ok(7)].into_iter();
+        let request = || std::future::ready(answers.next().expect("it succeeds the third time"));
+        assert_eq!(reach(request, KvError::is_unavailable).await.ok(), Some(7));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_starting_process_does_not_wait_for_ever() {
+        let start = Instant::now();
+        let failed = reach(|| std::future::ready(unavailable()), KvError::is_unavailable).await;
+        assert!(failed.is_err_and(|error| error.is_unavailable()));
+        assert!(start.elapsed() >= START_PATIENCE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_is_not_requested_again() {
+        let mut requests = 0;
+        let refused: Result<(), _> = reach(
+            || {
+                requests += 1;
+                std::future::ready(Err(KvError::InvalidKey("a key".to_owned())))
+            },
+            KvError::is_unavailable,
+        )
+        .await;
+        assert!(refused.is_err());
+        assert_eq!(requests, 1);
+    }
+
+    fn unavailable() -> Result<u32, KvError> {
+        Err(KvError::Unavailable("no leader".to_owned()))
+    }
 }

@@ -1,9 +1,8 @@
-//! The durable log of jobs and what stands beside it: the bus, key-value buckets and large values, on
-//! NATS JetStream and in memory.
+//! The durable log of jobs, the message bus, key-value buckets and the object store, on NATS
+//! JetStream and in memory.
 //!
 //! Architecture invariants: this is the only crate that links `async-nats`. It knows no role, no
-//! policy and no job state; it stores, delivers and asks. Both implementations pass one contract
-//! test suite.
+//! policy and no job state. Both implementations pass one contract test suite.
 
 pub mod backoff;
 pub mod bus;

@@ -1,7 +1,7 @@
-//! A nats-server of our own, as a child process: for `callboard dev` and for tests.
+//! A nats-server run as a child process, for `callboard dev` and for tests.
 //!
-//! It finds the program, writes a configuration, waits until the server takes connections, and ends
-//! the server when it is dropped. It must never touch a server that it did not start.
+//! Finds the program, writes a configuration, waits until the server accepts connections, and kills
+//! the server on drop. It must never touch a server that it did not start.
 
 use std::{
     fmt, io,
@@ -20,27 +20,28 @@ use tokio::{
     time::Instant,
 };
 
-/// Names a nats-server to use instead of any that is found.
+/// Environment variable with the path of the nats-server to use instead of searching for one.
 pub const VARIABLE: &str = "CALLBOARD_NATS_SERVER";
 
-/// The interval at which a starting server is polled.
+/// Interval at which a starting or ending server is polled.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A version of nats-server, without what follows the patch number (`-beta.1`).
+/// A version of nats-server, without pre-release suffix (`-beta.1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// Major.
+    /// Incompatible releases.
     pub major: u16,
-    /// Minor.
+    /// Feature releases.
     pub minor: u16,
-    /// Patch.
+    /// Bug-fix releases.
     pub patch: u16,
 }
 
 impl Version {
-    /// The oldest that has what jobs need: batch reads, scheduled messages, pinned consumers.
+    /// Oldest version with the features that jobs need: batch reads, scheduled messages, pinned
+    /// consumers.
     pub const FLOOR: Self = Self { major: 2, minor: 12, patch: 0 };
-    /// The oldest without known faults in what jobs use.
+    /// Oldest version without known bugs in those features.
     pub const SOUND: Self = Self { major: 2, minor: 14, patch: 4 };
 }
 
@@ -50,7 +51,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// A text is no version.
+/// A text is not a version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no version")]
 pub struct InvalidVersion(String);
@@ -71,15 +72,15 @@ impl FromStr for Version {
 /// A nats-server program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Its path.
+    /// Absolute path of the program, or the path that [`VARIABLE`] gives.
     pub path: PathBuf,
-    /// Its version.
+    /// The version that the program prints.
     pub version: Version,
 }
 
-/// The nats-server to use: the one that [`VARIABLE`] names and no other, or else the first that is
-/// new enough in `.tools/bin` of the working directory or one above it and on the `PATH`. Finds one
-/// that is too old when there is no other.
+/// Finds the nats-server to use. [`VARIABLE`] decides if it is set. Otherwise the first program
+/// that is new enough wins, in `.tools/bin` of the working directory and its parents, then on the
+/// `PATH`. Returns one that is too old if no other exists.
 #[must_use]
 pub fn find() -> Option<Found> {
     if let Some(path) = std::env::var_os(VARIABLE) {
@@ -113,65 +114,66 @@ fn look_at(path: &Path) -> Option<Found> {
 /// The settings of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ChildOptions {
-    /// The program; [`find`] when absent.
+    /// Path of the program; the result of [`find`] when absent.
     pub program: Option<PathBuf>,
-    /// Its port on the loopback interface; 0 for a free one.
+    /// Port on the loopback interface; 0 for a free one.
     pub port: u16,
-    /// Its data directory, created if missing.
+    /// Data directory, created if missing.
     pub store_dir: PathBuf,
-    /// Whether it has the same name at every start. A cluster knows its members by their names: a
-    /// server that does not keep its name joins as another member.
+    /// `true` to use the same server name at every start. A cluster knows its members by name: a
+    /// server with a new name joins as another member.
     pub keeps_name: bool,
-    /// Further lines of its configuration.
+    /// Additional lines of the server's configuration.
     pub config: Vec<String>,
     /// Further lines within `jetstream { … }`, for instance `sync_interval: always`.
     pub jetstream: Vec<String>,
-    /// The time limit for its start; 0 for 30 seconds.
+    /// Time limit for the start; zero means 30 seconds.
     pub patience: Duration,
 }
 
-/// A server could not be started.
+/// The reason why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// No program was found.
+    /// No program was found, or the given path is not a nats-server.
     #[error(
         "no nats-server was found: `make nats-server` installs one into .tools/bin, or set \
          {VARIABLE} to the path of one ({} or newer)",
         Version::FLOOR
     )]
     NotFound,
-    /// It is too old.
+    /// The program is older than [`Version::FLOOR`].
     #[error("{} is nats-server {}: {} is the least", .0.path.display(), .0.version, Version::FLOOR)]
     TooOld(Found),
-    /// A file or the process could not be made.
+    /// A file or the process could not be created.
     #[error("nats-server could not be started: {0}")]
     Io(#[from] io::Error),
-    /// It ended while it started.
+    /// The process ended during startup; holds the end of its log.
     #[error("nats-server ended while it started; the end of its log:\n{0}")]
     Ended(String),
-    /// It took too long.
+    /// The server accepted no connections in time; holds the limit and the end of its log.
     #[error("nats-server took no connections within {0:?}; the end of its log:\n{1}")]
     TooSlow(Duration, String),
 }
 
-/// The file with the process ids of a directory's server and of its parent.
+/// File with the process ids of a directory's server and of its parent.
 const PID_FILE: &str = "nats-server.pid";
 
-/// The file with the name of a directory's server.
+/// File with the name of a directory's server.
 const NAME_FILE: &str = "nats-server.name";
 
-/// The time limit for the end of a server whose parent was killed.
+/// Time limit for terminating a server whose parent was killed.
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Ends the server that a parent which was killed has left running on the same directory: two servers
-/// must not write to one, and the port is taken. A process that only has the same id is left alone.
+/// Terminates a server that a killed parent left running on this directory: two servers must not
+/// write to the same directory, and the port is taken. Ignores an unrelated process with the same
+/// id.
 async fn end_orphan(store_dir: &Path) {
     let ours = store_dir.join("nats-server.conf");
     let whose = std::fs::read_to_string(store_dir.join(PID_FILE)).unwrap_or_default();
     let mut ids = whose.split_whitespace().map(str::parse::<i32>);
     let (Some(Ok(pid)), Some(Ok(parent))) = (ids.next(), ids.next()) else { return };
     if parent_of(pid) == Some(parent) {
-        // Its parent is alive: it is no orphan, and the port will say so.
+        // The parent is alive, so the server is not an orphan; binding the port will fail.
         return;
     }
     let runs = || {
@@ -180,7 +182,7 @@ async fn end_orphan(store_dir: &Path) {
     };
     let Some(id) = Pid::from_raw(pid).filter(|_| runs()) else { return };
     tracing::info!(pid, "ending the nats-server of a process that was killed");
-    // It may have ended by itself, which is as good.
+    // The server may already have ended.
     let _ = rustix::process::kill_process(id, Signal::TERM);
     let start = Instant::now();
     while runs() && start.elapsed() < ORPHAN_PATIENCE {
@@ -188,14 +190,14 @@ async fn end_orphan(store_dir: &Path) {
     }
 }
 
-/// The parent of a process, as the kernel knows it.
+/// Reads a process's parent from the kernel.
 fn parent_of(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // After the program's name in parentheses come the state and the parent.
     stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// A nats-server that was started here. Killed when it is dropped.
+/// A running nats-server, killed on drop.
 #[derive(Debug)]
 pub struct Child {
     process: process::Child,
@@ -205,11 +207,11 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts a server and waits until it takes connections. It is in a process group of its own, so
-    /// that an interrupt from the terminal reaches it through its parent alone.
+    /// Starts a server and waits until it accepts connections. Its process group is separate, so
+    /// that a terminal's interrupt does not reach it directly.
     ///
     /// # Errors
-    /// When there is no program that is new enough, or it does not start.
+    /// If no program is new enough, or the server does not start.
     pub async fn start(options: &ChildOptions) -> Result<Self, StartError> {
         let found = match &options.program {
             Some(path) => look_at(path),
@@ -270,44 +272,44 @@ impl Child {
         lines[lines.len().saturating_sub(10)..].join("\n")
     }
 
-    /// Its port.
+    /// The port on the loopback interface.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its URL.
+    /// The `nats://` URL on the loopback interface.
     #[must_use]
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
-    /// Its version.
+    /// The version of the program.
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// Its process id.
+    /// The process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Sends it a signal. Nothing happens when it has ended.
+    /// Sends a signal to the server. Does nothing if the server has ended.
     pub fn signal(&mut self, signal: Signal) {
-        // The process was not waited for, so its id cannot be another's.
+        // The process has not been reaped, so its id cannot belong to another process.
         if let (Ok(None), Some(pid)) = (self.process.try_wait(), self.pid()) {
             let _ = rustix::process::kill_process(pid, signal);
         }
     }
 
-    /// Stops it in the middle of whatever it does, until it is sent [`Signal::CONT`]. It has stopped
-    /// when this returns.
+    /// Suspends the server until it receives [`Signal::CONT`]. The server has stopped when this
+    /// returns.
     pub fn suspend(&mut self) {
         self.signal(Signal::STOP);
         if let (Ok(None), Some(pid)) = (self.process.try_wait(), self.pid()) {
-            // A signal is only sent: the process may go on for a moment.
+            // Signals are asynchronous: the process may run for another moment.
             let stopped = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             let _ = rustix::process::waitid(WaitId::Pid(pid), stopped);
         }
@@ -317,7 +319,7 @@ impl Child {
         i32::try_from(self.process.id()).ok().and_then(Pid::from_raw)
     }
 
-    /// Asks it to end and waits; kills it when it takes longer than `patience`.
+    /// Sends `SIGTERM` and waits; kills the server after `patience`.
     pub async fn stop(mut self, patience: Duration) {
         self.signal(Signal::TERM);
         let start = Instant::now();
@@ -329,7 +331,7 @@ impl Child {
         }
     }
 
-    /// Kills it and waits until it is gone.
+    /// Kills the server and waits until its process has ended.
     pub fn kill(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -342,17 +344,17 @@ impl Drop for Child {
     }
 }
 
-/// A port that is free now. Another process may take it before the server does; then the server
-/// reports that and ends.
+/// Returns a port that is free now. Another process may bind it first; then the server reports that
+/// and ends.
 fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-/// The name of a directory's server, the same at every start.
+/// Returns the name of a directory's server, the same at every start.
 ///
-/// No other server has it, so that a greeting on the port is known to be ours. It stays because a
-/// cluster knows its members by their names: under a new one, a restarted server would be a stranger
-/// and its old copies of streams would count as lost.
+/// The name is unique, so a greeting on the port proves that it is this server's. A cluster knows
+/// its members by name: under a new name, a restarted server would be a stranger and its old copies
+/// of streams would count as lost.
 fn server_name(store_dir: &Path) -> io::Result<String> {
     let file = store_dir.join(NAME_FILE);
     match std::fs::read_to_string(&file) {
@@ -388,7 +390,7 @@ fn configuration(name: &str, port: u16, options: &ChildOptions) -> String {
     config
 }
 
-/// The server of that name answers there: its first message has its name.
+/// `true` if the first message on the port carries that server name.
 async fn greets(port: u16, name: &str) -> bool {
     let greeting = async {
         let server = TcpStream::connect(("127.0.0.1", port)).await.ok()?;

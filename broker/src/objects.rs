@@ -1,10 +1,9 @@
-//! Large values, named by their SHA-256: what is too large to travel travels as a reference.
+//! The object store: large values, named by their SHA-256, that records refer to.
 //!
 //! A value is stored once, however many records refer to it, so no job may remove it when it ends.
 //! Garbage collection removes values without references: it lists the values, reads every record
-//! for references, and removes the versions that it has listed. That is safe beside writers because
-//! putting a value again rewrites it if it is older than [`RENEWED_AFTER`], and a rewritten value
-//! is another version.
+//! for references, and removes the listed versions. Concurrent writers are safe: storing a value
+//! again rewrites it if it is older than [`RENEWED_AFTER`], and a rewritten value is a new version.
 
 use std::time::Duration;
 
@@ -12,60 +11,60 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use proto::id::Seq;
 
-/// The age above which a stored value is rewritten when it is put again. Garbage collection must
-/// keep values that are not much older.
+/// Age above which storing a value again rewrites it. Garbage collection must keep values that are
+/// not much older.
 pub const RENEWED_AFTER: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// An operation on the object store failed.
+/// A failed operation on the object store.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ObjectError {
-    /// The broker cannot be reached.
+    /// The broker is unreachable.
     #[error("the object store cannot be reached: {0}")]
     Unavailable(String),
-    /// There is no such object, or it is damaged.
+    /// No value has this name, or the value is damaged.
     #[error("object {0} is missing or damaged")]
     Missing(String),
-    /// There is no room.
+    /// A storage limit of the broker is reached.
     #[error("the object store is full: {0}")]
     Full(String),
 }
 
-/// A version of a stored value.
+/// One version of a stored value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// Its name: SHA-256 in lower-case hex.
+    /// Name of the value: its SHA-256 in lower-case hex.
     pub sha256: String,
-    /// Its size, in bytes.
+    /// Size of the value, in bytes.
     pub bytes: u64,
-    /// The age of its newest part, by the broker's clock.
+    /// Age of the value's newest part, by the broker's clock.
     pub age: Duration,
-    /// The position of its newest part.
+    /// Position of the value's newest part.
     pub until: Seq,
 }
 
-/// Large values. Writing the same bytes twice stores them once.
+/// Storage of large values. Identical bytes are stored once.
 #[async_trait]
 pub trait Objects: Send + Sync + 'static {
-    /// Stores bytes and returns their SHA-256 in lower-case hex. They are durable once this
-    /// returns. A value that exists and is older than [`RENEWED_AFTER`] is rewritten.
+    /// Stores bytes durably and returns their SHA-256 in lower-case hex. Rewrites a value that is
+    /// older than [`RENEWED_AFTER`].
     async fn put(&self, bytes: Bytes) -> Result<String, ObjectError>;
-    /// The bytes of that name, checked against it.
+    /// Returns the value of that name, after checking its digest.
     async fn get(&self, sha256: &str) -> Result<Bytes, ObjectError>;
-    /// Every stored value with a well-formed name, without its bytes. Takes about 150 bytes of
-    /// memory for each.
+    /// Lists every stored value with a well-formed name, without its bytes. Needs about 150 bytes
+    /// of memory for each.
     async fn list(&self) -> Result<Vec<Kept>, ObjectError>;
-    /// Removes a version of a value: later versions stay.
+    /// Removes one version of a value. Later versions remain.
     async fn remove(&self, seen: &Kept) -> Result<(), ObjectError>;
 }
 
-/// A name is well-formed.
+/// `true` if the text is 64 lower-case hex digits.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     text.len() == 64 && text.as_bytes().iter().all(is_hex)
 }
 
-/// Every run of 64 lower-case hex digits in a stored record: a reference to a large value contains
-/// its name, in records of every version of Callboard.
+/// Returns every run of 64 lower-case hex digits in a stored record. Every reference to a large
+/// value contains its name, in records of every version of Callboard.
 #[must_use]
 pub fn names_in(payload: &[u8]) -> Vec<String> {
     let runs = payload.split(|byte| !is_hex(byte)).filter(|run| run.len() == 64);

@@ -1,5 +1,5 @@
-//! The agents a process starts with: those that come with the program, those of the configuration,
-//! and the files of a directory. Nothing here asks a server.
+//! The agents known without a server: those shipped with the program, those of the configuration,
+//! and the files of a directory.
 
 use std::path::{Path, PathBuf};
 
@@ -15,26 +15,26 @@ use runtime::config::Config;
 
 use crate::input;
 
-/// How the files of agents end.
+/// File extensions of agents.
 const ENDINGS: [&str; 2] = ["yaml", "yml"];
-/// Files of one directory.
+/// Largest number of agent files in a directory.
 const FILES_MAX: usize = 1_000;
 
-/// The agents cannot be used.
+/// The reason why the agents cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentsError {
     /// A directory or a file cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// Files are wrong.
+    /// Some agents are invalid; holds every mistake.
     #[error("agents cannot be used:\n{0}")]
     Wrong(Mistakes),
 }
 
-/// All agents that are known without a server.
+/// Loads every agent known without a server.
 ///
 /// # Errors
-/// When the directory cannot be read, or an agent of it cannot be used.
+/// If the directory cannot be read, or one of its agents is invalid.
 pub fn catalogue(config: &Config) -> Result<Catalogue, AgentsError> {
     let catalogue = unchecked(config)?;
     match catalogue.mistakes() {
@@ -43,7 +43,7 @@ pub fn catalogue(config: &Config) -> Result<Catalogue, AgentsError> {
     }
 }
 
-/// The same, whatever is wrong with them.
+/// Loads the same agents, including invalid ones.
 pub(crate) fn unchecked(config: &Config) -> Result<Catalogue, AgentsError> {
     let mut catalogue = Catalogue::presets().with_given(config.agents.values().cloned());
     if let Some(dir) = &config.door.agents_dir {
@@ -58,7 +58,7 @@ pub(crate) fn unchecked(config: &Config) -> Result<Catalogue, AgentsError> {
     Ok(catalogue)
 }
 
-/// The models that agents name, beside the configured one.
+/// Returns the models that valid agents name, besides the configured one.
 #[must_use]
 pub fn models(config: &Config) -> Vec<String> {
     let Ok(catalogue) = unchecked(config) else { return Vec::new() };
@@ -75,7 +75,8 @@ fn sources(dir: &Path) -> Result<Vec<Source>, AgentsError> {
     let mut files: Vec<PathBuf> = Vec::new();
     for file in std::fs::read_dir(dir).map_err(fail)? {
         let path = file.map_err(fail)?.path();
-        // An editor's own files, and what Kubernetes mounts beside the files of a config map.
+        // Files of editors, and the directories that Kubernetes mounts beside the files of a config
+        // map.
         let is_hidden =
             path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
         if !is_hidden && has_ending(&path) {
@@ -94,7 +95,7 @@ fn has_ending(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
 }
 
-/// One file; it is called what the file is called when no name is given.
+/// Reads one agent file; the agent is named after the file unless `name` is given.
 pub(crate) fn source(file: &Path, name: Option<AgentName>) -> Result<Source, AgentsError> {
     let place = file.display().to_string();
     let fail = |why: String| AgentsError::Unreadable(format!("{place}: {why}"));
@@ -105,7 +106,7 @@ pub(crate) fn source(file: &Path, name: Option<AgentName>) -> Result<Source, Age
             AgentName::new(stem).map_err(|e| fail(e.to_string()))?
         }
     };
-    // A byte more than is taken, so that what is too large is told like anything that is wrong.
+    // One byte above the limit is read, so that the check of agents reports an oversized file.
     let text = input::file("agent", file, FILE_BYTES_MAX + 1)
         .map_err(|e| AgentsError::Unreadable(e.message))?;
     Ok(Source { name, place, text })

@@ -1,5 +1,5 @@
-//! From flags and configuration to a client of the front door. The one place of the program that
-//! opens connections for commands.
+//! Connections for commands, from flags and configuration. No other module of the program opens
+//! one.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use runtime::config::{Config, Flag, SecretFrom, Sources};
 
 use crate::{args::Global, failure::CliError, output::Output, token};
 
-/// Reads the configuration with the flags that are settings.
+/// Reads the configuration, overridden by flags.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// Every mistake in the configuration.
 pub(crate) fn config(global: &Global) -> Result<Config, CliError> {
     let flags = [("nats.url", "--url", &global.url), ("nats.prefix", "--prefix", &global.prefix)];
     let mut flags: Vec<Flag> = flags
@@ -40,11 +40,11 @@ pub(crate) fn config(global: &Global) -> Result<Config, CliError> {
     Ok(Config::load(&Sources::of_process(global.config.clone(), flags))?)
 }
 
-/// Opens a connection. What is missing on the server is made only when both `create` and the
-/// configuration say so.
+/// Opens a connection. Creates missing streams only if both `create` and the configuration permit
+/// it.
 ///
 /// # Errors
-/// When the server cannot be reached, is too old, or has something that is not as it must be.
+/// If the server is unreachable or too old, or the installation differs from its configuration.
 pub(crate) async fn broker(
     config: &Config,
     worker: WorkerId,
@@ -58,10 +58,10 @@ pub(crate) async fn broker(
         .map_err(|e| CliError::unavailable(e.to_string()))
 }
 
-/// A client of the front door, for somebody who has a token or for anybody.
+/// Opens a client of the front door, with a token if there is one.
 ///
 /// # Errors
-/// When the configuration or the token cannot be used, or the server cannot be reached.
+/// If the configuration or the token is invalid, or the server is unreachable.
 pub(crate) async fn client(global: &Global, output: Output) -> Result<Client, CliError> {
     let config = config(global)?;
     let token = token::find(global)?;
@@ -71,7 +71,7 @@ pub(crate) async fn client(global: &Global, output: Output) -> Result<Client, Cl
             token::open_to_others(path).iter().for_each(|warning| output.warn(warning));
         }
     }
-    // The user is told once that it takes longer.
+    // The client notifies the user once when it retries.
     let retries = RetryPolicy::new(move |words| output.note(&format!("callboard: {words}")));
     let client = door(&config).await?.with_token(token.value).with_retries(Some(retries));
     Ok(match global.timeout {
@@ -80,8 +80,8 @@ pub(crate) async fn client(global: &Global, output: Output) -> Result<Client, Cl
     })
 }
 
-/// The front door. Where an operator makes what is on the server, commands have no right to look at
-/// it, and speak to the roles alone.
+/// Connects to the front door. If an operator creates the streams, commands have no permission to
+/// read them and use only the bus.
 async fn door(config: &Config) -> Result<Client, CliError> {
     if config.nats.create {
         return Ok(Client::new(&broker(config, writer(), false).await?));
@@ -91,26 +91,26 @@ async fn door(config: &Config) -> Result<Client, CliError> {
     Ok(Client::over(bus.map_err(|e| CliError::unavailable(e.to_string()))?, subjects))
 }
 
-/// The subjects of the configured installation.
+/// Returns the subjects of the configured installation.
 ///
 /// # Errors
-/// When the prefix or the number of shards cannot be used.
+/// If the prefix or the number of shards is invalid.
 pub(crate) fn subjects(config: &Config) -> Result<Subjects, CliError> {
     Subjects::new(&config.nats.prefix, config.nats.shards)
         .map_err(|e| CliError::usage(format!("nats.prefix: {e}")))
 }
 
-/// A name for this process. Commands write no records; the broker wants one all the same.
+/// Generates a writer id for this process. Commands write no records, but the broker requires one.
 pub(crate) fn writer() -> WorkerId {
     let random = uuid::Uuid::new_v4().simple().to_string();
     WorkerId::new(format!("cli-{}", random.get(..8).unwrap_or_default()))
         .expect("letters, digits and a dash are an id")
 }
 
-/// The job of an id, or of the beginning of one when no other begins so.
+/// Resolves a job id or a unique prefix of one.
 ///
 /// # Errors
-/// When no server or more than one is found.
+/// If no job or more than one matches.
 pub(crate) async fn job(client: &Client, named: &str) -> Result<JobView, CliError> {
     let id = JobId::new(named).map_err(proto::error::Failure::from)?;
     let missing = match client.get(&id).await {

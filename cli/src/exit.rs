@@ -1,4 +1,4 @@
-//! The exit codes: one list, shown by `--help`, in `docs/cli.md`, and used by every command.
+//! The exit codes of every command, also shown by `--help` and in `docs/cli.md`.
 
 use std::process::ExitCode;
 
@@ -6,50 +6,50 @@ use proto::error::Code;
 
 macro_rules! exits {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $means:literal;)*) => {
-        /// How the program ended.
+        /// The exit status of the program.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Exit {
             $($(#[$doc])* $name,)*
         }
 
         impl Exit {
-            /// Every way to end.
+            /// Every exit status.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
-            /// The number a shell sees.
+            /// The exit code.
             #[must_use]
             pub const fn code(self) -> u8 {
                 match self { $(Self::$name => $code,)* }
             }
 
-            /// What it means.
+            /// Describes the status for `--help`.
             #[must_use]
             pub const fn means(self) -> &'static str {
                 match self { $(Self::$name => $means,)* }
             }
         }
 
-        /// The list as `--help` shows it.
+        /// The list for `--help`.
         pub(crate) const HELP: &str = concat!("Exit codes:", $("\n  ", $code, "  ", $means,)*);
     };
 }
 
 exits! {
-    /// Everything went well.
+    /// The command succeeded.
     Success = 0, "done; for `run`: the job completed";
-    /// Nothing is wrong with the command, but with what it looked at.
+    /// The command ran, but the inspected job or installation has a problem.
     Failed = 1, "the job failed, or a role cannot go on; for `doctor`, `health` and `fsck`: something is wrong";
-    /// The command or the configuration cannot be used.
+    /// The command line, a file or the configuration is invalid.
     Usage = 2, "the command line, a file or the configuration cannot be used; for `fsck`: the check could not run";
     /// The job was canceled.
     Canceled = 3, "the job was canceled";
-    /// A person must answer first.
+    /// The job waits for a person's answer.
     NeedsInput = 4, "the job waits for a person (with --no-wait-for-input)";
-    /// Callboard or its log cannot be reached, or nobody answered in time.
+    /// Callboard or its log is unreachable, overloaded, or did not answer in time.
     Unavailable = 5, "Callboard cannot be reached, is overloaded, or did not answer in time";
     /// The server refused the request.
     Refused = 6, "the server refused: no such job, a conflict, an invalid answer, no permission";
-    /// A defect.
+    /// A bug in Callboard.
     Internal = 70, "a defect of Callboard";
     /// The user interrupted the program.
     Interrupted = 130, "interrupted; a job that was submitted goes on";
@@ -62,7 +62,7 @@ impl From<Exit> for ExitCode {
 }
 
 impl Exit {
-    /// How to end after the server answered with an error.
+    /// Returns the exit status for an error of the server.
     #[must_use]
     pub fn of(code: Code) -> Self {
         match code {

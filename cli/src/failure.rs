@@ -1,5 +1,5 @@
-//! What went wrong, as it is told: a sentence with the next thing to do, or JSON. Text that came
-//! from outside is neutralised here, once, so that no error can drive a terminal.
+//! The error of a command, printed as a sentence with a hint, or as JSON. Foreign text is escaped
+//! here, so that no error can send control sequences to a terminal.
 
 use proto::{
     error::{Code, Failure},
@@ -9,26 +9,25 @@ use serde_json::{Value, json};
 
 use crate::{exit::Exit, refusal};
 
-/// Why a command did not do what it was asked.
+/// The error of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CliError {
-    /// How the program ends.
+    /// Exit status of the program.
     pub(crate) exit: Exit,
-    /// A stable word.
+    /// Stable identifier of the error, for programs.
     pub(crate) code: &'static str,
-    /// What happened.
+    /// Description of the error.
     pub(crate) message: String,
-    /// The flag, field or key that is wrong.
+    /// The flag, field or key that is wrong, if one is.
     pub(crate) field: Option<String>,
-    /// The next thing to do.
+    /// Advice about the next step.
     pub(crate) hint: Option<String>,
-    /// More for programs.
+    /// Further details, for programs.
     pub(crate) details: Option<Box<Value>>,
 }
 
 const CLOSED: &str = "closed";
 
-/// What commands give back.
 pub(crate) type Outcome = Result<Exit, CliError>;
 
 impl CliError {
@@ -36,17 +35,17 @@ impl CliError {
         Self { exit, code, message: message.into(), field: None, hint: None, details: None }
     }
 
-    /// The command line cannot be used.
+    /// The command line is invalid.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, "usage", message)
     }
 
-    /// Something that was named as input cannot be used.
+    /// A given input is invalid.
     pub(crate) fn input(field: &str, message: impl Into<String>) -> Self {
         Self { field: Some(field.to_owned()), ..Self::new(Exit::Usage, "input", message) }
     }
 
-    /// A setting cannot be used.
+    /// A setting is invalid.
     pub(crate) fn setting(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, "config", message)
     }
@@ -56,55 +55,55 @@ impl CliError {
         Self::new(Exit::Failed, "start", message)
     }
 
-    /// Callboard cannot be reached.
+    /// Callboard is unreachable.
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         Self::new(Exit::Unavailable, Code::Unavailable.as_str(), message)
             .hint("`callboard doctor` says what is missing")
     }
 
-    /// What was asked for must not be done.
+    /// The operation is not permitted in the current state.
     pub(crate) fn refused(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Exit::Refused, code, message)
     }
 
-    /// The reader of the output closed it.
+    /// The reader of the output has closed it.
     pub(crate) fn closed() -> Self {
         Self::new(Exit::Success, CLOSED, "nobody reads the output any more")
     }
 
-    /// Whether there is nobody to tell.
+    /// `true` if the reader has closed the output, so that no message is needed.
     pub(crate) fn is_closed(&self) -> bool {
         self.code == CLOSED
     }
 
-    /// The user said stop.
+    /// The user interrupted the command.
     pub(crate) fn interrupted(message: impl Into<String>) -> Self {
         Self::new(Exit::Interrupted, "interrupted", message)
     }
 
-    /// Something must be confirmed, and nobody can be asked.
+    /// The command needs a confirmation, and there is no terminal to ask for it.
     pub(crate) fn unconfirmed(what: &str) -> Self {
         Self::new(Exit::Usage, "unconfirmed", format!("{what} needs a confirmation"))
             .hint("add --yes")
     }
 
-    /// Reading or writing failed.
+    /// An I/O operation failed.
     pub(crate) fn io(what: &str, error: &std::io::Error) -> Self {
         Self::new(Exit::Usage, "io", format!("{what}: {error}"))
     }
 
-    /// A defect.
+    /// A bug in Callboard.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(Exit::Internal, Code::Internal.as_str(), message)
     }
 
-    /// Adds the next thing to do.
+    /// Adds advice about the next step.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// For people.
+    /// Formats the error for users.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("callboard: {}", escape::text(&self.message));
         if let Some(hint) = self.hint.as_ref().filter(|h| !h.is_empty()) {
@@ -114,7 +113,7 @@ impl CliError {
         text
     }
 
-    /// For programs: one line.
+    /// Formats the error for programs, in one line.
     pub(crate) fn json(&self) -> String {
         let mut error = json!({
             "code": self.code,

@@ -1,5 +1,5 @@
-//! Text that is given on the command line, in a file (`@file`) or on standard input (`@-`): bounded,
-//! UTF-8, never from something that would hang.
+//! Text arguments, given on the command line, in a file (`@file`) or on standard input (`@-`):
+//! limited in size, UTF-8, and never from a source that would block for ever.
 
 use std::{
     io::{IsTerminal, Read},
@@ -8,10 +8,10 @@ use std::{
 
 use crate::failure::CliError;
 
-/// Reads an argument that may name a file. `@@` stands for a text that begins with `@`.
+/// Reads an argument that may name a file. `@@` escapes a text that begins with `@`.
 ///
 /// # Errors
-/// When what is named is missing, is no file, is too large or is not text.
+/// If the file is missing, not regular, too large or not UTF-8.
 pub(crate) fn text(field: &str, argument: &str, bytes_max: usize) -> Result<String, CliError> {
     let text = match argument.strip_prefix('@') {
         None => argument.to_owned(),
@@ -37,22 +37,22 @@ fn stdin(field: &str, bytes_max: usize) -> Result<String, CliError> {
     decode(field, "standard input", bounded(field, "standard input", stdin, bytes_max)?)
 }
 
-/// Reads a file.
+/// Reads a text file.
 ///
 /// # Errors
-/// When it is missing, is no regular file, is too large or is not text.
+/// If the file is missing, not regular, too large or not UTF-8.
 pub(crate) fn file(field: &str, path: &Path, bytes_max: usize) -> Result<String, CliError> {
     decode(field, &path.display().to_string(), bytes(field, path, bytes_max)?)
 }
 
-/// Reads a file, whatever is in it.
+/// Reads a file as bytes.
 ///
 /// # Errors
-/// When it is missing, is no regular file, or is too large.
+/// If the file is missing, not regular or too large.
 pub(crate) fn bytes(field: &str, path: &Path, bytes_max: usize) -> Result<Vec<u8>, CliError> {
     let name = path.display().to_string();
     let fail = |why: String| CliError::input(field, format!("{name}: {why}"));
-    // Looked at before it is opened: opening a pipe that nobody writes to would wait for ever.
+    // The type is checked before the open, which would block on a pipe without a writer.
     let kind = std::fs::metadata(path).map_err(|e| fail(e.to_string()))?;
     if kind.is_dir() {
         return Err(fail("is a directory, not a file".to_owned()));

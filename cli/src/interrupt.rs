@@ -1,10 +1,10 @@
-//! Ctrl-C: the first asks, the second ends the program at once.
+//! Signals of a command: the first one requests an end, the second one ends the program at once.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::{exit::Exit, failure::CliError};
 
-/// Interrupts of this process.
+/// The signal handlers of this process.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     int: Signal,
@@ -12,16 +12,17 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Takes over SIGINT and SIGTERM.
+    /// Installs handlers for SIGINT and SIGTERM.
     ///
     /// # Errors
-    /// When the handlers cannot be installed.
+    /// If the handlers cannot be installed.
     pub(crate) fn take() -> Result<Self, CliError> {
         let handler = |kind| signal(kind).map_err(|e| CliError::io("signals", &e));
         Ok(Self { int: handler(SignalKind::interrupt())?, term: handler(SignalKind::terminate())? })
     }
 
-    /// The next interrupt. From then on another one ends the program at once. Cancel-safe.
+    /// Waits for the next signal. From then on another one ends the program at once. Cancellation
+    /// safe.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.int.recv() => {}

@@ -1,6 +1,6 @@
-//! The `callboard` program: commands, what they print, and the composition of the roles. It is a
-//! client of the front door like any other; it never touches a job's log by itself, but for `fsck`,
-//! which reads them all and writes nothing.
+//! The `callboard` program: commands, their output, and the composition of the roles. Commands use
+//! the front door like any other client, except `fsck` and `jobs purge`, which access the logs
+//! directly.
 
 pub mod agents;
 mod answer;
@@ -33,7 +33,7 @@ use self::{
     output::{Color, Format, Loudness, Output},
 };
 
-/// Runs the program with the arguments of this process.
+/// Runs the program with this process's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
@@ -47,17 +47,17 @@ pub fn main() -> ExitCode {
             level: "debug".to_owned(),
             format: runtime::config::LogFormat::Pretty,
         };
-        // Only fails when it was done before.
+        // Fails only if logging is initialised already.
         let _ = runtime::telemetry::init(&log);
     }
-    // Fails only when a provider is there already, which is as good.
+    // Fails only if a provider is installed already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let started = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let exit = match started {
         Err(error) => told(output, &CliError::io("the runtime", &error)),
         Ok(runtime) => {
             let outcome = runtime.block_on(Box::pin(commands::run(cli, output)));
-            // A thread that waits for somebody to type must not hold the program up.
+            // The thread that waits for typed input must not delay the exit.
             runtime.shutdown_background();
             outcome.unwrap_or_else(|error| told(output, &error))
         }
@@ -75,7 +75,7 @@ fn output_of(global: &Global) -> Output {
     Output::new(format, loudness, global.color, global.time)
 }
 
-/// Tells an error in the form that was asked for, on standard error.
+/// Prints an error to standard error, as text or JSON.
 fn told(output: Output, error: &CliError) -> Exit {
     if error.is_closed() {
         return error.exit;
@@ -85,11 +85,11 @@ fn told(output: Output, error: &CliError) -> Exit {
     error.exit
 }
 
-/// Help and version are no mistakes; everything else is told in the form that was asked for, as far
-/// as that can be told from arguments that cannot be read.
+/// Prints help and version, or an error of the arguments. The error is JSON if the unparsed
+/// arguments appear to request JSON.
 fn misread(error: &clap::Error, arguments: &[OsString]) -> Exit {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // A closed reader has all it wanted.
+        // A closed output needs no further text.
         let _ = error.print();
         return Exit::Success;
     }

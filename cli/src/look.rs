@@ -1,5 +1,5 @@
-//! The style of output: width, colour, times. Decided once, handed to everything
-//! that draws, so that drawing itself asks no terminal and no clock.
+//! The style of output: width, colour, times. Determined once and passed to all rendering, which
+//! accesses neither terminal nor clock.
 
 use anstyle::{AnsiColor, Style};
 use jiff::{Timestamp, tz::TimeZone};
@@ -14,22 +14,22 @@ pub(crate) enum Times {
     Iso,
 }
 
-/// What a word is coloured for.
+/// The meaning of a text, which determines its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Nothing.
+    /// No emphasis.
     Plain,
     /// A heading.
     Strong,
-    /// Less important.
+    /// Of minor importance.
     Dim,
-    /// It went well.
+    /// A success.
     Good,
-    /// It is going on.
+    /// Work in progress.
     Busy,
-    /// It waits for somebody.
+    /// A wait for a person.
     Wait,
-    /// It went wrong.
+    /// A failure.
     Bad,
 }
 
@@ -48,21 +48,20 @@ impl Tone {
     }
 }
 
-/// How things look.
+/// The style of output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
-    /// Columns; nothing is cut when absent.
+    /// Columns of the output; absent for unlimited lines.
     pub(crate) width: Option<usize>,
-    /// Whether colours are used.
+    /// `true` if colours are used.
     pub(crate) color: bool,
-    /// How times are shown.
+    /// Format of times.
     pub(crate) times: Times,
-    /// Now.
+    /// The current time, for relative times.
     pub(crate) now: Timestamp,
 }
 
 impl Look {
-    /// Colours a text.
     pub(crate) fn paint(&self, tone: Tone, text: &str) -> String {
         if !self.color || tone == Tone::Plain || text.is_empty() {
             return text.to_owned();
@@ -71,12 +70,12 @@ impl Look {
         format!("{style}{text}{style:#}")
     }
 
-    /// The width for texts that are wrapped: that of the screen, but no more than reads well.
+    /// Width of wrapped texts: the terminal's, or 100.
     pub(crate) fn columns(&self) -> usize {
         self.width.unwrap_or(100)
     }
 
-    /// A point in time.
+    /// Formats a time in the configured format.
     pub(crate) fn time(&self, at: Timestamp) -> String {
         match self.times {
             Times::Relative => relative(at, self.now),
@@ -84,7 +83,7 @@ impl Look {
         }
     }
 
-    /// The time of day, for logs.
+    /// Formats a time of day, for logs.
     pub(crate) fn clock(&self, at: Timestamp) -> String {
         match self.times {
             Times::Relative => at.to_zoned(TimeZone::UTC).strftime("%H:%M:%S%.3f").to_string(),
@@ -99,7 +98,7 @@ impl Look {
     }
 }
 
-/// How long ago, or in how long.
+/// Formats a time relative to now.
 fn relative(at: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(at).as_secs();
     match seconds {
@@ -118,7 +117,7 @@ fn rough(seconds: u64) -> String {
     }
 }
 
-/// How long something took or has been going on.
+/// Formats a duration.
 pub(crate) fn lasted(from: Timestamp, to: Timestamp) -> String {
     let ms = to.duration_since(from).as_millis().max(0);
     match ms {

@@ -1,9 +1,9 @@
-//! Starts the program; everything it does is in the library.
+//! The `callboard` binary, a wrapper of the library.
 
 use std::process::ExitCode;
 
-/// Many small, short-lived pieces go through many threads: with glibc a quarter of the processor time
-/// of a busy supervisor went into getting and giving back memory.
+/// A busy supervisor allocates many small, short-lived values on many threads: with glibc's
+/// allocator they took a quarter of its processor time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

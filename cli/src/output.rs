@@ -1,5 +1,5 @@
-//! Where output goes, and what form it has. The one place that writes to standard output; a reader
-//! that has gone away ends the program quietly.
+//! The destination and the format of output. No other module writes to standard output. A closed
+//! reader ends the program silently.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 
@@ -27,7 +27,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Whether programs read it.
+    /// `true` for the formats that programs parse.
     pub(crate) fn is_json(self) -> bool {
         matches!(self, Self::Json | Self::Jsonl)
     }
@@ -45,35 +45,35 @@ pub(crate) enum Color {
     Never,
 }
 
-/// How much is said.
+/// The verbosity of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Loudness {
     /// Results and errors only.
     Quiet,
-    /// As usual.
+    /// Results, errors and notes.
     Normal,
-    /// More.
+    /// Additional notes.
     Verbose,
 }
 
-/// Where output goes.
+/// Format, verbosity and style of a command's output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
-    /// The form.
+    /// Format of results.
     pub(crate) format: Format,
-    /// How much.
+    /// Verbosity of notes.
     pub(crate) loudness: Loudness,
     color: Color,
     times: Times,
 }
 
 impl Output {
-    /// What the flags ask for.
+    /// Creates the output that the flags select.
     pub(crate) fn new(format: Format, loudness: Loudness, color: Color, times: Times) -> Self {
         Self { format, loudness, color, times }
     }
 
-    /// How things look on standard output, now.
+    /// Returns the style of standard output, with the current time.
     pub(crate) fn look(&self) -> Look {
         let color = match self.color {
             Color::Always => true,
@@ -83,7 +83,7 @@ impl Output {
         Look { width: columns(), color, times: self.times, now: Timestamp::now() }
     }
 
-    /// How things look on standard error, now.
+    /// Returns the style of standard error, with the current time.
     pub(crate) fn look_of_notes(&self) -> Look {
         let stderr = std::io::stderr();
         let color = match self.color {
@@ -95,18 +95,18 @@ impl Output {
         Look { width, color, times: self.times, now: Timestamp::now() }
     }
 
-    /// Prints a text as it is.
+    /// Prints a text unchanged.
     pub(crate) fn print(&self, text: &str) -> Result<(), CliError> {
         let mut out = std::io::stdout().lock();
         written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
     }
 
-    /// Prints a text and ends the line.
+    /// Prints a text and a line end.
     pub(crate) fn line(&self, text: &str) -> Result<(), CliError> {
         self.print(&format!("{text}\n"))
     }
 
-    /// Prints one JSON value: over several lines for `json`, on one for `jsonl`.
+    /// Prints a JSON value: indented for `json`, on one line for `jsonl`.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), CliError> {
         let text = match self.format {
             Format::Json => serde_json::to_string_pretty(value),
@@ -115,7 +115,7 @@ impl Output {
         self.line(&text.map_err(|e| CliError::internal(e.to_string()))?)
     }
 
-    /// Prints a list in the form that was asked for.
+    /// Prints a list in the selected format.
     pub(crate) fn list<T: Serialize>(
         &self,
         whole: &impl Serialize,
@@ -131,7 +131,7 @@ impl Output {
         }
     }
 
-    /// Prints one thing in the form that was asked for.
+    /// Prints one item in the selected format.
     pub(crate) fn one<T: Serialize>(
         &self,
         item: &T,
@@ -145,33 +145,33 @@ impl Output {
         }
     }
 
-    /// Says something beside the result, on standard error; not when asked to be quiet.
+    /// Prints a note to standard error, unless output is quiet.
     pub(crate) fn note(&self, text: &str) {
         if self.loudness > Loudness::Quiet {
             self.warn(text);
         }
     }
 
-    /// Says something that must be said, on standard error.
+    /// Prints a message to standard error, even if output is quiet.
     pub(crate) fn warn(&self, text: &str) {
-        // Nobody can be told that standard error is gone.
+        // A closed standard error cannot be reported anywhere.
         let _ = writeln!(std::io::stderr(), "{text}");
     }
 }
 
-/// Whether somebody at a terminal can see what is drawn and answer questions.
+/// `true` if a user at a terminal can see output and answer questions.
 pub(crate) fn is_interactive() -> bool {
     std::io::stdin().is_terminal()
         && std::io::stdout().is_terminal()
         && std::env::var_os("CI").is_none_or(|ci| ci.is_empty() || ci == "false" || ci == "0")
 }
 
-/// Whether standard output is a terminal on which lines can be drawn again.
+/// `true` if standard output is a terminal that can redraw lines.
 pub(crate) fn is_drawable() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Columns of the terminal, or those that `COLUMNS` names; none when output is no terminal.
+/// Returns the columns of the terminal, or `COLUMNS`; `None` if standard output is no terminal.
 fn columns() -> Option<usize> {
     let named = std::env::var("COLUMNS").ok().and_then(|c| c.trim().parse::<usize>().ok());
     if let Some(named) = named.filter(|columns| *columns > 0) {
@@ -184,7 +184,7 @@ fn columns() -> Option<usize> {
     Some(usize::from(columns).max(20))
 }
 
-/// A reader that went away (`| head`) has all it wanted: nothing is told, and nobody need go on.
+/// Converts a broken pipe (`| head`) to a silent end.
 fn written(result: std::io::Result<()>) -> Result<(), CliError> {
     match result {
         Ok(()) => Ok(()),

@@ -1,9 +1,9 @@
-//! What the front door refuses, in the words of the command line: flags and arguments in place of the
-//! fields of a request, and what can be typed next in place of what a program would do.
+//! Refusals of the front door, translated to the command line: flags and arguments instead of
+//! request fields, commands instead of advice to programs.
 
 use proto::error::{Code, Failure};
 
-/// How fields of requests are given on the command line.
+/// Flags and arguments by request field.
 const FLAGS: &[(&str, &str)] = &[
     ("agent", "--agent"),
     ("conversation", "--conversation"),
@@ -24,10 +24,10 @@ const FLAGS: &[(&str, &str)] = &[
     ("value", "--value"),
 ];
 
-/// The beginning of what a plan that was changed by hand has wrong: on the command line it is a file.
+/// Field of an edited plan, and its name in the plan file.
 const OF_A_PLAN: (&str, &str) = ("value.steps", "steps");
 
-/// What happened, with the flag instead of the field.
+/// Translates the message: the flag replaces the field.
 pub(crate) fn message(failure: &Failure) -> String {
     let Some(field) = &failure.field else { return failure.message.clone() };
     if field.starts_with(OF_A_PLAN.0) {
@@ -44,8 +44,8 @@ pub(crate) fn message(failure: &Failure) -> String {
     }
 }
 
-/// What to do next. What the server says of this very case is best; what it says of every case with
-/// this code is meant for programs.
+/// Returns the advice. The server's advice on this case takes precedence; its general advice for a
+/// code is meant for programs.
 pub(crate) fn hint(failure: &Failure) -> Option<String> {
     if failure.hint != failure.code.hint() {
         return Some(failure.hint.clone()).filter(|hint| !hint.is_empty());
@@ -55,7 +55,7 @@ pub(crate) fn hint(failure: &Failure) -> Option<String> {
 
 fn general(code: Code) -> Option<&'static str> {
     match code {
-        // The message says what is wrong, and nothing is known beyond it.
+        // The message is complete, and there is no further advice.
         Code::InvalidRequest => None,
         Code::UnsupportedVersion => {
             Some("the program and the server are of different versions; see `callboard version`")

@@ -1,14 +1,14 @@
-//! Texts measured in columns, not characters: a Chinese character takes two. Never splits a
-//! character, never makes a line wider than asked.
+//! Text layout in terminal columns: a Chinese character occupies two. Characters are never split,
+//! and lines never exceed the requested width.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Columns a text takes.
+/// Returns the columns of a text.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text, cut to `columns` with an ellipsis when it is wider.
+/// Cuts a text to `columns`, with an ellipsis if it is longer.
 pub(crate) fn fit(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -19,7 +19,7 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     format!("{}…", fit_hard(text, columns - 1))
 }
 
-/// As much of the text as fits in `columns`, without a mark that something is missing.
+/// Cuts a text to `columns` without an ellipsis.
 pub(crate) fn fit_hard(text: &str, columns: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {
@@ -31,20 +31,20 @@ pub(crate) fn fit_hard(text: &str, columns: usize) -> &str {
     text
 }
 
-/// The text in lines of at most `columns`; its own line ends are kept.
+/// Wraps a text to `columns`; existing line ends are kept.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(2);
     textwrap::wrap(text, columns).into_iter().map(|line| line.into_owned()).collect()
 }
 
-/// The text, wrapped, with every line after an indent.
+/// Wraps a text and indents every line.
 pub(crate) fn indent(text: &str, by: usize, columns: usize) -> String {
     let space = " ".repeat(by);
     let lines = wrap(text, columns.saturating_sub(by));
     lines.iter().map(|line| format!("{space}{line}\n")).collect()
 }
 
-/// How many of something, in words: `1 step`, `2 steps`.
+/// Formats a count with its noun: `1 step`, `2 steps`.
 pub(crate) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

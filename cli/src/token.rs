@@ -1,25 +1,25 @@
-//! The caller's token: from the environment or a file, never from an argument, which everybody on
-//! the machine can see.
+//! The caller's token, from the environment or a file. Never from an argument, which every user of
+//! the machine can read.
 
 use std::{os::unix::fs::PermissionsExt, path::Path};
 
 use crate::{args::Global, failure::CliError, input};
 
-/// The variable that holds a token.
+/// Environment variable that contains a token.
 const VARIABLE: &str = "CALLBOARD_TOKEN";
 /// Longest token, in bytes.
 const BYTES_MAX: usize = 8 * 1024;
 
-/// A token, and what should be said about where it came from.
+/// A token, and a warning about its source.
 #[derive(Default, PartialEq, Eq)]
 pub(crate) struct Token {
-    /// The token.
+    /// The token, if one is configured.
     pub(crate) value: Option<String>,
-    /// A warning.
+    /// Warning about a file that other users can read.
     pub(crate) warning: Option<String>,
 }
 
-/// Shows everything but the token.
+/// Hides the token.
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Token").field("is_set", &self.value.is_some()).finish_non_exhaustive()
@@ -29,9 +29,9 @@ impl std::fmt::Debug for Token {
 /// Finds the token.
 ///
 /// # Errors
-/// When it was given as an argument, or its file cannot be used.
+/// If the token was given as an argument, or its file cannot be used.
 pub(crate) fn find(global: &Global) -> Result<Token, CliError> {
-    // Whatever was given is not repeated.
+    // The message does not repeat the argument.
     if global.token.is_some() {
         let why = "--token is refused: arguments are seen by everybody on this machine and kept in the shell's history";
         let hint =
@@ -65,7 +65,7 @@ fn checked(field: &str, text: &str) -> Result<String, CliError> {
     Ok(token.to_owned())
 }
 
-/// What to say about a file with a secret that others can read.
+/// Returns a warning if other users can read a secret's file.
 pub(crate) fn open_to_others(path: &Path) -> Option<String> {
     let mode = std::fs::metadata(path).ok()?.permissions().mode();
     let shown = path.display();

@@ -1,4 +1,4 @@
-//! One request, one answer: and how a refusal is told from it.
+//! One request with its reply, and the distinction between a reply and a refusal.
 
 use broker::bus::BusError;
 use bytes::Bytes;
@@ -32,7 +32,7 @@ impl Client {
             let (subject, payload) = (subject.clone(), payload.clone());
             let asked = self.bus.request(subject, payload, self.context(), self.timeout);
             match asked.await {
-                // It was certainly not done: nobody was there.
+                // Without a responder the request was certainly not executed, so a retry is safe.
                 Err(BusError::NoResponders(_))
                     if let Some(retries) = &self.retries
                         && retries.next(verb, began, self.timeout, tries).await =>
@@ -48,10 +48,10 @@ impl Client {
     }
 }
 
-/// An answer, or the refusal that came instead.
+/// Parses a reply, or the refusal that came instead.
 pub(super) fn understood<T: DeserializeOwned>(verb: Verb, answer: &Bytes) -> Result<T, Failure> {
-    // No answer has a field `error` at its top, so one that reads as a refusal is one. The end of a
-    // watch may have one: it means the same.
+    // No reply has a field `error` at its top level, so a message that parses as a refusal is one.
+    // The end of a watch may have that field, with the same meaning.
     if let Ok(Refusal { error }) = serde_json::from_slice(answer) {
         return Err(error);
     }

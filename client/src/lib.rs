@@ -1,8 +1,8 @@
-//! A client of Callboard's front door. The command line, the tests and every other program in this
-//! workspace go through it; programs in other languages speak the same JSON (docs/front-door.md).
+//! A client of Callboard's front door. The command line, the tests and all other programs of this
+//! workspace use it; programs in other languages speak the same JSON (docs/front-door.md).
 //!
-//! Architecture invariant: it uses the bus and nothing else. It reads no log and writes none, so
-//! that the right to ask is the only right needed.
+//! Architecture invariant: the client uses the bus and nothing else. It neither reads nor writes
+//! logs, so it needs no permission but that of sending requests.
 
 mod ask;
 mod retry_policy;
@@ -35,10 +35,10 @@ use uuid::Uuid;
 
 pub use self::{retry_policy::RetryPolicy, watch::WatchOptions};
 
-/// How long an answer is waited for. A cancel may take 5 s by itself.
+/// Default timeout of a request. A cancellation alone may take 5 s.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Speaks to the front door. Cheap to clone.
+/// The front door's client. Cheap to clone.
 #[derive(Clone)]
 pub struct Client {
     bus: Arc<dyn Bus>,
@@ -49,7 +49,7 @@ pub struct Client {
     retries: Option<RetryPolicy>,
 }
 
-/// Shows everything but the token.
+/// Shows everything except the token.
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client")
@@ -62,51 +62,51 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client of the installation that a broker belongs to.
+    /// Creates a client that uses a broker's bus and subjects.
     #[must_use]
     pub fn new(broker: &Broker) -> Self {
         Self::over(Arc::clone(&broker.bus), broker.log.subjects().clone())
     }
 
-    /// A client over a connection that may do nothing but ask.
+    /// Creates a client over a bus that may only send requests.
     #[must_use]
     pub fn over(bus: Arc<dyn Bus>, subjects: Subjects) -> Self {
         Self { bus, subjects, timeout: TIMEOUT, token: None, trace: None, retries: None }
     }
 
-    /// The same, waiting for answers so long.
+    /// Sets the time to wait for each reply (default 10 s).
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// The same, asking again as long as answers are waited for while nobody serves what is asked for:
-    /// processes may be restarting. Without patience that is an error at once.
+    /// Sets the retry policy for requests that no process serves at the moment, for example during
+    /// a restart. Retries end after the timeout. Without a policy such a request fails at once.
     #[must_use]
     pub fn with_retries(self, retries: Option<RetryPolicy>) -> Self {
         Self { retries, ..self }
     }
 
-    /// The same, for somebody the server knows by a token.
+    /// Sets the token by which the server identifies the user.
     #[must_use]
     pub fn with_token(self, token: Option<String>) -> Self {
         Self { token, ..self }
     }
 
-    /// The same, with every request below one span of the caller's. Without it the server begins a
-    /// trace for each request.
+    /// Sets the span that becomes the parent of every request. Without it the server starts a trace
+    /// for each request.
     #[must_use]
     pub fn with_trace(self, trace: TraceContext) -> Self {
         Self { trace: Some(trace), ..self }
     }
 
-    /// Submits a job. Without an id one is made up here, before anything is sent: the submission
-    /// then carries it, and a request whose answer got lost is sent again without making a second
-    /// job.
+    /// Submits a job. If the request has no id, one is generated before anything is sent, so that a
+    /// request whose reply was lost can be repeated without creating a second job. A request that
+    /// times out is sent up to three times.
     ///
     /// # Errors
-    /// What the server refuses, or why it could not be asked. After `timeout` and `unavailable` the
-    /// outcome is not known, though it was asked for more than once.
+    /// Returns the server's refusal or the transport's error. After `timeout` and `unavailable` the
+    /// outcome is unknown, even though the request may have been repeated.
     pub async fn submit(&self, mut submit: Submit) -> Result<Submitted, Failure> {
         submit.id.get_or_insert_with(new_id);
         let mut tries = 0;
@@ -121,11 +121,11 @@ impl Client {
         }
     }
 
-    /// Uploads what is in a file, piece by piece: as a submission names it. Uploading the same again
-    /// stores nothing more.
+    /// Uploads the content of a file in pieces, and returns the file as a submission names it.
+    /// Repeated uploads of the same content store nothing more.
     ///
     /// # Errors
-    /// What the server refuses, or why it could not be asked.
+    /// Returns the server's refusal or the transport's error.
     pub async fn attach(
         &self,
         name: FileName,
@@ -141,54 +141,55 @@ impl Client {
         Ok(SubmitFile { name, media_type: None, content: FileSource::Pieces(pieces) })
     }
 
-    /// A job.
+    /// Returns a job.
     ///
     /// # Errors
-    /// What the server refuses, or why it could not be asked.
+    /// Returns the server's refusal or the transport's error.
     pub async fn get(&self, job: &JobId) -> Result<JobView, Failure> {
         self.call(&Get { job: job.clone(), at: None }).await
     }
 
-    /// A job as it was at a point of its log.
+    /// Returns a job as it was at a point of its log.
     ///
     /// # Errors
-    /// What the server refuses, or why it could not be asked.
+    /// Returns the server's refusal or the transport's error.
     pub async fn get_at(&self, job: &JobId, at: Point) -> Result<JobView, Failure> {
         self.call(&Get { job: job.clone(), at: Some(at) }).await
     }
 
-    /// The registered tools.
+    /// Returns the registered tools.
     ///
     /// # Errors
-    /// What the server refuses, or why it could not be asked.
+    /// Returns the server's refusal or the transport's error.
     pub async fn tools(&self) -> Result<Tools, Failure> {
         self.call(&GetTools {}).await
     }
 
-    /// The processes that are alive.
+    /// Returns the presence of all live processes.
     ///
     /// # Errors
-    /// What the server refuses, or why it could not be asked.
+    /// Returns the server's refusal or the transport's error.
     pub async fn crew(&self) -> Result<Crew, Failure> {
         self.call(&GetCrew {}).await
     }
 
-    /// Agents that submissions may name; of a single one its text and its effective values.
+    /// Returns the agents that submissions may name. A single one includes its text and its
+    /// effective values.
     ///
     /// # Errors
-    /// What the server refuses, or why it could not be asked.
+    /// Returns the server's refusal or the transport's error.
     pub async fn agents(&self, name: Option<&AgentName>) -> Result<AgentList, Failure> {
         self.call(&Agents { name: name.cloned() }).await
     }
 
     fn context(&self) -> RequestContext {
-        // A client records no span of its own: the server begins a trace, or continues the
-        // caller's span, and decides whether it is recorded.
+        // The client records no span of its own. The server starts a trace or continues the
+        // caller's span, and decides whether to record it.
         RequestContext { trace: self.trace, token: self.token.clone() }
     }
 }
 
-/// An id for a new job: ids made later sort later.
+/// Generates an id for a new job (UUID v7): later ids sort after earlier ones.
 #[must_use]
 pub fn new_id() -> JobId {
     JobId::new(Uuid::now_v7().simple().to_string()).expect("32 hex digits are an id")
@@ -199,7 +200,7 @@ fn body(request: &impl Serialize) -> Result<Bytes, Failure> {
     written.map(Bytes::from).map_err(|e| Failure::new(Code::InvalidRequest, e.to_string()))
 }
 
-/// Why the server could not be asked, as the code that says what to do next.
+/// Maps an error of the transport to the code that tells the caller what to do.
 fn transport(error: &BusError) -> Failure {
     let code = match error {
         BusError::Unavailable(_) => Code::Unavailable,

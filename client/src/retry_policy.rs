@@ -1,4 +1,5 @@
-//! Retries while the front door is briefly unserved, because processes restart.
+//! The retry policy for requests while no process serves the front door, for example during a
+//! restart.
 
 use std::{
     sync::{

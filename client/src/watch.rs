@@ -1,4 +1,4 @@
-//! Watching a job: one stream, whatever happens to the connection and to the servers behind it.
+//! Watches of a job: a single stream that survives lost connections and restarts of servers.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use tokio::time::Instant;
 
 use super::{Client, ask::understood, body, session::Position, transport};
 
-/// A watch that is silent for this long is resumed. The server sends a heartbeat at least every
+/// A watch without a message for this time is resumed. The server sends a heartbeat at least every
 /// [`proto::limits::WATCH_HEARTBEAT_SECONDS`].
 const SILENCE: Duration = Duration::from_secs(15);
-/// Between two attempts to resume a watch.
+/// Wait between two attempts to resume a watch.
 const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(3));
 
 /// The options of a watch.
@@ -27,7 +27,7 @@ pub struct WatchOptions {
     pub from: Position,
     /// Whether the text of work in progress is wanted too.
     pub live: bool,
-    /// How long the server may be out of reach before the watch gives up.
+    /// Time for which the server may be unreachable before the watch fails.
     pub give_up_after: Duration,
 }
 
@@ -130,7 +130,7 @@ fn silent() -> Failure {
     Failure::new(Code::Timeout, "the server says nothing any more")
 }
 
-/// Whether asking again may help.
+/// Returns `true` if a new watch may succeed.
 fn passes(code: Code) -> bool {
     match code {
         Code::Unavailable | Code::Timeout | Code::Overloaded => true,

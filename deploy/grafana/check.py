@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Holds dashboards/*.json against Grafana's own types (grafana-foundation-sdk, see tools/pins/).
+"""Compares dashboards/*.json with Grafana's own types (grafana-foundation-sdk, see tools/pins/).
 
-Each dashboard is read into the types and written again: what Grafana does not know is lost on the way,
-and what it wants otherwise is refused. Prints what differs; ends with 1 when anything does.
+Each dashboard is decoded into the types and encoded again: fields that Grafana does not know are
+lost, and values of wrong types are refused. Prints the differences; exits with 1 if there are any.
 """
 
 import json
@@ -13,8 +13,8 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-# Grafana has these, and its published types do not: the fields of an annotation that Prometheus
-# answers, and the text of a variable's query as it is shown.
+# Fields that Grafana has but its published types lack: those of a Prometheus annotation, and the
+# display text of a variable's query.
 UNTYPED = {"step", "titleFormat", "textFormat", "tagKeys", "definition"}
 
 

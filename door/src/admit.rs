@@ -1,5 +1,5 @@
-//! From bytes to a job that may be stored: every check a submission must pass before anything is
-//! written. Pure, so that hostile bodies can be tried by the thousand.
+//! The admission of submissions: every check between the request's bytes and a job that may be
+//! stored. Pure, so that tests can try hostile bodies by the thousand.
 
 use std::collections::BTreeSet;
 
@@ -23,25 +23,25 @@ use serde_json::Value;
 
 use super::{files, pricing};
 
-/// The only version of a submission.
+/// The supported version of a submission.
 const VERSION: u64 = 1;
 
 /// A submission that passed every check.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Admitted {
-    /// The id that was asked for; one must be made up when absent.
+    /// Id from the request; `None` if the door must generate one.
     pub(super) id: Option<JobId>,
-    /// What is stored; of a fork only who submitted it and the digest.
+    /// The record to store. For a fork it holds only the submitter and the digest.
     pub(super) submitted: Submitted,
-    /// The job that it goes on from.
+    /// Source of a fork.
     pub(super) fork: Option<Fork>,
-    /// The tool call that is to be the whole job.
+    /// Tool call that is to be the whole job.
     pub(super) call: Option<DirectCall>,
-    /// The files that come with it; what is in them is not looked at yet.
+    /// Files of the job. Their content has not been checked yet.
     pub(super) files: Vec<SubmitFile>,
 }
 
-/// Checks a submission.
+/// Checks a submission and resolves its agents and prices.
 pub(super) fn submission(
     body: &[u8],
     agents: &Catalogue,
@@ -60,7 +60,8 @@ pub(super) fn submission(
     let mut agent = agent(&request, agents)?;
     pricing::of_job(&mut agent, prices)?;
     let language = request.language.or(agent.language).unwrap_or_else(|| Language::detect(&goal));
-    // The verb that stores the job reads its content: nothing is read here.
+    // Only the conversation's id is known here; the verb that stores the job reads its earlier
+    // jobs.
     let agents = callees(&agent, agents, prices)?;
     let conversation =
         request.conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
@@ -82,7 +83,8 @@ pub(super) fn submission(
     Ok(Admitted { id, submitted, fork: None, call, files })
 }
 
-/// A fork is what the other job was: beside its id a request says nothing more of it.
+/// Checks the request of a fork. Beside its source it may carry an id and nothing else, because
+/// everything else is inherited.
 fn forked(
     request: Submit,
     fork: Fork,
@@ -146,9 +148,9 @@ fn version(value: &Value) -> Result<(), Failure> {
     }
 }
 
-/// By what a repeated submission is told from another one: the body as it was sent, without the id
-/// and the version. Not what became of it: an agent that is reconfigured, or a new default of
-/// a newer Callboard, must not turn a repeated request into a conflict.
+/// Returns the digest by which a repeated submission is recognised: that of the body as it was
+/// sent, without id and version. Resolved values are not part of it, because a reconfigured agent
+/// or a new default of a newer Callboard must not turn a repeated request into a conflict.
 fn digest_of(body: &Value) -> String {
     let mut body = body.clone();
     if let Value::Object(fields) = &mut body {
@@ -173,8 +175,8 @@ fn goal(goal: String) -> Result<String, Failure> {
     Ok(goal)
 }
 
-/// The policies of the job. Those of a request may be whole, defaults and all: a setting that decides
-/// nothing is no mistake there, as it is in a file.
+/// Resolves the agent of the job. An inline agent may repeat all defaults: a setting without effect
+/// is no error there, unlike in a file.
 fn agent(request: &Submit, agents: &Catalogue) -> Result<Agent, Failure> {
     let mut agent = match &request.agent {
         None => {
@@ -205,7 +207,8 @@ fn agent(request: &Submit, agents: &Catalogue) -> Result<Agent, Failure> {
     Ok(agent)
 }
 
-/// The agents that a job may hand tasks to, and those that these may: as they are now.
+/// Returns the current definitions of all agents that the job may hand tasks to, directly or
+/// indirectly.
 fn callees(agent: &Agent, agents: &Catalogue, prices: &ByModel<Price>) -> Result<Callees, Failure> {
     let mut found = Callees::new();
     let mut wanted: Vec<AgentName> = agent.agents.iter().map(|sub| sub.name.clone()).collect();
@@ -232,8 +235,8 @@ fn callees(agent: &Agent, agents: &Catalogue, prices: &ByModel<Price>) -> Result
     Ok(found)
 }
 
-/// Refuses agents that may not be told apart from tools which are registered now. Those that are
-/// registered later take nobody's place: a job has the agents it was submitted with.
+/// Refuses agents with a name that could be confused with a registered tool. Tools that are
+/// registered later are no concern: a job keeps the agents it was submitted with.
 pub(super) fn like_a_tool(
     submitted: &Submitted,
     registered: &BTreeSet<ToolName>,

@@ -1,7 +1,7 @@
-//! Conversations: which jobs belong to one, and what the next one is told of them.
+//! Conversations: the jobs that belong to one, and the exchanges that the next job is told.
 //!
-//! [`runtime::conversations`] names the jobs that may belong to one; each job's own log decides. The
-//! memory that a new job carries is read once, when it is submitted, and stored with it.
+//! [`runtime::conversations`] lists candidates; each job's own log decides. The exchanges are read
+//! once, when a job is submitted, and stored with it.
 
 use broker::{kv::Kv, log::Reader};
 use futures::{StreamExt, stream};
@@ -16,15 +16,15 @@ use runtime::conversations::{self, Members};
 
 use super::fold;
 
-/// Most bytes that are carried over.
+/// Limit on the bytes of carried exchanges.
 const CARRIED_BYTES_MAX: usize = 96 * 1024;
-/// Logs that are read at a time.
+/// Number of logs that are read concurrently.
 const AT_A_TIME: usize = 8;
 
-/// Puts a job into a conversation and says what it is told of the jobs before it.
+/// Adds a job to a conversation, and returns the exchanges that it carries.
 ///
 /// # Errors
-/// What the broker says when it cannot be read or written.
+/// Returns an error if the broker cannot be read or written.
 pub(super) async fn join(
     log: &dyn Reader,
     kv: &dyn Kv,
@@ -38,7 +38,8 @@ pub(super) async fn join(
     Ok(Conversation { id: id.clone(), earlier, omitted })
 }
 
-/// What is carried over of these jobs, oldest first, and of how many nothing is.
+/// Returns the exchanges of the newest of these jobs, oldest first, and the number of older jobs
+/// that are left out.
 async fn carried(
     log: &dyn Reader,
     id: &ConversationId,
@@ -70,7 +71,8 @@ async fn carried(
     Ok((exchanges, jobs.len() - looked_at))
 }
 
-/// What a later job is told of one; nothing when it was never stored, or is of no such conversation.
+/// Returns the exchange of a job, or `None` if it was never stored or belongs to another
+/// conversation.
 async fn exchange(
     log: &dyn Reader,
     id: &ConversationId,
@@ -81,7 +83,7 @@ async fn exchange(
     if entries.is_empty() {
         return Ok(None);
     }
-    // A job that cannot be read hides no other, and is no reason to refuse a new one.
+    // An unreadable job is skipped: it must not prevent a new submission.
     let Ok(view) = fold::whole(&job, &entries).and_then(|job| fold::view(&job)) else {
         return Ok(None);
     };

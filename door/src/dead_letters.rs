@@ -1,4 +1,4 @@
-//! `dead`: dead letters, newest jobs first.
+//! The verb `dead`: dead letters, newest jobs first.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ use runtime::service::{Answers, Asked};
 
 use super::{Door, fold, list::Submissions};
 
-/// Letters when no number is asked for.
+/// Default limit on letters.
 const USUAL: u32 = 50;
-/// Jobs that are read at a time.
+/// Number of jobs that are read concurrently.
 const AT_A_TIME: usize = 16;
-/// Submissions of one look at which jobs have ended.
+/// Submissions per page.
 const PAGE: usize = 200;
-/// Submissions that are looked through at most; `fsck` looks through all.
+/// Limit on the submissions that are searched; `fsck` searches all.
 const SUBMISSIONS_MAX: usize = 10 * limits::LIST_LOOKED_AT_MAX;
 
 impl Answers<Dead> for Door {
@@ -36,7 +36,7 @@ impl Answers<Dead> for Door {
         let log = &*self.broker.log;
         match request.job {
             Some(job) => {
-                // A request that names an unknown job is an error.
+                // A request for an unknown job is an error.
                 fold::read(log, &job).await?;
                 Ok(DeadLetters { letters: letters(log, job).await?, more: false })
             }
@@ -68,7 +68,7 @@ async fn newest(log: &dyn Reader, limit: usize) -> Result<DeadLetters, Failure> 
     Ok(DeadLetters { letters: found, more })
 }
 
-/// Those of some jobs that have not ended, in their order.
+/// Returns the jobs that have not ended, in the same order.
 async fn open(log: &dyn Reader, jobs: impl Iterator<Item = JobId>) -> Result<Vec<JobId>, Failure> {
     let jobs: Vec<JobId> = jobs.collect();
     let mut by_shard: BTreeMap<Shard, Vec<JobId>> = BTreeMap::new();

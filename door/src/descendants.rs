@@ -1,6 +1,5 @@
-//! Irreversible calls that descendants of a job have begun: a caller that takes the job
-//! back, or continues it elsewhere, repeats their work in other jobs. Reads their logs and
-//! decides nothing.
+//! The check for irreversible calls in a job's descendants, whose work a rollback or a fork of the
+//! job repeats in new jobs. The check reads their logs and decides nothing.
 
 use broker::log::Reader;
 use proto::{
@@ -10,11 +9,11 @@ use proto::{
 
 use super::{fold, rollback::Past};
 
-/// Refuses when some of these jobs, or of those below them, began a tool that must not run twice.
-/// `field` is where the point was given.
+/// Refuses the request if these jobs or their descendants started a tool that must not run twice.
+/// `field` is the request's field with the target.
 ///
 /// # Errors
-/// `would_repeat`, which names the calls; what the log says when it cannot be read.
+/// Returns `would_repeat` with the calls, or an error if a log cannot be read.
 pub(super) async fn check(log: &dyn Reader, jobs: Vec<JobId>, field: &str) -> Result<(), Failure> {
     let (mut begun, mut left) = (Vec::new(), jobs);
     while let Some(job) = left.pop() {

@@ -1,5 +1,5 @@
-//! A tool call that somebody asks for by name, as a job: durable and visible like any other, with a
-//! plan of one step. No planner and no model has a part in it, whatever its agent says.
+//! Direct tool calls: jobs that consist of one requested call. Such a job is durable and visible
+//! like any other. Neither a planner nor a model takes part, whatever its agent says.
 
 use std::collections::BTreeSet;
 
@@ -21,13 +21,13 @@ use runtime::{
     schema::Schemas,
 };
 
-/// Characters of a plan's title.
+/// Limit on the plan's title, in characters.
 const TITLE_CHARS: usize = 120;
 
-/// Gives the job its plan.
+/// Gives the job its one-step plan.
 ///
 /// # Errors
-/// When there is no such tool for this agent, or the arguments do not fit it.
+/// Returns an error if the agent has no such tool, or if the arguments do not fit it.
 pub(super) fn plan(
     submitted: &mut Submitted,
     call: DirectCall,
@@ -43,7 +43,7 @@ pub(super) fn plan(
         toolbox.find(call.tool.as_str()).map_err(|e| refused("call.tool", e.to_string()))?;
     arguments::check(schemas, tool, &call.args, Placeholders::Literal)
         .map_err(|why| refused("call.args", why))?;
-    // The step would look for another step's result, which does not exist.
+    // A placeholder would refer to the result of another step, and there is none.
     if let Some(step) = placeholder::references(&call.args).first() {
         let why = format!("a call by itself has no results to read: there is no step {step}");
         return Err(refused("call.args", why));
@@ -63,7 +63,7 @@ pub(super) fn plan(
     Ok(())
 }
 
-/// Policies that would replan or ask a model are taken out of the job's.
+/// Resets policies that would replan or call a model.
 fn without_models(agent: &mut Agent) {
     let usual = Agent::default();
     agent.confirm = false;

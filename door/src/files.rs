@@ -1,5 +1,5 @@
-//! Files that come with a job: pieces are stored as they are uploaded, and a submission that names
-//! them is held against what is there. It must never store a job whose files cannot be read.
+//! Files of a job: pieces are stored when they are uploaded, and a submission's references are
+//! checked against the store. A job whose files cannot be read is never stored.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use url::Url;
 
 use super::Door;
 
-/// Pieces that are looked at at a time: 4 MiB.
+/// Number of pieces that are checked concurrently: 4 MiB.
 const PIECES_AT_ONCE: usize = 8;
 
 /// Stores a piece: the request's bytes as they are.
@@ -44,10 +44,10 @@ impl Answers<Upload> for Door {
     }
 }
 
-/// Says what is wrong with the files of a submission, as far as they say it themselves.
+/// Checks a submission's files, without reading the store.
 ///
 /// # Errors
-/// The first field that is wrong.
+/// Returns an error for the first wrong field.
 pub(super) fn check(files: &[SubmitFile]) -> Result<(), Failure> {
     if files.len() > limits::FILES_MAX {
         let why = format!("files: has {}; at most {} are taken", files.len(), limits::FILES_MAX);
@@ -90,7 +90,7 @@ fn is_media_type(named: &str) -> bool {
         && named.split_once('/').is_some_and(|(kind, of)| plain(kind) && plain(of))
 }
 
-/// The size of what is in a file, as it is said; nothing of an address.
+/// Returns the claimed size of a file's content; 0 for a URL.
 fn source(content: &FileSource, field: &str) -> Result<u64, Failure> {
     let refused = |code, what: String| Failure::new(code, format!("{field}{what}")).at(field);
     match content {
@@ -127,10 +127,10 @@ fn source(content: &FileSource, field: &str) -> Result<u64, Failure> {
     }
 }
 
-/// Stores what the submission holds of its files, and looks that the rest is there.
+/// Stores the inline content of a submission's files, and checks that the uploaded pieces exist.
 ///
 /// # Errors
-/// A piece that nobody has uploaded, or of another size; or the object store cannot be used.
+/// Returns an error if a piece is missing or has another size, or if the object store fails.
 pub(super) async fn keep(
     files: Vec<SubmitFile>,
     objects: &dyn Objects,
@@ -152,11 +152,11 @@ pub(super) async fn keep(
     Ok(kept)
 }
 
-/// Keeps the files of another job for one that goes on from it: what is old and stays could be collected
-/// while nobody has stored yet that it is needed.
+/// Refreshes the files of a fork's source. Old pieces could be collected before the fork that needs
+/// them is stored.
 ///
 /// # Errors
-/// A piece that is gone; or the object store cannot be used.
+/// Returns an error if a piece is missing, or if the object store fails.
 pub(super) async fn renew(files: &[File], objects: &dyn Objects) -> Result<(), Failure> {
     for file in files {
         if let Content::Pieces(pieces) = &file.content {
@@ -166,15 +166,15 @@ pub(super) async fn renew(files: &[File], objects: &dyn Objects) -> Result<(), F
     Ok(())
 }
 
-/// Whether every piece is there, some at a time.
+/// Checks that every piece exists, several at a time.
 async fn all_there(pieces: &[Piece], field: &str, objects: &dyn Objects) -> Result<(), Failure> {
     let check = |(n, piece)| there(piece, format!("{field}.pieces[{n}]"), objects);
     let checks: Vec<_> = pieces.iter().enumerate().map(check).collect();
     stream::iter(checks).buffered(PIECES_AT_ONCE).try_collect().await
 }
 
-/// Whether a piece is there. It is stored once more, which keeps one that is old from being
-/// collected while nobody refers to it yet.
+/// Checks that a piece exists, and stores it again, so that an old piece is not collected before a
+/// job refers to it.
 async fn there(piece: &Piece, field: String, objects: &dyn Objects) -> Result<(), Failure> {
     let bytes = match objects.get(&piece.sha256).await {
         Ok(bytes) => bytes,

@@ -1,4 +1,4 @@
-//! Folds of jobs for requests, each apart from the others: a fold that breaks ends one request.
+//! Folds of jobs for requests. Each is isolated, so a panic of the fold fails one request only.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,16 +11,16 @@ use proto::{
     view::{JobSummary, JobView},
 };
 
-/// A job as its whole log says it is.
+/// Returns a job, folded from its whole log.
 ///
 /// # Errors
-/// `not_found` when there is no such job; what the log says when it cannot be read.
+/// Returns `not_found` if there is no such job, or an error if the log cannot be read.
 pub(super) async fn load(log: &dyn Reader, job: &JobId) -> Result<Job, Failure> {
     let entries = read(log, job).await?;
     whole(job, &entries)
 }
 
-/// A job's whole log.
+/// Returns a job's whole log, or `not_found` if it is empty.
 pub(super) async fn read(log: &dyn Reader, job: &JobId) -> Result<Vec<Entry>, Failure> {
     let entries = log.read(job, Seq(0)).await?;
     if entries.is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn whole(job: &JobId, entries: &[Entry]) -> Result<Job, Failure> {
     apart(job, || replay(job, entries))
 }
 
-/// Folds what came since. The job must not be used any more after an error.
+/// Folds further entries. After an error the job must not be used any more.
 pub(super) async fn more(
     log: &dyn Reader,
     job: &mut Job,
@@ -45,8 +45,8 @@ pub(super) async fn more(
     after_rollback(log, job).await
 }
 
-/// Folds a job from its first record when it was rolled back. Not further than it was: a follower of
-/// the log is given the rest.
+/// Folds a rolled-back job again from its first record, up to its present position: a follower of
+/// the log delivers the rest.
 async fn after_rollback(log: &dyn Reader, job: &mut Job) -> Result<(), Failure> {
     if job.must_be_refolded() {
         let mut entries = read(log, job.id()).await?;
@@ -56,17 +56,17 @@ async fn after_rollback(log: &dyn Reader, job: &mut Job) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The job as people see it.
+/// Returns the view of the job.
 pub(super) fn view(job: &Job) -> Result<JobView, Failure> {
     apart(job.id(), || job.view())?.ok_or_else(|| unsubmitted(job))
 }
 
-/// The job on one line.
+/// Returns the job's row in a list.
 pub(super) fn summary(job: &Job) -> Result<JobSummary, Failure> {
     apart(job.id(), || job.summary())?.ok_or_else(|| unsubmitted(job))
 }
 
-/// Records, but no submission among them that can be read.
+/// Returns the error for a log without a readable submission.
 fn unsubmitted(job: &Job) -> Failure {
     match job.poison() {
         Some(poison) => poisoned(job.id(), &format!("record {}: {}", poison.seq, poison.reason)),
@@ -74,7 +74,7 @@ fn unsubmitted(job: &Job) -> Failure {
     }
 }
 
-/// The job is parked at a record that cannot be read.
+/// Returns the error for a job that is held by an unreadable record.
 pub(super) fn poisoned(job: &JobId, why: &str) -> Failure {
     Failure::new(Code::Poisoned, format!("job {job} is parked: {why}"))
 }

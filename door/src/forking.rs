@@ -1,4 +1,4 @@
-//! A new job that goes on from a point of another one: what its first record takes along.
+//! The submission of a fork: the part of the source's log that it carries along.
 
 use broker::log::Reader;
 use proto::{
@@ -14,10 +14,10 @@ use proto::{
 
 use super::{descendants, fold, rollback::Past};
 
-/// The submission of a fork; `own` is what the request says of it.
+/// Builds the submission of a fork. `own` has the submitter and the digest of the request.
 ///
 /// # Errors
-/// When there is no such job or point, or nothing can go on from there.
+/// Returns an error if the job or the point does not exist, or if no job can continue from there.
 pub(super) async fn submission(
     log: &dyn Reader,
     fork: &Fork,
@@ -72,7 +72,8 @@ pub(super) async fn submission(
     })
 }
 
-/// The point, and the jobs that would do their work a second time; none when they may.
+/// Returns the position of the point, and the children that would repeat their work; none if the
+/// request allows repeats.
 fn point(job: &JobId, fork: &Fork, entries: &[Entry]) -> Result<(Seq, Vec<JobId>), Box<Failure>> {
     let past = Past::of(job, entries);
     let at = fork.at.clone().unwrap_or(Point::Seq(past.last()));
@@ -81,7 +82,7 @@ fn point(job: &JobId, fork: &Fork, entries: &[Entry]) -> Result<(Seq, Vec<JobId>
     Ok((seq, below))
 }
 
-/// How many forks it goes back through.
+/// Returns the number of forks between the job and the first log.
 fn depth(submitted: &Submitted) -> u64 {
     let first = |submitted: &Submitted| {
         let forked = submitted.forked.as_deref()?;
@@ -93,7 +94,7 @@ fn depth(submitted: &Submitted) -> u64 {
     std::iter::successors(first(submitted), first).count() as u64
 }
 
-/// A record as it is taken along; nothing of one that is nobody's word.
+/// Returns a record in the form that a fork carries, or `None` for a forged one.
 fn record(entry: &Entry, bytes: &mut usize) -> Result<Option<ForkedRecord>, Failure> {
     let record = match &entry.record {
         Ok(record) => record,

@@ -1,8 +1,8 @@
-//! The front door's server side: new jobs, looking at jobs, watching them, and telling them what to
-//! do. Answers to questions are taken by the interaction actor, under the same service.
+//! The front door's server side: verbs that submit, show, watch and signal jobs. Answers to
+//! questions go to the interaction actor, which serves the same NATS service.
 //!
-//! It must never decide anything: it appends facts and reads logs. What is stored is what counts;
-//! a request whose answer got lost can be sent again.
+//! Architecture invariant: the door decides nothing. It appends facts and reads logs, and only
+//! stored records count. A request whose reply was lost can be sent again.
 
 mod admit;
 pub mod agents;
@@ -50,36 +50,36 @@ use tokio::sync::Semaphore;
 
 use self::{agents::Agents, quota::Quota, watch::Hub};
 
-/// Bytes of records that the watches of a process keep in memory.
+/// Usual value of [`DoorParts::watch_bytes`].
 pub const WATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// What a door is made of.
+/// The parts that a [`Door`] is built from.
 #[derive(Debug, Clone)]
 pub struct DoorParts {
-    /// Where jobs live.
+    /// Connection to the logs, buckets and objects.
     pub broker: Broker,
-    /// The agents that submissions may name. One without an agent gets `default`.
+    /// Agents that submissions may name. A submission without an agent gets `default`.
     pub agents: Agents,
-    /// What the configured model costs, for budgets of money.
+    /// Prices of the configured models, for budgets of money.
     pub prices: ByModel<Price>,
-    /// Who may do what.
+    /// Users and their roles.
     pub people: People,
-    /// Submissions of one person in a minute, in this process; unlimited when absent.
+    /// Limit on the submissions of one user per minute, in this process; `None` for no limit.
     pub submits_per_minute: Option<u32>,
-    /// Watches in hand at most; [`proto::limits::WATCHES_MAX`] is usual.
+    /// Limit on concurrent watches; usually [`proto::limits::WATCHES_MAX`].
     pub watches: usize,
-    /// Bytes of records that all watches keep in memory together; [`WATCH_BYTES_MAX`] is usual. What
-    /// a slow or late watcher needs beyond that is read from the log again.
+    /// Limit on the bytes of records that all watches together keep in memory; usually
+    /// [`WATCH_BYTES_MAX`]. A slow or late watcher reads older records from the log.
     pub watch_bytes: usize,
-    /// The tools that are shown.
+    /// Tool registry.
     pub registry: Registry,
-    /// The processes that are shown.
+    /// Presence of all processes.
     pub crew: Crew,
-    /// Measures the minute.
+    /// Clock of the submission quota.
     pub clock: Arc<dyn Clock>,
 }
 
-/// The front door: give it to a [`runtime::service::ServiceActor`].
+/// The front door, to be run by a [`runtime::service::ServiceActor`].
 #[derive(Debug)]
 pub struct Door {
     broker: Broker,
@@ -95,7 +95,7 @@ pub struct Door {
 }
 
 impl Door {
-    /// Puts a door together.
+    /// Builds a door from its parts.
     #[must_use]
     pub fn new(parts: DoorParts) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! `list`: jobs over all shards, newest first.
+//! The verb `list`: jobs of all shards, newest first.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -21,9 +21,9 @@ use runtime::{
 
 use super::{Door, fold};
 
-/// Jobs when no number is asked for.
+/// Default limit on jobs.
 const USUAL: u32 = 50;
-/// Jobs that are read at a time.
+/// Number of jobs that are read concurrently.
 const AT_A_TIME: usize = 16;
 
 impl Answers<List> for Door {
@@ -51,7 +51,7 @@ impl Answers<List> for Door {
     }
 }
 
-/// The jobs of a conversation, newest first.
+/// Returns the jobs of a conversation, newest first.
 async fn of_conversation(
     log: &dyn Reader,
     id: &ConversationId,
@@ -77,7 +77,7 @@ async fn of_conversation(
     Ok(Listed { jobs, more, next })
 }
 
-/// What was to be gone on from is not there any more.
+/// Returns the error for a cursor whose job no longer exists.
 fn no_such_place(after: &JobId) -> Failure {
     let why = format!("after: there is no job {after} in this list; it may have been removed");
     Failure::new(Code::NotFound, why).at("after")
@@ -127,7 +127,7 @@ async fn newest(
     Ok(Listed { jobs, more, next: next.filter(|_| more) })
 }
 
-/// One job by its id, on one line; nothing when it was never stored.
+/// Returns the row of one job, or `None` if it was never stored.
 async fn of_job(log: &dyn Reader, job: JobId) -> Result<Option<JobSummary>, Failure> {
     let entries = log.read(&job, Seq(0)).await?;
     let Some(first) = entries.first() else { return Ok(None) };
@@ -135,7 +135,7 @@ async fn of_job(log: &dyn Reader, job: JobId) -> Result<Option<JobSummary>, Fail
     Ok(folded.ok().or_else(|| unfolded(first)))
 }
 
-/// One job on one line; nothing when it was purged meanwhile.
+/// Returns the row of one job, or `None` if it was purged meanwhile.
 async fn summary(log: &dyn Reader, first: Entry) -> Result<Option<JobSummary>, Failure> {
     let entries = log.read(&first.job, Seq(0)).await?;
     if entries.is_empty() {
@@ -145,7 +145,7 @@ async fn summary(log: &dyn Reader, first: Entry) -> Result<Option<JobSummary>, F
     Ok(folded.ok().or_else(|| unfolded(&first)))
 }
 
-/// A job whose log cannot be folded is shown for what is known of it, and hides no other.
+/// Returns the row of a job whose log cannot be folded, from its submission alone.
 fn unfolded(first: &Entry) -> Option<JobSummary> {
     let submitted = first.submission()?;
     Some(JobSummary {
@@ -164,17 +164,17 @@ fn unfolded(first: &Entry) -> Option<JobSummary> {
     })
 }
 
-/// The submissions of all shards, merged: newest first.
+/// The submissions of all shards, merged, newest first.
 pub(super) struct Submissions<'a> {
     log: &'a dyn Reader,
     shards: Vec<Newest>,
     page: usize,
     seen: HashSet<proto::id::JobId>,
-    /// The submission after which it goes on: when, and in which shard.
+    /// Cursor: time and shard of the submission after which the list continues.
     past: Option<(Timestamp, Shard)>,
 }
 
-/// What was read of one shard and not given yet.
+/// The submissions of one shard that were read and not returned yet.
 struct Newest {
     shard: Shard,
     read: VecDeque<Entry>,
@@ -190,7 +190,7 @@ impl<'a> Submissions<'a> {
         Self { log, shards: shards.collect(), page, seen: HashSet::new(), past: None }
     }
 
-    /// Gives only what comes after a submission.
+    /// Continues after a submission of an earlier page.
     fn go_on(&mut self, first: &Entry) {
         let of = self.log.subjects().shard_of(&first.job);
         self.past = Some((first.time, of));
@@ -199,7 +199,7 @@ impl<'a> Submissions<'a> {
         }
     }
 
-    /// The next few.
+    /// Returns up to `count` further submissions.
     pub(super) async fn take(&mut self, count: usize) -> Result<Vec<Entry>, Failure> {
         let mut taken = Vec::new();
         while taken.len() < count {
@@ -217,7 +217,7 @@ impl<'a> Submissions<'a> {
         Ok(taken)
     }
 
-    /// Reads on in every shard of which nothing is left to give.
+    /// Reads the next page of every shard whose buffer is empty.
     async fn fill(&mut self) -> Result<(), Failure> {
         let (log, page, past) = (self.log, self.page, self.past);
         let reads = self.shards.iter_mut().map(|shard| async move {
@@ -225,7 +225,7 @@ impl<'a> Submissions<'a> {
                 let entries = log.submissions(shard.shard, shard.before, page).await?;
                 shard.dry = entries.len() < page;
                 shard.before = entries.last().map(|entry| entry.seq);
-                // Of those stored at the same moment the ones of the higher shard are given first.
+                // Submissions of the same instant are ordered by shard, the highest first.
                 let is_past = |entry: &Entry| match past {
                     Some((_, of)) if of == shard.shard => true,
                     Some(past) => (entry.time, shard.shard) < past,

@@ -1,5 +1,6 @@
-//! Whether the arguments that an agent fixes fit the tools there are. A tool that nobody serves for the
-//! moment cannot be looked at: what is fixed of it is checked with every call, as all arguments are.
+//! The check of an agent's fixed arguments against the registered tools. A tool that no worker
+//! serves at the moment is skipped: its fixed arguments are checked with every call, as all
+//! arguments are.
 
 use proto::{
     agent::Agent,
@@ -13,7 +14,7 @@ use runtime::{
 };
 use serde_json::{Value, json};
 
-/// What is wrong with an agent's presets: the first field, dotted, and why.
+/// Returns the first fixed argument that does not fit: its dotted field and the reason.
 pub(super) fn misfit(
     agent: &Agent,
     registry: &Registry,
@@ -27,17 +28,17 @@ pub(super) fn misfit(
             let wrong = arguments::check(schemas, &partial, &one, Placeholders::Literal).err()?;
             let meant = Presets::meant(&tool.spec, argument);
             let meant = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
-            // The field says which argument it is.
+            // The field already names the argument.
             let wrong = wrong.strip_prefix(&format!("{argument}: ")).unwrap_or(&wrong);
             Some((format!("tool.presets.{name}.{argument}"), format!("{wrong}{meant}")))
         })
     })
 }
 
-/// Refuses an agent whose presets do not fit.
+/// Refuses an agent with a fixed argument that does not fit.
 ///
 /// # Errors
-/// The first field that is wrong.
+/// Returns an error for the first wrong field.
 pub(super) fn check(agent: &Agent, registry: &Registry, schemas: &Schemas) -> Result<(), Failure> {
     match misfit(agent, registry, schemas) {
         None => Ok(()),

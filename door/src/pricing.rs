@@ -1,7 +1,7 @@
-//! What the models cost that a job may ask: put into its policies when it is submitted, so that it keeps
-//! the prices of that day, and that a log is folded without a look at any configuration. Pure.
+//! Prices of the models that a job may use. They are written into its policies at submission, so
+//! that the job keeps them and its log is folded without any configuration. Pure.
 //!
-//! Must never let a limit on money through that could not be looked at.
+//! A limit on money with an unknown price is always refused.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use proto::{
     price::{ByModel, ModelPrice},
 };
 
-/// A job with a limit on money keeps the prices its models have now.
+/// Writes current prices into the agent of a job with a limit on money.
 pub(super) fn of_job(agent: &mut Agent, known: &ByModel<Price>) -> Result<(), Failure> {
     if agent.budget.money.is_none() {
         return Ok(());
@@ -23,8 +23,8 @@ pub(super) fn of_job(agent: &mut Agent, known: &ByModel<Price>) -> Result<(), Fa
     priced(agent, known, &Budget::default())
 }
 
-/// The same for an agent that the job may hand tasks to, where a limit holds for it: its own, or that
-/// of one above it. What the job's own agent says of a model counts before what is configured.
+/// Does the same for a sub-agent to which a limit on money applies. A price in the job's own agent
+/// precedes a configured one.
 pub(super) fn of_sub_agent(
     agent: &mut Agent,
     above: &Agent,
@@ -32,7 +32,8 @@ pub(super) fn of_sub_agent(
 ) -> Result<(), Failure> {
     let mut said = above.budget.clone();
     match &above.model {
-        // The agent's own model may be the very one that has no name here.
+        // This price belongs to the model that the job's agent names. A sub-agent without a model
+        // uses the configured one.
         Some(model) => {
             said.prices.extend(said.price.map(|price| ModelPrice::new(model, price)));
             said.price = None;
@@ -42,8 +43,8 @@ pub(super) fn of_sub_agent(
     priced(agent, known, &said)
 }
 
-/// Those of the agents that tasks may be handed to for which a limit on money holds: their own, or that
-/// of one who may hand them a task, however far above.
+/// Returns the sub-agents to which a limit on money applies: their own, or that of any agent above
+/// them.
 pub(super) fn limited(agent: &Agent, callees: &Callees) -> BTreeSet<AgentName> {
     let own = |callee: &Callee| callee.agent.budget.money.is_some();
     let below = |agent: &Agent| agent.agents.iter().map(|sub| sub.name.clone()).collect::<Vec<_>>();
@@ -60,7 +61,7 @@ pub(super) fn limited(agent: &Agent, callees: &Callees) -> BTreeSet<AgentName> {
     found
 }
 
-/// Puts in the price of every model that may be asked and has none yet.
+/// Adds the price of every model that the agent may use and that has none yet.
 fn priced(agent: &mut Agent, known: &ByModel<Price>, above: &Budget) -> Result<(), Failure> {
     let price_of = |own: &Budget, model: Option<&str>| match model {
         Some(model) => {
@@ -69,7 +70,7 @@ fn priced(agent: &mut Agent, known: &ByModel<Price>, above: &Budget) -> Result<(
         }
         None => above.price.or_else(|| known.of(None)),
     };
-    // What the agent says its model costs holds for every model of which nothing else is known.
+    // The price of the agent's own model also applies to models without a known price.
     let says = agent.budget.price.is_some();
     if !says {
         let model = agent.model.as_deref();
@@ -89,7 +90,8 @@ fn priced(agent: &mut Agent, known: &ByModel<Price>, above: &Budget) -> Result<(
     Ok(())
 }
 
-/// The models that may be asked beside the agent's own, with the policy that asks them.
+/// Returns the models that the agent may use in addition to its own, each with the policy that
+/// names it.
 fn others(agent: &Agent) -> Vec<(&'static str, String)> {
     let plan = &agent.plan;
     let plans = match plan.when {

@@ -1,4 +1,4 @@
-//! How many submissions one caller may make: a bucket of tokens each, filled over the minute.
+//! The submission quota: one token bucket per caller, refilled over a minute.
 //!
 //! Each process counts for itself: with three doors a caller may submit three times as much.
 
@@ -11,7 +11,7 @@ use std::{
 use broker::clock::Clock;
 use proto::error::{Code, Failure};
 
-/// Counts submissions. Callers are people of the configuration, so their number is bounded.
+/// The quota. Callers are configured users, so the number of buckets is bounded.
 #[derive(Debug)]
 pub(super) struct Quota {
     per_minute: Option<u32>,
@@ -30,7 +30,7 @@ impl Quota {
         Self { per_minute, clock, buckets: Mutex::default() }
     }
 
-    /// Counts one submission.
+    /// Counts one submission, or returns `overloaded` if the bucket is empty.
     pub(super) fn take(&self, caller: &str) -> Result<(), Failure> {
         let Some(per_minute) = self.per_minute else { return Ok(()) };
         let (most, now) = (f64::from(per_minute), self.clock.monotonic());

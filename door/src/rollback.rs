@@ -1,5 +1,5 @@
-//! Which record a job is to go back to, or another job to begin from; and what would be done again
-//! that cannot be taken back. Pure over a job's entries: a roll-back names a record.
+//! Targets of rollbacks and forks: the record that a request names, and the irreversible effects
+//! that it would repeat. Pure over a job's entries.
 
 use machine::{Effects, Job, Repeated, Replay, replay};
 use proto::{
@@ -12,16 +12,16 @@ use proto::{
     record::Known,
 };
 
-/// Records that a job needs to go on, below the limit of its log.
+/// Records that a job needs to continue, below the limit of its log.
 const ROOM: u64 = 200;
 
-/// A job's log, folded.
+/// A job's log and its fold.
 pub(super) struct Past<'a> {
     entries: &'a [Entry],
     replay: Replay,
 }
 
-/// Why a point cannot be gone on from.
+/// The error for a point from which no job can continue.
 type Refused = Box<Failure>;
 
 impl<'a> Past<'a> {
@@ -35,12 +35,12 @@ impl<'a> Past<'a> {
         self.replay.job()
     }
 
-    /// The last record.
+    /// Returns the position of the last record.
     pub(super) fn last(&self) -> Seq {
         self.replay.job().seq()
     }
 
-    /// The record that a point is at, `field` being where it was given.
+    /// Returns the position of a point. `field` is the request's field, for errors.
     pub(super) fn seq_of(&self, point: &Point, field: &str) -> Result<Seq, Refused> {
         let id = self.job().id();
         match point {
@@ -64,7 +64,7 @@ impl<'a> Past<'a> {
         }
     }
 
-    /// The record before the first command of a step of the plan in force.
+    /// Returns the position before the first command of a step of the plan in force.
     pub(super) fn before_step(&self, step: &StepId) -> Result<Seq, Refused> {
         let (id, field) = (self.job().id(), "signal.restart.step");
         let refuse = |code, why: String, next: String| {
@@ -104,15 +104,15 @@ impl<'a> Past<'a> {
         }
     }
 
-    /// The job as it was after a record.
+    /// Returns the job as it was after a record.
     pub(super) fn job_at(&self, seq: Seq) -> Job {
         let until = self.entries.partition_point(|entry| entry.seq <= seq);
         let (until, _) = self.entries.split_at(until);
         replay(self.job().id(), until)
     }
 
-    /// Looks whether the job can go on from a record, `field` being where that was given. Gives the
-    /// jobs that would do their work a second time; none when they may.
+    /// Checks that a job can continue from a record. Returns the children that would repeat their
+    /// work; none if `again` allows repeats. `field` is the request's field, for errors.
     pub(super) fn check(&self, to: Seq, again: bool, field: &str) -> Result<Vec<JobId>, Refused> {
         let refuse = |why: String| {
             let why = format!("{field}: {why}");
@@ -148,12 +148,12 @@ impl<'a> Past<'a> {
         Err(Box::new(Failure::new(Code::WouldRepeat, why).at(field)))
     }
 
-    /// Whether a roll-back of the log counted.
+    /// Returns `true` if the rollback at `marker` counted.
     pub(super) fn went_back(&self, marker: Seq) -> bool {
         machine::timeline::counted(self.entries, marker)
     }
 
-    /// Looks whether the job may be rolled back to a record, as [`Past::check`] does.
+    /// Checks that the job can be rolled back to a record, and then as [`Past::check`] does.
     pub(super) fn check_back(
         &self,
         to: Seq,
@@ -184,7 +184,7 @@ impl<'a> Past<'a> {
         self.check(to, again, field)
     }
 
-    /// What would be done a second time if the job went on from a record.
+    /// Returns the work that would be done a second time if the job continued from a record.
     pub(super) fn repeated(&self, to: Seq) -> Repeated {
         self.repeated_from(to, &self.job_at(to))
     }
@@ -196,7 +196,7 @@ impl<'a> Past<'a> {
     }
 }
 
-/// The step that a command is for, and the name of its work.
+/// Returns the unit of work and the step of a command.
 fn step_of(entry: &Entry) -> Option<(WorkId, StepId)> {
     let Ok(Known::Decision(decision)) = entry.record.as_ref().ok()?.known() else { return None };
     match *decision {

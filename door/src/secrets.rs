@@ -1,13 +1,13 @@
-//! Notices text that looks as if a secret was pasted into it. A goal is stored as it was given, in
-//! a log that is kept, so the operator should know.
+//! The detection of text that looks like a secret. A goal is stored verbatim in a log that is kept,
+//! so operators should know.
 //!
-//! It must never show what it found, not even in part.
+//! The matching text is never logged, not even in part.
 
 use std::sync::LazyLock;
 
 use regex::RegexSet;
 
-/// What is looked for: the forms that well-known keys have, and words for them with a value.
+/// Patterns of well-known keys, and of words such as `password` with a value.
 static FORMS: LazyLock<RegexSet> = LazyLock::new(|| {
     RegexSet::new([
         r"\bsk-[A-Za-z0-9_-]{16,}",
@@ -23,7 +23,7 @@ static FORMS: LazyLock<RegexSet> = LazyLock::new(|| {
     .expect("the patterns above are valid")
 });
 
-/// Whether a text looks as if it holds a secret. May err either way.
+/// Returns `true` if the text looks like it contains a secret. Errors are possible both ways.
 pub(super) fn looks_like_one(text: &str) -> bool {
     FORMS.is_match(text)
 }

@@ -1,8 +1,9 @@
-//! `signal`: cancel, pause or resume a job, have it try again, or tell its agents something.
+//! The verb `signal`: cancels, pauses, resumes, retries, instructs, names or rolls back a job.
 //!
-//! What is answered is true when it is answered: a cancel waits until the job has ended, so that
-//! after its answer no new tool starts; anything else is stored and counted in. A job that cannot be read
-//! here hears one signal only, to try again: the process that can read it may be another one.
+//! A reply states an accomplished fact. A cancellation is answered when the job has ended, so that
+//! no tool starts afterwards, or after a timeout with the state that the job is in then. Any other
+//! signal is answered when it is stored and folded. A job that is unreadable for this process
+//! accepts a retry only: another release may be able to read it.
 
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use tokio::time::Instant;
 
 use super::{Door, descendants, fold, rollback::Past};
 
-/// How long a cancel waits for the supervisor to end the job.
+/// Longest wait for the supervisor to end a canceled job.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
 impl Answers<SendSignal> for Door {
@@ -90,7 +91,7 @@ impl Answers<SendSignal> for Door {
 }
 
 impl Door {
-    /// Takes a job back. The record is found here, so that what is stored names one.
+    /// Rolls a job back. The target is resolved here, so that the stored signal names a position.
     async fn roll_back(
         &self,
         call: &Call,
@@ -120,7 +121,7 @@ impl Door {
         Ok(Signaled { job: job.clone(), state, seq })
     }
 
-    /// Follows the job until it has ended, or for a while.
+    /// Follows the job until it has ended or the wait is over.
     async fn until_ended(&self, job: &mut Job, signal: Seq) -> Result<(), Failure> {
         let until = Instant::now() + ENDS_WITHIN;
         let entries = self.broker.log.watch(job.id(), job.seq()).await?;
@@ -140,7 +141,8 @@ impl Door {
         Ok(())
     }
 
-    /// Folds what came; a job that had ended before the signal was stored did not hear it.
+    /// Folds further entries. A job that had ended before the signal was stored did not receive it,
+    /// which is an error.
     async fn catch_up(&self, job: &mut Job, entries: &[Entry], signal: Seq) -> Result<(), Failure> {
         let heard = entries.partition_point(|entry| entry.seq < signal);
         let (before, after) = entries.split_at(heard);
@@ -152,8 +154,8 @@ impl Door {
     }
 }
 
-/// The record that a job is to go back to, whether tools may run again, and the field that says where
-/// to.
+/// Returns the target of a rollback, whether effects may be repeated, and the request's field with
+/// the target.
 fn wanted(past: &Past<'_>, order: &Order) -> Result<(Seq, bool, &'static str), Box<Failure>> {
     match order {
         Order::RollBack { to, again } => {
@@ -174,7 +176,7 @@ fn wanted(past: &Past<'_>, order: &Order) -> Result<(Seq, bool, &'static str), B
     }
 }
 
-/// Checks what a person wants to tell a job's agents.
+/// Checks an instruction to a job's agents.
 fn instruction(text: String) -> Result<Signal, Failure> {
     let field = "signal.steer.text";
     if text.trim().is_empty() {
@@ -188,7 +190,7 @@ fn instruction(text: String) -> Result<Signal, Failure> {
     Ok(Signal::Steer { text })
 }
 
-/// Checks the name of a point. A number would be taken for a position.
+/// Checks the name of a snapshot. A number is refused, because it would read as a position.
 fn snapshot(name: SnapshotName) -> Result<Signal, Failure> {
     if name.as_str().bytes().all(|b| b.is_ascii_digit()) {
         let field = "signal.snapshot.name";
@@ -208,7 +210,7 @@ fn room_for(job: &Job, name: &SnapshotName) -> Result<(), Failure> {
     Err(Failure::new(Code::TooLarge, why).at("signal.snapshot.name"))
 }
 
-/// A retry that changes nothing is not stored: a user who named the wrong job gets an error.
+/// Refuses a retry that would change nothing, so that a user who named the wrong job gets an error.
 fn something_to_retry(job: &Job) -> Result<(), Failure> {
     let waits = job.waits();
     if waits.backing_off || !waits.given_up.is_empty() {
@@ -224,12 +226,12 @@ fn something_to_retry(job: &Job) -> Result<(), Failure> {
     Err(Failure::new(Code::NotFound, why).at("signal").advise(next))
 }
 
-/// Whether it is parked at a record that cannot be read here.
+/// Returns `true` if the job is held by an unreadable record.
 fn is_parked(job: &Job) -> bool {
     job.poison().is_some() && !job.has_ended()
 }
 
-/// Whether a signal can still change anything.
+/// Returns an error if no signal can change the job any more.
 fn open(job: &Job) -> Result<(), Failure> {
     let view = fold::view(job)?;
     if let Some(poison) = job.poison() {

@@ -1,4 +1,4 @@
-//! `submit`: a new job, or the one that is there.
+//! The verb `submit`: stores a new job, or attaches to an identical one.
 
 use broker::{Broker, log::Submission};
 use proto::{
@@ -37,7 +37,8 @@ impl Answers<door::Submit> for Door {
         };
         if let Some(fork) = &admitted.fork {
             Asked::<door::Get>::admit(call, &self.people)?;
-            // A fork that is there is not made again: the other job may have been purged since.
+            // An existing fork is returned without a look at its source, which may have been purged
+            // since.
             let there = self.broker.log.read(&job, Seq(0)).await?;
             if let Some(first) = there.first() {
                 return self.attached(job, first, &admitted.submitted.digest);
@@ -55,7 +56,7 @@ impl Answers<door::Submit> for Door {
             *joined = conversation::join(&**log, &**kv, &joined.id, &job, &agent.memory).await?;
         }
         if !admitted.files.is_empty() {
-            // Looking through large files takes a while: a request that was sent again is answered first.
+            // Checking large files takes a while, so a repeated request is answered first.
             if let Some(first) = self.broker.log.read(&job, Seq(0)).await?.first() {
                 return self.attached(job, first, &admitted.submitted.digest);
             }
@@ -78,7 +79,7 @@ impl Answers<door::Submit> for Door {
 }
 
 impl Door {
-    /// The answer to a submission of a job that is there.
+    /// Returns the reply to a repeated submission.
     fn attached(
         &self,
         job: JobId,
@@ -91,7 +92,7 @@ impl Door {
         Ok(door::Submitted { job, shard, seq, created: false, warnings })
     }
 
-    /// Tools that the job's agents name and no worker announces.
+    /// Returns warnings about tools that the job's agents name and no worker announces.
     fn unannounced(&self, submitted: &Submitted) -> Vec<String> {
         let callees = submitted.agents.iter().flat_map(|(name, callee)| {
             let told = self.unannounced_by(&callee.agent);
@@ -100,8 +101,8 @@ impl Door {
         self.unannounced_by(&submitted.agent).into_iter().chain(callees).collect()
     }
 
-    /// Tools that an agent names and no worker announces. Where none is known at all, nobody can say
-    /// that a name is wrong.
+    /// Returns warnings about tools that an agent names and no worker announces. Without any
+    /// announced tool there are no warnings, because no name can be judged.
     pub(super) fn unannounced_by(&self, agent: &Agent) -> Vec<String> {
         let registered = self.registry.all();
         if registered.is_empty() {
@@ -112,7 +113,7 @@ impl Door {
     }
 }
 
-/// Whether the job that is there was submitted with the same body.
+/// Checks that the existing job was submitted with the same body.
 fn same(job: &JobId, first: &Entry, digest: &str) -> Result<(), Failure> {
     match first.submission() {
         Some(submitted) if submitted.digest == digest => Ok(()),

@@ -1,5 +1,5 @@
-//! Keeps answers below what the broker takes: a very large job is shown shortened rather than not
-//! at all. What is shortened says so; the records themselves are whole.
+//! Truncation of replies to the broker's size limit. A very large job is shown shortened, and the
+//! reply says so. Stored records are never changed.
 
 mod event;
 
@@ -16,7 +16,7 @@ use proto::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// A view that fits one reply: shortened when it must be.
+/// Returns a view that fits one reply, shortened if necessary.
 pub(super) fn view(mut view: JobView) -> Result<JobView, Failure> {
     for chars in [usize::MAX, 500, 100, 20] {
         if chars < usize::MAX {
@@ -30,7 +30,7 @@ pub(super) fn view(mut view: JobView) -> Result<JobView, Failure> {
     Err(Failure::new(Code::TooLarge, why))
 }
 
-/// An event that fits one message: shortened when it must be. Its id stays what it is.
+/// Returns an event that fits one message, shortened if necessary. Its id does not change.
 pub(super) fn event(mut event: Event) -> Result<Event, Failure> {
     for chars in [usize::MAX, limits::EXCERPT_CHARS, 100, 20] {
         if chars < usize::MAX {
@@ -44,7 +44,7 @@ pub(super) fn event(mut event: Event) -> Result<Event, Failure> {
     Err(Failure::new(Code::TooLarge, why))
 }
 
-/// A record in JSON, its body left out when it is too large for one reply.
+/// Returns a record as JSON, without its body if that is too large for one reply.
 pub(super) fn record(record: &Result<Record, Unreadable>) -> Value {
     let record = match record {
         Ok(record) => record,
@@ -60,7 +60,7 @@ pub(super) fn record(record: &Result<Record, Unreadable>) -> Value {
     })
 }
 
-/// An answer in JSON.
+/// Returns a reply as JSON.
 pub(super) fn bytes(answer: &impl Serialize) -> Result<Bytes, Failure> {
     let written = serde_json::to_vec(answer);
     written.map(Bytes::from).map_err(|e| Failure::new(Code::Internal, e.to_string()))

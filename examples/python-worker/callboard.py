@@ -1,11 +1,11 @@
 """The protocol of Callboard's tool workers, over nats-py.
 
-docs/tools.md describes it; this file is one implementation of it, small enough to copy. It takes
-tool calls of one pool from every shard of an installation, runs them, stores each result in the
-job's log and only then acknowledges the call. A process that dies at any point has its calls
-handed to another worker, so a tool may be asked more than once: under the same idempotency key.
+docs/tools.md describes it; this file is one implementation, small enough to copy. It takes tool
+calls of one pool from every shard of an installation, runs them, stores each result in the job's
+log and only then acknowledges the call. If a process dies, its calls are redelivered to another
+worker, so a tool may be called more than once with the same idempotency key.
 
-It does not speak the protocol of `once` tools, and refuses to announce one.
+It does not implement the protocol of `once` tools, and refuses to announce one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ DRAIN_S = 25.0
 
 
 class Fault(Exception):
-    """The tool gives no answer of its own. `kind` decides whether it is tried again."""
+    """The call failed without an answer of the tool. `kind` decides whether it is retried."""
 
     def __init__(self, kind: str, message: str):
         super().__init__(message)
@@ -55,20 +55,20 @@ class Fault(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """What a tool is told of its call, beside the arguments."""
+    """The context of a call, passed to the tool beside the arguments."""
 
     job: str
     work: str
     step: str
     attempt: int
-    # The same over all attempts of the call: hand it to whatever has an effect.
+    # The same for all attempts of the call: pass it to every operation with effects.
     idempotency_key: str
     language: str
 
 
 @dataclass
 class Tool:
-    """A tool: what is announced of it, and the coroutine that carries it out.
+    """A tool: the announced definition, and the coroutine that runs its calls.
 
     `run(call, args)` returns the result: {"success": bool, "data"?, "error"?, "message"?}.
     """
@@ -110,13 +110,16 @@ def digest(value: Any) -> str:
 
 
 def version(text: str) -> list[tuple[int, str]]:
-    """Orders versions part by part, numbers as numbers: 1.9 comes before 1.10."""
+    """A sort key for versions, with numbers compared as numbers: 1.9 comes before 1.10."""
     parts = text.replace("-", ".").replace("+", ".").split(".")
     return [(int(p), "") if p.isdigit() else (0, p) for p in parts]
 
 
 def check(schema: dict[str, Any], args: Any) -> None:
-    """Checks what Callboard's own schemas of tools need; use a JSON Schema library for more."""
+    """Validates `args` against the small subset of JSON Schema that this example uses.
+
+    Use a JSON Schema library for more.
+    """
     types = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list}
     if not isinstance(args, dict):
         raise Fault("invalid_arguments", ".: the arguments must be an object")
@@ -136,11 +139,11 @@ def check(schema: dict[str, Any], args: Any) -> None:
 
 @dataclass(frozen=True)
 class Access:
-    """How a worker shows the broker who it is, where the broker asks; docs/security.md says more.
+    """Credentials for a broker that requires authentication; see docs/security.md.
 
-    `nkey_seed` and `ca_file` are files. The seed is read whenever it connects, so a key that was
-    rotated is taken up; it needs the package nkeys. Answers come below `inbox_prefix`: of a user that
-    may listen nowhere else.
+    `nkey_seed` and `ca_file` are paths. The seed is read on every connect, so a rotated key takes
+    effect; it needs the package nkeys. `inbox_prefix` is the subject prefix of replies, which must
+    match the permissions of the worker's user.
     """
 
     nkey_seed: str | None = None
@@ -157,7 +160,7 @@ class Access:
 
 
 class Worker:
-    """Announces tools and answers their calls until it is told to stop."""
+    """Announces tools and answers their calls until SIGTERM or SIGINT."""
 
     def __init__(self, pool: str, tools: list[Tool], *, servers: str, prefix: str = "cb",
                  slots: int = 64, ack_wait_s: float = 30.0, name: str | None = None,
@@ -184,7 +187,7 @@ class Worker:
         log.info("ready: %s in pool %s, %d shards", ", ".join(self.tools), self.pool, len(shards))
         stopped = asyncio.create_task(self.stopping.wait())
         try:
-            # A task that ends by itself has failed.
+            # A task that ends before the stop signal has failed.
             await asyncio.wait([stopped, announcer, *pullers], return_when=asyncio.FIRST_COMPLETED)
             for task in (announcer, *pullers):
                 if task.done():
@@ -194,13 +197,13 @@ class Worker:
             if self.running:
                 await asyncio.wait(self.running, timeout=DRAIN_S)
         finally:
-            # What is left is not acknowledged, and goes to another worker.
+            # Unacknowledged calls are redelivered to another worker.
             for task in (stopped, announcer, *pullers, *self.running):
                 task.cancel()
             await self.nats.close()
 
     async def shards(self) -> list[int]:
-        """The shards of the installation: each has a stream."""
+        """Returns the installation's shards, each of which has a stream."""
         start, found = f"{self.prefix}-shard-", []
         while True:
             infos = await self.js.streams_info(offset=len(found))
@@ -214,7 +217,7 @@ class Worker:
         return shards
 
     async def announce(self) -> None:
-        """Announces every tool, and looks again now and then whether it is still announced."""
+        """Announces every tool, and checks every 30 seconds that it is still announced."""
         registry = await self.js.key_value(f"{self.prefix}-tools")
         while True:
             for tool in self.tools.values():
@@ -248,7 +251,7 @@ class Worker:
                       "another name or a new version", tool.name, by, self.name)
 
     async def pull(self, shard: int) -> None:
-        """Takes calls of one shard, never more than there are free slots."""
+        """Fetches calls of one shard while there are free slots."""
         stream, durable = f"{self.prefix}-shard-{shard}", f"call-{self.pool}"
         config = ConsumerConfig(
             durable_name=durable,
@@ -264,7 +267,7 @@ class Worker:
             consumer = await self.js.consumer_info(stream, durable)
         except NotFoundError:
             consumer = await self.js.add_consumer(stream, config)
-        # As it is, and not as we would have it: heartbeats depend on it.
+        # The consumer's actual setting, since heartbeats depend on it.
         self.ack_wait_s = consumer.config.ack_wait or self.ack_wait_s
         queue = await self.js.pull_subscribe_bind(consumer=durable, stream=stream)
         while not self.stopping.is_set():
@@ -290,7 +293,7 @@ class Worker:
             log.error("a call was given up: %s", task.exception())
 
     async def answer(self, message: Any) -> None:
-        """One call: run it, store the result, and only then acknowledge."""
+        """Handles one call: runs it, stores the result, and only then acknowledges."""
         _, shard, job, *_ = message.subject.split(".")
         if self.forged(message, shard, job):
             log.error("job %s: somebody had the server write a call; it is left out", job)
@@ -298,7 +301,7 @@ class Worker:
         try:
             command = await self.body(message)
         except ValueError as error:
-            # The supervisor parks a job with a record that cannot be read.
+            # The supervisor parks a job whose log has an unreadable record.
             log.error("job %s: a call cannot be read: %s", job, error)
             return await message.nak(delay=60)
         run = asyncio.create_task(self.called(job, command, message.metadata.num_delivered))
@@ -316,16 +319,18 @@ class Worker:
             heart.cancel()
 
     def forged(self, message: Any, shard: str, job: str) -> bool:
-        """Whether the server was made to write it, for somebody who may not: an answer to a read that
-        was asked for on this subject, or a message that came of a schedule. Decisions may name the
-        timer of their own job that they remove."""
+        """Returns whether the server wrote the message on behalf of a client without the right to
+        do so: as the answer to a read with this subject as its reply subject, or from a
+        schedule. Decisions may name the timer of their own job that they remove.
+        """
         headers = message.headers or {}
         timer = headers.get("Nats-Scheduler", f"{self.prefix}.{shard}.{job}.at.")
         return "Nats-Sequence" in headers or not timer.startswith(f"{self.prefix}.{shard}.{job}.at.")
 
     async def beat(self, message: Any, run: asyncio.Task[Any], effect: str) -> None:
-        """Keeps the call alive. When the server has not been there for so long that it may soon hand
-        the call to another worker, a tool with effects is ended: two runs must not overlap."""
+        """Extends the deadline of the call. After so long without the server that the call may soon
+        be redelivered, a tool with effects is cancelled: two runs must not overlap.
+        """
         heard = time.monotonic()
         while True:
             await asyncio.sleep(self.ack_wait_s / 3)
@@ -336,7 +341,7 @@ class Worker:
                 run.cancel()
 
     async def body(self, message: Any) -> dict[str, Any]:
-        """The body of a record: in it, or in the stream of large values under its SHA-256."""
+        """Returns the body of a record, inline or from the stream of large values."""
         record = json.loads(message.data)
         if record["v"] > RECORD_VERSION or record["kind"] != "call":
             raise ValueError(f"kind {record['kind']!r} in version {record['v']}")
@@ -345,11 +350,11 @@ class Worker:
         return json.loads(await self.fetch(**record["body_ref"]))
 
     async def fetch(self, sha256: str, bytes: int) -> bytes:
-        """A large value, put together from its pieces and checked against its name."""
+        """Returns a large value, assembled from its pieces and verified against its digest."""
         return b"".join(await self.pieces(sha256, bytes))
 
     async def pieces(self, sha256: str, bytes: int) -> list[bytes]:
-        """The pieces of a large value, as they are stored."""
+        """Returns the stored pieces of a large value."""
         pieces: list[Any] = []
         while sum(map(len, pieces)) < bytes:
             pieces.append(await self.piece(sha256, len(pieces)))
@@ -366,7 +371,7 @@ class Worker:
         return found.data
 
     async def called(self, job: str, command: dict[str, Any], delivered: int) -> dict[str, Any]:
-        """Carries out a call; whatever happens, there is an answer."""
+        """Runs a call and always returns an answer, also after a fault or an exception."""
         begun, fault = time.monotonic(), None
         try:
             if delivered > DELIVERIES_MAX:
@@ -406,7 +411,7 @@ class Worker:
 
     async def append(self, shard: str, job: str, called: dict[str, Any],
                      traceparent: str | None) -> None:
-        """Stores the result in the job's log; tries again until the server says that it is."""
+        """Appends the result to the job's log, and retries until the server confirms it."""
         record = {"v": RECORD_VERSION, "kind": "called", "id": str(uuid.uuid4()), "by": self.name}
         body = json.dumps(called, ensure_ascii=False, separators=(",", ":")).encode()
         kept = {"Nats-Msg-Id": record["id"]}
@@ -419,8 +424,8 @@ class Worker:
                 else:
                     record["body"] = called
                 payload = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
-                # A repeat under the same id is stored once, and a result that is stored twice
-                # counts once.
+                # A repeat with the same id is stored once, and a result that is stored twice counts
+                # once.
                 await self.js.publish(f"{self.prefix}.{shard}.{job}.in.crew", payload, headers=kept)
                 return
             except Exception as error:
@@ -428,9 +433,11 @@ class Worker:
                 await asyncio.sleep(1.0)
 
     async def store(self, value: bytes) -> str:
-        """Stores a large value in pieces, each only where there is none, and gives its name.
+        """Stores a large value in pieces, each only if absent, and returns the value's name.
 
-        One that is there already is stored anew as it is: nobody collects what was just written."""
+        A value that exists already is rewritten unchanged, since garbage collection spares recent
+        writes.
+        """
         name = hashlib.sha256(value).hexdigest()
         for piece, start in enumerate(range(0, len(value), PIECE_BYTES)):
             part = value[start:start + PIECE_BYTES]
@@ -439,7 +446,7 @@ class Worker:
             except BadRequestError as error:
                 if error.err_code not in WRONG_LAST_SEQUENCE:
                     raise
-                # Somebody stored the same value before, perhaps in other pieces.
+                # The same value was stored before, perhaps in other pieces.
                 if await self.piece(name, piece) != part:
                     break
                 await self.put(name, piece, part, {"Nats-Rollup": "sub"})

@@ -1,11 +1,11 @@
-"""Continues a job's trace: W3C trace context in, a span of our own, W3C trace context out.
+"""Continues a job's trace: W3C trace context in, a new span, W3C trace context out.
 
-Ids alone need no library. Where opentelemetry-sdk and an OTLP exporter are installed and
-OTEL_EXPORTER_OTLP_ENDPOINT is set, the span is recorded and sent too:
+Ids alone need no library. If opentelemetry-sdk and an OTLP exporter are installed and
+OTEL_EXPORTER_OTLP_ENDPOINT is set, the span is also recorded and exported:
 
     pip install opentelemetry-sdk opentelemetry-exporter-otlp
 
-Nothing of a call's arguments or results goes into a span.
+Spans contain neither arguments nor results of a call.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ exporting = False
 
 
 def start() -> None:
-    """Sends spans where the environment says. Call it once; OTEL_SERVICE_NAME names the service."""
+    """Enables the export of spans if the environment configures it.
+
+    Call it once. OTEL_SERVICE_NAME names the service.
+    """
     global exporting
     if trace is not None and os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
         provider = TracerProvider()
@@ -40,13 +43,13 @@ def start() -> None:
 
 
 def stop() -> None:
-    """Sends what is left."""
+    """Exports the remaining spans."""
     if exporting:
         trace.get_tracer_provider().shutdown()
 
 
 class Span:
-    """The span of a call: what the result travels with, and how the call ended."""
+    """The span of a call: the trace context for the result, and the outcome of the call."""
 
     def __init__(self, traceparent: str | None, recorded: Any = None):
         self.traceparent, self.recorded = traceparent, recorded
@@ -59,7 +62,7 @@ class Span:
 
 @contextmanager
 def tool_call(headers: dict[str, str], job: str, command: dict[str, Any]) -> Iterator[Span]:
-    """A span below the one that published the command."""
+    """Opens a span below the span that published the command."""
     if not exporting:
         yield Span(child(headers.get("traceparent")))
         return
@@ -83,7 +86,7 @@ def tool_call(headers: dict[str, str], job: str, command: dict[str, Any]) -> Ite
 
 
 def child(traceparent: str | None) -> str | None:
-    """The same trace and the same decision about recording it, under a span id of our own."""
+    """Returns a context of the same trace and sampling decision with a new span id."""
     found = TRACEPARENT.fullmatch(traceparent or "")
     if not found:
         return None

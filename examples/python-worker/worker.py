@@ -14,7 +14,7 @@ from callboard import Access, Call, Tool, Worker
 
 
 async def word_count(call: Call, args: dict) -> dict:
-    """Pure: it changes nothing, so it may run as often as it likes."""
+    """Pure: it has no effects, so it may run any number of times."""
     text = args["text"]
     count = {"words": len(text.split()), "characters": len(text), "lines": len(text.splitlines())}
     message = f"共 {count['words']} 个词" if call.language == "zh" else f"{count['words']} words"
@@ -24,8 +24,8 @@ async def word_count(call: Call, args: dict) -> dict:
 class Lines:
     """Numbered lines in SQLite.
 
-    Idempotent: the line is stored in the same transaction as the key of the call that brought it,
-    so a repeat of the call finds its line and adds none.
+    Idempotent: the line and the idempotency key of its call are stored in one transaction, so a
+    repeated call finds its line and adds none.
     """
 
     def __init__(self, path: str):

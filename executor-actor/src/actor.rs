@@ -1,4 +1,4 @@
-//! The executor's actor and its command: the edge between the pool and the executor.
+//! The executor's actor and its command, between the pool and the executor.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use runtime::{
 
 use crate::work::Executor;
 
-/// The name of the role, in configuration, presence and logs.
+/// Name of the role in configuration, presence and logs.
 pub const ROLE: &str = "executor";
 
-/// The bounds of the executors' pool: at most `slots` turns in hand, the rest as usual.
+/// Builds the pool options of executors: at most `slots` concurrent turns, defaults otherwise.
 #[must_use]
 pub fn options(slots: usize) -> PoolOptions {
     PoolOptions::new(DecisionKind::Turn, pools::models(), slots)
@@ -52,7 +52,8 @@ impl Command for TurnCommand {
 pub struct ExecutorActor(Arc<Executor>);
 
 impl ExecutorActor {
-    /// An executor that reads jobs from `broker`, asks `model` and offers the tools of `registry`.
+    /// Creates an executor that reads jobs from `broker`, calls `model` and offers the tools of
+    /// `registry`.
     #[must_use]
     pub fn new(broker: Broker, model: Arc<dyn Model>, registry: Registry) -> Self {
         Self(Arc::new(Executor::new(broker, model, registry)))
@@ -60,7 +61,7 @@ impl ExecutorActor {
 
     async fn turn(&self, task: Task<TurnCommand>) -> Option<Fact> {
         let TurnCommand(work) = &*task.command;
-        // Dropping the reply of a turn that is not wanted any more ends the call to the model.
+        // Dropping the future of a cancelled turn ends the model call.
         let turn = self.0.turn(&task.job, work, task.live.channel());
         task.canceled.run_until_cancelled(turn).await.map(Fact::Turned)
     }

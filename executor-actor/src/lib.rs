@@ -3,10 +3,9 @@
 //! [`ExecutorActor`] is a ractor actor. The pool parses a decision into a [`TurnCommand`], starts one
 //! actor for it and supervises that actor: a panic ends one turn and no other.
 //!
-//! Architecture invariants: one command is one question to the model; the executor calls no tool and
-//! waits for no person, both are commands of their own; nothing is kept between commands, the
-//! conversation is read back from the job's log. Everything but that and the call to the model is
-//! pure.
+//! Architecture invariants: one command is one model call. The executor calls no tool and waits for
+//! no person: both are separate commands. It keeps nothing between commands, and rebuilds the
+//! conversation from the job's log. Everything except that read and the model call is pure.
 
 mod actor;
 mod offer;

@@ -1,4 +1,5 @@
-//! What a model is offered in a turn: the agent's tools, a way to ask, and a way to end the step.
+//! The functions offered to a model in a turn: the agent's tools, a question to a person, and the
+//! end of the step.
 
 use model::{ModelRequest, Params};
 use proto::{
@@ -15,15 +16,15 @@ use crate::outline;
 
 messages::texts!(finish);
 
-/// The function by which a model ends a step. No registered tool is offered or called under it.
+/// Function by which a model ends a step. It takes precedence over a registered tool of that name.
 pub(crate) const FINISH: &str = "finish";
 
-/// Whether no further turn follows, or nothing but an answer is wanted.
+/// `true` if this is the last turn of the step, or the model must answer now.
 pub(crate) fn is_last(work: &TurnWork) -> bool {
     work.turn >= work.max_turns || work.must_answer
 }
 
-/// The tools of a turn; in the last one only the end.
+/// Returns the functions of a turn; in the last turn only [`FINISH`].
 pub(crate) fn offers(work: &TurnWork, tools: &Toolbox<'_>) -> Vec<ToolOffer> {
     let end = finish(work.language);
     if is_last(work) {
@@ -53,7 +54,7 @@ pub(crate) fn offers(work: &TurnWork, tools: &Toolbox<'_>) -> Vec<ToolOffer> {
     offers
 }
 
-/// What the model is asked.
+/// Builds the model request of a turn.
 pub(crate) fn request(
     work: &TurnWork,
     messages: Vec<Message>,

@@ -1,5 +1,5 @@
-//! The plan a loop keeps itself: the two tools for it, what their arguments become, and what a model
-//! is told that wants to finish before its plan is done. Pure.
+//! The outline, a plan that a step's loop keeps for itself: its two functions, their arguments, and
+//! the advice to a model that finishes before its outline is done. Pure.
 
 use std::collections::BTreeSet;
 
@@ -12,19 +12,19 @@ use proto::{
 };
 use serde_json::{Map, Value, json};
 
-/// The function by which a model writes its plan.
+/// Function by which a model writes its outline.
 pub(crate) const SET: &str = "set_plan";
-/// The function by which it says how far it is.
+/// Function by which a model reports progress on its outline.
 pub(crate) const UPDATE: &str = "update_plan";
 
 messages::texts!(set_plan);
 
-/// Whether a function is one of the two.
+/// `true` for the name of either function.
 pub(crate) fn is_ours(name: &str) -> bool {
     name == SET || name == UPDATE
 }
 
-/// The two tools as they are offered.
+/// Returns the two functions to offer.
 pub(crate) fn offers(language: Language) -> [ToolOffer; 2] {
     let statuses = ItemStatus::ALL.map(ItemStatus::as_str);
     let item = json!({
@@ -70,7 +70,7 @@ pub(crate) fn offers(language: Language) -> [ToolOffer; 2] {
     ]
 }
 
-/// What a model is told of its plan before a run: how to keep it, and what it holds already.
+/// Formats the instructions for the outline and its current items, for the system message.
 pub(crate) fn words(language: Language, items: &[Item]) -> String {
     let mut words = Text::Keep.text(language);
     if !items.is_empty() {
@@ -82,10 +82,10 @@ pub(crate) fn words(language: Language, items: &[Item]) -> String {
     words
 }
 
-/// What a call of one of the two is.
+/// Converts a call of either function to its target.
 ///
 /// # Errors
-/// The argument that is not as it must be.
+/// The invalid argument, with the reason.
 pub(crate) fn target(name: &str, args: &Value, language: Language) -> Result<CallTarget, String> {
     let Some(fields) = args.as_object() else {
         let why = Text::NoObject.text(language);
@@ -108,8 +108,8 @@ pub(crate) fn target(name: &str, args: &Value, language: Language) -> Result<Cal
     Ok(CallTarget::Outline { change })
 }
 
-/// Refuses the changes of a turn that its list cannot take, one after the other as they are made: the
-/// machine would refuse them too, and the model is told in its language here.
+/// Refuses the changes of a turn that its outline cannot accept, applied in order. The machine
+/// would refuse them too; the error is translated here.
 pub(crate) fn refuse(calls: &mut [TurnCall], outline: &[Item], language: Language) {
     let mut items = outline.to_vec();
     for call in calls {
@@ -155,7 +155,7 @@ fn items(listed: &[Value], language: Language) -> Result<Vec<Item>, String> {
     Ok(found)
 }
 
-/// The number of an item's place, or the next that is free.
+/// Returns the lowest free id from `n` + 1 upwards, and marks it as taken.
 fn free(n: usize, taken: &mut BTreeSet<String>) -> String {
     let id = (n + 1..).map(|n| n.to_string()).find(|id| !taken.contains(id)).unwrap_or_default();
     taken.insert(id.clone());
@@ -205,7 +205,7 @@ fn status_of(status: &Value, at: &str, language: Language) -> Result<ItemStatus,
     known.ok_or_else(|| Text::Status { at: &at }.text(language))
 }
 
-/// What a model is told that wants to finish with items that are open; once, and then it may.
+/// Returns advice to a model that finishes with open items; `None` if the model has had it already.
 pub(crate) fn advice(language: Language, outline: &[Item], told: &[Message]) -> Option<String> {
     let open: Vec<_> = outline
         .iter()
@@ -224,7 +224,7 @@ pub(crate) fn advice(language: Language, outline: &[Item], told: &[Message]) -> 
     Some(Text::Advice { head: &head, open: &open.join(", ") }.text(language))
 }
 
-/// The end of a step, put off: the call by which it was asked for, refused with the advice.
+/// Builds the refused call for a postponed end of a step, with the advice as its error.
 pub(crate) fn put_off(response: &str, advice: String) -> TurnCall {
     TurnCall {
         id: "finish_1".to_owned(),

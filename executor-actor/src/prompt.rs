@@ -1,7 +1,7 @@
-//! The executor's words, from the files in `prompts/`, compiled in and checked by tests.
+//! The executor's prompts, from the templates in `prompts/`, compiled in and checked by tests.
 //!
-//! Everything that is put into a template is put in as text: nothing that comes from a job, a tool
-//! or a model is ever a template itself.
+//! Every value is inserted as text: nothing from a job, a tool or a model is ever parsed as a
+//! template.
 
 use std::sync::LazyLock;
 
@@ -39,14 +39,14 @@ fn render(language: Language, name: &str, values: Value) -> String {
         .expect("every template is rendered with these values by a test")
 }
 
-/// What frames the conversation: the agent's own words, then the executor's task and the goal.
+/// Renders the system message: the agent's own text, then the executor's task and the goal.
 pub(crate) fn system(language: Language, frame: &str, goal: &str, may_ask: bool) -> String {
     let task = render(language, "system", context! { goal, may_ask });
     let task = task.trim_end();
     if frame.trim().is_empty() { task.to_owned() } else { format!("{}\n\n{task}", frame.trim()) }
 }
 
-/// The step: its description, the results it builds on, and why the run before failed.
+/// Renders the step: its description, the results it builds on, and the failure of the run before.
 pub(crate) fn task(language: Language, task: &StepTask) -> String {
     let dependencies: Vec<Value> = task
         .dependencies
@@ -70,7 +70,7 @@ pub(crate) fn task(language: Language, task: &StepTask) -> String {
     render(language, "task", values).trim_end().to_owned()
 }
 
-/// What people told the running job; nothing when they said nothing.
+/// Renders people's instructions to the running job; `None` without any.
 pub(crate) fn instructions(language: Language, instructions: &[String]) -> Option<String> {
     if instructions.is_empty() {
         return None;
@@ -82,12 +82,12 @@ pub(crate) fn instructions(language: Language, instructions: &[String]) -> Optio
     )
 }
 
-/// What frames a summary: what it is for, and how long it may be.
+/// Renders the system message of a summary: its purpose and its longest length.
 pub(crate) fn summary(language: Language, chars: usize) -> String {
     render(language, "summary", context! { chars }).trim_end().to_owned()
 }
 
-/// The input of a summary: the summary before, and the work since.
+/// Renders the input of a summary: the previous summary and the work since.
 pub(crate) fn summary_of(
     language: Language,
     task: &StepTask,
@@ -99,33 +99,33 @@ pub(crate) fn summary_of(
     render(language, "summary_of", context! { description, before, done }).trim_end().to_owned()
 }
 
-/// A summary as it stands in a conversation.
+/// Renders a summary for the conversation.
 pub(crate) fn summarised(language: Language, turns: usize, text: &str) -> String {
     render(language, "summarised", context! { turns, text }).trim_end().to_owned()
 }
 
-/// What frames the short form of a result: what it is for, and how long it may be.
+/// Renders the system message for shortening a result: its purpose and its longest length.
 pub(crate) fn result(language: Language, chars: usize) -> String {
     render(language, "result", context! { chars }).trim_end().to_owned()
 }
 
-/// The result to summarise, and its purpose.
+/// Renders the result to shorten, and its purpose.
 pub(crate) fn result_of(language: Language, task: &StepTask, tool: &str, result: &str) -> String {
     let description = task.description.as_str();
     render(language, "result_of", context! { description, tool, result }).trim_end().to_owned()
 }
 
-/// The short form of a result as it stands in a conversation.
+/// Renders a shortened result for the conversation.
 pub(crate) fn shortened(language: Language, chars: usize, text: &str) -> String {
     render(language, "shortened", context! { chars, text }).trim_end().to_owned()
 }
 
-/// That no further turn follows.
+/// Renders the notice that no further turn follows.
 pub(crate) fn last(language: Language) -> String {
     render(language, "last", context! {})
 }
 
-/// What is said of a dependency that did not complete.
+/// Returns the note on a dependency that did not succeed; empty for one that did.
 fn mark(language: Language, step: &StepEnd) -> String {
     let text = match step.state {
         StepState::Completed if step.unsuccessful => Text::Unsuccessful,

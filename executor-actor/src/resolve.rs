@@ -1,6 +1,6 @@
-//! From what a model said to what the turn came to. Pure. Every call is resolved here, once,
-//! against the tools as they are registered now: what comes out names a registered tool with
-//! arguments that fit, a question that can be asked, or the reason why nothing is run.
+//! The conversion of a model's reply to the outcome of the turn. Pure. Every call is resolved here,
+//! once, against the tools registered now. Its target is a registered tool with valid arguments, a
+//! question, or the reason why nothing runs.
 
 use model::{ModelError, Reply};
 use proto::{
@@ -23,13 +23,13 @@ use crate::{
 
 /// The registered tool that ends a step when it is called alone.
 const STOP: &str = "stop";
-/// How much is kept of each end of arguments that cannot be stored as they are.
+/// Characters kept of each end of arguments that are nested too deeply to store.
 const DEEP_ARGS_CHARS: usize = 500;
 
-/// Says what is wrong with a tool's arguments.
+/// Checks a tool's arguments; the error says which one is invalid.
 pub(crate) type CheckArgs<'a> = &'a dyn Fn(&ToolSpec, &Value) -> Result<(), String>;
 
-/// The outcome of a turn with a model's reply.
+/// Computes the outcome of a turn from the model's reply.
 pub(crate) fn resolve(
     reply: &Reply,
     work: &TurnWork,
@@ -63,7 +63,7 @@ pub(crate) fn resolve(
     }
 }
 
-/// The outcome of a turn without a reply.
+/// Computes the outcome of a turn whose model call failed.
 pub(crate) fn no_reply(error: &ModelError) -> TurnReply {
     let retry_after_ms =
         error.retry_after().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
@@ -72,13 +72,13 @@ pub(crate) fn no_reply(error: &ModelError) -> TurnReply {
     TurnReply::Failed { error }
 }
 
-/// The outcome of a turn that cannot be taken.
+/// Computes the outcome of a turn that cannot run.
 pub(crate) fn failed(message: &str, transient: bool) -> TurnReply {
     let message = message.to_owned();
     TurnReply::Failed { error: WorkError { message, transient, retry_after_ms: None } }
 }
 
-/// What a model says of a step's end.
+/// A model's report of the step's end.
 struct Said {
     success: bool,
     response: String,
@@ -91,7 +91,7 @@ impl Said {
     }
 }
 
-/// The end of a step, unless its own plan says that something is missing and nobody has said so yet.
+/// Ends the step, unless its outline has open items and the model has not been advised about them.
 fn end(said: Said, reply: &Reply, work: &TurnWork, told: &[Message]) -> TurnReply {
     let open = work.outline.as_deref().filter(|_| said.success && !offer::is_last(work));
     let advice = open.and_then(|items| outline::advice(work.language, items, told));
@@ -111,8 +111,8 @@ fn calls(text: &str, calls: Vec<TurnCall>) -> TurnReply {
     TurnReply::Calls { text: text.trim().to_owned(), calls }
 }
 
-/// A response inside its bound. Characters have up to four bytes, so a quarter of the bound in
-/// characters, at both ends together, always fits.
+/// Shortens a response to its limit. A character has up to four bytes, so an eighth of the limit in
+/// characters at each end always fits.
 fn bounded(response: &str) -> String {
     if response.len() <= limits::RESPONSE_BYTES_MAX {
         return response.to_owned();
@@ -120,13 +120,14 @@ fn bounded(response: &str) -> String {
     excerpt::ends(response, limits::RESPONSE_BYTES_MAX / 8 - 16)
 }
 
-/// Whether a call that stands alone ends the step.
+/// `true` if a single call ends the step.
 fn ends(call: &ModelCall, work: &TurnWork, tools: &Toolbox<'_>) -> bool {
     let stops = call.name == STOP && !offer::is_last(work) && tools.find(STOP).is_ok();
     call.name == FINISH || stops
 }
 
-/// What an ending call says: `finish` says it in its arguments, `stop` leaves it to the words beside.
+/// Parses an ending call: `finish` carries the response in its arguments, `stop` in the text beside
+/// it.
 fn end_of(call: &ModelCall, beside: &str) -> Result<Said, Unfinished> {
     if call.name != FINISH {
         return Ok(Said::well(beside));
@@ -144,14 +145,14 @@ fn end_of(call: &ModelCall, beside: &str) -> Result<Said, Unfinished> {
     let Some(Value::String(response)) = args.get("response") else {
         return Err(Unfinished::Response);
     };
-    // A result that was said beside the call, and not in it, is the result all the same.
+    // If the call contains no response, the text beside it is the response.
     let response = response.trim();
     let response = if response.is_empty() { beside } else { response }.to_owned();
     let attachments = attachments(args.get("attachments"))?;
     Ok(Said { success: *success, response, attachments })
 }
 
-/// Files and addresses that belong to the result. Nothing opens them here: they are names.
+/// Parses the files and addresses of the result. They are names only; nothing opens them here.
 fn attachments(given: Option<&Value>) -> Result<Vec<String>, Unfinished> {
     let names = match given {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -226,8 +227,8 @@ fn of_call(call: &ModelCall, target: CallTarget) -> TurnCall {
     TurnCall { id: call.id.clone(), name: call.name.clone(), args: call.args.clone(), target }
 }
 
-/// A call that is not run. Arguments nested so deeply that their record could not be read again are
-/// kept as a text.
+/// Builds a refused call. Arguments nested too deeply to be read back from their record are kept as
+/// text.
 fn refused(call: &ModelCall, error: String) -> TurnCall {
     let mut refused = of_call(call, CallTarget::Refused { error });
     if proto::strict::is_deep(&refused.args) {

@@ -1,7 +1,7 @@
-//! The questions to a model that summarise results and the oldest turns of a run, before a turn for
-//! which there is no room otherwise. The model is offered no tool, and its reply is not carried out.
+//! Model calls that shorten long results and summarise the oldest exchanges, before a turn that has
+//! no room for them otherwise. The model is offered no tool, and its reply runs nothing.
 //!
-//! Must never: fail a turn. Turns that cannot be summarised are left out, as without summaries.
+//! Must never fail a turn. Exchanges that cannot be summarised are left out, as without summaries.
 
 use machine::transcript::Run;
 use model::{Asked, Model, ModelRequest, Overflow, Params};
@@ -17,12 +17,12 @@ use crate::{prompt, transcript};
 
 messages::texts!(summary);
 
-/// What each text of a turn is cut to, in characters of each end, until all of them fit the model
-/// that is to summarise them.
+/// Lengths to which each text is cut, in characters at each end, tried until all texts fit the
+/// summarising model.
 const ENDS: [usize; 7] = [usize::MAX / 4, 4_000, 2_000, 1_000, 400, 150, 50];
-/// A result is not put in fewer characters than these.
+/// Fewest characters of a shortened result.
 const SHORT_MIN: usize = 100;
-/// Characters of a summary for each token there is room for: English has about four, Chinese one.
+/// Returns the characters of a summary per token of room: English has about four, Chinese one.
 fn chars_per_token(language: Language) -> usize {
     Text::CharsPerToken.text(language).parse().expect("it is a number, a test reads it")
 }
@@ -30,26 +30,25 @@ fn chars_per_token(language: Language) -> usize {
 /// The summaries made before a turn.
 #[derive(Debug, Default)]
 pub(crate) struct Summaries {
-    /// The text in place of the oldest turns.
+    /// The summary that replaces the oldest exchanges.
     pub(crate) summary: Option<Summary>,
-    /// The texts in place of results.
     pub(crate) results: Vec<Shortened>,
-    /// The cost of all questions, whether or not they were answered.
+    /// Tokens of all model calls, successful or not.
     pub(crate) usage: Usage,
-    /// Whether the model gave nothing that can be used: it is not asked for more before this turn.
+    /// `true` after an unusable reply: the model is not called again before this turn.
     is_silent: bool,
 }
 
 impl Summaries {
-    /// Whether there is no summary.
+    /// `true` if nothing was summarised.
     pub(crate) fn is_nothing(&self) -> bool {
         self.summary.is_none() && self.results.is_empty()
     }
 }
 
-/// Summarises what there is no room for in a turn: results that are too long to be shown whole, and
-/// the oldest turns when the conversation does not fit. The model's words are not streamed to people:
-/// they are no answer of the agent's.
+/// Shortens results that are too long to be shown whole, and summarises the oldest exchanges if the
+/// conversation does not fit. The model's output is not streamed to users, as it is no answer of
+/// the agent.
 pub(crate) async fn make(
     work: &TurnWork,
     run: &Run,
@@ -64,7 +63,7 @@ pub(crate) async fn make(
     let asked = Asked { model, name: work.model.model.as_deref() };
     for long in run.long() {
         let all = long.text.chars().count();
-        // What marks it as a short form counts too: what is longer than the two ends is cut once more.
+        // The mark of a shortened result counts too: a longer text would be cut again.
         let mark = prompt::shortened(language, all, "").chars().count();
         let chars = long.shown.saturating_sub(mark).min(SUMMARY_CHARS_MAX);
         if chars < SHORT_MIN {
@@ -81,7 +80,7 @@ pub(crate) async fn make(
         made.results.extend(text.map(|text| Shortened { id: long.id.clone(), text }));
     }
     let overflow = |messages| model::overflow(messages, &request.tools, work.window, asked);
-    // The summary there is makes room for the one that takes its place.
+    // The new summary replaces the existing one, so it may use that one's room.
     let without = transcript::messages(work, &run.without_summary());
     let found = overflow(without).or_else(|| overflow(request.messages.clone()));
     let Some(Overflow { oldest, room }) = found else { return made };
@@ -97,7 +96,7 @@ pub(crate) async fn make(
     made
 }
 
-/// Asks the model once for a summary of at most `room` tokens. Nothing when its reply cannot be used.
+/// Calls the model once for a summary of at most `room` tokens. `None` if its reply is unusable.
 async fn ask(
     work: &TurnWork,
     (frame, of): (String, &(dyn Fn(usize) -> String + Sync)),
@@ -125,7 +124,7 @@ async fn ask(
     }
 }
 
-/// The question to the model; nothing when even the shortest one does not fit.
+/// Builds the model request; `None` if even the shortest one does not fit.
 fn request(
     work: &TurnWork,
     frame: &str,
@@ -147,7 +146,7 @@ fn request(
     Some(ModelRequest { messages: messages.find(fits)?, tools: Vec::new(), params })
 }
 
-/// The exchanges as a text.
+/// Formats exchanges as text.
 fn done(language: Language, messages: &[Message], ends: usize) -> String {
     let cut = |text: &str| excerpt::ends(text, ends);
     let said = Text::Assistant.text(language);
@@ -170,7 +169,7 @@ fn done(language: Language, messages: &[Message], ends: usize) -> String {
     lines.join("\n")
 }
 
-/// A summary within its bounds: a longer one is cut, with a note. Nothing for an empty text.
+/// Cuts a summary to its limits, with a note. `None` for an empty text.
 fn bounded(text: &str, room: usize, model: &dyn Model) -> Option<String> {
     if text.is_empty() {
         return None;

@@ -1,11 +1,11 @@
-//! Tools and commands for this crate's tests.
+//! Tools and commands for the tests of this crate.
 
 #![expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
 
 use proto::{decision::TurnWork, tool::ToolSpec};
 use serde_json::{Value, json};
 
-/// A tool of the pool `p`.
+/// Builds a tool of the pool `p`.
 pub(crate) fn tool(name: &str, properties: Value, required: &[&str]) -> ToolSpec {
     let schema = json!({"type": "object", "properties": properties, "required": required});
     let spec = json!({
@@ -15,7 +15,7 @@ pub(crate) fn tool(name: &str, properties: Value, required: &[&str]) -> ToolSpec
     serde_json::from_value(spec).unwrap()
 }
 
-/// The tools of these tests: `create_task`, `complete_task`, `stop` and the forbidden `secret`.
+/// Returns the test tools: `create_task`, `complete_task`, `stop` and the forbidden `secret`.
 pub(crate) fn tools() -> Vec<ToolSpec> {
     vec![
         tool("create_task", json!({"title": {"type": "string"}}), &["title"]),
@@ -25,7 +25,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
     ]
 }
 
-/// A command, from its JSON over what is usual.
+/// Builds a command from default fields, overridden by `fields`.
 pub(crate) fn turn(fields: Value) -> TurnWork {
     let mut work = json!({
         "work": "g0.s1.r1.t1", "attempt": 1, "step": "step1", "turn": 1, "max_turns": 10,

@@ -1,11 +1,11 @@
-//! The conversation that a model is shown in a turn, made from the run of the step so far.
+//! The conversation shown to a model in a turn, built from the run of the step so far.
 
 use machine::transcript::Run;
 use proto::{decision::TurnWork, lang::Language, message::Message};
 
 use crate::{offer, outline, prompt};
 
-/// The conversation a model is shown in a turn.
+/// Builds the conversation of a turn.
 pub(crate) fn messages(work: &TurnWork, run: &Run) -> Vec<Message> {
     let language = work.language;
     let mut system = prompt::system(language, &work.model.system, &run.task().goal, work.may_ask);
@@ -17,7 +17,7 @@ pub(crate) fn messages(work: &TurnWork, run: &Run) -> Vec<Message> {
     if offer::is_last(work) {
         hints.push(prompt::last(language));
     }
-    // What people say comes before what the machine has to say.
+    // People's instructions precede the machine's notices.
     let told = prompt::instructions(language, &work.instructions);
     let hints = told.into_iter().chain(hints).collect::<Vec<_>>().join("\n\n");
     let beside = if run.exchanges().is_empty() {
@@ -40,8 +40,8 @@ pub(crate) fn messages(work: &TurnWork, run: &Run) -> Vec<Message> {
     messages
 }
 
-/// The text beside the task before the first exchange: the people's instructions, word for word even
-/// where their turns are summarised, and that summary.
+/// Renders the text after the task and before the first exchange: people's instructions, verbatim
+/// even if their turns are summarised, and that summary.
 fn beside_task(language: Language, run: &Run) -> Option<String> {
     let first_shown = run.exchanges().iter().take(run.turns_past() + 1);
     let told: Vec<String> =
@@ -52,13 +52,12 @@ fn beside_task(language: Language, run: &Run) -> Option<String> {
     (!beside.is_empty()).then(|| beside.join("\n\n"))
 }
 
-/// The same conversation with what people told the job after its task: where it stands otherwise
-/// goes with the oldest exchanges when there is no room for them. Nothing when nobody said anything
-/// between two exchanges.
+/// Moves people's instructions from between the exchanges to the task, where they stay if the
+/// oldest exchanges are left out for lack of room. `None` if there are no such instructions.
 pub(crate) fn with_instructions(messages: &[Message]) -> Option<Vec<Message>> {
     let (pinned, rest) = messages.split_at_checked(2)?;
     let (last, between) = rest.split_last()?;
-    // In between only people have a say; what comes last is for the turn that is to be taken.
+    // Between exchanges only people write user messages; the last message belongs to the next turn.
     let is_told = |message: &Message| matches!(message, Message::User { .. });
     let told: Vec<&str> = between
         .iter()

@@ -1,27 +1,27 @@
-//! The executor's own messages: what is wrong with a call. Names and what schemas say stay as they
-//! are.
+//! The executor's own messages about invalid calls. Names, and the texts of schemas, are not
+//! translated.
 
 use proto::{lang::Language, limits};
 
 messages::texts!(executor);
 
-/// What is wrong with the arguments of `finish`.
+/// An error in the arguments of `finish`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unfinished {
-    /// They are no object.
+    /// The arguments are not an object.
     NoObject,
-    /// An argument that `finish` does not have, by its name.
+    /// Name of an unknown argument.
     Extra(String),
-    /// `success` is missing or no boolean.
+    /// `success` is missing or not a boolean.
     Success,
-    /// `response` is missing or no text.
+    /// `response` is missing or not a text.
     Response,
-    /// `attachments` are no names.
+    /// `attachments` is not a list of names within the limits.
     Attachments,
 }
 
 impl Unfinished {
-    /// What is wrong, in a language.
+    /// Formats the error in a language.
     pub(crate) fn text(&self, language: Language) -> String {
         let (most, long) = (&limits::ATTACHMENTS_MAX, &limits::ATTACHMENT_BYTES_MAX);
         let text = match self {

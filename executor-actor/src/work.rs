@@ -1,5 +1,5 @@
-//! The executor's work: one command, one question to the model, one reply. Keeps nothing between
-//! commands but compiled schemas.
+//! The executor's work: one command, one model call, one reply. Only compiled schemas are kept
+//! between commands.
 
 use std::sync::Arc;
 
@@ -29,7 +29,6 @@ use crate::{
     transcript,
 };
 
-/// Takes turns.
 pub(crate) struct Executor {
     broker: Broker,
     model: Arc<dyn Model>,
@@ -50,7 +49,7 @@ impl Executor {
         Turned { work: work.work.clone(), attempt: work.attempt, reply, usage }
     }
 
-    /// The run so far, or the outcome of the turn when it cannot be read.
+    /// Reads the run so far, or returns the outcome of the turn if it cannot be read.
     async fn run_so_far(&self, job: &JobId, work: &TurnWork) -> Result<Run, TurnReply> {
         let entries = if machine::transcript::needs_log(work) {
             self.broker.log.read(job, Seq(0)).await.map_err(|error| {
@@ -64,15 +63,15 @@ impl Executor {
             .map_err(|broken| resolve::failed(&broken.to_string(), false))
     }
 
-    /// Leaves out of a request what the model has no room for. What people told the job always
-    /// stays in it.
+    /// Removes from a request whatever exceeds the model's context. People's instructions always
+    /// stay.
     fn fit(&self, work: &TurnWork, request: &mut ModelRequest) -> Result<(), TooLarge> {
         let pinned = transcript::with_instructions(&request.messages);
         model::fit_request(request, pinned, work.window, work.language, &*self.model)
     }
 
-    /// Takes the turn; or, when there is no room for the whole run and the command says so, summarises
-    /// its oldest part.
+    /// Runs the turn. If the whole run does not fit and the command permits it, summarises the
+    /// oldest part.
     async fn take(&self, work: &TurnWork, run: &Run, live: LiveChannel) -> (TurnReply, Usage) {
         let registered = self.registry.all();
         let presets = &work.model.presets;
@@ -100,13 +99,13 @@ impl Executor {
         tools: &Toolbox<'_>,
         live: LiveChannel,
     ) -> (TurnReply, Usage) {
-        // What the model was told before counts, whether or not it still fits.
+        // Advice counts as given even if its message no longer fits.
         let told = match work.outline {
             Some(_) => transcript::messages(work, &run.in_full()),
             None => Vec::new(),
         };
         let fitted = self.fit(work, &mut request).or_else(|large| {
-            // A summary never makes a turn fail that could be taken without it.
+            // A summary must never fail a turn that could run without it.
             request.messages = transcript::messages(work, &run.in_full());
             if run.has_past() { self.fit(work, &mut request) } else { Err(large) }
         });

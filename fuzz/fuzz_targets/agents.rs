@@ -1,4 +1,4 @@
-//! See `callboard_fuzz::agents`.
+//! The fuzz target `callboard_fuzz::agents`.
 
 #![no_main]
 

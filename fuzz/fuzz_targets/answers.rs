@@ -1,4 +1,4 @@
-//! See `callboard_fuzz::answers`.
+//! The fuzz target `callboard_fuzz::answers`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! See `callboard_fuzz::plans`.
+//! The fuzz target `callboard_fuzz::plans`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! See `callboard_fuzz::records`.
+//! The fuzz target `callboard_fuzz::records`.
 
 #![no_main]
 

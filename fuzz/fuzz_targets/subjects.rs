@@ -1,4 +1,4 @@
-//! See `callboard_fuzz::subjects`.
+//! The fuzz target `callboard_fuzz::subjects`.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
-//! What must hold for any bytes at all, one function for each thing that is read from outside. Each
-//! is the body of a fuzz target, and is run by `callboard-proto`'s own tests over the seeds and over
-//! changes of them.
+//! The properties that hold for arbitrary bytes, one function for each parser of outside input.
+//! Each function is the body of a fuzz target. `callboard-proto`'s own tests run it over the seeds
+//! and over mutations of them.
 //!
-//! Nothing here may depend on anything but its bytes.
+//! The functions depend only on their bytes.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use callboard_proto::{
 };
 use serde_json::Value;
 
-/// A target: it panics when something does not hold.
+/// A fuzz target, which panics when a property is violated.
 pub type Target = fn(&[u8]);
 
 /// Every target, by its name.
@@ -34,7 +34,7 @@ pub const TARGETS: [(&str, Target); 5] = [
     ("answers", answers),
 ];
 
-/// A record is refused or given back as it was, and what is understood of it is understood again.
+/// Checks that a record is refused or round-trips, and that its parsed content round-trips too.
 pub fn records(data: &[u8]) {
     let record = match Record::from_slice(data) {
         Ok(record) => record,
@@ -57,8 +57,8 @@ pub fn records(data: &[u8]) {
     assert_eq!(rewritten.known(), Ok(known), "it is understood otherwise when it is written again");
 }
 
-/// A plan is refused as a whole, or its steps can be carried out in some order and a person who
-/// hands it back unchanged has it unchanged.
+/// Checks that a plan is refused as a whole, or that its steps can run in some order and an
+/// unchanged edit keeps the plan unchanged.
 pub fn plans(data: &[u8]) {
     if let Ok(plan) = serde_json::from_slice::<Plan>(data) {
         sound(&plan, plan.check(&BTreeSet::new()).is_ok());
@@ -94,7 +94,7 @@ fn sound(plan: &Plan, accepted: bool) {
     assert_eq!(kept.as_ref().ok(), (accepted && !plan.steps.is_empty()).then_some(plan));
 }
 
-/// A subject is foreign, or exactly what is built of what was read from it.
+/// Checks that a subject is foreign, or equal to the subject that is built from its parts.
 pub fn subjects(data: &[u8]) {
     let Ok(subject) = std::str::from_utf8(data) else { return };
     let all = Subjects::new("cb", 8).expect("a prefix and some shards");
@@ -118,7 +118,7 @@ pub fn subjects(data: &[u8]) {
     }
 }
 
-/// An agent file is an agent that can be used, or everything that is wrong with it has a place in it.
+/// Checks that an agent file is a valid agent, or that each of its mistakes has a place in it.
 pub fn agents(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let name = AgentName::new("mine").expect("a word is a name");
@@ -139,8 +139,8 @@ pub fn agents(data: &[u8]) {
     assert_eq!(serde_json::from_value(value).ok().as_ref(), Some(&**resolved));
 }
 
-/// A question on the first line, an answer on those after it: whatever they say, the answer fits or
-/// it is said why not, and what is asked for has a schema or is a verdict.
+/// Checks a question on the first line and an answer on the lines after it: the answer fits or is
+/// refused with a reason, and the requested value has a schema or is a verdict.
 pub fn answers(data: &[u8]) {
     let cut = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
     let (first, rest) = data.split_at(cut);

@@ -1,4 +1,4 @@
-//! The actor of the inbox and its command: the edge between the pools of people and the inbox.
+//! The actor of the inbox and its command, between the pools of people and the inbox.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,25 +13,25 @@ use runtime::worker::{Assignment, Command, Failure, PoolOptions, Role, Task};
 
 use crate::work::InboxKeeper;
 
-/// First wait before the inbox is tried again.
+/// First pause before the inbox is tried again.
 const RETRY: Duration = Duration::from_millis(100);
-/// Longest such wait.
+/// Longest such pause.
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
-/// The bounds of the two pools of people, for `do.ask` and `do.note`: at most `slots` commands in
-/// hand in each, the rest as usual.
+/// Builds the options of the two pools of people, for `do.ask` and `do.note`: at most `slots`
+/// concurrent commands in each, defaults otherwise.
 #[must_use]
 pub fn options(slots: usize) -> [PoolOptions; 2] {
     [DecisionKind::Ask, DecisionKind::Note]
         .map(|kind| PoolOptions::new(kind, pools::people(), slots))
 }
 
-/// A command to keep the inbox.
+/// A command to update the inbox.
 #[derive(Debug)]
 pub enum AskCommand {
     /// Put a question into the inbox.
     Show(AskId),
-    /// Take a question out of the inbox.
+    /// Remove a question from the inbox.
     Remove(AskId),
 }
 
@@ -57,7 +57,7 @@ impl Command for AskCommand {
         }
     }
 
-    /// A question is never given up, however often it is delivered: only a person answers it.
+    /// A question never fails, however often it is delivered: only a person answers it.
     fn failed(&self, _: &Failure) -> Option<Fact> {
         None
     }
@@ -68,14 +68,14 @@ impl Command for AskCommand {
 pub struct InteractionActor(Arc<InboxKeeper>);
 
 impl InteractionActor {
-    /// An actor that keeps the inbox of an installation.
+    /// Creates an actor that maintains the inbox of an installation.
     #[must_use]
     pub fn new(broker: Broker) -> Self {
         Self(Arc::new(InboxKeeper { broker }))
     }
 
-    /// Tries until the broker can be reached: a question that no person sees would park its job for
-    /// ever.
+    /// Retries until the broker is reachable: a question that no person sees would block its job
+    /// for ever.
     async fn keep(&self, task: Task<AskCommand>) -> Option<Fact> {
         let mut wait = RETRY;
         loop {

@@ -1,5 +1,5 @@
-//! A plan that a person has changed: read as a planner's is, held to the same rules, and refused with
-//! the field that is wrong. Pure.
+//! A plan edited by a person: parsed like a planner's, validated by the same rules, and rejected
+//! with the names of the invalid fields. Pure.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -24,24 +24,21 @@ use serde_json::Value;
 
 messages::texts!(edit);
 
-/// The rules that a changed plan is held to.
+/// The rules for an edited plan.
 pub(crate) struct Rules<'a> {
-    /// The policies of the job.
     pub(crate) agent: &'a Agent,
-    /// The job's goal, after which a plan without a title is called.
+    /// Goal of the job, the title of a plan without one.
     pub(crate) goal: &'a str,
-    /// The language of the job.
     pub(crate) language: Language,
-    /// The tools there are.
     pub(crate) tools: &'a [Arc<Announcement>],
-    /// Compiled schemas.
+    /// Cache of compiled schemas.
     pub(crate) schemas: &'a Schemas,
 }
 
-/// The plan in the place of the one that a question shows, whole.
+/// Builds the plan that replaces the one of `question`.
 ///
 /// # Errors
-/// The mistakes of the plan, for the person who wrote it. The question stays as it is.
+/// All mistakes in the plan, for the person who wrote it. The question stays open.
 pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Result<Plan, Failure> {
     let completed: BTreeSet<StepId> = match &question.kind {
         QuestionKind::PlanCheck { completed, .. } => completed.iter().cloned().collect(),
@@ -77,7 +74,7 @@ pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Resu
         earlier: &completed,
         check_args: &check_args,
     };
-    // The person who changed the plan corrects all mistakes at once.
+    // All mistakes are reported together, so that the person can correct them at once.
     let mistakes = draft::mistakes(&draft, &frame);
     if let Some((first, _)) = mistakes.first() {
         let all =
@@ -100,8 +97,8 @@ pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Resu
     Ok(plan)
 }
 
-/// A plan as a planner writes one. What is shown with a question says of each step how it is carried
-/// out, and may come back with that.
+/// Converts a shown plan to the form that planners write: the shown steps contain their action,
+/// which the edited plan may repeat.
 fn as_written(mut value: Value) -> Value {
     let steps = value.get_mut("steps").and_then(Value::as_array_mut);
     for step in steps.into_iter().flatten().filter_map(Value::as_object_mut) {

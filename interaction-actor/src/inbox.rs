@@ -1,7 +1,7 @@
-//! The inbox: a copy of every open question, for people to look at.
+//! The inbox: a copy of every open question, for people to read.
 //!
-//! It never says whether a question is open: the job's log does. An entry that should have gone is
-//! removed when it is found, and a missing entry comes back when its question is delivered again.
+//! The job's log, not the inbox, defines whether a question is open. A stale entry is removed when
+//! it is found, and a missing entry is restored by the redelivery of its question.
 
 use broker::kv::{Bucket, Kv, KvError};
 use bytes::Bytes;
@@ -15,19 +15,19 @@ use proto::{
 };
 use serde_json::Value;
 
-/// Largest entry in bytes: below what a broker takes, above what a person reads.
+/// Largest entry in bytes: below the broker's limit, above what a person reads.
 const ENTRY_BYTES_MAX: usize = 512 * 1024;
 /// Characters of a goal in the inbox.
 const GOAL_CHARS: usize = 200;
 
-/// The key of a question.
+/// Returns the inbox key of a question.
 #[must_use]
 pub fn key(job: &JobId, ask: &AskId) -> String {
     broker::kv::inbox_key(job, ask)
 }
 
-/// The entry of a question: shortened when it is too large to be kept whole. The job's log has it
-/// whole in any case, and an approval binds what is there.
+/// Builds the entry of a question, shortened if it is too large. The job's log keeps the whole
+/// question, and an approval binds that one.
 #[must_use]
 pub fn entry(
     job: &JobId,
@@ -81,11 +81,11 @@ fn shorten(question: &mut Question, chars: usize) {
     }
 }
 
-/// Open questions, oldest first: of one job or of all, at most `limit`, and no more than fit one
-/// reply.
+/// Returns open questions, oldest first, at most `limit` and as many as fit one reply. Without
+/// `job` those of all jobs. If `job` has none of its own, those of its sub-agents.
 ///
 /// # Errors
-/// When the bucket cannot be read.
+/// If the bucket cannot be read.
 pub async fn page(kv: &dyn Kv, job: Option<&JobId>, limit: usize) -> Result<InboxPage, KvError> {
     let mut found = read(kv, job.map_or("", JobId::as_str)).await?;
     if let Some(job) = job.filter(|_| found.is_empty()) {

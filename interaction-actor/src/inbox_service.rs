@@ -1,8 +1,8 @@
 //! The verbs `answer` and `inbox` of the front door.
 //!
-//! An answer is checked whole before it becomes a fact, and it becomes one only if no other answer
-//! came in between: of two at the same instant exactly one is taken, and the other is refused with the
-//! name of the winner.
+//! An answer is validated completely before it becomes a fact, and it becomes one only if no other
+//! answer was stored in between. Of two simultaneous answers exactly one is accepted; the other is
+//! refused with the name of the winner.
 
 use std::sync::Arc;
 
@@ -32,14 +32,14 @@ use runtime::{
 
 use crate::{edit, inbox, question_log::QuestionLog};
 
-/// Questions of a page when no number is asked for.
+/// Default number of questions in a page.
 const USUAL: u32 = 100;
-/// Retries of an answer because another fact of a person came in between.
+/// Retries of an answer after another fact from a person was stored in between.
 const RACES_MAX: usize = 50;
-/// The name on an answer that names no person.
+/// Name recorded with an answer that names no person.
 const ANONYMOUS: &str = "anonymous";
 
-/// Takes answers and shows the inbox: give it to a [`runtime::service::ServiceActor`].
+/// Accepts answers and lists the inbox, as the service of a [`runtime::service::ServiceActor`].
 #[derive(Debug)]
 pub struct InboxService {
     broker: Broker,
@@ -49,7 +49,7 @@ pub struct InboxService {
 }
 
 impl InboxService {
-    /// The service of an installation. Plans that people change are held against the tools of
+    /// Creates the service of an installation. Edited plans are validated against the tools of
     /// `registry`.
     #[must_use]
     pub fn new(broker: Broker, people: People, registry: Registry) -> Self {
@@ -94,7 +94,8 @@ impl Answers<GiveAnswer> for InboxService {
             let stored = self.broker.log.answer(&job, &fact, after, call.trace);
             match stored.await? {
                 CasOutcome::Stored(seq) => return self.taken(questions, job, ask, seq).await,
-                // Somebody was faster, here or with another question of this job: look again.
+                // Another answer was stored first, to this or another question of the job: read
+                // again.
                 CasOutcome::Conflict => {}
             }
         }
@@ -106,15 +107,15 @@ impl InboxService {
     async fn questions(&self, job: &JobId, ask: &AskId) -> Result<QuestionLog, Failure> {
         let questions = QuestionLog::read(&*self.broker.log, job).await?;
         if questions.is_empty() {
-            // Purged while its question was open, or never there.
+            // The job was purged while its question was open, or never existed.
             self.forget(job, ask).await;
             return Err(Failure::new(Code::NotFound, format!("there is no job {job}")).at("job"));
         }
         Ok(questions)
     }
 
-    /// The question, if it can be answered now. An inbox that still shows one that cannot be is put
-    /// right.
+    /// Returns the question if it can be answered now. Removes a stale entry from the inbox
+    /// otherwise.
     async fn open<'q>(
         &self,
         questions: &'q QuestionLog,
@@ -141,7 +142,7 @@ impl InboxService {
         Err(failure)
     }
 
-    /// The answer as it is stored: a plan that a person changed is made whole, or refused.
+    /// Builds the answer to store: an edited plan is completed, or refused.
     fn whole(&self, job: &Job, question: &Question, answer: &Answer) -> Result<Answer, Failure> {
         let mut answer = answer.clone();
         let edits = answer.decision == Verdict::Edit
@@ -159,7 +160,7 @@ impl InboxService {
         Ok(answer)
     }
 
-    /// Checks the verdict, what it binds and the value.
+    /// Validates the verdict, the digest that it binds, and the value.
     fn fits(
         &self,
         language: Language,
@@ -167,7 +168,7 @@ impl InboxService {
         answer: &Answer,
     ) -> Result<(), Failure> {
         question.check(answer).map_err(|misfit| refused(&misfit))?;
-        // A plan in place of the one that is shown was held to the rules of plans.
+        // An edited plan has been validated by the rules of plans.
         let value = answer.value.as_ref().filter(|_| answer.decision != Verdict::Edit);
         let Some(value) = value else { return Ok(()) };
         let Some(schema) = question.value_schema() else {
@@ -194,7 +195,7 @@ impl InboxService {
         Err(Failure::new(Code::InvalidAnswer, all.join("; ")).at(inside(&first.field)))
     }
 
-    /// The answer is stored; whether it counts is said by what was stored before it.
+    /// Determines whether the stored answer counts, which depends on the records before it.
     async fn taken(
         &self,
         mut questions: QuestionLog,

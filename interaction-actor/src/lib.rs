@@ -4,9 +4,9 @@
 //! [`InteractionActor`] is a ractor actor. The pool parses a decision into an [`AskCommand`], starts
 //! one actor for it and supervises that actor: a panic ends one command and no other.
 //!
-//! Architecture invariants: the job's log alone says which questions are open and who answered
-//! first; the inbox is a copy for people to look at, and repairs itself. This crate never
-//! calls another actor crate: they meet in subjects.
+//! Architecture invariants: only the job's log defines which questions are open and who answered
+//! first; the inbox is a copy for people to read, and repairs itself. This crate never calls
+//! another actor crate: they communicate over subjects.
 
 mod actor;
 mod edit;
@@ -18,5 +18,5 @@ mod work;
 
 pub use self::actor::{AskCommand, InteractionActor, options};
 
-/// The role's name in `--roles` and in presence.
+/// Name of the role in `--roles` and in presence.
 pub const ROLE: &str = "interaction";

@@ -1,4 +1,4 @@
-//! The questions of one job in the fold of its log, and the names that may not answer them.
+//! The questions of one job, from the fold of its log, and the names that must not answer them.
 
 use std::collections::BTreeSet;
 
@@ -11,40 +11,40 @@ use proto::{
     subject::Family,
 };
 
-/// The fold of a job's log, kept current while its questions matter.
+/// The fold of a job's log, updated while its questions are of interest.
 #[derive(Debug, Clone)]
 pub struct QuestionLog {
     job: Job,
-    /// Processes that worked for the job.
+    /// Processes that wrote decisions or results of the job.
     workers: BTreeSet<String>,
 }
 
 impl QuestionLog {
-    /// A log of which nothing has been read.
+    /// Creates a log without records.
     #[must_use]
     pub fn new(job: JobId) -> Self {
         Self { job: Job::new(job), workers: BTreeSet::new() }
     }
 
-    /// Reads a whole log.
+    /// Reads and folds a job's log.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// If the log cannot be read.
     pub async fn read(log: &dyn Log, job: &JobId) -> Result<Self, LogError> {
         Ok(Self::of(job, &log.read(job, Seq(0)).await?))
     }
 
-    /// The questions of a whole log.
+    /// Folds the given records of a whole log.
     #[must_use]
     pub fn of(job: &JobId, entries: &[Entry]) -> Self {
         let workers = entries.iter().filter_map(worker).map(str::to_owned).collect();
         Self { job: replay(job, entries), workers }
     }
 
-    /// Takes the records that were stored since the last look.
+    /// Folds the records stored since the last read. Folds the whole log again after a rollback.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// If the log cannot be read.
     pub async fn catch_up(&mut self, log: &dyn Log) -> Result<(), LogError> {
         for entry in log.read(self.job.id(), self.job.seq()).await? {
             if !self.take(&entry) {
@@ -55,7 +55,7 @@ impl QuestionLog {
         Ok(())
     }
 
-    /// Takes the next entry. After a rollback the whole log must be read again; then this is false.
+    /// Folds the next entry. Returns `false` after a rollback: the whole log must be folded again.
     #[must_use]
     pub fn take(&mut self, entry: &Entry) -> bool {
         self.workers.extend(worker(entry).map(str::to_owned));
@@ -63,26 +63,26 @@ impl QuestionLog {
         !self.job.must_be_refolded()
     }
 
-    /// The job that asks.
+    /// The folded job.
     #[must_use]
     pub fn job(&self) -> &Job {
         &self.job
     }
 
-    /// Whether the job was ever written to.
+    /// `true` if no record has been folded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.job.seq() == Seq(0)
     }
 
-    /// The status of a question; nothing when it was never asked.
+    /// Returns the status of a question; `None` if the job has not asked it.
     #[must_use]
     pub fn question(&self, ask: &AskId) -> Option<QuestionStatus<'_>> {
         self.job.question(ask)
     }
 
-    /// Whether a name is that of an agent or a process that works for this job: those never answer
-    /// for a person.
+    /// `true` for the name of the job's agent or of a process that works for the job: these must
+    /// never answer for a person.
     #[must_use]
     pub fn is_crew(&self, name: &str) -> bool {
         let agent = self.job.agent().is_some_and(|agent| agent.name.as_str() == name);
@@ -90,7 +90,7 @@ impl QuestionLog {
     }
 }
 
-/// The process that wrote an entry as a worker or a supervisor.
+/// Returns the writer of an entry, if it acted as a worker or a supervisor.
 fn worker(entry: &Entry) -> Option<&str> {
     let works = matches!(entry.family, Family::In(Source::Crew) | Family::Do(..));
     entry.record.as_ref().ok().filter(|_| works).map(|record| record.by.as_str())

@@ -1,5 +1,5 @@
-//! Futures that wait until a question is settled, wherever it is answered. Many may wait for one job at
-//! the cost of one watch of its log; the watch ends with the last of them.
+//! Futures that wait until a question is settled. All waiters for one job share a single watch of
+//! its log, which ends with the last of them.
 
 use std::{
     collections::HashMap,
@@ -20,19 +20,19 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::question_log::QuestionLog;
 
-/// Wait before a watch that broke is opened again.
+/// Pause before a broken watch is reopened.
 const REOPEN: Duration = Duration::from_millis(250);
 
-/// The end of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Settled {
-    /// With this answer.
+    /// A person answered.
     Answered(Box<Answered>),
-    /// Without one.
+    /// The question closed without an answer.
     Closed(Closed),
 }
 
-/// Lets futures wait for questions. Cheap to clone.
+/// Waits for questions of any job. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Waiters {
     broker: Broker,
@@ -46,14 +46,14 @@ struct Watched {
 }
 
 impl Waiters {
-    /// Waiters of an installation.
+    /// Creates the waiters of an installation.
     #[must_use]
     pub fn new(broker: Broker) -> Self {
         Self { broker, jobs: Arc::default() }
     }
 
-    /// Waits until a question is settled, however long that takes; a question that is not asked yet
-    /// is waited for too. Dropping the future ends the wait.
+    /// Waits without limit until a question is settled; the job need not have asked it yet.
+    /// Dropping the future ends the wait.
     pub async fn settled(&self, job: &JobId, ask: &AskId) -> Settled {
         let watched = self.watched(job);
         let mut questions = watched.questions.clone();
@@ -66,13 +66,13 @@ impl Waiters {
                 Some(QuestionStatus::Open { .. }) | None => {}
             }
             if questions.changed().await.is_err() {
-                // The task never ends by itself; it can only be gone with its runtime.
+                // The task ends only with its runtime.
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    /// Jobs that are watched now.
+    /// Number of jobs watched now.
     #[must_use]
     pub fn jobs(&self) -> usize {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +93,7 @@ impl Waiters {
     }
 }
 
-/// Keeps the questions of a job current until nobody waits for them any more.
+/// Keeps the questions of a job current until the last waiter is gone.
 async fn follow(broker: Broker, job: JobId, questions: watch::Sender<QuestionLog>) {
     loop {
         if let Err(error) = follow_once(&broker, &job, &questions).await {

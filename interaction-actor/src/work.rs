@@ -1,4 +1,5 @@
-//! The upkeep of the inbox: a question is put in when it is asked, and taken out when it is settled.
+//! The upkeep of the inbox: a question is added when the job asks it, and removed when it is
+//! settled.
 
 use broker::{
     Broker,
@@ -10,13 +11,13 @@ use proto::id::{AskId, JobId};
 
 use crate::{inbox, question_log::QuestionLog};
 
-/// Puts questions into the inbox of an installation, and takes them out.
+/// Adds questions to the inbox of an installation, and removes them.
 #[derive(Debug)]
 pub(crate) struct InboxKeeper {
     pub(crate) broker: Broker,
 }
 
-/// The inbox could not be changed.
+/// A failed update of the inbox.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotKept {
     #[error(transparent)]
@@ -26,7 +27,7 @@ pub(crate) enum NotKept {
 }
 
 impl InboxKeeper {
-    /// Puts a question into the inbox, unless its job's log says that it is not open any more.
+    /// Adds a question to the inbox, unless the job's log says that it is no longer open.
     pub(crate) async fn put(&self, job: &JobId, ask: &AskId) -> Result<(), NotKept> {
         let mut questions = QuestionLog::read(&*self.broker.log, job).await?;
         let key = inbox::key(job, ask);
@@ -36,8 +37,8 @@ impl InboxKeeper {
         let asking = questions.job();
         let (_, bytes) = inbox::entry(job, asking.parent(), asking.goal(), question, asked);
         self.broker.kv.put(Bucket::Inbox, &key, bytes).await?;
-        // An answer or a note that came meanwhile has removed an entry that was not there yet. A
-        // look after the entry is there leaves no gap between the two.
+        // An answer or note stored meanwhile may have removed the entry before it was written.
+        // Reading the log again after the write closes that gap.
         questions.catch_up(&*self.broker.log).await?;
         match questions.question(ask) {
             Some(QuestionStatus::Open { .. }) => Ok(()),
@@ -47,7 +48,7 @@ impl InboxKeeper {
         }
     }
 
-    /// Takes a question out of the inbox.
+    /// Removes a question from the inbox.
     pub(crate) async fn remove(&self, job: &JobId, ask: &AskId) -> Result<(), NotKept> {
         Ok(self.broker.kv.delete(Bucket::Inbox, &inbox::key(job, ask)).await?)
     }

@@ -1,6 +1,6 @@
-//! The rules against loops that lead nowhere. What is seen of them is a matter of the records alone. It
-//! takes effect only through decisions that are stored (a command that says that the model must answer,
-//! or the note that a run was stopped), so that a log written before a guard was there folds as it did.
+//! The effect of loop guards. What the guards observe is derived from the records alone. It takes
+//! effect only through stored decisions (a command that requires an answer, or the note that a run
+//! was stopped), so that a log written before a guard existed folds as it did then.
 
 use jiff::Timestamp;
 use proto::{
@@ -17,14 +17,14 @@ use super::{
 };
 
 impl Open {
-    /// The notice that stops planning: the last plans have led nowhere.
+    /// Returns the notice that stops planning, if the last plans made no progress.
     pub(super) fn stalled_plans(&self) -> Option<Notice> {
         let ended = ended_steps(self.execution.steps(), self.brief.rules);
         self.planning.stalled(&ended, &self.brief.agent.guard)
     }
 
-    /// It was stored that a guard ended something. What the note is about may have gone another way
-    /// between the moment it was decided and the moment it was stored: then it says nothing.
+    /// Applies the stored note that a guard stopped a run or planning. If the work has moved on
+    /// between the decision and its write, the note has no effect.
     pub(super) fn stopped(&mut self, at: Timestamp, work: &WorkId, notice: &Notice) {
         let language = self.brief.language;
         if *work == self.planning.next_work(self.generation()) && self.wants_replan() {
@@ -46,20 +46,21 @@ impl Open {
     }
 }
 
-/// The steps of a plan that have ended, as guards look at them.
+/// Returns the ended steps of a plan as the loop guard sees them.
 pub(super) fn ended_steps(steps: &[StepRun], rules: Rules) -> Vec<Ended<'_>> {
     steps.iter().filter_map(|step| ended(step, rules)).collect()
 }
 
-/// A step that has ended, as a call. By the first rules tasks with the same result were the same.
+/// Returns an ended step as a call. Under the first rules, agent steps with equal results counted
+/// as equal.
 fn ended(step: &StepRun, rules: Rules) -> Option<Ended<'_>> {
     let came = match step.state {
-        // A loop that did not reach its goal has come to nothing new.
+        // An agent that did not reach its purpose contributes nothing new.
         StepState::Completed if step.unsuccessful => Came::Neither,
         StepState::Completed => {
             Came::Result(signature("", step.result.as_ref().unwrap_or(&Value::Null)))
         }
-        // A loop that failed is no tool that could be used differently.
+        // A failed agent step is not a tool that could be called differently.
         StepState::Failed if matches!(step.step.action, Action::Agent) => Came::Neither,
         StepState::Failed => Came::Failure,
         StepState::Pending
@@ -74,7 +75,7 @@ fn ended(step: &StepRun, rules: Rules) -> Option<Ended<'_>> {
         Action::Tool { tool, args, .. } => {
             Ended { call: Some(signature(tool.as_str(), args)), name: tool.as_str(), came }
         }
-        // Another task that was carried out is a step further, whatever its words of it are.
+        // A different task that was carried out is progress, even if its result reads the same.
         Action::Agent => {
             let name = step.step.label();
             let came = match came {

@@ -1,13 +1,13 @@
-//! The arguments of a step that is one call, with values where placeholders stand. What cannot be read
-//! is named; nothing is ever made up for it.
+//! The arguments of a one-call step, with placeholders resolved. A placeholder that cannot be
+//! resolved is an error, never a guess.
 
 use proto::{id::StepId, lang::Language, placeholder, rules::Rules};
 use serde_json::Value;
 
 use super::text;
 
-/// The arguments with values in them, or what is missing, in a language. What begins like the way into
-/// the result of a step they depend on, and leads nowhere, was taken as it is by the first rules.
+/// Returns the resolved arguments, or the error in the job's language. Under the first rules, a
+/// malformed placeholder that names a dependency was kept as literal text.
 pub(super) fn resolved(
     (args, depends_on): (&Value, &[StepId]),
     lookup: &impl Fn(&StepId) -> Option<Value>,

@@ -1,4 +1,4 @@
-//! Questions: which should be asked, what their answers lead to, and how they close.
+//! Questions: which to ask, how to apply answers, and how to close them.
 
 use jiff::{SignedDuration, Timestamp};
 use proto::{
@@ -22,10 +22,10 @@ use super::{
     turn::UnitKind,
 };
 
-/// How much sooner than its time a timer may fire. Timers and records have one clock, the server's.
+/// Tolerance for a timer that fires before its question's deadline. Both use the server's clock.
 const TIMER_SLACK: SignedDuration = SignedDuration::from_secs(5);
 
-/// A question that should be asked.
+/// A question that is to be asked.
 pub(super) struct Wanted {
     pub(super) work: WorkId,
     pub(super) prompt: String,
@@ -35,7 +35,7 @@ pub(super) struct Wanted {
 }
 
 impl Open {
-    /// The question the stage wants asked.
+    /// Returns the question that the stage of planning needs answered.
     pub(super) fn stage_question(&self, job: &JobId) -> Option<Wanted> {
         let wanted = |prompt, kind, default| Wanted {
             work: self.planning.question(self.generation()),
@@ -72,7 +72,7 @@ impl Open {
         }
     }
 
-    /// The first question a step wants asked.
+    /// Returns the first question that the step needs answered.
     pub(super) fn step_question(&self, job: &JobId, step: &StepRun) -> Option<Wanted> {
         let approval = |call: &Call| {
             let kind = call.to_approve(job)?;
@@ -97,15 +97,15 @@ impl Open {
         }
     }
 
-    /// How many more questions may be open beside those that are, and those that turns have asked for.
-    /// An approval that finds no room waits until a question is answered.
+    /// Returns the number of questions that may still be opened. Questions that turns have asked
+    /// for count as open. An approval that exceeds the limit waits until a question is answered.
     pub(super) fn room_for_questions(&self) -> usize {
         let coming = usize::try_from(self.execution.unasked()).unwrap_or(usize::MAX);
         let open = self.questions.open().count().saturating_add(coming);
         limits::OPEN_QUESTIONS_MAX.saturating_sub(open)
     }
 
-    /// The question as it is stored, with its id and deadline.
+    /// Returns the decision to ask, with the question's id and deadline.
     pub(super) fn ask_work(&self, wanted: Wanted, now: Timestamp) -> AskWork {
         let deadline = self.brief.agent.ask.deadline_ms.and_then(|ms| {
             let wait = jiff::SignedDuration::from_millis(i64::try_from(ms).ok()?);
@@ -122,12 +122,12 @@ impl Open {
         AskWork { work: wanted.work, question }
     }
 
-    /// A question was stored.
+    /// Records a stored question and returns `true` if it can follow.
     pub(super) fn asked(&mut self, at: Timestamp, job: &JobId, ask: &AskWork) -> bool {
         let question = &ask.question;
         let Some(by_agent) = self.attach(&ask.work, &question.id, at) else { return false };
         self.questions.ask(Asking::new(question.clone(), ask.work.clone(), at), by_agent);
-        // A timer of the same name may be left of a question that was never stored.
+        // A timer of this name may remain from a question that was never stored.
         let due = |deadline: Timestamp| deadline <= at.saturating_add(TIMER_SLACK).unwrap_or(at);
         let is_early = self.timers.take_early(&names::ask_timer(&question.id));
         if is_early && question.deadline.is_none_or(due) {
@@ -136,7 +136,8 @@ impl Open {
         true
     }
 
-    /// Notes where a question was wanted that it was asked; says whether an agent wanted it.
+    /// Links a stored question to the stage or step that needs it, and returns `true` if an agent
+    /// asked it. `None` if nothing needs this question.
     fn attach(&mut self, work: &WorkId, id: &AskId, at: Timestamp) -> Option<bool> {
         if *work == self.planning.question(self.lineage.generation()) {
             return self.planning.attach(id);
@@ -146,7 +147,7 @@ impl Open {
         Some(by_agent)
     }
 
-    /// A person answered.
+    /// Applies a person's answer.
     pub(super) fn answered(&mut self, at: At, job: &JobId, answered: &Answered) -> Counted {
         let is_canceled = self.steering.canceled().is_some();
         let Some(asking) = self.questions.answer(answered, at.seq, is_canceled) else {
@@ -157,7 +158,8 @@ impl Open {
         Counted::Yes
     }
 
-    /// A question's deadline passed.
+    /// Applies the deadline of a question: its default answer counts, an approval is rejected, and
+    /// any other question fails the job.
     pub(super) fn expired(&mut self, at: Timestamp, job: &JobId, ask: &AskId) {
         let Some((asking, default)) = self.questions.expire(ask) else { return };
         if let Some(answer) = default {
@@ -243,7 +245,7 @@ impl Open {
         }
     }
 
-    /// A question was answered that planning waited for.
+    /// Passes an answer to the planner and begins the next round.
     fn answer_planner(&mut self, question: String, answer: &Answer) {
         let answer = reply_text(answer, self.brief.language);
         self.remember_answer(&question, &answer);
@@ -252,8 +254,8 @@ impl Open {
         self.planning.next_round();
     }
 
-    /// A person changed the plan itself. What they wrote is shown in turn, so that nothing runs that
-    /// was not confirmed as it runs.
+    /// Applies a person's edit of the plan. The edited plan is shown for confirmation, so that only
+    /// a plan that was confirmed as it is runs.
     fn edited(&mut self, shown: Plan, asking: &Asking, answer: &Answer) {
         let completed = match &asking.question.kind {
             QuestionKind::PlanCheck { completed, .. } => completed.as_slice(),
@@ -262,8 +264,8 @@ impl Open {
             | QuestionKind::Form { .. }
             | QuestionKind::ToolApproval { .. } => &[],
         };
-        // It was checked before it became a fact; should it not fit all the same, the plan is asked
-        // about once more as it was.
+        // The edit was checked before it became a fact. If it still does not fit, the unedited plan
+        // is shown again.
         let fits = |plan: &Plan| self.misfit(plan).is_none();
         let plan = edited(answer, completed).ok().filter(fits).unwrap_or(shown);
         self.planning.show_again(plan);
@@ -287,7 +289,7 @@ fn kind_of(asked: AskedKind) -> QuestionKind {
     }
 }
 
-/// An answer as an agent is told it: the text itself, or JSON of anything else.
+/// Returns the text of an answer for an agent: plain text as it is, any other value as JSON.
 fn reply_text(answer: &Answer, language: proto::lang::Language) -> String {
     match (answer.decision, &answer.value) {
         (Verdict::Reject, _) => {

@@ -1,30 +1,30 @@
-//! The place of a record in its log, and whether it counted.
+//! The position of a record in its log, and whether the record counted.
 
 use jiff::Timestamp;
 use proto::{entry::Entry, id::Seq};
 
-/// The place of a record.
+/// The position and the time of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At {
-    /// Its position.
+    /// Position in the stream.
     pub seq: Seq,
-    /// When it was stored, by the server's clock.
+    /// Time of storage, by the server's clock.
     pub time: Timestamp,
 }
 
 impl At {
-    /// The position of an entry.
+    /// Returns the position and time of an entry.
     #[must_use]
     pub fn of(entry: &Entry) -> Self {
         Self { seq: entry.seq, time: entry.time }
     }
 }
 
-/// Whether a fact changed anything.
+/// The effect of a fact on the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counted {
     Yes,
-    /// Too late, twice, or for nothing that is known.
+    /// The fact came too late, came twice, or is for unknown work.
     No,
 }
 

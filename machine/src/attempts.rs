@@ -1,4 +1,4 @@
-//! The attempts at one unit of work: sent, answered, broken, waited for, sent again.
+//! The attempts at one unit of work: sent, answered, broken and retried.
 
 use std::time::Duration;
 
@@ -13,45 +13,45 @@ use proto::{
 
 use super::names;
 
-/// Where a unit of work stands. How it ended well is for its owner to know.
+/// The state of a unit of work. Its owner keeps the result.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Attempts {
-    /// Its first command should be sent.
+    /// The first command is to be sent.
     Idle,
-    /// A command is stored and has no answer that counts. Caused by a decision, ended by a fact.
+    /// A command is stored and awaits its result.
     Out {
-        /// Which attempt.
+        /// Number of the attempt.
         attempt: Attempt,
     },
-    /// The attempt broke. What follows is a [`Wait`], or nothing when no attempt is left.
+    /// The attempt broke. A [`Wait`] follows if an attempt is left.
     Broken {
-        /// Which attempt.
+        /// Number of the attempt.
         attempt: Attempt,
-        /// Why.
+        /// Error of the attempt.
         error: WorkError,
-        /// When, by the server's clock.
+        /// Time of the break, by the server's clock.
         at: Timestamp,
     },
-    /// A wait is stored. Ended by its timer.
+    /// A wait is stored; its timer ends it.
     Backing {
-        /// The attempt that follows.
+        /// The attempt that follows the wait.
         next: Attempt,
-        /// What ends the wait.
+        /// Timer that ends the wait.
         timer: TimerName,
-        /// When.
+        /// End of the wait, by the server's clock.
         until: Timestamp,
-        /// Why it waits.
+        /// Error that caused the wait, for display.
         reason: String,
     },
-    /// The wait is over; the command of this attempt should be sent.
+    /// The wait is over, and the next command is to be sent.
     Due {
-        /// Which attempt.
+        /// Number of the attempt.
         next: Attempt,
     },
 }
 
 impl Attempts {
-    /// The attempt whose command should be sent now.
+    /// Returns the attempt whose command is to be sent now.
     pub(super) fn to_send(&self) -> Option<Attempt> {
         match self {
             Self::Idle => Some(Attempt::FIRST),
@@ -60,22 +60,22 @@ impl Attempts {
         }
     }
 
-    /// Whether a command is with a worker or in a queue.
+    /// Returns `true` if a command is queued or with a worker.
     pub(super) fn is_out(&self) -> bool {
         matches!(self, Self::Out { .. })
     }
 
-    /// Whether an answer to this attempt counts.
+    /// Returns `true` if a result of this attempt would count.
     pub(super) fn awaits(&self, attempt: Attempt) -> bool {
         *self == Self::Out { attempt }
     }
 
-    /// Whether it is known how this attempt ended.
+    /// Returns `true` if the end of this attempt is known.
     pub(super) fn has_heard(&self, attempt: Attempt) -> bool {
         attempt.0 <= self.count() && !self.awaits(attempt)
     }
 
-    /// Attempts so far.
+    /// Returns the number of attempts so far.
     pub(super) fn count(&self) -> u32 {
         match self {
             Self::Idle => 0,
@@ -84,7 +84,7 @@ impl Attempts {
         }
     }
 
-    /// A command was stored.
+    /// Records a stored command and returns `true` if it can follow.
     pub(super) fn sent(&mut self, attempt: Attempt) -> bool {
         let fits = self.to_send() == Some(attempt);
         if fits {
@@ -93,12 +93,12 @@ impl Attempts {
         fits
     }
 
-    /// The attempt broke.
+    /// Records that the attempt broke.
     pub(super) fn broke(&mut self, error: WorkError, at: Timestamp) {
         *self = Self::Broken { attempt: Attempt(self.count().max(1)), error, at };
     }
 
-    /// A wait was stored.
+    /// Records a stored wait and returns `true` if it can follow.
     pub(super) fn waits(&mut self, wait: &Wait) -> bool {
         let fits = matches!(self, Self::Broken { attempt, .. } if attempt.next() == wait.attempt);
         if fits {
@@ -112,7 +112,7 @@ impl Attempts {
         fits
     }
 
-    /// A timer fired.
+    /// Ends the wait if its timer fired, and returns `true` if it did.
     pub(super) fn fired(&mut self, fired: &TimerName) -> bool {
         match self {
             Self::Backing { next, timer, .. } if timer == fired => {
@@ -127,15 +127,15 @@ impl Attempts {
         }
     }
 
-    /// The wait for the clock is over, whatever the clock says.
+    /// Ends a wait without its timer, because the timer belongs to an earlier generation.
     pub(super) fn wait_no_longer(&mut self) {
         if let Self::Backing { next, .. } = self {
             *self = Self::Due { next: *next };
         }
     }
 
-    /// It is to be tried again now: a wait is over, and so is the `last` attempt that broke. Whether
-    /// that changed anything.
+    /// Makes the next attempt due at once: ends a wait and, if `last` is set, allows one more
+    /// attempt after the last one broke. Returns `true` if anything changed.
     pub(super) fn again(&mut self, last: bool) -> bool {
         let next = match self {
             Self::Backing { next, .. } => *next,
@@ -146,24 +146,24 @@ impl Attempts {
         true
     }
 
-    /// Whether it waits for an operator: it broke, no attempt is left, and another one could end
-    /// differently.
+    /// Returns `true` if the work waits for an operator: no attempt is left, and the error was
+    /// transient, so another attempt could succeed.
     pub(super) fn is_parked(&self, agent: &Agent) -> bool {
         self.is_parked_beside(0, agent)
     }
 
-    /// The same where some attempts do not count.
+    /// Like [`Self::is_parked`], without counting `others` attempts.
     pub(super) fn is_parked_beside(&self, others: u32, agent: &Agent) -> bool {
         agent.tool.on_given_up == OnGivenUp::Park
             && self.given_up_beside(others, &agent.tool.retry).is_some_and(|error| error.transient)
     }
 
-    /// The error it ends with, when it broke and no attempt is left.
+    /// Returns the last error if no attempt is left.
     pub(super) fn given_up(&self, policy: &RetryPolicy) -> Option<&WorkError> {
         self.given_up_beside(0, policy)
     }
 
-    /// The same where some attempts do not count.
+    /// Like [`Self::given_up`], without counting `others` attempts.
     pub(super) fn given_up_beside(&self, others: u32, policy: &RetryPolicy) -> Option<&WorkError> {
         match self {
             Self::Broken { attempt, error, .. } => {
@@ -174,7 +174,7 @@ impl Attempts {
         }
     }
 
-    /// The wait that should follow, when it broke and an attempt is left.
+    /// Returns the wait that should follow a broken attempt, if an attempt is left.
     pub(super) fn to_wait(
         &self,
         work: &WorkId,
@@ -185,7 +185,7 @@ impl Attempts {
         self.to_wait_beside(0, work, policy, job, waits)
     }
 
-    /// The same where some attempts do not count.
+    /// Like [`Self::to_wait`], without counting `others` attempts.
     pub(super) fn to_wait_beside(
         &self,
         others: u32,
@@ -211,7 +211,7 @@ impl Attempts {
         })
     }
 
-    /// The timer it waits for.
+    /// Returns the timer of a stored wait.
     pub(super) fn timer(&self) -> Option<&TimerName> {
         match self {
             Self::Backing { timer, .. } => Some(timer),
@@ -220,7 +220,7 @@ impl Attempts {
     }
 }
 
-/// Which attempt it is, when some do not count.
+/// Returns the number of an attempt when `others` attempts do not count; at least 1.
 fn without(attempt: Attempt, others: u32) -> Attempt {
     Attempt(attempt.0.saturating_sub(others).max(1))
 }

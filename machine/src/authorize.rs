@@ -1,11 +1,11 @@
-//! Authorization of plans and calls: what a worker names is held against the job's agent and against
-//! the registry.
+//! The authorization of plans and calls: a worker's claims are compared with the job's agent and
+//! with the registry.
 //!
-//! Workers resolve names against the same tools and sub-agents. A fact is only a claim, however:
-//! every worker with the right to write results may claim anything about any job. The agent stands
-//! in the submission, so the fold refuses what reaches beyond it. The registry stands in no log, so
-//! the supervisor compares a call with it before it stores the call, and the stored call says what
-//! it found: a replay needs no registry.
+//! Workers resolve names against the same tools and sub-agents. A fact is only a claim, however: a
+//! worker that may publish results can claim anything about any job. The agent is part of the
+//! submission, so the fold refuses plans and calls beyond it. The registry is in no log, so the
+//! supervisor compares a call with it before the call is stored, and the stored call carries the
+//! verdict: a replay needs no registry.
 
 use proto::{
     decision::CallWork,
@@ -24,13 +24,14 @@ use super::{
     authorize_text as reason, excerpt, kin_text, state::Open, step::StepRun, text, turn::Turn,
 };
 
-/// Most characters of a claimed value that a refusal quotes.
+/// Length to which a refusal cuts a claimed value, in characters.
 const CLAIM_CHARS: usize = 60;
 
-/// Why the supervisor does not send a call, given what the registry says of its tool.
+/// Returns the reason for which the supervisor must not send a call, given its tool's registry
+/// entry, or `None` if the call may be sent.
 ///
-/// A tool without an entry may be announced later, so another attempt may follow. An entry that
-/// contradicts the call ends the call.
+/// A missing entry is a transient error, because the tool may be announced later. An entry that
+/// contradicts the call is permanent.
 #[must_use]
 pub fn registry_refusal(call: &CallWork, registered: Option<&ToolSpec>) -> Option<WorkError> {
     let refused = |message, transient| WorkError { message, transient, retry_after_ms: None };
@@ -68,7 +69,7 @@ fn is_call(step: &Step) -> bool {
 }
 
 impl Open {
-    /// The first field of a plan that reaches beyond the agent, and why.
+    /// Returns the first field of a plan that exceeds the agent, and the reason.
     pub(super) fn beyond_agent(&self, plan: &Plan) -> Option<String> {
         plan.steps.iter().enumerate().find_map(|(n, step)| {
             let Action::Tool { tool, args, binding } = &step.action else { return None };
@@ -77,7 +78,7 @@ impl Open {
         })
     }
 
-    /// Why a planner's plan is not of the shape that the agent plans in.
+    /// Returns the reason for which a plan does not have the shape of the agent's plan protocol.
     pub(super) fn misshapen(&self, plan: &Plan) -> Option<String> {
         let language = self.brief.language;
         let mut steps = plan.steps.iter();
@@ -97,8 +98,8 @@ impl Open {
         }
     }
 
-    /// The calls of a turn. A call that the model was not offered becomes a refusal, which the model
-    /// is told.
+    /// Returns the calls of a turn. A call that the model was not offered becomes a refusal, which
+    /// the model is told.
     pub(super) fn granted_calls(
         &self,
         reply: &TurnReply,
@@ -135,7 +136,7 @@ impl Open {
         }
     }
 
-    /// The field of a call that the agent may not have so, and why.
+    /// Returns the field of a call that the agent does not permit, and the reason.
     fn not_granted(
         &self,
         tool: &ToolName,
@@ -152,7 +153,7 @@ impl Open {
             let why = NoTool::not_allowed(tool.as_str(), self.tool_names());
             return Some(("tool", why.text(language)));
         }
-        // Presets are put into objects alone.
+        // Presets can be merged only into objects.
         if !args.is_object() {
             return Some(("args", reason::args_no_object(language).to_owned()));
         }

@@ -1,15 +1,15 @@
-//! The reasons for which a plan or call is refused, in the job's language.
+//! Reasons for refusing a plan or a call, in the job's language.
 
 use proto::{lang::Language, limits};
 
 messages::texts!(authorize);
 
-/// A plan of several actions where one at a time is decided.
+/// Returns the text for a plan of several actions where the protocol allows one at a time.
 pub(super) fn one_action(language: Language) -> String {
     Text::OneAction.text(language)
 }
 
-/// A call in a turn that offered none.
+/// Returns the text for a call in a turn that offered none.
 pub(super) fn no_more_calls(language: Language) -> String {
     Text::NoMoreCalls.text(language)
 }
@@ -26,7 +26,7 @@ pub(super) fn not_registered(language: Language, tool: &str) -> String {
     Text::NotRegistered { tool: &tool }.text(language)
 }
 
-/// A worker claimed of a tool what the registry does not say.
+/// Returns the text for a claim about a tool that the registry contradicts.
 pub(super) fn registered_otherwise(
     language: Language,
     tool: &str,
@@ -43,7 +43,7 @@ pub(super) fn registered_otherwise(
     .text(language)
 }
 
-/// A call without the approval that the registry asks for.
+/// Returns the text for a call without the approval that the registry requires.
 pub(super) fn approval_missing(language: Language, tool: &str) -> String {
     Text::ApprovalMissing { tool: &tool }.text(language)
 }

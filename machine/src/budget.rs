@@ -1,7 +1,6 @@
-//! What a job has spent, and whether it may go on. Folded from the log like everything else: units
-//! of work are counted when the decision for their first attempt is stored, tokens when the answer
-//! that cost them counts. A limit is looked at before something is decided that spends on its axis,
-//! never afterwards: a decision that is stored is carried out.
+//! The budget of a job: gauges of its limits, and the failure once a limit is used up. A limit is
+//! checked before a decision that would spend on its axis, never afterwards: a stored decision is
+//! carried out. [`Spending`](super::state::Spending) keeps the account.
 
 use proto::{
     agent::{Agent, OnFailure},
@@ -23,13 +22,13 @@ use super::{
     turn::UnitKind,
 };
 
-/// Something that the next decisions would spend.
+/// A decision that would follow without a budget, as far as it spends something.
 #[derive(Debug, Clone, Copy)]
 struct Wish {
     what: Spend,
-    /// Whether it was counted before: another attempt, or another reply of the same round.
+    /// `true` if it was counted before: a further attempt, or a further reply in the same round.
     again: bool,
-    /// Whether it is a call of a tool that has cost something before.
+    /// `true` if it is a call of a tool that has reported a cost before.
     costs: bool,
 }
 
@@ -47,14 +46,15 @@ impl Wish {
                 Spend::Tool => self.costs,
                 Spend::Ask | Spend::Step => false,
             },
-            // The deadline has a timer of its own, and a child is no unit of work like others.
+            // The deadline has its own timer, and children are counted apart from units of work.
             Axis::Time | Axis::Depth | Axis::Children => false,
         }
     }
 }
 
 impl Open {
-    /// A round of planning counts: what was spent on the plan, and on whether one is needed.
+    /// Adds the cost of a planning round. Detection and planning may use models with different
+    /// prices.
     pub(super) fn spent_on_planning(&mut self, planned: &Planned) {
         let found_out = planned.detected.as_ref().map(|found| found.usage).unwrap_or_default();
         let planning = planned.usage.without(found_out);
@@ -66,7 +66,7 @@ impl Open {
         self.spending.model(&self.brief, planner, planning);
     }
 
-    /// Once something is wanted that the budget has nothing left for, nothing new is started.
+    /// Fails the job if its next decision would exceed a limit.
     pub(super) fn settle_budget(&mut self) {
         if self.brief.agent.budget.is_unlimited() && self.family.callees().is_none() {
             return;
@@ -79,7 +79,7 @@ impl Open {
         self.planning.fail(FailReason::BudgetExceeded, message);
     }
 
-    /// Whether work that is out is abandoned when the job fails.
+    /// Returns `true` if commands that are out are abandoned when the job fails for this reason.
     pub(super) fn abandons(&self, reason: FailReason) -> bool {
         match reason {
             FailReason::BudgetExceeded => self.brief.agent.budget.at_limit == AtLimit::Abandon,
@@ -96,7 +96,7 @@ impl Open {
         }
     }
 
-    /// The limit that holds back what is wanted next.
+    /// Returns the used-up limit on which the next decision would spend.
     fn refusal(&self) -> Option<Gauge> {
         let used_up = |axis| self.gauge(axis, 0).filter(Gauge::is_used_up);
         if Axis::ALL.into_iter().all(|axis| used_up(axis).is_none()) {
@@ -110,7 +110,7 @@ impl Open {
         })
     }
 
-    /// What would be decided now, were there no budget.
+    /// Returns the decisions that would follow without a budget.
     fn wishes(&self) -> Vec<Wish> {
         match self.planning.stage() {
             Stage::Plan { attempts } => {
@@ -125,7 +125,8 @@ impl Open {
             Stage::Clarify { ask: None, .. } => {
                 vec![Wish { what: Spend::Ask, again: false, costs: false }]
             }
-            // The plan is ended first, and then it is thought about what has come of it.
+            // The command to plan ends the plan in force first, so it counts as a round after a
+            // plan.
             Stage::Execute if self.wants_replan() => {
                 let what = match self.brief.agent.plan.protocol {
                     PlanProtocol::Phased => Spend::Thought,
@@ -149,9 +150,9 @@ impl Open {
         }
     }
 
-    /// What a step would have decided now.
+    /// Returns the decisions that would follow for a step.
     fn wishes_of(&self, step: &StepRun) -> Vec<Wish> {
-        // What a tool costs is known once it has said so.
+        // A tool's cost is known only after it has reported one.
         let call_of = |call: &Call| {
             let attempt = call.would_send()?;
             let costs = self.spending.has_cost(&call.tool);
@@ -187,7 +188,7 @@ impl Open {
         wishes
     }
 
-    /// What the next round of planning is.
+    /// Returns the kind of the next planning round.
     pub(super) fn round_kind(&self) -> Spend {
         let last = self.planning.dialogue().iter().rev().find_map(|talk| match talk {
             PlanTalk::Noted { note } => Some(match note.phase {
@@ -195,7 +196,8 @@ impl Open {
                 PlanPhase::ItemDone => Spend::Replan,
             }),
             PlanTalk::Progressed { .. } => Some(Spend::Thought),
-            // An answer leads to another plan, unless there was none yet.
+            // An answer or an instruction leads to a replan, or to the first plan if there was none
+            // yet.
             PlanTalk::Asked { .. } | PlanTalk::Steered { .. } => Some(Spend::Replan),
             PlanTalk::Rejected { .. } | PlanTalk::Revised { .. } => None,
         });
@@ -216,7 +218,7 @@ impl Open {
         }
     }
 
-    /// How far an axis is used, when it is limited. `age_ms` is the age of the job.
+    /// Returns the gauge of an axis, or `None` if it has no limit. `age_ms` is the job's age.
     fn gauge(&self, axis: Axis, age_ms: u64) -> Option<Gauge> {
         let budget = &self.brief.agent.budget;
         let Usage { input_tokens, output_tokens } = self.spending.usage();
@@ -240,7 +242,7 @@ impl Open {
                 (f64::from(children), f64::from(budget.fan_out.total))
             }
         };
-        // A job is as deep as it is: there is nothing to be careful about.
+        // The depth of a job cannot change, so it gives no warning.
         let warned = axis != Axis::Depth && used >= limit * budget.warn_at;
         Some(Gauge { axis, used, limit, warned })
     }
@@ -251,14 +253,14 @@ impl Open {
         each.map(|what| self.spending.units(*what, asked)).fold(0, u32::saturating_add)
     }
 
-    /// Every limit and how far it is used.
+    /// Returns the gauges of all limited axes.
     pub(super) fn gauges(&self, age_ms: u64) -> impl Iterator<Item = Gauge> + '_ {
         let is_limited = is_limited(&self.brief.agent);
         let axes = Axis::ALL.into_iter().filter(move |_| is_limited);
         axes.filter_map(move |axis| self.gauge(axis, age_ms))
     }
 
-    /// What a model is told of limits that are near.
+    /// Returns the notices to the model about limits that are nearly used up.
     pub(super) fn budget_notices(&self, age_ms: u64) -> Vec<Notice> {
         let near = self.gauges(age_ms).filter(|gauge| gauge.warned);
         near.map(|gauge| Notice::BudgetLow { gauge }).collect()
@@ -266,14 +268,14 @@ impl Open {
 }
 
 impl Job {
-    /// Milliseconds from the submission to the last record, by the server's clock, without what a
-    /// rollback has taken out.
+    /// Returns the milliseconds from the submission to the last record, by the server's clock. Time
+    /// that a rollback removed does not count.
     pub(super) fn age_ms(&self) -> u64 {
         let age = self.updated.duration_since(self.since).as_millis();
         self.lived_ms.saturating_add(u64::try_from(age).unwrap_or(0))
     }
 
-    /// The limits that are near or reached, for metrics.
+    /// Returns the limits that are nearly or completely used up, for metrics.
     #[must_use]
     pub fn warnings(&self) -> Vec<Axis> {
         let Some(open) = &self.open else { return Vec::new() };
@@ -285,7 +287,7 @@ fn is_limited(agent: &Agent) -> bool {
     !agent.budget.is_unlimited() || agent.deadline_ms.is_some() || !agent.agents.is_empty()
 }
 
-/// Whether handing a task to another agent spends on an axis.
+/// Returns `true` if a child job spends on the axis.
 fn spent_by_children(axis: Axis) -> bool {
     match axis {
         Axis::Turns
@@ -295,7 +297,7 @@ fn spent_by_children(axis: Axis) -> bool {
         | Axis::Money
         | Axis::Depth
         | Axis::Children => true,
-        // A call of an agent is a call.
+        // The call that spawns a child counts as a call of this job.
         Axis::Steps | Axis::Time => false,
     }
 }

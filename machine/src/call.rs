@@ -1,4 +1,4 @@
-//! One tool call: agreed to, sent, tried again, ended.
+//! One tool call: approval, attempts and end.
 
 use jiff::Timestamp;
 use proto::{
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::{attempts::Attempts, excerpt, kin_text};
 
-/// A tool call with its arguments in place.
+/// A tool call with resolved arguments.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) work: WorkId,
@@ -28,37 +28,38 @@ pub(super) struct Call {
     pub(super) args: Value,
     pub(super) agreement: Agreement,
     pub(super) attempts: Attempts,
-    /// Whether the attempt that broke ended with the tool's own no, rather than with a fault.
+    /// `true` if the last broken attempt ended with the tool's negative answer rather than a fault.
     said_no: bool,
-    /// Attempts that ended so, and those that broke. By the first rules all counted together.
+    /// Broken attempts by cause: negative answers, and faults. Under the first rules both stay
+    /// zero, so all attempts count together.
     noes: u32,
     faults: u32,
-    /// Whether the job that it is waits for a person.
+    /// `true` if the call is a child job in which a question waits for a person.
     pub(super) asks_below: bool,
     pub(super) end: Option<CallEnd>,
 }
 
-/// Whether people agree to a call.
+/// The state of a person's approval of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Agreement {
-    /// Nobody needs to.
+    /// The tool needs no approval.
     NotNeeded,
-    /// Somebody should be asked.
+    /// A question is to be asked.
     Wanted,
-    /// Somebody was asked.
+    /// The question is stored.
     Asked(AskId),
-    /// Somebody agreed to exactly this.
+    /// A person approved the call with exactly this digest.
     Given(String),
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Clone)]
 pub(super) enum CallEnd {
-    /// The tool answered, with success or without.
+    /// The tool answered, positively or negatively.
     Answered(ToolResult),
-    /// Nobody knows whether it had its effect.
+    /// The call was interrupted, and whether it had its effect is unknown.
     Unknown(ToolResult),
-    /// A person did not agree.
+    /// A person rejected the call.
     Refused(String),
 }
 
@@ -83,7 +84,7 @@ impl Call {
         }
     }
 
-    /// The command that should be sent now.
+    /// Returns the command that is to be sent now.
     pub(super) fn to_send(
         &self,
         job: &JobId,
@@ -114,15 +115,15 @@ impl Call {
         })
     }
 
-    /// Earlier decisions about it do not count any more: it is asked about and sent again. Says whether
-    /// it had been sent.
+    /// Renames the call for a new generation, in which it is approved and sent again. Returns
+    /// `true` if it had been sent.
     pub(super) fn go_on_as(&mut self, work: WorkId) -> bool {
         let was_sent = self.attempts.count() > 0;
         (self.work, self.attempts, self.said_no) = (work, Attempts::Idle, false);
         (self.noes, self.faults) = (0, 0);
         match &self.agreement {
             Agreement::NotNeeded => {}
-            // What a person agreed to has the name of the work in it.
+            // The digest of an approval covers the name of the work, which has changed.
             Agreement::Wanted | Agreement::Asked(_) | Agreement::Given(_) => {
                 self.agreement = Agreement::Wanted;
             }
@@ -130,7 +131,7 @@ impl Call {
         was_sent
     }
 
-    /// The question whether it may run, when it should be asked.
+    /// Returns the approval question, if it is to be asked now.
     pub(super) fn to_approve(&self, job: &JobId) -> Option<QuestionKind> {
         let wanted = self.end.is_none() && self.agreement == Agreement::Wanted;
         wanted.then(|| QuestionKind::ToolApproval {
@@ -141,7 +142,7 @@ impl Call {
         })
     }
 
-    /// The attempt that would be sent now, people's agreement included.
+    /// Returns the attempt that would be sent now, if the call is approved or needs no approval.
     pub(super) fn would_send(&self) -> Option<Attempt> {
         match &self.agreement {
             Agreement::NotNeeded | Agreement::Given(_) if self.end.is_none() => {
@@ -158,7 +159,7 @@ impl Call {
         approval_digest(job, self.work.as_str(), &self.tool, &self.binding.version, &self.args)
     }
 
-    /// The wait that should follow a broken attempt.
+    /// Returns the wait that should follow a broken attempt.
     pub(super) fn to_wait(&self, agent: &Agent, job: &JobId, waits: u32) -> Option<Wait> {
         if self.end.is_some() {
             return None;
@@ -167,13 +168,14 @@ impl Call {
         self.attempts.to_wait_beside(others, &self.work, policy, job.as_str(), waits)
     }
 
-    /// The policy for the attempt that broke, and how many attempts are none of its business.
+    /// Returns the retry policy for the last broken attempt, and the number of attempts that it
+    /// does not count.
     fn policy<'a>(&self, agent: &'a Agent) -> (&'a RetryPolicy, u32) {
         if self.said_no { (&agent.step.retry, self.faults) } else { (&agent.tool.retry, self.noes) }
     }
 
-    /// A worker answered an attempt that counts. `is_step` when the call is a whole step: then a
-    /// tool's own no is tried again by the step's policy, otherwise it is for the model to see.
+    /// Applies a worker's result. `is_step` is `true` if the call is a whole step: then a negative
+    /// answer is retried by the step's policy. Otherwise the model is told.
     pub(super) fn answered(&mut self, called: &Called, is_step: bool, rules: Rules, at: Timestamp) {
         let broken =
             || WorkError { message: why(&called.result), transient: true, retry_after_ms: None };
@@ -191,19 +193,20 @@ impl Call {
         }
     }
 
-    /// An attempt ended with a fault, or was not sent at all.
+    /// Records that an attempt ended with a fault, or was refused before it was sent.
     pub(super) fn broke(&mut self, error: WorkError, rules: Rules, at: Timestamp) {
         self.said_no = false;
         self.faults = self.faults.saturating_add(one_since(rules));
         self.attempts.broke(error, at);
     }
 
-    /// Whether it was given up and waits for an operator. A tool's own no is an answer.
+    /// Returns `true` if the call was given up and waits for an operator. A negative answer is
+    /// never given up.
     pub(super) fn is_parked(&self, agent: &Agent) -> bool {
         self.end.is_none() && !self.said_no && self.attempts.is_parked_beside(self.noes, agent)
     }
 
-    /// Ends the call when it broke and no attempt is left.
+    /// Ends the call if no attempt is left.
     pub(super) fn settle(&mut self, agent: &Agent) {
         let (policy, others) = self.policy(agent);
         if self.end.is_none()
@@ -214,7 +217,7 @@ impl Call {
         }
     }
 
-    /// Whether it waits for a person or for the clock.
+    /// Returns `true` if the call waits for a person or a timer.
     pub(super) fn is_waiting(&self) -> bool {
         self.end.is_none()
             && (matches!(self.agreement, Agreement::Asked(_))
@@ -222,25 +225,25 @@ impl Call {
                 || self.asks_below)
     }
 
-    /// Whether a command is in a queue or with a worker. A job that works for this one is neither.
+    /// Returns `true` if a command is queued or with a worker. A child job is neither.
     pub(super) fn has_work_out(&self) -> bool {
         self.end.is_none() && self.attempts.is_out() && !self.is_agent()
     }
 
-    /// Whether an answer to this attempt counts.
+    /// Returns `true` if a result of this attempt would count.
     pub(super) fn awaits(&self, work: &WorkId, attempt: Attempt) -> bool {
         self.work == *work && self.end.is_none() && self.attempts.awaits(attempt)
     }
 
-    /// Whether it hands a task to another agent.
+    /// Returns `true` if the call is a task for a sub-agent.
     pub(super) fn is_agent(&self) -> bool {
         family::is_agent(&self.binding)
     }
 
-    /// The task that is handed over.
+    /// Parses the arguments as the task of a child job.
     pub(super) fn task(&self) -> Result<Task, String> {
         let mut args = self.args.clone();
-        // A placeholder may stand for something that is no text.
+        // A placeholder may resolve to a value that is not text.
         for value in args.as_object_mut().into_iter().flat_map(|fields| fields.values_mut()) {
             if !value.is_string() {
                 *value = Value::String(value.to_string());
@@ -253,13 +256,13 @@ impl Call {
         Ok(task)
     }
 
-    /// Ends it before anything was sent.
+    /// Ends the call before anything was sent.
     pub(super) fn refuse(&mut self, why: String) {
         self.end = Some(CallEnd::Answered(ToolResult::failed(why)));
     }
 
-    /// The job that it is has ended. `is_step` when the call is a whole step: then it is tried again
-    /// by the step's policy, otherwise what came of it is for the model to see.
+    /// Applies the end of the child job. `is_step` is `true` if the call is a whole step: then a
+    /// failure is retried by the step's policy. Otherwise the model is told.
     pub(super) fn child_ended(
         &mut self,
         outcome: &Outcome,
@@ -282,7 +285,7 @@ impl Call {
                 }
                 ToolResult::failed(error)
             }
-            // Somebody wanted it so: another attempt would be against that.
+            // The cancellation was intended, so there is no further attempt.
             Outcome::Canceled { reason } => {
                 let reason = reason.as_deref().unwrap_or_default();
                 ToolResult::failed(kin_text::canceled(language, reason))
@@ -311,12 +314,12 @@ impl Call {
     }
 }
 
-/// The first rules count retries of faults and of noes together.
+/// Returns 1 under rules that count faults and negative answers apart, else 0.
 fn one_since(rules: Rules) -> u32 {
     u32::from(rules >= Rules::SECOND)
 }
 
-/// The reason of a failure, in the tool's words.
+/// Returns the reason of a failure, in the tool's words if it gave any.
 pub(super) fn why(result: &ToolResult) -> String {
     result
         .error

@@ -1,7 +1,7 @@
-//! Whether a command's result is still wanted, from the records after the command.
+//! The check whether a command's result is still wanted, from the records after the command.
 //!
-//! Only the job's log can say so: a stop message is a hint that may be early, late, forged or lost.
-//! The log is not folded for this, because every running command looks at it again and again.
+//! Only the job's log is authoritative: a stop message is a hint that may be early, late, forged or
+//! lost. The log is not folded for this check, because every running command repeats it.
 
 use proto::{
     decision::{Decision, DecisionKind},
@@ -12,7 +12,7 @@ use proto::{
     subject::Family,
 };
 
-/// The state of one command, as far as the log after it has been read.
+/// The state of one command, up to the last record read.
 #[derive(Debug)]
 pub struct Cancellation {
     seen: Seq,
@@ -20,19 +20,19 @@ pub struct Cancellation {
     verdict: Verdict,
 }
 
-/// The log's word on a command.
+/// The state of a command according to the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The job goes on.
+    /// The result is wanted.
     Wanted,
-    /// The job goes on, and an operator asked to end it.
+    /// The job still runs, but its cancellation was requested.
     Canceling,
-    /// The job has ended or was rolled back, or another worker has answered the command.
+    /// The job has ended or was rolled back, or the attempt already has a result.
     Over,
 }
 
 impl Cancellation {
-    /// A command that is wanted, as far as its own record says.
+    /// Starts the check of a stored command, which is wanted at first.
     #[must_use]
     pub fn new(command: Seq, decision: &Decision) -> Self {
         let answered = !matches!(decision, Decision::Spawn(_));
@@ -40,13 +40,13 @@ impl Cancellation {
         Self { seen: command, unit, verdict: Verdict::Wanted }
     }
 
-    /// The last record that was read: read the log after it.
+    /// Returns the position of the last record read. Reading continues after it.
     #[must_use]
     pub fn seen(&self) -> Seq {
         self.seen
     }
 
-    /// Takes the records since the last look, in the order of the log.
+    /// Takes the next records, in log order, and returns the state of the command.
     pub fn take(&mut self, entries: &[Entry]) -> Verdict {
         for entry in entries {
             self.seen = self.seen.max(entry.seq);
@@ -63,22 +63,23 @@ impl Cancellation {
         self.verdict
     }
 
-    /// Whether it was decided in a later generation: the job was rolled back then, and earlier
-    /// decisions count for nothing.
+    /// Returns `true` if the entry is a decision of a later generation. The job was then rolled
+    /// back, and the command is obsolete.
     fn is_fence(&self, entry: &Entry) -> bool {
         let (Some(unit), Ok(record), Family::Do(..)) = (&self.unit, &entry.record, &entry.family)
         else {
             return false;
         };
         let generation = unit.work.generation();
-        // The log of a job without a rollback has no such name, and its bodies are not parsed.
+        // In the log of a job without rollbacks no name has a later generation, so bodies need not
+        // be parsed.
         if generation.is_first() && !has_later_generation(record) {
             return false;
         }
         record.decision().is_some_and(|later| later.generation() > generation)
     }
 
-    /// Whether it answers the attempt: of several answers the first one counts.
+    /// Returns `true` if the entry is a result of the attempt. The first result counts.
     fn is_answer(&self, entry: &Entry) -> bool {
         let (Some(unit), Ok(record)) = (&self.unit, &entry.record) else { return false };
         entry.family == Family::In(Source::Crew)
@@ -87,7 +88,7 @@ impl Cancellation {
     }
 }
 
-/// Whether a decision may be of a later generation than the first, by its bytes.
+/// Returns `true` unless the bytes of a decision show that it belongs to the first generation.
 fn has_later_generation(record: &Record) -> bool {
     let Body::Inline(body) = &record.body else { return true };
     body.get().contains("\"generation\":") || !body.get().contains("\"work\":\"g0.")

@@ -1,5 +1,5 @@
-//! Guards on what agents ask: a question that was answered before, and questions without end. Both
-//! are off unless the agent's policy has them.
+//! Guards on questions of agents: repeated questions, and too many of them. Each is off unless the
+//! agent's policy enables it.
 
 use proto::{
     decision::PlanTalk,
@@ -14,23 +14,23 @@ use super::{
     text,
 };
 
-/// What becomes of a question that an agent wants to ask.
+/// The verdict on a question that an agent wants to ask.
 pub(super) enum Guarded {
-    /// It is asked.
+    /// The question is asked.
     Ask,
-    /// It is not asked; the agent is told why.
+    /// The question is not asked; the text tells the agent why.
     Tell(String),
-    /// It ends the job.
+    /// The job ends, because the agent asks too much.
     End(FailReason, String),
 }
 
 impl Open {
-    /// Whether the planner may still ask a person.
+    /// Returns `true` if the planner may still ask a person.
     pub(super) fn may_ask_in_planning(&self) -> bool {
         self.brief.agent.ask.when.in_planning() && self.may_still_ask()
     }
 
-    /// Whether the model that carries out a step may still ask a person.
+    /// Returns `true` if the model of a step may still ask a person.
     pub(super) fn may_ask_in_steps(&self) -> bool {
         self.brief.agent.ask.when.in_steps() && self.may_still_ask()
     }
@@ -39,7 +39,8 @@ impl Open {
         self.brief.agent.ask.limit.left_after(self.questions.of_agents()) != Some(0)
     }
 
-    /// Questions that steps may still ask, those counted that a turn has asked for already.
+    /// Returns the number of questions that steps may still ask, or `None` if unlimited. Questions
+    /// that turns have asked for and that are not stored yet count.
     pub(super) fn remaining_questions(&self) -> Option<u32> {
         let ask = &self.brief.agent.ask;
         if !ask.when.in_steps() {
@@ -49,8 +50,8 @@ impl Open {
         ask.limit.left_after(asked)
     }
 
-    /// Looks at a question before it is asked. `coming` are questions that were wanted before it and
-    /// are not stored yet.
+    /// Checks a question before it is asked. `coming` is the number of accepted questions that are
+    /// not stored yet.
     pub(super) fn guard_question(&mut self, prompt: &str, coming: u32) -> Guarded {
         if let Some(limit) = self.brief.agent.ask.repeat_limit
             && let Some((answer, times)) = self.questions.repeated(prompt)
@@ -70,7 +71,7 @@ impl Open {
         }
     }
 
-    /// A question of the planner.
+    /// Handles a question of the planner.
     pub(super) fn wants_to_ask(&mut self, question: &proto::fact::Asked) {
         if !self.may_ask_in_planning() {
             let error = text::no_more_questions(self.brief.language).to_owned();
@@ -84,7 +85,7 @@ impl Open {
                 self.planning.enter(Stage::Clarify { asked: question.clone(), ask: None });
             }
             Guarded::Tell(why) => {
-                // Told and not counted as a reply that could not be used: the guard counts it.
+                // The guard has counted this reply, so it does not count as unusable.
                 self.planning
                     .say(PlanTalk::Rejected { reply: question.prompt.clone(), error: why });
                 self.planning.next_round();
@@ -93,7 +94,7 @@ impl Open {
         }
     }
 
-    /// The calls of a turn, with questions that are not asked told to the model instead.
+    /// Replaces questions that the guards refuse by refusals told to the model.
     pub(super) fn guard_calls(&mut self, mut calls: Vec<TurnCall>) -> Vec<TurnCall> {
         let (mut coming, may_ask) = (self.execution.unasked(), self.may_ask_in_steps());
         for call in &mut calls {
@@ -119,14 +120,14 @@ impl Open {
         calls
     }
 
-    /// A question was answered; it need not be asked again.
+    /// Remembers an answer for the guard against repeated questions.
     pub(super) fn remember_answer(&mut self, prompt: &str, answer: &str) {
         if self.brief.agent.ask.repeat_limit.is_some() {
             self.questions.remember(prompt, answer);
         }
     }
 
-    /// A question as a person is shown it.
+    /// Returns the prompt as it is shown to a person.
     pub(super) fn put(&self, prompt: &str) -> String {
         if self.brief.agent.ask.prefix {
             text::please_confirm(self.brief.language, prompt)
@@ -137,8 +138,8 @@ impl Open {
 }
 
 impl StepRun {
-    /// Makes the changes of the list its loop keeps, in the order of the calls; those that cannot be
-    /// made are told to the model.
+    /// Applies the calls' changes to the step's outline, in order. The model is told about changes
+    /// that cannot be applied.
     pub(super) fn keep_outline(&mut self, mut calls: Vec<TurnCall>) -> Vec<TurnCall> {
         for call in &mut calls {
             let CallTarget::Outline { change } = &call.target else { continue };

@@ -1,4 +1,4 @@
-//! The commands of a log by what they order: an attempt at a unit of work, or a question.
+//! An index of the commands in a log, by attempt or question.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use proto::{
     subject::Family,
 };
 
-/// A command, at its position.
+/// A command in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// The position.
+    /// Position of the command.
     pub seq: Seq,
-    /// The kind, which names its queue together with the pool.
+    /// Kind of the decision, which together with the pool names its queue.
     pub kind: DecisionKind,
-    /// The pool of workers that takes it.
+    /// Pool of workers that takes it.
     pub pool: Pool,
 }
 
@@ -28,7 +28,7 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// The commands of a log. The last of several for one attempt counts.
+    /// Indexes the commands of a log. The last one for an attempt wins.
     #[must_use]
     pub fn of(entries: &[Entry]) -> Self {
         let mut commands = Self::default();
@@ -50,20 +50,20 @@ impl Commands {
         commands
     }
 
-    /// The command of an attempt.
+    /// Returns the command of an attempt.
     #[must_use]
     pub fn of_unit(&self, unit: &Unit) -> Option<&Sent> {
         self.units.get(unit)
     }
 
-    /// The command that asks a question.
+    /// Returns the command that asks a question.
     #[must_use]
     pub fn of_question(&self, ask: &AskId) -> Option<&Sent> {
         self.questions.get(ask)
     }
 }
 
-/// The parent of a job and all its children so far, those before a rollback included.
+/// Returns the parent of a job and all its children so far, those before a rollback included.
 #[must_use]
 pub fn relatives(entries: &[Entry]) -> Vec<JobId> {
     let parent = entries.first().and_then(Entry::submission).and_then(|first| first.parent);

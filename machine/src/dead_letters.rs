@@ -1,5 +1,5 @@
-//! Dead letters, which wait for an operator: jobs that are parked at a record which cannot be
-//! read, jobs whose fold breaks, and work that was given up. Pure over a job's entries.
+//! Dead letters, which wait for an operator: jobs held by an unreadable record, jobs whose fold
+//! panics, and work that was given up. All functions are pure over a job's entries.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,14 +11,15 @@ use proto::{
 
 use crate::{Job, Replay};
 
-/// Folds a whole log; a record at which the fold breaks is a dead letter.
+/// Folds a whole log.
 ///
 /// # Errors
-/// When the code that reads the job breaks: where, and nothing of what it said.
+/// Returns a dead letter if the fold or a projection of the job panics. It names the record, and
+/// never quotes the panic.
 pub fn fold(job: &JobId, entries: &[Entry]) -> Result<Job, Box<DeadLetter>> {
     let mut replay = Replay::of(job, entries);
     for entry in entries {
-        // What is left of the fold after a panic is thrown away.
+        // The fold's state after a panic is discarded.
         let applied = catch_unwind(AssertUnwindSafe(|| replay.take(entry)));
         applied.map_err(|_| Box::new(broken(job, entry)))?;
     }
@@ -42,8 +43,7 @@ fn broken(job: &JobId, entry: &Entry) -> DeadLetter {
     }
 }
 
-/// The dead letters of a job, which wait for an operator. Nothing of a job that has
-/// ended, whatever is in its log.
+/// Returns the dead letters of a job. A job that has ended has none, whatever its log contains.
 #[must_use]
 pub fn letters(job: &Job, entries: &[Entry]) -> Vec<DeadLetter> {
     if job.has_ended() {
@@ -76,7 +76,7 @@ pub fn letters(job: &Job, entries: &[Entry]) -> Vec<DeadLetter> {
     given_up.collect()
 }
 
-/// The position of the first result of an attempt.
+/// Returns the position of an attempt's first result.
 fn result_of(entries: &[Entry], work: &WorkId, attempt: Attempt) -> Option<Seq> {
     let unit = Unit { work: work.clone(), attempt };
     let is_result =

@@ -1,4 +1,4 @@
-//! The next decision that should exist and does not yet.
+//! The choice of the next decision, with the timers and messages that it needs.
 
 use jiff::Timestamp;
 use proto::{
@@ -18,34 +18,34 @@ use super::{
     turn::{Turn, UnitKind},
 };
 
-/// A decision, and what must be done with timers for it.
+/// A decision, and the effects that must surround its write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Next {
-    /// The decision to store after the last one.
+    /// The decision, to be stored right after the last one.
     pub decision: Decision,
-    /// Timers to arm *before* the decision is stored: should the process die in between, an orphan
-    /// timer is harmless, while a missing one would be a job that never wakes up.
+    /// Timers to arm *before* the decision is stored. If the process dies in between, an orphaned
+    /// timer is harmless; a missing timer would leave a job that never wakes up.
     pub arm: Vec<Arm>,
-    /// What must be said to other jobs *before* the decision is stored: should the process die in
-    /// between, it is said again, which changes nothing.
+    /// Messages to other jobs, to be sent *before* the decision is stored. If the process dies in
+    /// between they are sent again, which changes nothing.
     pub tell: Vec<Tell>,
-    /// Timers that nothing waits for any more. The first is canceled by the same write as the
-    /// decision; canceling the others may be tried and may fail.
+    /// Timers that are no longer needed. The write of the decision cancels the first one; canceling
+    /// the others is best effort.
     pub disarm: Vec<TimerName>,
 }
 
 /// A timer to arm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arm {
-    /// Its name.
+    /// Name of the timer, unique within the job.
     pub timer: TimerName,
-    /// When it fires.
+    /// Time at which the timer fires.
     pub at: Timestamp,
 }
 
 impl Job {
-    /// The next decision that should exist and does not yet, or nothing when the job has ended, is
-    /// poisoned, or waits for a fact.
+    /// Returns the next decision that the job's state calls for, or `None` if the job has ended, is
+    /// poisoned, must be refolded, or waits for a fact.
     #[must_use]
     pub fn decide(&self) -> Option<Next> {
         let open =
@@ -86,7 +86,8 @@ impl Job {
             }));
         }
         if open.steering.paused().is_some() {
-            // Time goes on: a deadline is armed with the first decision, and there must be one.
+            // The deadline runs while the job is paused. It is armed with the first decision, so
+            // there must be one.
             let held = !open.lineage.has_decided() && open.brief.agent.deadline_ms.is_some();
             let generation = open.generation();
             return held.then_some(Decision::Note(Note::Held { generation }));
@@ -113,7 +114,7 @@ impl Job {
         }
     }
 
-    /// The command that ends the plan in force, unless a guard says that planning leads nowhere.
+    /// Returns the command that ends the plan in force, or the note that a guard stops planning.
     fn replan_or_stop(&self, open: &Open, cause: Cause) -> Decision {
         if let Some(notice) = open.stalled_plans() {
             let work = open.planning.next_work(open.generation());
@@ -163,7 +164,7 @@ impl Job {
         })
     }
 
-    /// The command of a call: to a tool's worker, or to another agent.
+    /// Returns the command of a call: a task for a tool's worker, or the spawn of a child job.
     fn for_call(&self, open: &Open, step: &StepRun, call: &Call) -> Option<Decision> {
         if call.is_agent() {
             return self.spawn(open, step, call).map(|work| Decision::Spawn(Box::new(work)));
@@ -171,8 +172,8 @@ impl Job {
         call.to_send(&self.id, step.id(), open.brief.language).map(Decision::Call)
     }
 
-    /// The command of a turn, unless a guard says that the run leads nowhere. A turn that was begun
-    /// is tried again whatever the guards say.
+    /// Returns the command of a turn, or the note that a guard stops the run. Guards do not stop a
+    /// turn that has already been sent: it is retried.
     fn turn_or_stop(&self, open: &Open, step: &StepRun, turn: &Turn, attempt: Attempt) -> Decision {
         let watch = step.watch.as_deref().filter(|_| !turn.was_begun(attempt));
         match watch.and_then(|watch| watch.stops(&open.brief.agent.guard)) {
@@ -181,7 +182,8 @@ impl Job {
         }
     }
 
-    /// The job's own deadline: armed with its first decision.
+    /// Returns the timer of the job's deadline, which is armed with the first decision of a
+    /// generation.
     fn deadline(&self, open: &Open) -> Option<Arm> {
         let left = open.brief.agent.deadline_ms?.saturating_sub(self.lived_ms);
         let wait = jiff::SignedDuration::from_millis(i64::try_from(left).ok()?);
@@ -191,7 +193,8 @@ impl Job {
 }
 
 impl Open {
-    /// Timers of what is under way, and the deadline: nothing waits for them once the job ends.
+    /// Returns the timers of running work and the deadline's, which are canceled when the job ends
+    /// or is rolled back.
     pub(super) fn timers(&self) -> Vec<TimerName> {
         let has_deadline =
             self.brief.agent.deadline_ms.is_some() && !self.timers.has_deadline_passed();
@@ -202,7 +205,8 @@ impl Open {
     }
 }
 
-/// The inbox is told of questions that closed without an answer, before anything else.
+/// Returns the note that a question closed without an answer, so that the inbox removes it. Such
+/// notes precede every other decision.
 fn closing_note(open: &Open, ends: bool) -> Option<Decision> {
     open.questions.all().find_map(|asking| {
         let because = match asking.state() {
@@ -218,7 +222,7 @@ fn closing_note(open: &Open, ends: bool) -> Option<Decision> {
     })
 }
 
-/// The timer that a decision itself needs.
+/// Returns the timer that the decision itself waits for.
 fn own_timer(decision: &Decision) -> Option<Arm> {
     match decision {
         Decision::Wait(Wait { timer, until, .. }) => Some(Arm { timer: timer.clone(), at: *until }),

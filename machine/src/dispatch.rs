@@ -1,4 +1,4 @@
-//! Which steps may go on: dependencies, order, and what a failed step holds back.
+//! The scheduling of steps: dependencies, order, and the effect of failed steps.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use super::{
 };
 
 impl Open {
-    /// Draws every conclusion that follows from what is known, in a fixed order.
+    /// Draws every conclusion that follows from the facts so far, in a fixed order.
     pub(super) fn settle(&mut self, at: Timestamp) {
         self.settle_planning();
         self.settle_agents();
@@ -42,7 +42,8 @@ impl Open {
         }
     }
 
-    /// Moves steps whose dependencies have ended: to ready, or to blocked.
+    /// Makes pending steps ready once their dependencies completed, or blocks or skips them if a
+    /// dependency cannot complete.
     fn release_steps(&mut self, at: Timestamp) {
         loop {
             let states: BTreeMap<StepId, StepState> =
@@ -51,7 +52,7 @@ impl Open {
             for index in 0..self.execution.steps().len() {
                 moved |= self.release(index, &states, at);
             }
-            // A step that was just failed or blocked holds back others in turn.
+            // A step that has just failed or been blocked may block further steps.
             if !moved {
                 return;
             }
@@ -87,7 +88,8 @@ impl Open {
         step.map(|step| step.ready(&|id| values.get(id).cloned(), given, at)).is_some()
     }
 
-    /// The results that a step's arguments read.
+    /// Returns the results that a step's arguments refer to. Only declared dependencies are
+    /// visible.
     fn values_for(&self, step: &StepRun) -> BTreeMap<StepId, Value> {
         let Action::Tool { args, .. } = &step.step.action else { return BTreeMap::new() };
         let declared = |id: &StepId| step.step.depends_on.contains(id);
@@ -98,12 +100,12 @@ impl Open {
             .collect()
     }
 
-    /// Steps that may be given commands now, in the order of the plan.
+    /// Returns the steps that may be given commands now, in plan order.
     pub(super) fn active_steps(&self) -> Vec<&StepRun> {
         if self.is_held_by_failure() {
             return Vec::new();
         }
-        // Before replanning, running steps finish and no other one starts.
+        // Before replanning, running steps finish and no other step starts.
         let held = self.replan_wish().is_some();
         let active = |run: &&StepRun| {
             !run.state.is_terminal()
@@ -112,8 +114,8 @@ impl Open {
         };
         match self.brief.agent.dispatch {
             Dispatch::Parallel => self.execution.steps().iter().filter(active).collect(),
-            // A step that waits for a later one of the list is passed by; what was begun is always
-            // the first that is not, as nothing else can have become ready meanwhile.
+            // A step that waits for a later one in the list is skipped over. If a step has begun,
+            // it is the first active one, because no earlier step can have become ready meanwhile.
             Dispatch::Sequential => {
                 self.execution.steps().iter().find(active).into_iter().collect()
             }
@@ -130,7 +132,7 @@ impl Open {
         }
     }
 
-    /// Whether a failed step means that nothing new is started.
+    /// Returns `true` if a failed step prevents new work.
     fn is_held_by_failure(&self) -> bool {
         match self.brief.agent.step.on_failure {
             OnFailure::Continue => false,

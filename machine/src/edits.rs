@@ -1,5 +1,5 @@
-//! Plans that a person edited before confirming them, with the person and the difference. Nothing is
-//! decided by it.
+//! The history of plans that a person edited before confirming them, with author and difference. No
+//! decision depends on it.
 
 use std::collections::BTreeMap;
 
@@ -20,34 +20,34 @@ use proto::{
 
 use crate::timeline::Timeline;
 
-/// Characters of a step's words.
+/// Length to which a step's label is cut, in characters.
 const LABEL_CHARS: usize = 200;
 
-/// A plan that a person changed.
+/// An edit of a plan by a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edit {
-    /// The answer that did it.
+    /// Position of the answer.
     pub seq: Seq,
-    /// When, by the server's clock.
+    /// Time of the answer, by the server's clock.
     pub time: Timestamp,
-    /// Who.
+    /// Author of the edit.
     pub by: String,
-    /// How many plans had been in force before the one that was shown.
+    /// Number of plans that had been in force before the edited one was shown.
     pub number: u32,
-    /// What the plan is called.
+    /// Title of the edited plan.
     pub title: String,
-    /// The plan as it is then, as a change of the one that was shown. A step whose words or action
-    /// are others is dropped and added.
+    /// Difference between the shown and the edited plan. A step with a changed text or action is
+    /// dropped and added.
     pub steps: Vec<Line>,
 }
 
-/// Reads the records of one job, in order.
+/// A reader that collects the edits of one job's log.
 #[derive(Debug, Default)]
 pub struct Edits {
     timeline: Timeline,
-    /// Plans that wait for a person.
+    /// Plans that wait for confirmation, by question.
     shown: BTreeMap<AskId, (u32, Plan)>,
-    /// What somebody wrote, until it is shown in turn.
+    /// An edit whose result has not been shown for confirmation yet.
     written: Option<Written>,
     found: Vec<Edit>,
 }
@@ -62,7 +62,7 @@ struct Written {
 }
 
 impl Edits {
-    /// Takes the next entry of the log. An entry that cannot be read changes nothing.
+    /// Takes the next entry of the log. An unreadable entry changes nothing.
     pub fn take(&mut self, entry: &Entry) {
         self.timeline.take_entry(entry);
         match (&entry.family, entry.known()) {
@@ -76,7 +76,7 @@ impl Edits {
         }
     }
 
-    /// The edits that count: none that a rollback took out.
+    /// Returns the edits in the timeline; those that a rollback removed are left out.
     #[must_use]
     pub fn all(self) -> Vec<Edit> {
         let timeline = self.timeline;
@@ -95,7 +95,7 @@ impl Edits {
     fn decision(&mut self, decision: &Decision) {
         let Decision::Ask(work) = decision else { return };
         let QuestionKind::PlanCheck { plan, revision, .. } = &work.question.kind else { return };
-        // What was written and did not fit is not shown: the plan is asked about as it was.
+        // An edit that did not fit is dropped: the same plan is shown again.
         if let Some(written) = self.written.take()
             && written.before != *plan
         {
@@ -107,7 +107,7 @@ impl Edits {
     }
 }
 
-/// One plan as a change of another.
+/// Returns the difference between two plans, dropped steps first.
 fn lines(before: &Plan, after: &Plan) -> Vec<Line> {
     let line = |change: Change, step: &Step| Line {
         change,
@@ -168,7 +168,7 @@ mod tests {
             answer("q1", "bob", "approve"),
             ask("q2", &second),
             answer("q2", "bob", "edit"),
-            // What he wrote did not fit.
+            // This edit did not fit.
             ask("q3", &second),
             answer("q3", "ann", "approve"),
         ]);

@@ -1,8 +1,8 @@
-//! The effects in a job's log that cannot be taken back, and those of them that a rollback to a
-//! record, or a fork from it, would bring about a second time.
+//! Irreversible effects in a job's log, and those that a rollback or a fork would repeat.
 //!
-//! The log says which attempts began; the job as it was at the record says which of them it knows
-//! the end of. An attempt is looked at by itself: that the one before it failed says nothing of it.
+//! The log says which attempts started; the job's state at the target says which of them it knows
+//! the end of. Each attempt is judged by itself: the failure of an earlier attempt says nothing
+//! about a later one.
 
 use std::collections::BTreeSet;
 
@@ -24,11 +24,11 @@ use super::{
 /// One attempt at a unit of work.
 type Run = (WorkId, Attempt);
 
-/// The calls of `once` tools and the jobs that work for a job, in the order of its log.
+/// The calls of `once` tools and the child jobs in a log, in log order.
 #[derive(Debug, Clone, Default)]
 pub struct Effects {
     timeline: Timeline,
-    /// The rollbacks that count, each with the record that it goes back to.
+    /// Rollbacks that count, each with its target.
     backs: Vec<(Seq, Seq)>,
     events: Vec<(Seq, Event)>,
 }
@@ -45,12 +45,12 @@ enum Command {
     Spawn(JobId),
 }
 
-/// Work that would be done a second time.
+/// Work that a rollback or a fork would do a second time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repeated {
-    /// Calls of `once` tools that have begun.
+    /// Calls of `once` tools that have started.
     pub calls: Vec<(ToolName, WorkId)>,
-    /// Jobs below, each of which may have begun such calls.
+    /// Child jobs, each of which may have called `once` tools.
     pub children: Vec<JobId>,
 }
 
@@ -68,8 +68,8 @@ impl Effects {
         let event = match (family, record) {
             (Family::In(source), Ok(Known::Fact(fact))) if fact.source() == *source => {
                 begun(fact)
-                    // A worker that begins after the rollback that left its command behind is
-                    // not given the run, and what it reports is no result of one.
+                    // A worker that starts after the rollback that made its command obsolete is not
+                    // granted the run, so its reports prove no effect.
                     .filter(|(work, _)| work.generation() == self.timeline.generation())
                     .map(Event::Begun)
             }
@@ -91,8 +91,8 @@ impl Effects {
         }
     }
 
-    /// What would be done a second time if the job went on from a record, or another one did. `there`
-    /// is the job as it was at that record.
+    /// Returns the work that would be done a second time if the job, or a fork of it, continued
+    /// from `to`. `there` is the job's state at that record.
     #[must_use]
     pub fn repeated(&self, to: Seq, there: &Job) -> Repeated {
         let on_line = || self.events.iter().filter(|(seq, _)| self.is_on_line(*seq, to));
@@ -124,22 +124,22 @@ impl Effects {
         repeated
     }
 
-    /// Whether a record counts now, or counted for as long as another one did that a rollback has
-    /// taken out since.
+    /// Returns `true` if the record at `seq` is in the timeline now, or was still in it when a
+    /// rollback removed the record at `of`.
     fn is_on_line(&self, seq: Seq, of: Seq) -> bool {
         let taken_out = self.taken_out(seq);
         let until = self.taken_out(of);
         taken_out.is_none() || until.is_some_and(|until| seq < until && taken_out >= Some(until))
     }
 
-    /// The rollback that took a record out of the timeline.
+    /// Returns the rollback that removed a record from the timeline.
     fn taken_out(&self, seq: Seq) -> Option<Seq> {
         let took = |(at, to): &&(Seq, Seq)| *at > seq && *to < seq;
         self.backs.iter().find(took).map(|(at, _)| *at)
     }
 }
 
-/// The attempt that a fact shows to have begun.
+/// Returns the attempt that a fact proves to have started.
 fn begun(fact: &Fact) -> Option<Run> {
     match fact {
         Fact::Started(started) => Some((started.work.clone(), started.attempt)),
@@ -154,7 +154,7 @@ fn begun(fact: &Fact) -> Option<Run> {
     }
 }
 
-/// The command in a decision whose effects cannot be taken back.
+/// Returns the command in a decision, if its effects are irreversible.
 fn sent(decision: &Decision) -> Option<(Run, Command)> {
     match decision {
         Decision::Call(call) if call.effect == Effect::Once => {
@@ -174,15 +174,15 @@ fn sent(decision: &Decision) -> Option<(Run, Command)> {
 }
 
 impl Job {
-    /// Whether the job would make an attempt again if it went on from here. `was_sent` says whether
-    /// a command of its unit of work is in the log so far.
+    /// Returns `true` if the job, continuing from this state, would make the attempt again.
+    /// `was_sent` is `true` if the log up to here has a command of the unit of work.
     fn repeats(&self, (work, attempt): &Run, was_sent: bool) -> bool {
         let open = self.open.as_ref();
         let Some(call) = open.and_then(|open| open.execution.call_under_way(work.unit())) else {
-            // The unit has ended, or it has not begun.
+            // The unit of work has ended, or was not sent yet.
             return !was_sent;
         };
-        // A rollback that left a generation behind was refused or allowed for what that had begun.
+        // Attempts of earlier generations were already weighed when their rollback was allowed.
         work.generation() > call.work.generation()
             || work.generation() == call.work.generation() && !call.attempts.has_heard(*attempt)
     }

@@ -1,4 +1,4 @@
-//! How jobs end, and what a failed step leads to.
+//! The end of a job, and the consequences of a failed step.
 
 use jiff::Timestamp;
 use proto::{
@@ -18,8 +18,8 @@ use super::{
 };
 
 impl Open {
-    /// A failed step ends the job: once nothing runs any more, or at once. That the job replans
-    /// is not concluded here: see [`Open::wants_replan`].
+    /// Fails the job after a failed step: at once, or when no work is out, by the agent's policy.
+    /// Replanning is not concluded here: see [`Open::wants_replan`].
     pub(super) fn settle_failures(&mut self) {
         let at_once = self.brief.agent.step.on_failure == OnFailure::FailRun;
         if !self.planning.is_executing() || (self.has_anything_out() && !at_once) {
@@ -45,7 +45,7 @@ impl Open {
         }
     }
 
-    /// The end that should be written now, if any.
+    /// Returns the outcome that is to be stored now.
     pub(super) fn ending(&self, records: u64) -> Option<Outcome> {
         if let Some(cancel) = self.steering.canceled() {
             return Some(Outcome::Canceled { reason: cancel.reason.clone() });
@@ -54,7 +54,7 @@ impl Open {
             let message = text::deadline_passed(self.brief.language).to_owned();
             return Some(self.failed(FailReason::DeadlineExceeded, message));
         }
-        // Room is left for the records that end a job.
+        // Reserves room for the records that end a job.
         if records + 100 >= limits::RECORDS_MAX {
             return Some(self.failed(
                 FailReason::HistoryFull,
@@ -77,7 +77,7 @@ impl Open {
         }
     }
 
-    /// Whether something is out that may still come to something: work, or a child.
+    /// Returns `true` if a command or a child job is out.
     fn has_anything_out(&self) -> bool {
         self.has_work_out() || self.has_children_out()
     }
@@ -103,7 +103,7 @@ impl Open {
         Some(Outcome::Completed { summary, results: self.results() })
     }
 
-    /// Whether a step that failed leaves a job that completes.
+    /// Returns `true` if the job completes in spite of a failed step.
     fn completes_with_what_it_has(&self) -> bool {
         match self.brief.agent.step.on_blocked {
             OnBlocked::Error => false,
@@ -139,15 +139,15 @@ impl Open {
         Outcome::Failed { reason, message, results: self.results() }
     }
 
-    /// What a person is told of a job that was ended before its goal: what was reached, what was
-    /// not and why, and what can be done.
+    /// Returns the report of a job that ended before its goal: what was reached, what was not, and
+    /// what can be done.
     fn report(&self, reason: FailReason, headline: &str) -> String {
         let done: Vec<String> = self.execution.done().map(StepRun::in_a_line).collect();
         text::report(self.brief.language, reason, headline, &done, &self.remaining())
     }
 
-    /// What was not reached: steps that have not completed; what was intended beyond them, where one
-    /// action is planned at a time; else the goal itself.
+    /// Returns what the job did not reach: its unfinished steps, else the open items of the
+    /// outline, else the goal itself.
     fn remaining(&self) -> Vec<&str> {
         let steps = self.execution.steps().iter().filter(|run| run.state != StepState::Completed);
         let is_open = |item: &&Item| !matches!(item.status, ItemStatus::Done | ItemStatus::Skipped);
@@ -173,8 +173,7 @@ impl Open {
     }
 
     fn summary(&self) -> String {
-        // What a plan that stands alone has replaced is no part of what was reached; it is all there
-        // is to tell when that plan had nothing left to do.
+        // Results of replaced plans are left out, unless the last plan has no result of its own.
         let stands = self.execution.done().any(|run| run.left.is_none());
         let steps = |unsuccessful| {
             let done = self.execution.done().filter(move |run| !stands || run.left.is_none());
@@ -196,7 +195,7 @@ impl Open {
         parts.join("\n")
     }
 
-    /// The job's end was stored.
+    /// Records the stored end of the job: unfinished steps are canceled and questions closed.
     pub(super) fn finished(&mut self, at: Timestamp, outcome: &Outcome) {
         for step in self.execution.steps_mut().iter_mut().filter(|run| !run.state.is_terminal()) {
             step.end(StepState::Canceled, None, at);
@@ -207,7 +206,7 @@ impl Open {
 }
 
 impl StepRun {
-    /// Its result, or what it is when it has none to show.
+    /// Returns the step's response, or its label if the response is empty, cut for display.
     fn in_a_line(&self) -> String {
         let response = self.response.as_deref().unwrap_or_default().trim();
         let said = if response.is_empty() { self.step.label() } else { response };
@@ -216,7 +215,7 @@ impl StepRun {
 }
 
 impl Job {
-    /// Whether the job has ended.
+    /// Returns `true` if the job has ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.outcome().is_some()

@@ -1,6 +1,6 @@
-//! Cuts texts to one line, for screens.
+//! Excerpts of texts for display.
 
-/// The first line of a text, cut to some characters.
+/// Returns the first line of a text, cut to `max` characters.
 pub(super) fn line(text: &str, max: usize) -> String {
     let first = text.trim().lines().next().unwrap_or_default();
     if first.chars().count() <= max {

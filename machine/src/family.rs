@@ -1,10 +1,10 @@
-//! The rules between jobs that work for each other: which children there should be, what they are told
-//! and tell, and what their end means.
+//! The rules of job families: which children a job should have, what parent and children tell each
+//! other, and the effect of a child's end.
 //!
-//! Everything is level-triggered like the rest. What must be said to another job is said before the
-//! note that says so is stored: a supervisor that dies in between says it again, and hearing it twice
-//! changes nothing. A child is submitted only after the decision to have it is stored, so that none is ever
-//! without one.
+//! Like all rules, these are level-triggered. A message to another job is sent before the note
+//! about it is stored: a supervisor that replaces one that died in between sends it again, and
+//! receiving it twice changes nothing. A child is submitted only after the decision to spawn it is
+//! stored, so that every child has a decision in its parent's log.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ use super::{
 };
 
 impl Open {
-    /// The agents that models are offered.
+    /// Returns the sub-agents that are offered to models.
     pub(super) fn offered(&self) -> Vec<Offered> {
         let Some(callees) = self.family.callees() else { return Vec::new() };
         if self.is_deepest() || self.has_handed_over_all() {
@@ -36,23 +36,24 @@ impl Open {
         subs.filter_map(|name| Some(Offered { name: name.clone(), about: offer(name)? })).collect()
     }
 
-    /// Whether it is so deep in its family that nothing below it would be allowed.
+    /// Returns `true` if the depth limit allows no children.
     fn is_deepest(&self) -> bool {
         self.brief.agent.budget.depth == 0
     }
 
-    /// Whether it has had as many children as it may ever have.
+    /// Returns `true` if the job has had as many children as its limit allows.
     fn has_handed_over_all(&self) -> bool {
         let total = usize::try_from(self.brief.agent.budget.fan_out.total).unwrap_or(usize::MAX);
         self.family.counted() >= total
     }
 
-    /// Whether a child is out.
+    /// Returns `true` if a step waits for a running child.
     pub(super) fn has_children_out(&self) -> bool {
         self.family.alive().any(|child| self.execution.awaits(&child.spawn))
     }
 
-    /// Ends calls of agents that the job may not call, or that are given what is no task.
+    /// Refuses calls of sub-agents that the job may not call, and calls whose arguments are no
+    /// task.
     pub(super) fn settle_agents(&mut self) {
         let (agent, language) = (&self.brief.agent, self.brief.language);
         let refuses = self.brief.rules >= Rules::SECOND;
@@ -63,7 +64,8 @@ impl Open {
         };
         let family = &self.family;
         for step in self.execution.steps_mut() {
-            // A model can do it by itself; for a step of a plan there is nothing else to do.
+            // A model can do the work itself. A step of a plan has no alternative, so its job fails
+            // for want of budget.
             let no_further = no_further.as_ref().filter(|_| matches!(step.exec, Exec::Acting(_)));
             step.calls_mut(&mut |call| {
                 if !call.is_agent() || call.end.is_some() || call.attempts.count() > 0 {
@@ -80,7 +82,8 @@ impl Open {
         }
     }
 
-    /// The next thing that another job of the family must be told, as the note that it was.
+    /// Returns the note about the next message to a parent or child. `ends` is `true` if the job is
+    /// about to end.
     pub(super) fn family_note(&self, job: &JobId, ends: bool) -> Option<Note> {
         if self.family.concluded().is_some() {
             return None;
@@ -107,7 +110,7 @@ impl Open {
         Some(Note::ParentTold { job: job.clone(), ask: ask.clone(), open, generation })
     }
 
-    /// What a child should have been told.
+    /// Returns the signal that a child should have received last.
     fn wanted(&self, spawn: &SpawnWork, ends: bool) -> Told {
         if ends || !self.execution.awaits(spawn) {
             Told::Cancel
@@ -118,7 +121,7 @@ impl Open {
         }
     }
 
-    /// Questions that wait for a person, in this job and below it.
+    /// Returns the open questions of this job and of its descendants.
     pub(super) fn asking<'a>(&'a self, job: &'a JobId) -> impl Iterator<Item = ChildQuestion> + 'a {
         let own = self.questions.open_in_order().map(move |asking| ChildQuestion {
             path: self.family.path(job).to_owned(),
@@ -128,7 +131,7 @@ impl Open {
         own.chain(self.family.questions().cloned())
     }
 
-    /// A child said something.
+    /// Applies a child's message.
     pub(super) fn heard_child(&mut self, at: Timestamp, said: &ChildSaid) -> Counted {
         if let News::Ended { outcome, .. } = &said.news {
             let counted = self.heard_end(said);
@@ -144,8 +147,8 @@ impl Open {
         Counted::Yes
     }
 
-    /// A child has ended. This counts even when nothing can change how the job ends: for what it cost,
-    /// and should the job go back, because the child never says so again.
+    /// Applies the end of a child to the account. It counts even when the outcome is settled,
+    /// because the cost must be known and the child never repeats the message after a rollback.
     pub(super) fn heard_end(&mut self, said: &ChildSaid) -> Counted {
         let News::Ended { outcome, usage, turns, paid } = &said.news else { return Counted::No };
         match self.family.hear_end(said, outcome, *usage) {
@@ -158,7 +161,7 @@ impl Open {
 
     fn child_ended(&mut self, at: Timestamp, said: &ChildSaid, outcome: &Outcome) {
         let awaits = |call: &super::call::Call| call.awaits(&said.work, said.attempt);
-        // Nobody waits for one that was canceled because nobody did.
+        // No call waits for a child that was canceled because it was no longer needed.
         if let Some((call, is_step)) = self.execution.call_mut(awaits) {
             call.asks_below = false;
             call.child_ended(outcome, is_step, self.brief.language, at);

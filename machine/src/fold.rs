@@ -1,4 +1,4 @@
-//! Takes the next record of a job's log.
+//! The fold of a job: how each record of the log changes its state.
 
 use jiff::Timestamp;
 use proto::{
@@ -23,10 +23,11 @@ use super::{
 };
 
 impl Job {
-    /// Applies the next record of the log. A record at or before the last one is passed over.
+    /// Applies the next record of the log. A record at or before the last applied position is
+    /// skipped.
     ///
-    /// A record that cannot be understood, or a decision that cannot follow what went before,
-    /// poisons the job: from then on it only counts records. No other job is touched.
+    /// An unreadable record, or a decision that cannot follow the records before it, poisons the
+    /// job: from then on the fold only counts records. Other jobs are not affected.
     pub fn apply(&mut self, at: At, family: &Family, record: Result<&Known, &Unreadable>) {
         if at.seq <= self.seq {
             return;
@@ -36,7 +37,8 @@ impl Job {
             self.last_answer = at.seq;
         }
         if let Err(Unreadable::Forged) = record {
-            // Nobody's word, but decisions are stored after the last one at its position.
+            // A forged record changes no state, but its position is the one that the next decision
+            // is compared with.
             self.seq = at.seq;
             if is_decision {
                 self.last_decision = at.seq;
@@ -70,7 +72,7 @@ impl Job {
             (Ok(Known::Decision(decision)), Family::Do(kind, _)) if decision.kind() == *kind => {
                 self.decision(at, decision);
             }
-            // Written by somebody who is not entitled to say this. It is not evidence of anything.
+            // The writer may not publish this kind of record, so the record proves nothing.
             (
                 Ok(Known::Fact(_) | Known::Decision(_)),
                 Family::In(_)
@@ -111,7 +113,8 @@ impl Job {
             return Counted::Yes;
         };
         if open.outcome().is_some() || open.family.concluded().is_some() {
-            // How the job ends is settled. What its children spent until they heard of it is not.
+            // The outcome is settled. Children may still report what they spent before they
+            // stopped.
             return match fact {
                 Fact::Child(said) => open.heard_end(said),
                 Fact::Submitted(_)
@@ -143,7 +146,7 @@ impl Job {
             return;
         };
         if decision.generation() < open.generation() {
-            // Decided by somebody who did not know yet that the job was rolled back.
+            // The writer of this decision had not yet seen the rollback.
             open.fence(at.time, decision);
             self.ignored += 1;
             return;
@@ -164,7 +167,7 @@ impl Job {
                     open.stopped(at.time, work, notice);
                     true
                 }
-                // What it is for is done with it: something has been decided.
+                // The note exists only to be a decision: the first decision arms the deadline.
                 Decision::Note(Note::Held { .. }) => true,
                 Decision::Spawn(work) => open.sent_spawn(at.time, work),
                 Decision::Note(
@@ -208,7 +211,7 @@ impl Open {
             Signal::Retry => return Counted::from(self.try_again()),
             Signal::Steer { text } => self.steered(text),
             Signal::Snapshot { name } => return Counted::from(self.lineage.name(at, name)),
-            // Known before it comes here.
+            // `apply` handles rollbacks before it calls this method.
             Signal::RollBack { .. } => return Counted::No,
         }
         Counted::Yes
@@ -303,12 +306,13 @@ impl Open {
         )
     }
 
-    /// A command to plan was stored. The first one of the next round ends the plan in force.
+    /// Applies a stored command to plan and returns `true` if it can follow. The first command of
+    /// the next round ends the plan in force.
     fn sent_plan(&mut self, at: Timestamp, work: &PlanWork) -> bool {
         if work.work == self.planning.next_work(self.generation()) {
             if matches!(self.planning.stage(), Stage::Failing { .. }) {
-                // A question expired between deciding and storing: whatever the planner says, the
-                // job fails.
+                // A question expired between the decision and its write: the job fails whatever the
+                // planner replies.
                 return true;
             }
             let Some(cause) = self.replan_cause() else { return false };
@@ -338,7 +342,7 @@ impl Open {
             sent
         });
         if sent {
-            // What the turns before it of the same run carried, and what it carries.
+            // The instructions that earlier turns of the run carried, and those of this turn.
             self.steering.heard(told.saturating_add(work.instructions.len()));
         }
         sent

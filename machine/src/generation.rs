@@ -1,6 +1,6 @@
-//! The passage of a job over a rollback or into a fork. What has ended stays as it was; what was with
-//! workers, people or the clock at that point is decided again, by names of a
-//! new generation, so that no result of what was decided before can be taken for one.
+//! The passage of a job through a rollback or into a fork. Work that ended keeps its result. Work
+//! that was queued, with workers or waiting at that point is decided again under names of a new
+//! generation, so that no earlier result can be mistaken for its own.
 
 use jiff::Timestamp;
 use proto::{
@@ -24,7 +24,8 @@ use super::{
 };
 
 impl Job {
-    /// The job becomes what it was, with what only the whole log can say.
+    /// Replaces the state by `base`, the state at the rollback target. Positions and counts of the
+    /// whole log are kept.
     pub(super) fn go_back_to(&mut self, mut base: Self, at: At) {
         base.lived_ms = base.age_ms();
         let Self { seq, first, last_decision, last_answer, records, created, ignored, .. } = *self;
@@ -43,19 +44,19 @@ impl Job {
         *self = base;
     }
 
-    /// Points of its log that people gave names, oldest first.
+    /// Returns the named positions of the log, oldest first.
     #[must_use]
     pub fn snapshots(&self) -> &[Snapshot] {
         self.open.as_ref().map_or(&[], |open| open.lineage.snapshots())
     }
 
-    /// Records in its log.
+    /// Returns the number of applied records.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Whether an operator has canceled it and it has not ended yet.
+    /// Returns `true` if the job has been canceled and has not ended yet.
     #[must_use]
     pub fn is_being_canceled(&self) -> bool {
         self.open
@@ -63,7 +64,8 @@ impl Job {
             .is_some_and(|open| open.steering.canceled().is_some() && open.outcome().is_none())
     }
 
-    /// Whether it was rolled back and nothing was decided since: work that is out is not wanted.
+    /// Returns `true` if the job was rolled back and nothing has been decided since. Commands that
+    /// are still out are then obsolete.
     #[must_use]
     pub fn begins_anew(&self) -> bool {
         self.open
@@ -71,7 +73,7 @@ impl Job {
             .is_some_and(|open| !open.generation().is_first() && !open.lineage.has_decided())
     }
 
-    /// The revision of the last plan that a step is in.
+    /// Returns the revision of the last plan that contains the step.
     #[must_use]
     pub fn revision_of(&self, step: &StepId) -> Option<u32> {
         let open = self.open.as_ref()?;
@@ -79,14 +81,15 @@ impl Job {
         runs.find(|run| run.id() == step).map(|run| run.revision)
     }
 
-    /// Whether a step is in a plan that waits for a person to confirm it.
+    /// Returns `true` if the step belongs to a plan that waits for confirmation.
     #[must_use]
     pub fn is_proposed(&self, step: &StepId) -> bool {
         let plan = self.open.as_ref().and_then(|open| open.planning.stage().proposed());
         plan.is_some_and(|plan| plan.steps.iter().any(|one| one.id == *step))
     }
 
-    /// The job begins where another one was.
+    /// Begins a fork with the state of its source. If the source's records cannot be folded, the
+    /// job is poisoned.
     pub(super) fn begin_forked(&mut self, at: At, forked: &Forked) {
         let Some(base) = base_of(forked) else {
             let reason = format!("what it takes along of job {} cannot be folded", forked.job);
@@ -100,7 +103,7 @@ impl Job {
     }
 }
 
-/// The other job as it was; nothing when its records cannot be read.
+/// Folds the source of a fork, or returns `None` if its records cannot be read or poison it.
 fn base_of(forked: &Forked) -> Option<Job> {
     let read = |record: &proto::fork::ForkedRecord| {
         let family = record.family().ok()?;
@@ -120,8 +123,8 @@ fn base_of(forked: &Forked) -> Option<Job> {
 }
 
 impl Open {
-    /// Questions and timers that the job has now are closed and canceled, and numbers that were used
-    /// are not used again.
+    /// Closes the questions and cancels the timers that are open now. Numbers that were used stay
+    /// used.
     fn leave_behind(&mut self, now: &Self) {
         let mut orphans = now.timers.orphans().to_vec();
         orphans.extend(self.questions.leave_behind(&now.questions));
@@ -135,8 +138,8 @@ impl Open {
         self.family.leave_behind(&now.family, |spawn| execution.awaits(spawn));
     }
 
-    /// A fork takes over neither questions, timers and names of the other job, nor what its operators
-    /// said to it.
+    /// Begins a fork. It inherits no questions, timers, children or snapshots of the source, and no
+    /// signals of the source's operators.
     fn begin_as_fork(&mut self, origin: Origin) {
         self.questions.clear();
         self.timers.replace_orphans(Vec::new());
@@ -147,7 +150,7 @@ impl Open {
         self.go_on(self.generation().next());
     }
 
-    /// What was under way is decided again.
+    /// Begins a generation, in which unfinished work is decided again.
     fn go_on(&mut self, generation: Generation) {
         self.lineage.begin(generation);
         self.timers.forget_early();
@@ -163,8 +166,8 @@ impl Open {
         }
     }
 
-    /// A decision of an earlier generation was stored after the rollback: nothing follows from it,
-    /// and what it began is called off.
+    /// Handles a decision of an earlier generation that was stored after the rollback. Nothing
+    /// follows from it, and its question, timer or child is called off.
     pub(super) fn fence(&mut self, at: Timestamp, decision: &Decision) {
         match decision {
             Decision::Ask(work) => {
@@ -172,7 +175,8 @@ impl Open {
                 self.timers.orphan(self.questions.fence(asking));
             }
             Decision::Wait(wait) => self.timers.orphan([wait.timer.clone()]),
-            // The supervisor that decided it may have begun it: the child is known, and canceled.
+            // The supervisor that decided it may have submitted the child: it is recorded, so that
+            // it is canceled.
             Decision::Spawn(work) => self.family.spawned(work, self.lineage.generation()),
             Decision::Plan(_)
             | Decision::Turn(_)
@@ -182,14 +186,14 @@ impl Open {
         }
     }
 
-    /// The conversation it belongs to. A fork is told what the other job was, and belongs to none.
+    /// Returns the job's conversation, or `None` for a fork, which belongs to none.
     pub(super) fn conversation_id(&self) -> Option<ConversationId> {
         let conversation = self.brief.conversation.as_ref();
         conversation.filter(|_| self.lineage.origin().is_none()).map(|c| c.id.clone())
     }
 }
 
-/// The parts of a step that are done again.
+/// The counts of a step's work that will be done again.
 #[derive(Debug, Default)]
 struct Again {
     turns: u32,
@@ -206,7 +210,7 @@ impl StepRun {
         match &mut self.exec {
             Exec::Tool(call) => again.call(call, names::step(generation, revision, &id)),
             Exec::Turn(turn) => {
-                // One that was summarised for was begun before, and is not counted again.
+                // A turn with a summary was sent before and is not counted again.
                 again.turns = u32::from(turn.attempts.count() > 0 && !turn.summarised);
                 let first = name(turn.run, turn.number);
                 turn.work = if turn.summarised { names::summarised(&first) } else { first };

@@ -1,6 +1,6 @@
-//! What of a folded job must stay as it is from release to release: recorded logs are held against
-//! it. It must never hold what a later release adds to a job's view, or every addition would look
-//! like a change.
+//! The parts of a folded job that must not change between releases. Tests compare recorded logs
+//! with them. Fields that a later release adds to a job's view must not be included, or every
+//! addition would look like a change.
 
 use proto::entry::Entry;
 use proto::{
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{Job, Next, Replay, Tell};
 
-/// The SHA-256 of the job after each of its records, and of what should follow each.
+/// Returns the SHA-256 of the states and next decisions after each record.
 #[must_use]
 pub fn states(job: &proto::id::JobId, entries: &[Entry]) -> String {
     let mut folded = Replay::of(job, entries);
@@ -25,13 +25,13 @@ pub fn states(job: &proto::id::JobId, entries: &[Entry]) -> String {
     digest::of_json(&Value::Array(all))
 }
 
-/// The job as it is, and what should follow.
+/// Returns the stable parts of the job's state, and its next decision.
 #[must_use]
 pub fn state(job: &Job) -> Value {
     json!({"job": standing(job), "seq": job.seq(), "next": job.decide().as_ref().map(next)})
 }
 
-/// The job as people see it, without what a later release may say of it too.
+/// Returns the stable parts of the job's view.
 fn standing(job: &Job) -> Value {
     let Some(view) = job.view() else { return Value::Null };
     let steps = view.plan.iter().flat_map(|plan| &plan.steps).map(|step| {
@@ -72,7 +72,7 @@ fn tell(tell: &Tell) -> Value {
     }
 }
 
-/// A decision on one line: what makes it this one and no other.
+/// Returns a one-line label that identifies the decision.
 #[must_use]
 pub fn label(decision: &Decision) -> String {
     match decision {

@@ -1,6 +1,6 @@
-//! The intents of `once` tools: the record that says a run begins, before it begins.
+//! Intents of `once` tools: the records by which workers claim a run before they start it.
 //!
-//! The log puts all intents of an attempt into one order, and the first of them owns the run.
+//! The log orders all intents of an attempt, and the first one owns the run.
 
 use proto::{
     entry::Entry,
@@ -9,7 +9,7 @@ use proto::{
 
 use crate::timeline::Timeline;
 
-/// The first intent to run this attempt, after its command.
+/// Returns the position of the first intent for this attempt after its command.
 #[must_use]
 pub fn first(entries: &[Entry], command: Seq, unit: &Unit) -> Option<Seq> {
     let intends = |entry: &&Entry| {
@@ -22,7 +22,7 @@ pub fn first(entries: &[Entry], command: Seq, unit: &Unit) -> Option<Seq> {
     entries.iter().filter(|entry| entry.seq > command).find(intends).map(|entry| entry.seq)
 }
 
-/// The generation of the job just before a record.
+/// Returns the generation of the job just before the record at `seq`.
 #[must_use]
 pub fn generation_before(entries: &[Entry], seq: Seq) -> Generation {
     let mut timeline = Timeline::default();

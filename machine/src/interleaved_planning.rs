@@ -1,4 +1,4 @@
-//! Interleaved planning, one action at a time, and goals that need no plan.
+//! Interleaved planning (one action at a time), and goals that need no plan.
 
 use proto::{
     agent::PlanWhen,
@@ -10,11 +10,11 @@ use proto::{
 
 use super::{state::Open, text};
 
-/// Rounds of planning in a row of which nothing comes that can be carried out.
+/// Limit on planning rounds in a row that lead to no action.
 const THOUGHTS_MAX: usize = 20;
 
 impl Open {
-    /// What the planner is to find out first.
+    /// Returns the detection that the planner performs first: whether the goal needs a plan at all.
     pub(super) fn detect(&self) -> Option<Detect> {
         let wanted =
             self.brief.agent.plan.when == PlanWhen::Auto && self.planning.detected().is_none();
@@ -25,7 +25,7 @@ impl Open {
         })
     }
 
-    /// What a planner said beside its reply.
+    /// Takes the detection and the outline that came with a planner's reply.
     pub(super) fn heard_beside(&mut self, planned: &Planned) {
         if self.detect().is_some() {
             self.planning.detect(planned);
@@ -39,7 +39,7 @@ impl Open {
         }
     }
 
-    /// The planner says that the goal is one step.
+    /// Handles the planner's verdict that the goal is a single step.
     pub(super) fn found_simple(&mut self) {
         let is_simple = self.planning.detected().is_some_and(|detected| !detected.complex);
         if is_simple && self.execution.revision() == 0 {
@@ -48,7 +48,8 @@ impl Open {
         self.needs_a_plan(String::new());
     }
 
-    /// The planner goes on by itself; but not for ever.
+    /// Handles a note of a planner that continues by itself. After too many notes without an action
+    /// the job fails.
     pub(super) fn noted(&mut self, note: &PlanNote) {
         if self.brief.agent.plan.protocol != PlanProtocol::Phased {
             return self.needs_a_plan(String::new());
@@ -61,14 +62,14 @@ impl Open {
         self.no_plan(&text::only_thoughts(self.brief.language, THOUGHTS_MAX));
     }
 
-    /// Whether the planner may answer in place of a first plan.
+    /// Returns `true` if the planner may answer instead of making a first plan.
     pub(super) fn may_answer_at_once(&self) -> bool {
         self.brief.agent.plan.allow_empty
             && self.brief.agent.has_planner()
             && self.execution.revision() == 0
     }
 
-    /// The planner says that the goal is reached.
+    /// Handles the planner's verdict that the goal is reached.
     pub(super) fn reached(&mut self, response: &str, outline: &[Item]) {
         if !self.brief.agent.plan.protocol.is_turn_by_turn() && !self.may_answer_at_once() {
             return self.needs_a_plan(response.to_owned());

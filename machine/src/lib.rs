@@ -1,15 +1,16 @@
-//! The job machine: what a job's log says, and what should follow.
+//! The job machine: a pure fold of a job's log, and the decisions that follow from its state.
 //!
-//! Two families of method, used in turn:
+//! Callers alternate between two methods:
 //!
-//! * [`Job::apply`] takes the next record of the log. Live or replayed, there is no other way in:
-//!   recovery is the live path.
-//! * [`Job::decide`] gives the next decision that should exist and does not yet, or nothing. It is
-//!   level-triggered: it looks at what the job *is*, never at what just happened, so a crash between
-//!   any two writes needs no code of its own. Store the decision, apply it, ask again.
+//! * [`Job::apply`] folds the next record of the log. Replay and live processing both use it, so
+//!   recovery has no code path of its own.
+//! * [`Job::decide`] returns the next decision that the state calls for and the log does not hold
+//!   yet, or `None`. It is level-triggered: it depends on the state alone, never on the last
+//!   record, so a crash between two writes needs no recovery code. The caller stores the decision,
+//!   applies it and calls `decide` again.
 //!
-//! Architecture invariant: nothing here is asynchronous, reads a clock, draws a random number or
-//! does I/O. Time is the server's time of the last record.
+//! Architecture invariant: nothing in this crate is asynchronous, reads a clock, draws a random
+//! number or does I/O. "Now" is the server's time of the last record.
 
 mod anomaly;
 mod arguments;

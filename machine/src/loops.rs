@@ -1,55 +1,54 @@
-//! Loops that lead nowhere: the same call again and again, a tool that keeps failing, turns of which
-//! nothing new comes.
+//! The detection of loops: repeated calls, tools that keep failing, and turns without new results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto::{guard::Guard, notice::Notice};
 use serde_json::Value;
 
-/// What a loop has come to so far, as far as its guards look at it.
+/// The record of a run, as far as the loop guards need it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Watch {
-    /// Every call that was made.
+    /// Signatures of all calls made.
     seen: BTreeSet<u64>,
-    /// Every result that was got.
+    /// Signatures of all results.
     results: BTreeSet<u64>,
-    /// In how many turns each call was made since something new was called.
+    /// Number of turns that made each call since the last new call.
     repeats: BTreeMap<u64, u32>,
-    /// Failures in a row, by tool.
+    /// Consecutive failures, by tool.
     failing: BTreeMap<String, u32>,
-    /// Turns in a row of which nothing new came.
+    /// Consecutive turns without a new call or result.
     idle: u32,
 }
 
-/// One call that has ended, as guards look at it.
+/// An ended call, as the guards see it.
 pub(super) struct Ended<'a> {
-    /// What was called with what; absent when nothing was.
+    /// Signature of tool and arguments; `None` if nothing was called.
     pub(super) call: Option<u64>,
     pub(super) name: &'a str,
     pub(super) came: Came,
 }
 
-/// What came of a call.
+/// The result of a call, as the guards see it.
 pub(super) enum Came {
-    /// A result, or a person's answer.
+    /// A result or a person's answer, by its signature.
     Result(u64),
-    /// The tool's no, or nothing that could be run.
+    /// The tool's negative answer, or a call that could not be run.
     Failure,
-    /// Nobody knows, or a person did not agree.
+    /// An unknown outcome, or a rejected approval.
     Neither,
 }
 
-/// What follows from a turn.
+/// The consequences of a turn.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
-    /// What the model is told.
+    /// Notices for the model.
     pub(super) notices: Vec<Notice>,
-    /// Whether the next turn may only answer.
+    /// `true` if the next turn must answer without calls.
     pub(super) must_answer: bool,
 }
 
 impl Watch {
-    /// A turn is over.
+    /// Records a finished turn and returns its consequences.
     pub(super) fn over(&mut self, ended: &[Ended<'_>], guard: &Guard) -> Verdict {
         let mut progress = false;
         for call in ended.iter().filter_map(|one| one.call) {
@@ -103,20 +102,20 @@ impl Watch {
         verdict
     }
 
-    /// What ends the loop, when nothing new has come of it for long enough.
+    /// Returns the notice that ends the run, once enough turns in a row were idle.
     pub(super) fn stops(&self, guard: &Guard) -> Option<Notice> {
         reached(self.idle, guard.no_progress_stop)
             .then_some(Notice::NoProgress { turns: self.idle })
     }
 }
 
-/// Whether a bound is there and reached.
+/// Returns `true` if the bound is set (not 0) and reached.
 fn reached(count: u32, bound: u32) -> bool {
     bound > 0 && count >= bound
 }
 
-/// A number that is the same for the same tool and arguments, whatever the order of their fields
-/// (FNV-1a, 64 bits).
+/// Returns a hash of tool and arguments (FNV-1a, 64 bits) that does not depend on the order of
+/// fields.
 pub(super) fn signature(tool: &str, args: &Value) -> u64 {
     let mut hash = bytes(0xcbf2_9ce4_8422_2325, tool.as_bytes());
     value(&mut hash, args);
@@ -124,7 +123,7 @@ pub(super) fn signature(tool: &str, args: &Value) -> u64 {
 }
 
 fn bytes(hash: u64, bytes: &[u8]) -> u64 {
-    // The length first, so that two texts are not taken for another two.
+    // The length comes first, so that adjacent texts cannot be confused with other texts.
     let length = bytes.len().to_le_bytes();
     let all = length.iter().chain(bytes);
     all.fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))

@@ -1,5 +1,5 @@
-//! The messages of a job to its children and its parent, and the first record of a child. Pure: the
-//! supervisor that stores the decision of a message sends it, and sends it before.
+//! The messages of a job to its parent and children, and the first record of a child. The
+//! supervisor that stores a decision sends its messages first.
 
 use proto::{
     cost::Paid,
@@ -19,29 +19,29 @@ use super::{
     step::{Exec, StepRun},
 };
 
-/// Something to say to another job before a decision is stored.
+/// A message to another job, to be sent before a decision is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tell {
-    /// Its log is to begin with this, unless it has.
+    /// Submit the job, unless its log already exists.
     Submit {
-        /// The job.
+        /// Id of the child.
         job: JobId,
-        /// What it is begun with.
+        /// Submission of the child.
         submitted: Box<Submitted>,
-        /// What this job is told should the other one be there and be nobody's child of its.
+        /// Fact for this job's own log if the id belongs to a job that is not its child.
         refused: Box<Fact>,
     },
-    /// It is told this.
+    /// Append a fact to the job's log.
     Say {
-        /// The job.
+        /// Id of the parent or child.
         job: JobId,
-        /// What.
+        /// Fact to append.
         fact: Box<Fact>,
     },
 }
 
 impl Job {
-    /// What must be said to other jobs before a decision is stored.
+    /// Returns the messages that must be sent before the decision is stored.
     pub(super) fn tells(&self, open: &Open, decision: &Decision) -> Vec<Tell> {
         let tell = match decision {
             Decision::Note(note) => self.tell(open, note),
@@ -117,7 +117,7 @@ impl Job {
         Some(Tell::Say { job: parent.job.clone(), fact: Box::new(Fact::Child(said)) })
     }
 
-    /// The first record of a child.
+    /// Returns the submission of a child.
     fn submit(&self, open: &Open, spawn: &SpawnWork) -> Tell {
         let parent = Parent {
             job: self.id.clone(),
@@ -155,7 +155,7 @@ impl Job {
         Tell::Submit { job, submitted: Box::new(submitted), refused }
     }
 
-    /// The command that hands a task to another agent, when one should be sent now.
+    /// Returns the decision to spawn the child that a call needs, if it may start now.
     pub(super) fn spawn(
         &self,
         open: &Open,

@@ -1,4 +1,5 @@
-//! From a goal to a plan in force: rounds with the planner, and what its replies lead to.
+//! The way from a goal to a plan in force: rounds with the planner, and the handling of its
+//! replies.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ use super::{
 };
 
 impl Open {
-    /// A planner answered.
+    /// Applies a planner's reply.
     pub(super) fn planned(&mut self, at: Timestamp, planned: &Planned) -> Counted {
         let current = self.planning.work(self.generation()) == planned.work;
         let attempts = self.planning.attempts_mut();
@@ -76,7 +77,7 @@ impl Open {
         }
     }
 
-    /// Why a plan cannot be carried out the way the agent says.
+    /// Returns the reason for which the agent's policy forbids the plan.
     pub(super) fn misfit(&self, plan: &Plan) -> Option<String> {
         let exec = self.brief.agent.step.exec;
         let Some(step) = plan.steps.iter().find(|step| !exec.allows(&step.action)) else {
@@ -91,7 +92,8 @@ impl Open {
         })
     }
 
-    /// A reply that is no plan: shown to the planner again, then to a person or nobody.
+    /// Handles an unusable reply: the planner is asked again, and after too many such replies a
+    /// person is asked or the job fails.
     pub(super) fn unusable(&mut self, reply: String, error: String) {
         self.planning.reject(reply.clone(), error.clone());
         let plan = &self.brief.agent.plan;
@@ -106,24 +108,23 @@ impl Open {
         }
     }
 
-    /// The job fails for want of a plan.
+    /// Fails the job because it has no plan.
     pub(super) fn no_plan(&mut self, error: &str) {
         let message = text::plan_failed(self.brief.language, error);
         self.planning.fail(FailReason::PlanFailed, message);
     }
 
-    /// Puts a plan in force.
     pub(super) fn adopt(&mut self, plan: Plan) {
         self.execution.adopt(plan, self.lineage.generation(), self.brief.agent.dispatch);
         self.planning.enter(Stage::Execute);
     }
 
-    /// Whether a plan without steps is one.
+    /// Returns `true` if a plan may have no steps.
     fn may_be_empty(&self) -> bool {
         self.brief.agent.plan.allow_empty || self.execution.may_end_empty()
     }
 
-    /// Without a planner the goal itself is the only step.
+    /// Puts a one-step plan in force whose step is the goal itself.
     pub(super) fn adopt_goal_as_plan(&mut self) {
         let step = Step {
             id: StepId::new("goal").expect("`goal` is an id"),
@@ -139,17 +140,17 @@ impl Open {
         }
     }
 
-    /// A plan that the job was submitted with is in force at once: the person who submitted it has agreed to it.
+    /// Puts a submitted plan in force at once: the submitter has agreed to it.
     pub(super) fn adopt_given(&mut self, plan: &Plan) {
         let wrong = plan.check(&BTreeSet::new()).err().map(|wrong| wrong.text(self.brief.language));
         match wrong.or_else(|| self.beyond_agent(plan)) {
             None => self.adopt(plan.clone()),
-            // The door checks plans; another writer of this one to the log did not go through it.
+            // The door checks plans; this submission was written to the log directly.
             Some(wrong) => self.no_plan(&wrong),
         }
     }
 
-    /// The command of a round.
+    /// Returns the command of the current round.
     pub(super) fn plan_work(&self, attempt: Attempt, age_ms: u64) -> PlanWork {
         PlanWork {
             work: self.planning.work(self.generation()),

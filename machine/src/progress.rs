@@ -1,4 +1,4 @@
-//! The progress of a step: prepared, carried out, tried again, ended.
+//! The progress of a step: preparation, execution, retry and end.
 
 use jiff::Timestamp;
 use proto::{
@@ -25,7 +25,7 @@ use super::{
     turn::{Acting, Turn, UnitKind},
 };
 
-/// What of its job a step is begun with.
+/// The parts of the job that the preparation of a step reads.
 #[derive(Clone, Copy)]
 pub(super) struct Given<'a> {
     pub(super) presets: &'a Presets,
@@ -34,8 +34,8 @@ pub(super) struct Given<'a> {
 }
 
 impl StepRun {
-    /// Everything it depends on is there: prepares its first command, or fails it when its
-    /// arguments cannot be resolved.
+    /// Prepares the first command of a step whose dependencies have completed, or fails the step if
+    /// its arguments cannot be resolved.
     pub(super) fn ready(
         &mut self,
         lookup: &impl Fn(&StepId) -> Option<Value>,
@@ -49,7 +49,8 @@ impl StepRun {
                 match arguments::resolved(reads, lookup, rules, language) {
                     Ok(args) => {
                         let work = names::step(self.generation, self.revision, self.id());
-                        // What is fixed is no text of a plan: nothing in it is looked up.
+                        // Preset arguments are not the plan's text, so placeholders in them are not
+                        // resolved.
                         let args = presets.fill(tool, args);
                         let call = Call::new(work, tool.clone(), binding.clone(), args);
                         self.exec = Exec::Tool(Box::new(call));
@@ -83,7 +84,7 @@ impl StepRun {
         }
     }
 
-    /// Draws the conclusions of what has been answered so far.
+    /// Draws the conclusions from the replies so far.
     pub(super) fn settle(&mut self, agent: &Agent, language: Language, at: Timestamp) {
         match std::mem::replace(&mut self.exec, Exec::Ended) {
             Exec::Tool(mut call) => {
@@ -147,7 +148,7 @@ impl StepRun {
         }
     }
 
-    /// The one action of a step was taken: what came of it is what came of the step.
+    /// Ends a single-action step with the outcome of its action.
     fn acted(
         &mut self,
         action: &UnitKind,
@@ -181,7 +182,7 @@ impl StepRun {
         }
     }
 
-    /// A guard ended the run.
+    /// Fails the run because a guard stopped it.
     pub(super) fn stop(
         &mut self,
         notice: Notice,
@@ -210,7 +211,7 @@ impl StepRun {
         }
     }
 
-    /// The model reported the step's end.
+    /// Ends the step as its model reported.
     pub(super) fn reported(
         &mut self,
         (success, attachments): (bool, Vec<String>),
@@ -229,7 +230,7 @@ impl StepRun {
         self.follow();
     }
 
-    /// A run of the step failed: another follows by the step's policy, or the step has failed.
+    /// Handles a failed run: the step's retry policy allows another run, or the step fails.
     fn run_failed(&mut self, run: u32, error: String, agent: &Agent, at: Timestamp) {
         if agent.step.retry.delay(Attempt(run), 0).is_none() {
             return self.fail(error, at);
@@ -245,7 +246,7 @@ impl StepRun {
     }
 }
 
-/// What a result says, for people.
+/// Returns the text of a result, for display.
 fn said(result: &ToolResult) -> String {
     match (&result.message, &result.data) {
         (Some(message), _) => message.clone(),

@@ -1,4 +1,4 @@
-//! The questions of a job, for those who show them to people and check answers.
+//! Access to a job's questions, for code that shows them to users and checks answers.
 
 use std::sync::Arc;
 
@@ -14,64 +14,65 @@ use proto::{
 
 use super::state::{AskState, Asking, Job, Open};
 
-/// The status of a question for a person who wants to answer it.
+/// The status of a question, for a user who wants to answer it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QuestionStatus<'a> {
-    /// It waits for a person.
+    /// The question waits for a person.
     Open {
-        /// The question.
+        /// The question as it was stored.
         question: &'a Question,
-        /// When it was stored, by the server's clock.
+        /// Time of storage, by the server's clock.
         asked: Timestamp,
     },
-    /// It has an answer.
+    /// The question has been answered.
     Answered {
-        /// The first valid one.
+        /// The first valid answer.
         winner: &'a Arc<Answered>,
-        /// Its position.
+        /// Position of the answer.
         seq: Seq,
     },
-    /// It closed without one.
+    /// The question closed without an answer.
     Closed {
-        /// The reason.
+        /// The reason for which it closed.
         because: Closed,
     },
 }
 
 impl Job {
-    /// The status of a question; nothing when it was never asked.
+    /// Returns the status of a question, or `None` if it was never asked.
     #[must_use]
     pub fn question(&self, ask: &AskId) -> Option<QuestionStatus<'_>> {
         let open = self.open.as_ref()?;
         open.questions.get(ask).map(|asking| asking.status(open))
     }
 
-    /// Whether a person may answer something.
+    /// Returns `true` if a question waits for a person and the job is not ending.
     #[must_use]
     pub fn has_open_questions(&self) -> bool {
         let open = self.open.as_ref().filter(|open| !open.only_ends());
         open.is_some_and(|open| open.questions.open_in_order().next().is_some())
     }
 
-    /// The last fact from a person, whether it counts or not; an answer is stored only right after it.
+    /// Returns the position of the last fact on `in.people`, counted or not. An answer is stored
+    /// only right after it.
     #[must_use]
     pub fn last_answer(&self) -> Seq {
         self.last_answer
     }
 
-    /// The goal; empty when the job was never submitted.
+    /// Returns the goal, or an empty string if the job was never submitted.
     #[must_use]
     pub fn goal(&self) -> &str {
         self.open.as_ref().map_or("", |open| &open.brief.goal)
     }
 
-    /// The language in which people are answered.
+    /// Returns the language in which users are addressed.
     #[must_use]
     pub fn language(&self) -> Language {
         self.open.as_ref().map_or_else(Language::default, |open| open.brief.language)
     }
 
-    /// The agent with its policies; nothing when the job was never submitted.
+    /// Returns the agent with its policies, or `None` if the job was never submitted.
     #[must_use]
     pub fn agent(&self) -> Option<&Agent> {
         self.open.as_ref().map(|open| &open.brief.agent)
@@ -79,7 +80,8 @@ impl Job {
 }
 
 impl Open {
-    /// Whether the job is being canceled or its outcome is settled: nothing is asked any more.
+    /// Returns `true` if the job is being canceled or its outcome is settled, so that it asks
+    /// nothing more.
     fn only_ends(&self) -> bool {
         self.steering.canceled().is_some()
             || self.family.concluded().is_some()

@@ -1,4 +1,4 @@
-//! Replanning: when the plan in force makes way for another one, and which of its steps stay.
+//! Replanning: when the plan in force is replaced, and which of its steps stay.
 
 use std::collections::BTreeSet;
 
@@ -22,15 +22,15 @@ use super::{
 };
 
 impl Open {
-    /// Whether the job replans now. The decision to plan is what ends the plan in force, not
-    /// the fact that leads to it: a command of that plan may have been decided before the fact was
-    /// known and be stored after it, and then it must still be able to follow.
+    /// Returns `true` if the job replans now. The command to plan ends the plan in force, not the
+    /// fact that causes replanning: a command of that plan may have been decided before the fact
+    /// was known and stored after it, and must still be able to follow.
     pub(super) fn wants_replan(&self) -> bool {
         self.replan_cause().is_some()
     }
 
-    /// The cause for which the job replans now. Before that, running steps end; after a failed step only
-    /// the work that workers have does.
+    /// Returns the cause for which the job replans now. Running steps finish before that; after a
+    /// failed step, only commands that are out do.
     pub(super) fn replan_cause(&self) -> Option<Cause> {
         if self.has_work_out() {
             return None;
@@ -45,9 +45,10 @@ impl Open {
         }
     }
 
-    /// The cause for which the job replans as soon as it can. Until then no step of the plan starts.
+    /// Returns the cause for which the job will replan as soon as it can. Until then no step of the
+    /// plan starts.
     pub(super) fn replan_wish(&self) -> Option<Cause> {
-        // A planner that said that the goal is reached is not asked again.
+        // The planner has declared the goal reached and is not consulted again.
         if !self.planning.is_executing() || self.planning.answer().is_some() {
             return None;
         }
@@ -88,7 +89,8 @@ impl Open {
         self.execution.replans() < self.brief.agent.replan.max
     }
 
-    /// Whether a person told the job something that nothing of the plan in force will hear.
+    /// Returns `true` if no stored command carries the last instruction and no step of the plan in
+    /// force can still receive it.
     fn is_unheard(&self) -> bool {
         let may_hear =
             |run: &StepRun| !run.state.is_terminal() && matches!(run.step.action, Action::Agent);
@@ -98,7 +100,7 @@ impl Open {
             && !self.execution.steps().iter().any(may_hear)
     }
 
-    /// Ends the plan in force; a round of planning follows. Steps that have completed stay.
+    /// Ends the plan in force and begins a round of planning. Completed steps keep their results.
     pub(super) fn replan(&mut self, at: Timestamp, cause: Cause) {
         let agent = &self.brief.agent;
         let apply = agent.replan.apply;
@@ -113,7 +115,7 @@ impl Open {
         self.planning.say(PlanTalk::Progressed { plan, steps, kept, because: cause });
         let counts = match cause {
             Cause::Turn => false,
-            // What people say costs none of what the job may do by itself.
+            // A user's instruction does not use up the job's own replans.
             Cause::Steered => self.brief.rules < Rules::SECOND,
             Cause::Failed | Cause::Listed | Cause::Completed => true,
         };
@@ -124,20 +126,20 @@ impl Open {
         self.planning.next_round();
     }
 
-    /// A person told the job something.
+    /// Records an instruction of a user.
     pub(super) fn steered(&mut self, words: &str) {
         self.steering.instruct(words);
         self.planning.say(PlanTalk::Steered { words: words.to_owned() });
     }
 
-    /// A command to plan was stored: it carries the instructions before it.
+    /// Records that a stored command to plan carries the instructions in its dialogue.
     pub(super) fn heard_by_plan(&mut self, work: &PlanWork) {
         let told = |talk: &&PlanTalk| matches!(talk, PlanTalk::Steered { .. });
         self.steering.heard(work.dialogue.iter().filter(told).count());
     }
 }
 
-/// The units of work that a step's questions are for.
+/// Returns the units of work of a step's possible questions.
 fn questions_of(run: &StepRun) -> Vec<WorkId> {
     match &run.exec {
         Exec::Tool(call) => vec![names::approval(&call.work)],

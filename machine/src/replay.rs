@@ -1,9 +1,9 @@
-//! The fold of a whole log along its timeline: the one function from records to a job.
+//! The fold of a whole log along its timeline.
 //!
-//! A fold cannot be undone record by record. When a rollback counts, the job as it was at the record
-//! it goes back to therefore replaces the job as it is; that state was kept when the fold passed it,
-//! because the log says in advance which records rollbacks go back to. A reader that follows a log
-//! with [`Job::take`] instead must fold the log again when [`Job::must_be_refolded`].
+//! A fold cannot be undone record by record. [`Replay`] therefore finds every rollback target in
+//! the log first, keeps the job's state when the fold passes a target, and restores that state when
+//! a rollback counts. A reader that follows a log with [`Job::take`] has no such states and must
+//! fold the log from its first record when [`Job::must_be_refolded`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::{
     timeline::{self, Timeline, Turn},
 };
 
-/// Folds a job's entries, in the order of the log.
+/// Folds the entries of a job's log, which must be in log order, and returns the job.
 #[must_use]
 pub fn replay(job: &JobId, entries: &[Entry]) -> Job {
     let mut replay = Replay::of(job, entries);
@@ -28,21 +28,21 @@ pub fn replay(job: &JobId, entries: &[Entry]) -> Job {
     replay.into_job()
 }
 
-/// The fold of a log that is at hand as a whole, with the job after each of its records. It holds a
-/// [`Job`] and those that rollbacks go back to, which a job itself cannot know in advance.
+/// A step-by-step fold of a complete log. Unlike a [`Job`], it can apply rollbacks, because it
+/// keeps the job's state at every rollback target.
 #[derive(Debug, Clone)]
 pub struct Replay {
     job: Job,
     timeline: Timeline,
-    /// Records that a rollback of the log goes back to.
+    /// Positions that some rollback of the log names as its target.
     targets: BTreeSet<Seq>,
-    /// The job as it was at those records.
+    /// State of the job right after each target that was passed.
     points: BTreeMap<Seq, Job>,
 }
 
 impl Replay {
-    /// Starts the fold of these entries. All of them are needed, because a state is kept only when a
-    /// later record is known to go back to it.
+    /// Starts the fold of `entries`. The slice must hold the whole log: a state is kept only if a
+    /// later record names its position as a rollback target.
     #[must_use]
     pub fn of(job: &JobId, entries: &[Entry]) -> Self {
         Self::new(job.clone(), entries.iter().filter_map(rollback_target).collect())
@@ -53,7 +53,7 @@ impl Replay {
         Self { job, timeline, targets, points: BTreeMap::new() }
     }
 
-    /// Applies the next entry. An entry at or before the last one is skipped.
+    /// Applies the next entry. An entry at or before the last applied position is skipped.
     pub fn take(&mut self, entry: &Entry) {
         self.apply(At::of(entry), &entry.family, known(entry).as_ref());
     }
@@ -82,19 +82,19 @@ impl Replay {
         }
     }
 
-    /// The job after the entries so far.
+    /// Returns the job after the entries applied so far.
     #[must_use]
     pub fn job(&self) -> &Job {
         &self.job
     }
 
-    /// The entries so far that count.
+    /// Returns the timeline of the entries applied so far.
     #[must_use]
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 
-    /// The job after all entries.
+    /// Returns the job after the last applied entry.
     #[must_use]
     pub fn into_job(self) -> Job {
         self.job
@@ -102,18 +102,19 @@ impl Replay {
 }
 
 impl Job {
-    /// Applies one entry. Entries at or before the last applied one are skipped. After a rollback the
-    /// job must be folded from its first record: [`Job::must_be_refolded`].
+    /// Applies one entry. An entry at or before the last applied position is skipped. After a
+    /// rollback the job must be folded from its first record: see [`Job::must_be_refolded`].
     pub fn take(&mut self, entry: &Entry) {
         self.apply(At::of(entry), &entry.family, known(entry).as_ref());
     }
 
-    /// Whether decisions may follow this state of the job.
+    /// Returns `true` if decisions may follow the current state.
     pub(super) fn can_follow(&self) -> bool {
         self.poison.is_none() && self.back.is_none()
     }
 
-    /// Notes a rollback. The state of the job is unknown from then on until its log is folded again.
+    /// Records a rollback and returns `true` if one is pending. The state is stale from then on
+    /// until the log is folded again.
     pub(super) fn is_rolled_back(
         &mut self,
         at: At,
@@ -127,7 +128,8 @@ impl Job {
     }
 }
 
-/// The record that an entry rolls the job back to. Only the fold knows whether the rollback counts.
+/// Returns the position that the entry asks to roll back to, if it is a rollback. Whether the
+/// rollback counts is known only to the fold.
 #[must_use]
 pub fn rollback_target(entry: &Entry) -> Option<Seq> {
     // The kind is compared first so that large bodies are not parsed in vain.

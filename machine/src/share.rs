@@ -1,12 +1,12 @@
-//! What of a job's budget a child may spend: what is left, shared by those that want some now. What
-//! a child may spend is set aside as long as it lives, so that all together never spend more than
-//! there is.
+//! The share of a job's budget that a child may spend: the remainder, divided among the children
+//! that are to start now. A running child's share is reserved, so that a family never exceeds the
+//! budget.
 
 use proto::{agent::Agent, budget::Budget, decision::SpawnWork, message::Usage};
 
 use super::{call::Call, state::Open, step::Exec};
 
-/// The most that a child may spend, where there is a limit.
+/// Limits of a child; `None` where the parent has no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Share {
     turns: Option<u32>,
@@ -17,7 +17,8 @@ pub(super) struct Share {
 }
 
 impl Open {
-    /// What the next child may spend; nothing when it must wait until one of those alive has ended.
+    /// Returns the limits of the next child, or `None` if it must wait until a running child has
+    /// ended.
     pub(super) fn share(&self) -> Option<Share> {
         let Budget { turns, tokens_in, tokens_out, tokens, money, price, fan_out, .. } =
             &self.brief.agent.budget;
@@ -55,7 +56,7 @@ impl Open {
         })
     }
 
-    /// Calls of agents whose turn it is.
+    /// Returns the number of calls of sub-agents that are to be sent now.
     fn wanted_children(&self) -> usize {
         let wants = |call: &Call| call.is_agent() && call.would_send().is_some();
         let steps = self.active_steps().into_iter();
@@ -68,14 +69,15 @@ impl Open {
             .sum()
     }
 
-    /// Whether a child is wanted.
+    /// Returns `true` if a sub-agent is to be called now.
     pub(super) fn wants_child(&self) -> bool {
         self.family.callees().is_some() && self.wanted_children() > 0
     }
 }
 
 impl Share {
-    /// Holds a child's policies within the share, and within what its parent's allow.
+    /// Reduces the child's limits to the share and to the parent's permitted depth. A child with a
+    /// limit on money and no price gets the parent's price.
     pub(super) fn bound(self, child: &mut Agent, parent: &Agent) {
         fn least<T: PartialOrd>(own: Option<T>, share: Option<T>) -> Option<T> {
             match (own, share) {

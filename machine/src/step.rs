@@ -1,4 +1,4 @@
-//! One step of a plan: what it waits for, how it is carried out, how it ended.
+//! One step of a plan: its dependencies, its execution and its end.
 
 use std::sync::Arc;
 
@@ -31,56 +31,57 @@ use super::{
 /// A step of a plan that is or was in force.
 #[derive(Debug, Clone)]
 pub(super) struct StepRun {
-    /// Shared, as what never changes is not copied with the rest.
+    /// Shared between clones of the job, because it never changes.
     pub(super) step: Arc<Step>,
-    /// The revision of its plan; part of the names of its work.
+    /// Revision of the plan; part of the names of the step's work.
     pub(super) revision: u32,
-    /// The generation of the job; part of those names too.
+    /// Generation of the job; part of the names of the step's work.
     pub(super) generation: Generation,
     pub(super) state: StepState,
     pub(super) exec: Exec,
-    /// What later steps see.
+    /// Result that later steps read; `None` until the step completes.
     pub(super) result: Option<Value>,
-    /// Its result or error, for people.
+    /// Text of the result or error, for display.
     pub(super) response: Option<String>,
-    /// It completed, and its agent reported that it did not reach what it was for.
+    /// `true` if the step completed although its agent reported that it did not reach its purpose.
     pub(super) unsuccessful: bool,
-    /// Files and addresses that belong to its result.
+    /// Files and addresses that belong to the result.
     pub(super) attachments: Vec<String>,
     pub(super) attempted: u32,
     pub(super) turns: u32,
-    /// Calls of turns that are over.
+    /// Calls of finished turns.
     pub(super) calls: Vec<CallView>,
-    /// What the run has come to, once a turn of it is over.
+    /// The loop guard's record of the run; `None` until its first turn is over.
     pub(super) watch: Option<Box<Watch>>,
-    /// What its guards saw last.
+    /// Notices of the guards after the last turn.
     pub(super) notices: Vec<Notice>,
     pub(super) started: Option<Timestamp>,
-    /// Whether it was counted among what the job has spent.
+    /// `true` once the step is counted in the job's spending.
     pub(super) counted: bool,
     pub(super) ended: Option<Timestamp>,
-    /// What its loop intends, where it keeps a list of its own.
+    /// The step's outline, if its model keeps one.
     pub(super) outline: Option<Vec<Item>>,
-    /// How many steps of its plan come one after the other above it, where that decides its turn.
+    /// Level in the graph of dependencies: the longest chain of steps above it. Read only if
+    /// dispatch is by levels.
     pub(super) level: u32,
-    /// The plan in which it is not any more.
+    /// Revision of the first plan that the step is no longer part of.
     pub(super) left: Option<u32>,
 }
 
-/// How a step is being carried out.
+/// The current phase of a step's execution.
 #[derive(Debug, Clone)]
 pub(super) enum Exec {
-    /// Its dependencies are not there yet.
+    /// Its dependencies have not completed.
     NotBegun,
-    /// It is one tool call.
+    /// The step is one tool call.
     Tool(Box<Call>),
-    /// A model turn should be taken, or is.
+    /// A model turn is to be sent, or is with a worker.
     Turn(Turn),
-    /// The calls of a turn are carried out.
+    /// The calls of a turn are being carried out.
     Acting(Acting),
-    /// A run failed; the next one waits for the clock.
+    /// A run failed, and the next one waits for its timer.
     Rerun(Attempts),
-    /// It has ended.
+    /// The step has ended.
     Ended,
 }
 
@@ -114,7 +115,7 @@ impl StepRun {
         &self.step.id
     }
 
-    /// Why a job has failed that this step fails.
+    /// Returns the reason with which the job fails if this step fails it.
     pub(super) fn fail_reason(&self) -> FailReason {
         let stopped = |notice: &Notice| match notice {
             Notice::NoProgress { .. } | Notice::NoAnswer => true,
@@ -134,7 +135,7 @@ impl StepRun {
     }
 
     pub(super) fn end(&mut self, state: StepState, response: Option<String>, at: Timestamp) {
-        // A direct call is begun and ended by facts alone; the state passes through `running`.
+        // A direct call has no stored start, so the state passes through `running` here.
         if self.state == StepState::Ready && state == StepState::Completed {
             self.become_state(StepState::Running);
         }
@@ -146,7 +147,7 @@ impl StepRun {
         }
     }
 
-    /// A command of it was stored.
+    /// Records that a command of the step was stored.
     pub(super) fn begun(
         &mut self,
         at: Timestamp,
@@ -165,15 +166,15 @@ impl StepRun {
         self.follow();
     }
 
-    /// A person was asked about it, which begins it and spends nothing. By the first rules no step
-    /// counted that was begun so.
+    /// Records a question about the step, which starts it and spends nothing. Under the first rules
+    /// a step that started with a question was never counted.
     pub(super) fn asked_about(&mut self, at: Timestamp, rules: Rules) {
         self.counted |= self.started.is_none() && rules < Rules::SECOND;
         self.started.get_or_insert(at);
         self.follow();
     }
 
-    /// Lets the state follow what is going on.
+    /// Derives the state from the phase of execution.
     pub(super) fn follow(&mut self) {
         let next = match &self.exec {
             Exec::NotBegun | Exec::Ended => return,
@@ -210,7 +211,7 @@ impl StepRun {
         }
     }
 
-    /// How it ended, for prompts.
+    /// Returns the step's end, for prompts.
     pub(super) fn as_end(&self, observe: &Observe) -> StepEnd {
         let response = match (&self.result, &self.response) {
             (Some(Value::String(text)), _) => text.clone(),
@@ -226,7 +227,7 @@ impl StepRun {
         }
     }
 
-    /// The call that a unit of work is, wherever it stands, and whether it is the whole step.
+    /// Returns the first running call that matches, with `true` if the call is the whole step.
     pub(super) fn call_mut(&mut self, find: impl Fn(&Call) -> bool) -> Option<(&mut Call, bool)> {
         match &mut self.exec {
             Exec::Tool(call) if find(call) => Some((call.as_mut(), true)),
@@ -235,7 +236,7 @@ impl StepRun {
         }
     }
 
-    /// Every call of what is carried out now.
+    /// Applies `change` to every running call.
     pub(super) fn calls_mut(&mut self, change: &mut dyn FnMut(&mut Call)) {
         match &mut self.exec {
             Exec::Tool(call) => change(call),
@@ -244,7 +245,7 @@ impl StepRun {
         }
     }
 
-    /// Every set of attempts that a timer may be for.
+    /// Returns every set of attempts that a timer may be for.
     pub(super) fn attempts_mut(&mut self) -> Vec<&mut Attempts> {
         match &mut self.exec {
             Exec::Tool(call) => vec![&mut call.attempts],
@@ -262,14 +263,14 @@ impl StepRun {
         }
     }
 
-    /// The calls of a turn were read.
+    /// Records that a turn asked for calls.
     pub(super) fn acts(&mut self, heard: Seq, acting: Acting) {
         debug_assert_eq!(acting.heard, heard, "the calls are those of the turn that was heard");
         self.exec = Exec::Acting(acting);
         self.follow();
     }
 
-    /// Every set of attempts that a timer may be for.
+    /// Returns every set of attempts that a timer may be for.
     pub(super) fn attempts(&self) -> impl Iterator<Item = &Attempts> {
         let own = match &self.exec {
             Exec::Turn(turn) => Some(&turn.attempts),
@@ -279,7 +280,7 @@ impl StepRun {
         own.into_iter().chain(self.calls_now().map(|call| &call.attempts))
     }
 
-    /// The calls that are carried out now.
+    /// Returns the running calls.
     pub(super) fn calls_now(&self) -> impl Iterator<Item = &Call> {
         let (one, acting) = match &self.exec {
             Exec::Tool(call) => (Some(call.as_ref()), None),
@@ -289,14 +290,15 @@ impl StepRun {
         one.into_iter().chain(acting.into_iter().flat_map(Acting::calls))
     }
 
-    /// Questions that its turn has asked for and that are not stored yet.
+    /// Returns the number of questions that the turn asked for and that are not stored yet.
     pub(super) fn unasked(&self) -> u32 {
         let Exec::Acting(acting) = &self.exec else { return 0 };
         let is_unasked = |unit: &&Unit| matches!(&unit.kind, UnitKind::Person { ask: None, .. });
         u32::try_from(acting.units.iter().filter(is_unasked).count()).unwrap_or(u32::MAX)
     }
 
-    /// Notes that a question was stored which it waits for; says whether an agent wanted it.
+    /// Records that a question of the step was stored and returns `true` if an agent asked it.
+    /// `None` if the step awaits no such question.
     pub(super) fn attach(&mut self, work: &WorkId, id: &AskId) -> Option<bool> {
         let approved = self.call_mut(|call| names::approval(&call.work) == *work);
         if let Some((call, _)) = approved {
@@ -317,12 +319,12 @@ impl StepRun {
         })
     }
 
-    /// Whether it stays when the plan it is in makes way for another one.
+    /// Returns `true` if the step stays in force when its plan is replaced.
     pub(super) fn stays(&self, apply: ReplanApply) -> bool {
         apply == ReplanApply::Append && !self.state.is_terminal()
     }
 
-    /// The records that it refers to have other names now.
+    /// Renames the positions that the step refers to. A fork holds copies of them.
     pub(super) fn refer_to(&mut self, named: impl Fn(Seq) -> Seq) {
         match &mut self.exec {
             Exec::Turn(turn) => {

@@ -1,4 +1,4 @@
-//! The machine's own messages to agents and people, in the job's language.
+//! The machine's messages to agents and users, in the job's language.
 
 use proto::{
     budget::{Axis, Gauge},
@@ -10,57 +10,57 @@ use proto::{
 
 messages::texts!(machine);
 
-/// A question's limit is reached.
+/// Returns the text for an agent that has no questions left.
 pub(super) fn no_more_questions(language: Language) -> String {
     Text::NoMoreQuestions.text(language)
 }
 
-/// As many questions are open as there may be at a time.
+/// Returns the text for a question when the job has too many open ones.
 pub(super) fn too_many_open_questions(language: Language) -> String {
     Text::TooManyOpenQuestions { max: &limits::OPEN_QUESTIONS_MAX }.text(language)
 }
 
-/// An agent's question, with the words that say that an answer is waited for.
+/// Returns an agent's question, prefixed with a request for confirmation.
 pub(super) fn please_confirm(language: Language, question: &str) -> String {
     Text::PleaseConfirm { question: &question }.text(language)
 }
 
-/// An agent asks what has been answered.
+/// Returns the reply to a question that was answered before.
 pub(super) fn asked_before(language: Language, answer: &str) -> String {
     Text::AskedBefore { answer: &answer }.text(language)
 }
 
-/// An agent asked again and again what had been answered.
+/// Returns the failure of a job whose agent repeats an answered question.
 pub(super) fn asked_again_and_again(language: Language) -> String {
     Text::AskedAgainAndAgain.text(language)
 }
 
-/// Agents asked more questions than they may.
+/// Returns the failure of a job whose agents ask too many questions.
 pub(super) fn asked_too_often(language: Language) -> String {
     Text::AskedTooOften.text(language)
 }
 
-/// The list a loop keeps was changed.
+/// Returns the reply to a change of the outline.
 pub(super) fn outline_taken(language: Language) -> String {
     Text::OutlineTaken.text(language)
 }
 
-/// The planner said something that is no plan where one is wanted.
+/// Returns the error for a planner's reply that contains no plan although one is needed.
 pub(super) fn needs_a_plan(language: Language) -> String {
     Text::NeedsAPlan.text(language)
 }
 
-/// The planner goes on and on, and nothing can be carried out.
+/// Returns the failure of a job whose planner continues without an action.
 pub(super) fn only_thoughts(language: Language, rounds: usize) -> String {
     Text::OnlyThoughts { rounds: &rounds }.text(language)
 }
 
-/// A `once` tool was caught in the middle.
+/// Returns the text for a `once` call whose effect is unknown.
 pub(super) fn effect_unknown(language: Language, why: &str) -> String {
     Text::EffectUnknown { why: &why }.text(language)
 }
 
-/// A person did not agree to a call.
+/// Returns the text for a call that a person rejected.
 pub(super) fn not_approved(language: Language, reason: &str) -> String {
     match reason {
         "" => Text::NotApproved.text(language),
@@ -68,7 +68,7 @@ pub(super) fn not_approved(language: Language, reason: &str) -> String {
     }
 }
 
-/// A person declined to answer.
+/// Returns the text for a question that a person declined to answer.
 pub(super) fn declined(language: Language, reason: &str) -> String {
     match reason {
         "" => Text::Declined.text(language),
@@ -76,50 +76,52 @@ pub(super) fn declined(language: Language, reason: &str) -> String {
     }
 }
 
-/// Nobody answered in time.
+/// Returns the text for a question that was not answered in time.
 pub(super) fn expired(language: Language) -> String {
     Text::Expired.text(language)
 }
 
-/// The prompt of a plan's confirmation.
+/// Returns the prompt of a plan check.
 pub(super) fn confirm_plan(language: Language, title: &str, steps: usize) -> String {
-    // Also of one: recorded logs hold these words, and what follows from a log stays what it was.
+    // Recorded logs hold these words, so they are the same for one step.
     Text::ConfirmPlan { steps: &steps, title: &title }.text(language)
 }
 
-/// The prompt of a tool call's approval.
+/// Returns the prompt of a tool approval.
 pub(super) fn approve_call(language: Language, tool: &str) -> String {
     Text::ApproveCall { tool: &tool }.text(language)
 }
 
-/// The planner's replies could not be used. The last one comes first: often it is a question.
+/// Returns the prompt after unusable replies of the planner. The last reply comes first, because it
+/// often is a question.
 pub(super) fn confused(language: Language, reply: &str, error: &str) -> String {
     let reply = proto::excerpt::ends(reply.trim(), limits::EXCERPT_CHARS);
     let asked = Text::Confused { error: &error }.text(language);
     if reply.is_empty() { asked } else { format!("{reply}\n\n{asked}") }
 }
 
-/// A run used up its turns.
+/// Returns the error of a run that reached the limit of turns.
 pub(super) fn turns_used_up(language: Language, turns: u32) -> String {
     Text::TurnsUsedUp { turns: &turns }.text(language)
 }
 
-/// A placeholder cannot be resolved.
+/// Returns the error for a placeholder that cannot be resolved.
 pub(super) fn unresolved(language: Language, what: &str) -> String {
     Text::Unresolved { what: &what }.text(language)
 }
 
-/// A text looks like a placeholder and is malformed.
+/// Returns the error for a malformed placeholder.
 pub(super) fn malformed(language: Language, written: &str) -> String {
     Text::Malformed { written: &proto::excerpt::ends(written, 60) }.text(language)
 }
 
-/// A step failed.
+/// Returns the failure of a step.
 pub(super) fn step_failed(language: Language, step: &str, error: &str) -> String {
     Text::StepFailed { step: &step, error: &error }.text(language)
 }
 
-/// A job completed with what it has: what failed, and what was skipped for that.
+/// Returns the summary of a job that completed in spite of a failed step, with the steps skipped
+/// because of it.
 pub(super) fn without(language: Language, summary: &str, failed: &str, skipped: &[&str]) -> String {
     if skipped.is_empty() {
         return Text::Without { summary: &summary, failed: &failed }.text(language);
@@ -128,7 +130,7 @@ pub(super) fn without(language: Language, summary: &str, failed: &str, skipped: 
     Text::WithoutSkipped { summary: &summary, failed: &failed, skipped: &skipped }.text(language)
 }
 
-/// All steps are done.
+/// Returns the heading of the completed steps.
 pub(super) fn succeeded(language: Language, steps: usize) -> String {
     let text = match steps {
         0 => Text::NothingToDo,
@@ -138,7 +140,7 @@ pub(super) fn succeeded(language: Language, steps: usize) -> String {
     text.text(language)
 }
 
-/// Steps have completed whose agents reported that they did not reach what they were for.
+/// Returns the heading of the completed steps whose agents reported no success.
 pub(super) fn unsuccessful(language: Language, steps: usize) -> String {
     let text = match steps {
         1 => Text::UnsuccessfulOne,
@@ -147,52 +149,52 @@ pub(super) fn unsuccessful(language: Language, steps: usize) -> String {
     text.text(language)
 }
 
-/// No plan was made; commands need none.
+/// Returns the failure of a job without a plan.
 pub(super) fn plan_failed(language: Language, error: &str) -> String {
     Text::PlanFailed { error: &error }.text(language)
 }
 
-/// The job's deadline passed.
+/// Returns the failure of a job whose deadline passed.
 pub(super) fn deadline_passed(language: Language) -> String {
     Text::DeadlinePassed.text(language)
 }
 
-/// Replans are used up.
+/// Returns the failure of a job that has no replans left.
 pub(super) fn replans_used_up(language: Language, max: u32, error: &str) -> String {
     Text::ReplansUsedUp { max: &max, error: &error }.text(language)
 }
 
-/// The job's log is full.
+/// Returns the failure of a job whose log is full.
 pub(super) fn history_full(language: Language, records: u64) -> String {
     Text::HistoryFull { records: &records }.text(language)
 }
 
-/// More calls in one turn than are carried out.
+/// Returns the text for a call beyond the limit of one turn.
 pub(super) fn too_many_calls(language: Language, max: u32) -> String {
     Text::TooManyCalls { max: &max }.text(language)
 }
 
-/// A plan's step must be a tool call.
+/// Returns the error for a step that must be a tool call.
 pub(super) fn must_name_a_tool(language: Language, step: &str) -> String {
     Text::MustNameATool { step: &step }.text(language)
 }
 
-/// A plan's step must not be a tool call.
+/// Returns the error for a step that must not be a tool call.
 pub(super) fn must_not_name_a_tool(language: Language, step: &str) -> String {
     Text::MustNotNameATool { step: &step }.text(language)
 }
 
-/// A worker answered with a summary where none can be.
+/// Returns the error for an unsolicited or empty summary.
 pub(super) fn no_summary_wanted(language: Language) -> String {
     Text::NoSummaryWanted.text(language)
 }
 
-/// A guard ended a run.
+/// Returns the error of a run that a guard stopped.
 pub(super) fn stopped(language: Language, notice: &Notice) -> String {
     notice.text(language)
 }
 
-/// A limit of the budget is reached.
+/// Returns the failure of a job that used up a limit of its budget.
 pub(super) fn used_up(language: Language, gauge: &Gauge) -> String {
     let figures = &gauge.text(language);
     let text = match gauge.axis {
@@ -206,7 +208,8 @@ pub(super) fn used_up(language: Language, gauge: &Gauge) -> String {
     text.text(language)
 }
 
-/// What was reached, what was not and why, and what can be done.
+/// Returns the report of a job that ended before its goal: the results, the open work, the reason
+/// and the next steps.
 pub(super) fn report(
     language: Language,
     reason: FailReason,

@@ -1,9 +1,10 @@
-//! The timeline of a job: the records that no rollback has taken out.
+//! The timeline of a job: the records of its log that no rollback has removed.
 //!
-//! All readers of a log must agree on it, so it is derived here, from the records alone. A rollback
-//! takes out the records after another one and goes on from there. It counts when that record is in the
-//! timeline at that moment, and when no `once` tool was begun that its author had not seen; another one
-//! changes nothing. No rollback of a child counts once its outcome is settled: its parent has been told.
+//! Every reader of a log must agree on the timeline, so it is derived from the records alone. A
+//! rollback removes all records after its target and continues from there. It counts if the target
+//! is in the timeline at that moment, and if its author had seen the start of every `once` tool or
+//! allowed such tools to run again. A rollback that does not count changes nothing. A child that
+//! has settled its outcome can no longer be rolled back, because its parent has been told.
 
 use proto::{
     decision::{Decision, Note},
@@ -15,33 +16,34 @@ use proto::{
     subject::Family,
 };
 
-/// The timeline of one job, as far as its log has been read.
+/// The timeline of one job, up to the last record taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// The records in it, in order.
+    /// Positions of the records in the timeline, ascending.
     seqs: Vec<Seq>,
-    /// The last record that said that a `once` tool begins, in the timeline or not.
+    /// Position of the last record that a `once` tool started, whether or not it is in the
+    /// timeline.
     began: Seq,
-    /// How often it went back, in this log and in those it was forked from.
+    /// Number of rollbacks that counted, in this log and in the logs it was forked from.
     generation: Generation,
-    /// Whether the outcome is settled, of which the parent hears.
+    /// `true` once a child's outcome, which its parent is told, is settled.
     concluded: bool,
 }
 
-/// What a record does to the timeline.
+/// The effect of a record on the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// It goes on.
+    /// The record is appended.
     On,
-    /// It goes back to this record, and on from there.
+    /// The record is a rollback that counts: everything after this position is removed.
     Back(Seq),
-    /// It was to go back and does not.
+    /// The record is a rollback that does not count.
     Refused,
 }
 
 impl Timeline {
-    /// Takes the next record; nothing of one that cannot be read is looked at. What nobody is
-    /// entitled to have written ([`proto::record::Unreadable::Forged`]) must not be given.
+    /// Takes the next record, or `None` for an unreadable one, and returns its effect. Forged
+    /// records ([`proto::record::Unreadable::Forged`]) must not be passed.
     pub fn take(&mut self, seq: Seq, family: &Family, record: Option<&Known>) -> Turn {
         let turn = match (family, record) {
             (Family::In(source), Some(Known::Fact(fact))) if fact.source() == *source => {
@@ -61,7 +63,7 @@ impl Timeline {
         turn
     }
 
-    /// Takes the next entry of the log.
+    /// Takes the next entry of the log. Forged entries are skipped.
     pub fn take_entry(&mut self, entry: &Entry) -> Turn {
         if entry.is_forged() {
             return Turn::On;
@@ -69,26 +71,26 @@ impl Timeline {
         self.take(entry.seq, &entry.family, entry.known().as_ref())
     }
 
-    /// Whether a record is in it.
+    /// Returns `true` if the record at `seq` is in the timeline.
     #[must_use]
     pub fn has(&self, seq: Seq) -> bool {
         self.seqs.binary_search(&seq).is_ok()
     }
 
-    /// The records in it, in order.
+    /// Returns the positions of the records in the timeline, ascending.
     #[must_use]
     pub fn seqs(&self) -> &[Seq] {
         &self.seqs
     }
 
-    /// The generation of what is decided after the records that were taken.
+    /// Returns the generation of decisions that follow the records taken so far.
     #[must_use]
     pub fn generation(&self) -> Generation {
         self.generation
     }
 
-    /// Whether the outcome is settled, of which the parent hears: from then
-    /// on it goes back no more.
+    /// Returns `true` if the job is a child that has settled its outcome. No rollback counts from
+    /// then on.
     #[must_use]
     pub fn is_concluded(&self) -> bool {
         self.concluded
@@ -96,7 +98,7 @@ impl Timeline {
 
     fn decision(&mut self, decision: &Decision) {
         if let Decision::Note(Note::Concluded { generation, .. }) = decision {
-            // One of an earlier generation was decided by somebody who did not know of this one.
+            // The writer of a note of an earlier generation had not seen the rollback.
             self.concluded |= *generation == self.generation;
         }
     }
@@ -126,7 +128,7 @@ impl Timeline {
     }
 }
 
-/// Whether the rollback that a record asks for counted.
+/// Returns `true` if the record at `rollback` is a rollback that counted.
 #[must_use]
 pub fn counted(entries: &[Entry], rollback: Seq) -> bool {
     let mut timeline = Timeline::default();
@@ -136,7 +138,7 @@ pub fn counted(entries: &[Entry], rollback: Seq) -> bool {
     })
 }
 
-/// The generation in which a fork starts.
+/// Returns the generation in which a fork starts: one after the last generation of its source.
 #[must_use]
 pub fn fork_generation(forked: &Forked) -> Generation {
     let mut timeline = Timeline::default();
@@ -148,7 +150,8 @@ pub fn fork_generation(forked: &Forked) -> Generation {
     timeline.generation().next()
 }
 
-/// The record that a fact wants a job to go back to, whether or not that counts.
+/// Returns the position that a record asks to roll back to. Whether the rollback counts is not
+/// checked.
 #[must_use]
 pub fn wanted(family: &Family, record: &Known) -> Option<Seq> {
     let Known::Fact(fact) = record else { return None };

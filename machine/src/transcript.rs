@@ -1,8 +1,8 @@
-//! The transcript of one step's run, read back from the records of the job's log.
+//! The transcript of a step's run, read back from the job's log.
 //!
-//! A turn's command names the record of the turn before it that counted (`after`) and carries the
-//! results of that turn's calls (`replies`); that record names its own command by unit of work and
-//! attempt; and so on back to the first turn, which carries the task.
+//! A turn's command names the record of the previous turn (`after`) and carries the results of that
+//! turn's calls (`replies`). That record names its own command by unit of work and attempt. The
+//! chain ends at the first turn, which carries the task.
 
 use std::borrow::Cow;
 
@@ -18,16 +18,17 @@ use proto::{
     record::Record,
 };
 
-/// A record of the job's log, where it stands.
+/// A record of the log with its position.
 #[derive(Debug, Clone)]
 pub struct Stored<'a> {
-    /// Its position, as the job names it.
+    /// Position as the job refers to it: records copied into a fork are renumbered.
     pub seq: Seq,
-    /// The record.
+    /// The record itself, borrowed unless it was unpacked from a submission.
     pub record: Cow<'a, Record>,
 }
 
-/// A job's log with what it took along of the job it was forked from, and so on.
+/// Returns the whole history of a job: the records that it copied from its source, those that the
+/// source had copied, and its own.
 #[must_use]
 pub fn whole<'a>(own: Vec<Stored<'a>>) -> Vec<Stored<'a>> {
     let mut log = Vec::new();
@@ -52,69 +53,68 @@ fn forked(record: &Record) -> Option<Box<Forked>> {
     submitted.fact()?.into_submitted()?.forked
 }
 
-/// One turn that was taken: what the model said, and what came of its calls.
+/// One finished turn: the model's message and the results of its calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
-    /// The position of the turn's record.
+    /// Position of the turn's record.
     pub at: Seq,
-    /// Instructions that people gave the job before it.
+    /// Instructions of users that the turn's command carried.
     pub instructions: Vec<String>,
-    /// The model's text.
+    /// Text of the model.
     pub text: String,
-    /// The calls it asked for.
+    /// Calls that the model asked for.
     pub calls: Vec<TurnCall>,
-    /// Their results, as the model is shown them.
+    /// Results of the calls, as shown to the model.
     pub replies: Vec<CallReply>,
 }
 
-/// A run of a step so far.
+/// The finished turns of a step's run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// What the step is for.
     task: StepTask,
-    /// The turns taken, oldest first.
+    /// Turns, oldest first.
     exchanges: Vec<Exchange>,
-    /// The summary of the first of them, if there is one.
+    /// Summary of the oldest turns.
     past: Option<Past>,
-    /// Results of the last one that are too long to be shown whole, and may be summarised.
+    /// Results of the last turn that were cut and may be summarised.
     long: Vec<Long>,
 }
 
-/// A result of which only the ends are shown.
+/// A result that is shown only in part.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Long {
-    /// The model's id of the call.
+    /// Id of the call, chosen by the model.
     pub id: String,
-    /// The tool, as the model called it.
+    /// Name of the tool, as the model wrote it.
     pub name: String,
-    /// All of it, as JSON.
+    /// Full result, as JSON.
     pub text: String,
-    /// How much of it is shown otherwise, in characters.
+    /// Length of the part that is shown instead, in characters.
     pub shown: usize,
 }
 
-/// What stands in place of the first turns of a run.
+/// The summary of the oldest turns of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Past {
-    /// The newest summary.
+    /// Text of the newest summary.
     pub text: String,
-    /// The number of turns that it summarises.
+    /// Number of turns that it replaces.
     pub turns: usize,
 }
 
 /// The part of a run that is to be summarised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToSummarise<'a> {
-    /// What the turns before it came to.
+    /// Summary of the turns before this part.
     pub before: Option<&'a str>,
-    /// What was said and done.
+    /// Messages of this part.
     pub messages: Vec<Message>,
-    /// The record of its last turn.
+    /// Position of the part's last turn, which the new summary will name.
     pub through: Seq,
 }
 
 impl Run {
-    /// The oldest `turns` of those that are still shown.
+    /// Returns the oldest `turns` that are not summarised yet, or `None` if there are fewer.
     #[must_use]
     pub fn oldest(&self, turns: usize) -> Option<ToSummarise<'_>> {
         let shown = self.exchanges.get(self.turns_past()..)?;
@@ -126,50 +126,50 @@ impl Run {
         })
     }
 
-    /// What the step is for.
+    /// Returns the task of the step.
     #[must_use]
     pub fn task(&self) -> &StepTask {
         &self.task
     }
 
-    /// Results of the last turn that may be summarised.
+    /// Returns the results of the last turn that may be summarised.
     #[must_use]
     pub fn long(&self) -> &[Long] {
         &self.long
     }
 
-    /// The same run without summaries.
+    /// Returns the run without its summary, so that every turn is shown.
     #[must_use]
     pub fn in_full(&self) -> Self {
         Self { past: None, ..self.clone() }
     }
 
-    /// The same run with nothing in the place of what was summarised.
+    /// Returns the run with an empty summary, so that the summarised turns are left out.
     #[must_use]
     pub fn without_summary(&self) -> Self {
         let past = self.past.as_ref().map(|past| Past { text: String::new(), ..past.clone() });
         Self { past, ..self.clone() }
     }
 
-    /// Whether part of it was summarised.
+    /// Returns `true` if part of the run was summarised.
     #[must_use]
     pub fn has_past(&self) -> bool {
         self.past.is_some()
     }
 
-    /// All turns taken, oldest first.
+    /// Returns all finished turns, oldest first.
     #[must_use]
     pub fn exchanges(&self) -> &[Exchange] {
         &self.exchanges
     }
 
-    /// The summary that stands in place of the first turns.
+    /// Returns the summary of the oldest turns.
     #[must_use]
     pub fn past(&self) -> Option<&Past> {
         self.past.as_ref()
     }
 
-    /// The number of turns that a summary stands for.
+    /// Returns the number of turns that the summary replaces, or 0.
     #[must_use]
     pub fn turns_past(&self) -> usize {
         self.past.as_ref().map_or(0, |past| past.turns)
@@ -177,59 +177,59 @@ impl Run {
 }
 
 impl Past {
-    /// What a summary stands for; nothing when it ends with no turn of the run: then the run is shown
-    /// in full, as if there were none.
+    /// Resolves a summary, or returns `None` if it does not end with a turn of this run. The run is
+    /// then shown in full.
     fn of(summary: Summary, exchanges: &[Exchange]) -> Option<Self> {
         let last = exchanges.iter().position(|exchange| exchange.at == summary.through)?;
         Some(Self { text: summary.text, turns: last + 1 })
     }
 }
 
-/// The log does not hold what the command refers to. Another attempt finds the same.
+/// The log does not hold the records that a command refers to. A retry cannot help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    /// A turn that is not the first names no turn before it.
+    /// A turn after the first names no previous turn.
     #[error("turn {turn} of {work} names neither its task nor the turn before it")]
     NoBeginning {
-        /// Which turn.
+        /// Number of the turn.
         turn: u32,
-        /// Its unit of work.
+        /// Unit of work of the turn.
         work: WorkId,
     },
-    /// There is no such record, or it is not a turn with calls.
+    /// The named record is missing, or is not a turn with calls.
     #[error("record {0} is not a turn that asked for calls")]
     NotATurn(Seq),
-    /// The command of a turn is not there.
+    /// The command of a turn is missing.
     #[error("the command of {work}, attempt {attempt}, is not in the log")]
     NoCommand {
-        /// The unit of work.
+        /// Unit of work of the turn.
         work: WorkId,
-        /// The attempt.
+        /// Attempt that the record answers.
         attempt: Attempt,
     },
-    /// A call has no reply.
+    /// A call has no result.
     #[error("the call {id} of record {at} has no reply")]
     NoReply {
-        /// The model's id of the call, cut.
+        /// Id of the call, chosen by the model; cut to 80 characters.
         id: String,
-        /// The turn's record.
+        /// Position of the turn's record.
         at: Seq,
     },
-    /// More turns than a run may have.
+    /// The run has more turns than the limit allows.
     #[error("the run has more than {max} turns", max = limits::TURNS_MAX)]
     TooLong,
 }
 
-/// Whether the log is needed at all: the first turn carries everything.
+/// Returns `true` if the log is needed. The command of a first turn carries everything.
 #[must_use]
 pub fn needs_log(work: &TurnWork) -> bool {
     work.task.is_none()
 }
 
-/// Reads the run of a turn's step back from the job's log.
+/// Reads the run of a turn's step from the job's log.
 ///
 /// # Errors
-/// When the log does not hold what the command refers to.
+/// Returns [`Broken`] if the log does not hold the records that the command refers to.
 pub fn read(work: &TurnWork, entries: &[Entry]) -> Result<Run, Broken> {
     let stored = entries.iter().filter_map(|entry| {
         let record = Cow::Borrowed(entry.record.as_ref().ok()?);
@@ -238,14 +238,14 @@ pub fn read(work: &TurnWork, entries: &[Entry]) -> Result<Run, Broken> {
     run(work, &whole(stored.collect()))
 }
 
-/// Reads a run back, from the turn that is to be taken to its first.
+/// Reads a run from the records of [`whole`], from its last turn back to its first.
 ///
 /// # Errors
-/// When the log does not hold what the command refers to.
+/// Returns [`Broken`] if the log does not hold the records that the command refers to.
 pub fn run(work: &TurnWork, log: &[Stored<'_>]) -> Result<Run, Broken> {
     let mut exchanges = Vec::new();
     let mut turn = work.clone();
-    // The newest is the one that counts.
+    // The newest summary counts.
     let mut summary = turn.summary.take();
     for _ in 0..=limits::TURNS_MAX {
         if let Some(task) = turn.task {
@@ -275,8 +275,8 @@ pub fn run(work: &TurnWork, log: &[Stored<'_>]) -> Result<Run, Broken> {
     Err(Broken::TooLong)
 }
 
-/// Results that the command says are longer than what it tells of them. One that is not in the log is
-/// told as it is there.
+/// Returns the full text of results that the command carries only in part. A result that is missing
+/// from the log is left as the command shows it.
 fn long(work: &TurnWork, log: &[Stored<'_>]) -> Vec<Long> {
     if !work.summarise {
         return Vec::new();
@@ -302,10 +302,11 @@ fn turned(log: &[Stored<'_>], at: Seq) -> Result<Turned, Broken> {
     stored.and_then(|stored| stored.record.fact()?.into_turned()).ok_or(Broken::NotATurn(at))
 }
 
-/// The command that a record answers: the last one before it for the same work and attempt.
+/// Returns the command that a record answers: the last one before it for the same unit of work and
+/// attempt.
 fn command(log: &[Stored<'_>], before: Seq, work: &WorkId, attempt: Attempt) -> Option<TurnWork> {
     let turns = log.iter().rev().filter(|stored| {
-        // The kind is looked at first, so that other bodies are not parsed for nothing.
+        // The kind is compared first so that other bodies are not parsed in vain.
         stored.record.kind == "turn" && stored.seq.forks() == before.forks() && stored.seq < before
     });
     turns
@@ -314,7 +315,7 @@ fn command(log: &[Stored<'_>], before: Seq, work: &WorkId, attempt: Attempt) -> 
 }
 
 impl Exchange {
-    /// The turn as messages: what the model said, then the results of its calls.
+    /// Returns the turn as messages: the model's, then the results of its calls.
     pub fn messages(&self) -> impl Iterator<Item = Message> + '_ {
         let calls = self
             .calls

@@ -1,4 +1,4 @@
-//! A step that is a loop: model turns, and the calls each of them asks for.
+//! A step that runs as a loop of model turns, each followed by the calls that it asks for.
 
 use jiff::Timestamp;
 use proto::{
@@ -20,49 +20,49 @@ use super::{
     names, text,
 };
 
-/// A model turn that should be taken, or is.
+/// A model turn that is to be sent, or is with a worker.
 #[derive(Debug, Clone)]
 pub(super) struct Turn {
-    /// Which run of the step; the first is 1.
+    /// Number of the run of the step, from 1.
     pub(super) run: u32,
-    /// Which turn of the run; the first is 1.
+    /// Number of the turn within the run, from 1.
     pub(super) number: u32,
     pub(super) work: WorkId,
     pub(super) attempts: Attempts,
-    /// The record of the turn before.
+    /// Position of the previous turn's record; `None` for the first turn of a run.
     pub(super) after: Option<Seq>,
-    /// What came of its calls.
+    /// Results of the previous turn's calls, in the model's order.
     pub(super) replies: Vec<CallReply>,
-    /// Why the run before failed.
+    /// Error of the previous run, told to the first turn of a new run.
     pub(super) previous_error: Option<String>,
-    /// What the guards have the model told.
+    /// Notices of the guards for the model.
     pub(super) notices: Vec<Notice>,
-    /// Whether nothing but an answer is wanted; what its command says, once that is stored.
+    /// `true` if the model must answer and may not call tools. Taken from the stored command.
     pub(super) must_answer: bool,
-    /// How much of what people told the job the turns before it of the run carried.
+    /// Number of instructions that earlier turns of the run carried.
     pub(super) told: usize,
-    /// How much its own command carries, once that is stored.
+    /// Number of instructions that this turn's stored command carries.
     pub(super) carries: usize,
-    /// Whether something was summarised for it. The command that led to that was the turn's first:
-    /// it is sent once more, under a name of its own, and is the same turn for all that counts turns.
+    /// `true` once a worker replied with a summary. The turn is then sent again under a name of its
+    /// own, but still counts as one turn.
     pub(super) summarised: bool,
-    /// What stands in place of the oldest turns.
+    /// Summary that replaces the oldest turns in the prompt.
     pub(super) summary: Option<Summary>,
 }
 
 impl Turn {
-    /// Whether its next command may be answered by a summary: once for each turn.
+    /// Returns `true` if a worker may reply with a summary, which it may do once per turn.
     pub(super) fn may_be_summarised(&self, agent: &Agent) -> bool {
         agent.observe.summarises() && !self.summarised
     }
 
-    /// Whether a command of this attempt is not the first of the turn.
+    /// Returns `true` if the command of this attempt is not the first one of the turn.
     pub(super) fn was_begun(&self, attempt: Attempt) -> bool {
         attempt != Attempt::FIRST || self.summarised
     }
 
-    /// The oldest turns were summarised: the turn is to be taken with the summary. A summary that
-    /// nobody wanted is a broken attempt, so that no worker can make a turn go on for ever.
+    /// Prepares the turn to be sent again with the summary. An unsolicited or empty summary is a
+    /// broken attempt, so that no worker can repeat a turn without end.
     pub(super) fn heard_summary(
         &mut self,
         (summary, results): (Option<&Summary>, &[Shortened]),
@@ -94,57 +94,58 @@ impl Turn {
     }
 }
 
-/// The calls of a turn, being carried out.
+/// The calls of a turn, while they are carried out.
 #[derive(Debug, Clone)]
 pub(super) struct Acting {
     pub(super) run: u32,
     pub(super) number: u32,
-    /// The turn's record.
+    /// Position of the turn's record.
     pub(super) heard: Seq,
-    /// How much of what people told the job the turns of the run carried so far.
+    /// Number of instructions that the run's turns have carried so far.
     told: usize,
     pub(super) units: Vec<Unit>,
 }
 
-/// How many questions a turn may ask.
+/// The number of questions that a turn may ask.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asks {
-    /// In the life of the job; none when there is no limit.
+    /// Questions left in the job's lifetime; `None` if unlimited.
     pub(super) left: Option<u32>,
-    /// Beside those that are open.
+    /// Questions that may be opened in addition to those already open.
     pub(super) open: usize,
 }
 
 /// One call of a turn.
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
-    /// The model's id for it.
+    /// Id of the call, chosen by the model.
     pub(super) id: String,
-    /// The name as the model wrote it.
+    /// Tool name as the model wrote it.
     pub(super) name: String,
-    /// The same for the same tool and arguments.
+    /// Hash of tool and arguments, equal for equal calls.
     pub(super) signature: u64,
-    /// Whether it was not carried out because no more could be, of calls or of questions.
+    /// `true` if the call was refused for lack of room: too many calls in the turn, or no question
+    /// left.
     pub(super) withheld: bool,
     pub(super) kind: UnitKind,
 }
 
-/// What a call of a turn is.
+/// The target of a turn's call.
 #[derive(Debug, Clone)]
 pub(super) enum UnitKind {
-    /// A tool.
+    /// A tool or a sub-agent.
     Tool(Box<Call>),
     /// A question to a person.
     Person { work: WorkId, asked: Asked, ask: Option<AskId>, reply: Option<String> },
-    /// A change of the list the loop keeps, which was made; the model is told so.
+    /// A change of the step's outline, already applied. The text is told to the model.
     Noted(String),
-    /// Nothing; the model is told why.
+    /// A refused call. The text tells the model why.
     Refused(String),
 }
 
 impl Acting {
-    /// The calls of a turn. `asks` says how many questions are still allowed, `agent` how many calls
-    /// of one turn; the model is told of those that are not.
+    /// Prepares the calls of a turn. `asks` limits its questions and `agent` its calls; the model
+    /// is told about refused ones.
     pub(super) fn new(
         turn: &Turn,
         heard: Seq,
@@ -201,7 +202,7 @@ impl Acting {
         Self { run: turn.run, number: turn.number, heard, told, units }
     }
 
-    /// Ends calls that broke for good.
+    /// Ends calls whose last permitted attempt broke.
     pub(super) fn settle(&mut self, agent: &Agent) {
         for unit in &mut self.units {
             if let UnitKind::Tool(call) = &mut unit.kind {
@@ -210,8 +211,8 @@ impl Acting {
         }
     }
 
-    /// The turn that follows, once every call has ended: their results in the order of the calls,
-    /// whatever the order they came in.
+    /// Returns the next turn once every call has ended, or `None`. Results keep the order of the
+    /// calls, whatever the order of arrival.
     pub(super) fn next(
         &self,
         turn: impl Fn(u32) -> WorkId,
@@ -252,7 +253,7 @@ impl Acting {
         })
     }
 
-    /// The call that was carried out, of a turn that may have one.
+    /// Returns the first call that was carried out, for steps that are a single action.
     pub(super) fn action(&self) -> Option<&UnitKind> {
         let kinds = self.units.iter().map(|unit| &unit.kind);
         kinds.into_iter().find(|kind| !matches!(kind, UnitKind::Noted(_) | UnitKind::Refused(_)))
@@ -268,7 +269,7 @@ impl Acting {
         })
     }
 
-    /// Whether nothing but people and the clock can move it on.
+    /// Returns `true` if every unfinished call waits for a person or a timer.
     pub(super) fn is_waiting(&self) -> bool {
         let mut open = self.units.iter().filter(|unit| !unit.has_ended()).peekable();
         open.peek().is_some()
@@ -283,7 +284,8 @@ impl Acting {
         self.calls().any(Call::has_work_out)
     }
 
-    /// The calls of the turn, once all have ended, in the model's order.
+    /// Returns the calls in the model's order, as the loop guard sees them. All of them must have
+    /// ended.
     pub(super) fn ended(&self) -> Vec<Ended<'_>> {
         self.units.iter().map(Unit::ended).collect()
     }
@@ -298,7 +300,7 @@ impl Unit {
         }
     }
 
-    /// What the model is told of it, once it has ended.
+    /// Returns the text that the model is told about the call, or `None` while the call runs.
     fn reply(&self, observe: &Observe, language: Language) -> Option<CallReply> {
         let text = match &self.kind {
             UnitKind::Tool(call) => match call.end.as_ref()? {
@@ -315,7 +317,7 @@ impl Unit {
         Some(CallReply { id: self.id.clone(), name: self.name.clone(), text: shown, whole })
     }
 
-    /// Where the result of a tool stands in the log.
+    /// Returns the unit of work and attempt under which the log holds the full result of a tool.
     fn whole(&self) -> Option<Whole> {
         match &self.kind {
             UnitKind::Tool(call) if !call.is_agent() => {
@@ -332,10 +334,10 @@ impl Unit {
 
     fn ended(&self) -> Ended<'_> {
         let (call, came) = match &self.kind {
-            // It says nothing of the tool that there was no room for the call.
+            // A call that was withheld says nothing about the tool.
             UnitKind::Refused(_) if self.withheld => (None, Came::Neither),
             UnitKind::Refused(_) => (None, Came::Failure),
-            // A list that changed is progress; the same list written again is not.
+            // A changed outline is progress; writing the same outline again is not.
             UnitKind::Noted(_) => (Some(self.signature), Came::Result(self.signature)),
             UnitKind::Person { reply, .. } => {
                 let answer = Value::from(reply.as_deref().unwrap_or_default());

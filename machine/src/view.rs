@@ -1,4 +1,4 @@
-//! A job as people and programs look at it.
+//! Views of a job for users and client programs.
 
 use proto::{
     agent::ReplanApply,
@@ -17,7 +17,7 @@ use super::{
 };
 
 impl Job {
-    /// What is known of the job, or nothing when it was never submitted.
+    /// Returns the full view of the job, or `None` if it was never submitted.
     #[must_use]
     pub fn view(&self) -> Option<JobView> {
         let open = self.open.as_ref()?;
@@ -55,7 +55,7 @@ impl Job {
         })
     }
 
-    /// A line of a list, or nothing when the job was never submitted.
+    /// Returns the job's row in a list, or `None` if it was never submitted.
     #[must_use]
     pub fn summary(&self) -> Option<JobSummary> {
         let open = self.open.as_ref()?;
@@ -84,7 +84,7 @@ impl Job {
         })
     }
 
-    /// Its state, its sub-status, and the reason for them.
+    /// Returns the job's state, its sub-status, and the reason for the sub-status.
     pub(super) fn status(&self, open: &Open) -> (JobState, Option<SubStatus>, Option<String>) {
         let (state, sub_status) = self.state(open);
         let reason = match sub_status {
@@ -114,7 +114,7 @@ impl Job {
         (state, sub_status, reason)
     }
 
-    /// Its state, and what it is at.
+    /// Returns the job's state and sub-status.
     pub(super) fn state(&self, open: &Open) -> (JobState, Option<SubStatus>) {
         if let Some(outcome) = open.outcome() {
             return (outcome.state(), None);
@@ -164,7 +164,8 @@ impl Open {
         }
     }
 
-    /// The steps that people see as the plan: all so far, or those of a plan that stands alone.
+    /// Returns the steps shown as the plan: those of every plan so far, or, if each plan replaces
+    /// the one before, only the steps that are still part of it.
     pub(super) fn in_sight(&self) -> impl Iterator<Item = &StepRun> {
         let alone = self.brief.agent.replan.apply == ReplanApply::ReplaceAll;
         let past = self.execution.past().iter().filter(move |run| !alone || run.left.is_none());

@@ -1,5 +1,5 @@
-//! What a job waits for, name by name: so that somebody else can look whether each of it is really
-//! on its way. And what an operator's wish to try again does to it.
+//! The events that a job waits for, by name, so that maintenance can check whether each can still
+//! arrive; and an operator's retry, which ends some of those waits.
 
 use jiff::Timestamp;
 use proto::id::{self, AskId, Attempt, JobId, TimerName, WorkId};
@@ -11,40 +11,40 @@ use super::{
     step::Exec,
 };
 
-/// What a job waits for that has not ended and can be read.
+/// Everything that a running job waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// Commands that are in a queue or with a worker.
+    /// Commands that are queued or with a worker.
     pub commands: Vec<id::Unit>,
     /// Questions that wait for a person, in the order they were asked.
     pub questions: Vec<AskId>,
-    /// Timers that must be armed: without one of them something never happens.
+    /// Timers that must be armed. If one is missing, the job may never advance.
     pub timers: Vec<TimerName>,
-    /// Jobs that work for it and have not ended, as far as it has been told.
+    /// Children that have not ended, as far as this job has been told.
     pub children: Vec<JobId>,
-    /// Whether a wait for the clock is among them, and not deadlines alone.
+    /// `true` if a unit of work backs off; deadlines alone do not count.
     pub backing_off: bool,
-    /// Whether an operator holds it.
+    /// `true` if an operator has paused the job.
     pub paused: bool,
-    /// Work that is tried again only when an operator says so.
+    /// Units of work that need an operator's retry.
     pub given_up: Vec<GivenUp>,
 }
 
-/// Work of which no attempt is left.
+/// A unit of work that has no attempt left and waits for an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenUp {
-    /// The unit of work.
+    /// Unit of work.
     pub work: WorkId,
-    /// Its last attempt.
+    /// Last attempt.
     pub attempt: Attempt,
-    /// What that broke with.
+    /// Error of the last attempt.
     pub error: String,
-    /// When it was known, by the server's clock.
+    /// Time at which the last attempt broke, by the server's clock.
     pub since: Timestamp,
 }
 
 impl Job {
-    /// What the job waits for; nothing when it was never submitted, has ended or is poisoned.
+    /// Returns what the job waits for; empty if it was never submitted, has ended or is poisoned.
     #[must_use]
     pub fn waits(&self) -> Waits {
         let open = self.open.as_ref().filter(|o| o.outcome().is_none() && self.can_follow());
@@ -76,7 +76,7 @@ impl Job {
         waits
     }
 
-    /// Whether this question waits for a person.
+    /// Returns `true` if the question waits for a person.
     #[must_use]
     pub fn is_asking(&self, ask: &AskId) -> bool {
         let asked = self.open.as_ref().and_then(|open| open.questions.get(ask));
@@ -84,16 +84,16 @@ impl Job {
     }
 }
 
-/// A unit of work that is under way.
+/// A unit of work that has not ended.
 struct Unit<'a> {
     work: WorkId,
     attempts: &'a Attempts,
-    /// Whether it waits for an operator.
+    /// `true` if it waits for an operator.
     is_parked: bool,
 }
 
 impl Open {
-    /// Every unit of work that is under way.
+    /// Returns the units of work that have not ended.
     fn units(&self) -> Vec<Unit<'_>> {
         let agent = &self.brief.agent;
         let retried = |work: WorkId, attempts| Unit {
@@ -122,7 +122,7 @@ impl Open {
         units
     }
 
-    /// Until when the first unit of work that backs off waits, and why.
+    /// Returns the end and the reason of the first backoff, for display.
     pub(super) fn backing_off(&self) -> Option<String> {
         let backing = |attempts: &Attempts| match attempts {
             Attempts::Backing { until, reason, .. } => Some(format!("until {until}: {reason}")),
@@ -137,7 +137,7 @@ impl Open {
         self.units().into_iter().find_map(|unit| backing(unit.attempts))
     }
 
-    /// Work that waits for an operator.
+    /// Returns the work that waits for an operator.
     pub(super) fn given_up(&self) -> Vec<GivenUp> {
         let parked = self.units().into_iter().filter(|unit| unit.is_parked);
         let given_up = parked.filter_map(|Unit { work, attempts, .. }| match attempts {
@@ -153,8 +153,8 @@ impl Open {
         given_up.collect()
     }
 
-    /// An operator wants what waits for the clock, or was given up, to be tried now. Whether there
-    /// was anything.
+    /// Makes all work that backs off or was given up due at once, as an operator requested. Returns
+    /// `true` if there was any.
     pub(super) fn try_again(&mut self) -> bool {
         let agent = &self.brief.agent;
         let (mut again, mut orphans) = (false, Vec::new());

@@ -1,4 +1,4 @@
-//! The files of the languages, read and compared with each other.
+//! The language files, read and compared with each other.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,26 +11,25 @@ use toml::{Table, Value};
 /// A language and its file.
 #[derive(Debug)]
 pub(crate) struct Language {
-    /// Its code: the name of the file.
+    /// Code of the language, which is the name of the file.
     pub(crate) code: String,
-    /// The file.
+    /// Path of the file.
     pub(crate) path: PathBuf,
-    /// Its messages, by table and key.
+    /// Messages, by table and key.
     tables: Table,
 }
 
 /// A message in every language.
 #[derive(Debug)]
 pub(crate) struct Message {
-    /// The key.
     pub(crate) key: String,
-    /// Its arguments by name, and whether they are shown as `{:?}` shows them.
+    /// Arguments by name; `true` if they are formatted with `{:?}`.
     pub(crate) args: BTreeMap<String, bool>,
-    /// Its texts, in the order of the languages.
+    /// Texts, in the order of the languages.
     pub(crate) texts: Vec<String>,
 }
 
-/// The language files of a directory, ordered by code.
+/// Reads the language files of a directory, ordered by code.
 pub(crate) fn read(directory: &Path) -> Result<Vec<Language>, String> {
     let mut languages = Vec::new();
     for path in listed(directory)? {
@@ -40,21 +39,21 @@ pub(crate) fn read(directory: &Path) -> Result<Vec<Language>, String> {
     Ok(languages)
 }
 
-/// One language file.
+/// Parses one language file.
 pub(crate) fn parse(path: PathBuf, text: &str) -> Result<Language, String> {
     let tables = text.parse::<Table>().map_err(|why| format!("{}: {why}", path.display()))?;
     Ok(Language { code: stem(&path), path, tables })
 }
 
-/// The languages that have a table.
+/// Returns the languages that have the table.
 pub(crate) fn having<'a>(languages: &'a [Language], table: &str) -> Vec<&'a Language> {
     languages.iter().filter(|language| language.tables.contains_key(table)).collect()
 }
 
-/// The messages of a table.
+/// Returns the messages of a table.
 ///
 /// # Errors
-/// The first key that is not in every language, or not with the same arguments.
+/// Returns an error for the first key that a language lacks, or has with other arguments.
 pub(crate) fn messages(languages: &[&Language], table: &str) -> Result<Vec<Message>, String> {
     let found = |language: &&Language| match language.tables.get(table) {
         Some(Value::Table(texts)) => Ok(texts.clone()),
@@ -89,7 +88,7 @@ fn message(
     Ok(message)
 }
 
-/// The arguments of a text in the notation of `format!`.
+/// Returns the arguments of a text in the syntax of `format!`.
 fn arguments(text: &str) -> Result<BTreeMap<String, bool>, String> {
     let mut found = BTreeMap::new();
     let plain = text.replace("{{", "").replace("}}", "");
@@ -107,10 +106,10 @@ fn arguments(text: &str) -> Result<BTreeMap<String, bool>, String> {
     Ok(found)
 }
 
-/// The files of each language below a directory: name and path.
+/// Returns the name and the path of each file below a directory.
 ///
 /// # Errors
-/// When the directories of the languages have different files.
+/// Returns an error if the directories of the languages have different files.
 pub(crate) fn below(directory: &Path) -> Result<Vec<(String, PathBuf)>, String> {
     let mut all = Vec::new();
     let mut names: Option<Vec<String>> = None;
@@ -149,7 +148,7 @@ fn stem(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// What is said of three files, the first two of which agree.
+    /// Returns the messages of three files, of which the first two agree.
     fn of_three(third: &str) -> Result<Vec<Message>, String> {
         let texts = ["[t]\nhi = 'Hi {name}'", "[t]\nhi = '{name}，你好'", third];
         let files = texts.iter().zip(["en", "zh", "xx"]);

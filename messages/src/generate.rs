@@ -1,10 +1,10 @@
-//! The Rust code that is made of the files, as text.
+//! The generation of Rust code, as text, from the language files.
 
 use std::path::{Path, PathBuf};
 
 use crate::files::{Language, Message, having, messages};
 
-/// `enum Text` of a table that every language has.
+/// Generates the `enum Text` of a table that every language has.
 pub(crate) fn texts(languages: &[Language], table: &str, language: &str) -> Result<String, String> {
     let all: Vec<_> = languages.iter().collect();
     let messages = messages(&all, table)?;
@@ -13,7 +13,7 @@ pub(crate) fn texts(languages: &[Language], table: &str, language: &str) -> Resu
     Ok(whole(languages, &messages, &text))
 }
 
-/// The same of a table that a language may lack.
+/// Generates the `enum Text` of a table that a language may lack.
 pub(crate) fn translations(
     languages: &[Language],
     table: &str,
@@ -62,7 +62,7 @@ fn variant(message: &Message) -> String {
     format!("#[doc = {doc:?}] {name} {fields},")
 }
 
-/// A match arm for each language, in which each text is put into `form`.
+/// Generates a match arm for each language. `form` wraps each text.
 fn arms(
     languages: &[&Language],
     messages: &[Message],
@@ -87,7 +87,7 @@ fn arms(
     languages.iter().enumerate().map(arm).collect()
 }
 
-/// `ALL` and `code` of an enum of languages.
+/// Generates `ALL` and `code` of an enum of languages.
 pub(crate) fn languages(languages: &[Language], name: &str) -> String {
     let each = |write: &dyn Fn(&str, &str) -> String| -> String {
         languages.iter().map(|language| write(&camel(&language.code), &language.code)).collect()
@@ -105,14 +105,14 @@ pub(crate) fn languages(languages: &[Language], name: &str) -> String {
     )
 }
 
-/// An array of files.
+/// Generates an array of files.
 pub(crate) fn files(files: &[(String, PathBuf)]) -> String {
     let pair =
         |(name, path): &(String, PathBuf)| format!("({name:?}, ::core::include_str!({path:?})),");
     format!("[{}]", files.iter().map(pair).collect::<String>())
 }
 
-/// Makes the compiler look at the crate again when a file changes.
+/// Generates a constant that makes the compiler rebuild the crate when a file changes.
 fn watched(path: &Path) -> String {
     format!("const _: &str = ::core::include_str!({path:?});")
 }

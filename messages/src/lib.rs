@@ -1,20 +1,20 @@
-//! The words of Callboard for people and models, one file per language in `languages/`, compiled in.
+//! The texts of Callboard for users and models: one file per language in `languages/`, compiled in.
 //!
-//! A language file has a table for each module that speaks, and a message for each key: a text with
-//! named arguments, written as in `format!`. [`texts!`] makes an enum of a table with a variant for
-//! each key and a field for each argument, so a message without its arguments does not compile. It
-//! also does not compile when a file lacks a key or an argument that another file has, and a key that
-//! no code names is dead code. A language is a parameter of each call, nothing is read or parsed at
-//! run time, and the same arguments always give the same bytes.
+//! A language file has a table for each module that needs texts, and a message for each key: a text
+//! with named arguments, written as in `format!`. [`texts!`] turns a table into an enum with a
+//! variant for each key and a field for each argument, so a message without its arguments does not
+//! compile. Neither does a file that lacks a key or an argument of another file, and a key that no
+//! code names is reported as dead code. The language is a parameter of each call, nothing is read
+//! or parsed at run time, and equal arguments always give equal bytes.
 //!
-//! A further language is a further file and its variant of `proto::lang::Language`.
+//! A further language needs a file and a variant of `proto::lang::Language`.
 //!
-//! Libraries were examined first. rust-i18n shows the key when a text is missing and does not compare
+//! Existing libraries do less. rust-i18n shows the key if a text is missing, and does not compare
 //! arguments; fluent-templates and i18n-embed look messages up and format them at run time, and put
 //! marks around arguments; fluent-typed checks as much, but passes arguments by position and brings
-//! the Fluent runtime into the vocabulary.
+//! in the Fluent runtime.
 //!
-//! Must never: know what a message is for.
+//! Architecture invariant: this crate does not know the purpose of any message.
 
 mod files;
 mod generate;
@@ -23,10 +23,10 @@ use std::{env, path::PathBuf};
 
 use proc_macro::{Group, Span, TokenStream, TokenTree};
 
-/// The texts of one table as `enum Text`, with a method `text` that takes the language.
+/// Expands to the texts of one table: an `enum Text` with a method `text` that takes the language.
 ///
-/// `texts!(table)` reads this crate's languages for `proto::lang::Language`.
-/// `texts!(table, Type, "directory")` reads others, below this crate, for another type.
+/// `texts!(table)` reads this crate's languages for `proto::lang::Language`. `texts!(table, Type,
+/// "directory")` reads those of a directory of this crate, for another type.
 #[proc_macro]
 pub fn texts(input: TokenStream) -> TokenStream {
     let (at, input) = (place(&input), input.to_string());
@@ -38,8 +38,8 @@ pub fn texts(input: TokenStream) -> TokenStream {
     rust(at, read.and_then(|files| generate::texts(&files, table, language)))
 }
 
-/// As [`texts!`], of a table that a language may lack: `text` then gives nothing in it. For words that
-/// a library already has in one language.
+/// Expands like [`texts!`] for a table that a language may lack: `text` then returns an `Option`.
+/// For texts that a library already provides in one language.
 #[proc_macro]
 pub fn translations(input: TokenStream) -> TokenStream {
     let read = files::read(&own().join("languages"));
@@ -51,15 +51,17 @@ pub fn translations(input: TokenStream) -> TokenStream {
     )
 }
 
-/// All languages there are files for, as `ALL` and `code` of the enum `languages!(Enum)` names.
+/// Expands to `ALL` and `code` of the enum `Enum` in `languages!(Enum)`, with a variant for each
+/// file.
 #[proc_macro]
 pub fn languages(input: TokenStream) -> TokenStream {
     let read = files::read(&own().join("languages"));
     rust(place(&input), read.map(|files| generate::languages(&files, &input.to_string())))
 }
 
-/// The files below a directory of the caller's crate, one for each language or a directory of them,
-/// as an array of pairs: name without ending (`en` or `en/system`) and text.
+/// Expands to the files below a directory of the calling crate: one per language, or a directory
+/// per language. The result is an array of pairs of name without extension (`en` or `en/system`)
+/// and text.
 #[proc_macro]
 pub fn files(input: TokenStream) -> TokenStream {
     let caller = env::var("CARGO_MANIFEST_DIR").expect("cargo says whose code it compiles");
@@ -67,18 +69,18 @@ pub fn files(input: TokenStream) -> TokenStream {
     rust(place(&input), read.map(|files| generate::files(&files)))
 }
 
-/// The directory of this crate.
+/// Returns the directory of this crate.
 fn own() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The place of what a macro was given: code that stands there is judged as if it were written there,
-/// so that the compiler says of a message that no code names that it is dead.
+/// Returns the span of a macro's input. Generated code gets this span, so that the compiler's lints
+/// treat it as code of the caller and report unused messages as dead code.
 fn place(input: &TokenStream) -> Span {
     input.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span())
 }
 
-/// The generated code, or an error of the compiler that says what is wrong.
+/// Returns the generated code, or a `compile_error!` with the reason.
 fn rust(at: Span, code: Result<String, String>) -> TokenStream {
     let code = code.unwrap_or_else(|why| format!("::core::compile_error!({why:?});"));
     moved(at, code.parse().expect("what is generated is Rust"))

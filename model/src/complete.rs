@@ -1,4 +1,4 @@
-//! Collects a whole reply from a stream and refuses what must never be acted upon.
+//! Collection of a whole reply from a stream, with checks against unusable replies.
 
 use std::collections::HashSet;
 
@@ -10,30 +10,30 @@ use crate::{
     port::{Delta, Model, ModelRequest},
 };
 
-/// A whole reply, safe to act upon: complete, bounded, with distinct call ids.
+/// A complete reply, safe to act upon: within its size limit, with distinct call ids.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// The words; empty when the model only called tools.
+    /// The text; empty if the model only called tools.
     pub text: String,
-    /// The model's reasoning, when the provider shows it.
+    /// The model's reasoning, if the provider returns it.
     pub thought: String,
-    /// The tool calls, in the model's order. Never present when `stop` is `Length`.
+    /// Tool calls, in the model's order. Always empty if `stop` is `Length`.
     pub calls: Vec<ModelCall>,
-    /// Its usage.
+    /// Tokens of the call; zeros if the provider does not report them.
     pub usage: Usage,
-    /// Why the model stopped. `Length` means that `text` is cut short.
+    /// Reason for the end of the reply. `Length` means that `text` is cut short.
     pub stop: StopReason,
-    /// The model that answered, as the provider names it.
+    /// Name of the model that answered, as the provider reports it.
     pub model: String,
 }
 
-/// Asks a model and collects its reply; every delta is shown to `on_delta` as it comes.
+/// Calls a model and collects its reply; passes every delta to `on_delta` as it arrives.
 ///
 /// # Errors
-/// What [`Model::stream`] returns, and besides: [`ErrorKind::CutStream`] when the stream ends
-/// without its end, [`ErrorKind::CutByLength`] when the token limit cut tool calls or left nothing
-/// but thought, [`ErrorKind::DuplicateCall`], [`ErrorKind::Empty`], [`ErrorKind::Refused`],
-/// [`ErrorKind::TooLarge`] beyond [`Model::max_reply_bytes`].
+/// Every error of [`Model::stream`], and: [`ErrorKind::CutStream`] if the stream lacks its end,
+/// [`ErrorKind::CutByLength`] if the token limit cut tool calls or left nothing but reasoning,
+/// [`ErrorKind::DuplicateCall`], [`ErrorKind::Empty`], [`ErrorKind::Refused`],
+/// [`ErrorKind::TooLarge`] above [`Model::max_reply_bytes`].
 pub async fn complete(
     model: &dyn Model,
     request: ModelRequest,
@@ -86,7 +86,8 @@ impl Collected {
     }
 }
 
-/// Why a reply that came to its end must not be acted upon, from what it ended with and held.
+/// Returns the error of a complete reply that must not be acted upon, by its stop reason and
+/// content.
 pub(crate) const fn unusable(stop: StopReason, words: bool, calls: bool) -> Option<ModelError> {
     let (kind, detail) = match stop {
         StopReason::ContentFilter => {
@@ -108,11 +109,11 @@ pub(crate) const fn unusable(stop: StopReason, words: bool, calls: bool) -> Opti
     Some(ModelError::new(kind, detail))
 }
 
-/// Bytes a delta adds to a reply.
+/// Returns the bytes that a delta adds to a reply.
 fn size(delta: &Delta) -> usize {
     match delta {
         Delta::Text(text) | Delta::Thought(text) => text.len(),
-        // Serialised length without building the text.
+        // Counts the serialised length without building the text.
         Delta::Call(call) => call.id.len() + call.name.len() + json_len(&call.args),
         Delta::End { .. } => 0,
     }

@@ -1,5 +1,5 @@
-//! The settings of a provider and its bounds: types and checks only. Other crates read the values
-//! from files and the environment, and a key is never printed.
+//! The settings of a provider and their validation. Other crates read the values from files and the
+//! environment; a key is never printed.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -12,23 +12,23 @@ use crate::{
     port::DEFAULT_MAX_REPLY_BYTES,
 };
 
-/// The wire format a provider speaks.
+/// The wire format of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderKind {
-    /// Chat completions as OpenAI defined them; most gateways and local servers speak it.
+    /// Chat completions as defined by OpenAI, which most gateways and local servers support.
     #[serde(rename = "openai")]
     OpenAi,
-    /// Anthropic's messages.
+    /// Anthropic's Messages API.
     Anthropic,
-    /// Google's Gemini.
+    /// Google's Gemini API.
     Gemini,
     /// Ollama's native API.
     Ollama,
 }
 
 impl ProviderKind {
-    /// The provider's default base URL.
+    /// Returns the provider's public base URL.
     pub(crate) const fn default_base(self) -> &'static str {
         match self {
             Self::OpenAi => "https://api.openai.com/v1/",
@@ -38,7 +38,7 @@ impl ProviderKind {
         }
     }
 
-    /// The version path that is put in when a base URL has no path of its own.
+    /// Returns the version path to append to a base URL without a path.
     const fn version_path(self) -> &'static str {
         match self {
             Self::OpenAi | Self::Anthropic => "/v1/",
@@ -48,41 +48,43 @@ impl ProviderKind {
     }
 }
 
-/// One model provider: `connect` turns it into a model.
+/// The settings of one model provider, the input of [`crate::connect`].
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderConfig {
     /// The wire format.
     pub kind: ProviderKind,
-    /// The base URL, up to and including the version path (`http://127.0.0.1:8000/v1`); without a
-    /// path the usual one is added. Absent: the provider's public address.
+    /// Base URL, up to and including the version path (`http://127.0.0.1:8000/v1`); the default
+    /// version path is appended to a URL without a path. Absent: the provider's public address.
     #[serde(default)]
     pub base_url: Option<Url>,
-    /// The model's name as the provider knows it; passed on unchanged.
+    /// Name of the model as the provider knows it; sent unchanged.
     pub model: String,
-    /// Other models that are asked for by name. Metrics tell these apart; any other is `other`.
+    /// Further models that requests name. Metrics distinguish these; any other model is labelled
+    /// `other`.
     #[serde(default)]
     pub models: Vec<String>,
-    /// The key. Required for the public addresses, optional for a `base_url` of one's own.
+    /// The API key. Required for public addresses, optional for a custom `base_url`.
     #[serde(default)]
     pub api_key: Option<SecretString>,
-    /// Time limits.
+    /// Time limits of a call.
     #[serde(default)]
     pub timeouts: Timeouts,
-    /// The retries of a call whose answer has not begun.
+    /// Retries of a call, before its reply has started.
     #[serde(default)]
     pub retry: RetryConfig,
-    /// Sampling temperature (0.0 to 2.0) of requests that name none. Absent: the provider's.
+    /// Sampling temperature (0.0 to 2.0) of requests without one. Absent: the provider's default.
     #[serde(default)]
     pub temperature: Option<f64>,
-    /// Nucleus sampling (above 0.0, at most 1.0) of requests that name none. Absent: the provider's.
+    /// Nucleus sampling (above 0.0, at most 1.0) of requests without one. Absent: the provider's
+    /// default.
     #[serde(default)]
     pub top_p: Option<f64>,
-    /// The most tokens a reply may have. Absent: the provider's own bound (8192 for Anthropic,
-    /// which insists on one).
+    /// Largest number of tokens in a reply. Absent: the provider's default (8192 for Anthropic,
+    /// which requires a limit).
     #[serde(default)]
     pub max_tokens: Option<u32>,
-    /// The largest reply in bytes of text, thought and arguments; more ends the call.
+    /// Largest reply in bytes of text, reasoning and arguments; a larger one ends the call.
     #[serde(default = "default_max_reply_bytes")]
     pub max_reply_bytes: usize,
 }
@@ -91,17 +93,17 @@ const fn default_max_reply_bytes() -> usize {
     DEFAULT_MAX_REPLY_BYTES
 }
 
-/// Time limits of one call, in milliseconds; each is an error kind of its own when it is reached.
+/// Time limits of one call, in milliseconds; exceeding each has an error of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Timeouts {
-    /// Opening a connection.
+    /// Establishing a connection.
     pub connect_ms: u64,
     /// From the request to the first piece of the reply.
     pub first_token_ms: u64,
     /// Between two pieces of the reply.
     pub idle_ms: u64,
-    /// The whole call, retries included.
+    /// The whole call, including retries.
     pub total_ms: u64,
 }
 
@@ -126,22 +128,22 @@ impl Timeouts {
     }
 }
 
-/// Retries inside one call, before the first piece of the reply only.
+/// Retries within one call, before the first piece of the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryConfig {
-    /// Attempts in all, the first included; 1 means "never again". At most 20.
+    /// Total number of attempts, including the first; 1 disables retries. At most 20.
     pub max_attempts: u32,
-    /// Wait before the second attempt, in milliseconds.
+    /// Pause before the second attempt, in milliseconds.
     pub initial_interval_ms: u64,
-    /// Each further wait is this many times the one before (1.0 to 10.0).
+    /// Factor between successive pauses (1.0 to 10.0).
     pub backoff_factor: f32,
-    /// Longest single wait this program chooses, in milliseconds.
+    /// Longest pause that this program chooses, in milliseconds.
     pub max_interval_ms: u64,
-    /// Spread pauses at random, so that many callers do not retry together.
+    /// Randomises pauses, so that many callers do not retry together.
     pub jitter: bool,
-    /// The most time spent waiting in all, in milliseconds. A provider that asks for more through
-    /// `Retry-After` is not waited for: the caller gets the error and the wait it asks for.
+    /// Limit on the sum of all pauses, in milliseconds. If a provider requests a longer one by
+    /// `Retry-After`, the call fails with an error that contains the requested pause.
     pub max_wait_ms: u64,
 }
 
@@ -158,16 +160,16 @@ impl Default for RetryConfig {
     }
 }
 
-/// A configuration that was checked: what `connect` works with.
+/// A validated configuration.
 pub(crate) struct Checked {
     /// Base URL with a trailing slash on its path.
     pub(crate) base: Url,
-    /// The base URL is on this machine, where no proxy may intervene.
+    /// `true` if the base URL is on this machine, where no proxy may intervene.
     pub(crate) loopback: bool,
 }
 
 impl ProviderConfig {
-    /// A provider with defaults for everything but its kind and the model's name.
+    /// Creates a configuration with defaults for everything but kind and model.
     #[must_use]
     pub fn new(kind: ProviderKind, model: impl Into<String>) -> Self {
         Self {
@@ -219,7 +221,7 @@ impl ProviderConfig {
         Ok(Checked { loopback: is_loopback(&base), base })
     }
 
-    /// Host and port of the provider, when the configuration can work.
+    /// Returns the host and port of the provider; `None` if the configuration is invalid.
     pub(crate) fn server(&self) -> Option<(String, i64)> {
         let base = self.base().ok()?;
         Some((base.host_str()?.to_owned(), i64::from(base.port_or_known_default()?)))
@@ -248,7 +250,7 @@ impl ProviderConfig {
     }
 }
 
-/// Refuses a model name that cannot be one.
+/// Rejects an invalid model name.
 pub(crate) fn check_model_name(name: &str) -> Result<(), ModelError> {
     if name.trim().is_empty() || name.len() > 256 || name.chars().any(char::is_control) {
         return Err(config(

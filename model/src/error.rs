@@ -1,25 +1,25 @@
-//! Failures of a model call, as a closed set.
+//! The errors of a model call, as a closed set.
 //!
-//! Every word of an error is this crate's own: the detail is a `&'static str`, so that by type no
-//! key, no prompt and no provider's message can enter it.
+//! Every error text is this crate's own: the detail is a `&'static str`, so that its type excludes
+//! keys, prompts and providers' messages.
 
 use std::{sync::Arc, time::Duration};
 
-/// The phase of a call whose time ran out.
+/// The phase of a call whose time limit was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// Opening the connection.
+    /// Establishing the connection.
     Connect,
     /// From the request to the first piece of the reply.
     FirstToken,
     /// Between two pieces of the reply.
     Idle,
-    /// The whole call, retries included.
+    /// The whole call, including retries.
     Total,
 }
 
 impl Phase {
-    /// The phase in words, for messages.
+    /// Returns the phase's name, for messages.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -34,45 +34,45 @@ impl Phase {
 /// The kind of a [`ModelError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// The configuration of the provider cannot work.
+    /// The provider's configuration is invalid.
     Config,
-    /// The key is missing, wrong or not allowed to use this model.
+    /// The key is missing, invalid or not permitted to use this model.
     Auth,
-    /// The account has no credit left; waiting does not help.
+    /// The account has no credit; waiting does not help.
     Quota,
     /// Too many requests; see [`ModelError::retry_after`].
     RateLimited,
     /// The provider reports overload (503, 529).
     Overloaded,
-    /// The provider failed in another way that is its own fault (500, 502, 504, 408, 409).
+    /// The provider failed for another reason of its own (500, 502, 504, 408, 409).
     ProviderFailed,
-    /// The provider refuses the request as it is written.
+    /// The provider rejected the request's content.
     InvalidRequest,
-    /// A time limit was reached.
+    /// A time limit was exceeded.
     Timeout {
-        /// The phase.
+        /// The phase whose limit was exceeded.
         which: Phase,
     },
-    /// The reply stopped without its end.
+    /// The reply ended without its end mark.
     CutStream,
-    /// The token limit cut a reply that may not be used half: tool calls, or nothing but thought.
+    /// The token limit cut a reply that is unusable in part: tool calls, or nothing but reasoning.
     CutByLength,
-    /// The reply is larger than the configured bound.
+    /// The reply exceeds the configured limit.
     TooLarge,
     /// The model refused, or a content filter withheld the reply.
     Refused,
-    /// The reply breaks the provider's own format.
+    /// The reply violates the provider's own format.
     Malformed,
-    /// Two tool calls of one reply carry the same id.
+    /// Two tool calls of one reply have the same id.
     DuplicateCall,
-    /// The provider cannot be reached, or dropped the connection.
+    /// The provider is unreachable, or closed the connection.
     Unreachable,
-    /// The reply holds neither text nor tool calls.
+    /// The reply contains neither text nor tool calls.
     Empty,
 }
 
 impl ErrorKind {
-    /// A stable word for logs, metrics and records.
+    /// Returns a stable identifier for logs, metrics and records.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ impl ErrorKind {
         }
     }
 
-    /// The same request may succeed later.
+    /// `true` if the same request may succeed later.
     #[must_use]
     pub const fn is_transient(self) -> bool {
         match self {
@@ -122,7 +122,7 @@ impl ErrorKind {
     }
 }
 
-/// A failed call to a model. Safe to show and to log: it holds no key and no prompt.
+/// A failed model call. Safe to display and to log: it contains no key and no prompt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}{}{}", self.status_text(), self.endpoint_text())]
 pub struct ModelError {
@@ -135,13 +135,13 @@ pub struct ModelError {
 }
 
 impl ModelError {
-    /// An error of a kind, in words of this program (never a provider's).
+    /// Creates an error; `detail` is this program's text, never a provider's.
     #[must_use]
     pub const fn new(kind: ErrorKind, detail: &'static str) -> Self {
         Self { kind, detail, status: None, retry_after: None, endpoint: None, attempts: 1 }
     }
 
-    /// A time limit was reached.
+    /// Creates the error of an exceeded time limit.
     #[must_use]
     pub const fn timeout(which: Phase) -> Self {
         let detail = match which {
@@ -153,37 +153,37 @@ impl ModelError {
         Self::new(ErrorKind::Timeout { which }, detail)
     }
 
-    /// The kind of failure.
+    /// The kind of error.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The failure in words.
+    /// The description without status and endpoint.
     #[must_use]
     pub const fn detail(&self) -> &'static str {
         self.detail
     }
 
-    /// The HTTP status the provider answered with, when there was an answer.
+    /// The provider's HTTP status, if it answered.
     #[must_use]
     pub const fn status(&self) -> Option<u16> {
         self.status
     }
 
-    /// The pause that the provider asks for before the next attempt.
+    /// The pause that the provider requested before the next attempt.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// The number of attempts, including the failed one.
+    /// Number of attempts, including the failed one.
     #[must_use]
     pub const fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// The same request may succeed later.
+    /// `true` if the same request may succeed later.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         self.kind.is_transient()

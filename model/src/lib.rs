@@ -1,10 +1,9 @@
-//! The language-model port: one trait, its providers over HTTP, and the scripted model.
+//! The interface to language models, its providers over HTTP, and the scripted model.
 //!
-//! Callers see [`Model`], [`ModelRequest`], [`Delta`] and [`complete`]; which provider answers is
-//! configuration ([`ProviderConfig`], [`connect`]). Provider formats are translated here and
-//! nowhere else. This crate must never log, or carry in an error, a key, a prompt or a word of a
-//! provider's own error text, and it puts messages into a trace only through the function it
-//! was given for that ([`Watching`]).
+//! Callers use [`Model`], [`ModelRequest`], [`Delta`] and [`complete`]; the provider is a matter of
+//! configuration ([`ProviderConfig`], [`connect`]). Only this crate translates provider formats. It
+//! must never log a key, a prompt or a provider's error text, nor put one into an error. Messages
+//! reach a trace only through the function given for that ([`Watching`]).
 
 mod complete;
 mod config;

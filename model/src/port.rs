@@ -1,6 +1,4 @@
-//! The port: what a model is asked and how it answers.
-//!
-//! Nothing here knows a provider.
+//! The interface of language models: requests and replies, independent of any provider.
 
 use std::pin::Pin;
 
@@ -14,47 +12,48 @@ use proto::{
 
 use crate::error::ModelError;
 
-/// The bound on one reply when nothing else is configured: 1 MiB of text, thought and arguments.
+/// Default limit on a reply: 1 MiB of text, reasoning and arguments.
 pub const DEFAULT_MAX_REPLY_BYTES: usize = 1024 * 1024;
 
 /// A language model.
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// Asks the model and returns its reply as it comes.
+    /// Calls the model and streams its reply.
     ///
-    /// Returns once the reply has begun: whatever fails before that was retried as configured.
-    /// Dropping the stream ends the call at the provider.
+    /// Returns once the reply has started; earlier failures have been retried as configured.
+    /// Dropping the stream cancels the call at the provider.
     ///
     /// # Errors
-    /// Any [`ModelError`]; the stream's items may be errors too, and the first one is its last item.
+    /// Any [`ModelError`]. The stream may yield errors too, and ends after the first one.
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError>;
 
-    /// The largest reply [`crate::complete`] accepts, in bytes of text, thought and arguments.
+    /// Returns the largest reply that [`crate::complete`] accepts, in bytes of text, reasoning and
+    /// arguments.
     fn max_reply_bytes(&self) -> usize {
         DEFAULT_MAX_REPLY_BYTES
     }
 
-    /// The number of a text's tokens for this model. The default is an [`crate::estimate`] on the
-    /// high side; a model with its vocabulary at hand may count.
+    /// Counts the tokens of a text. The default is [`crate::estimate`], which tends to be too high;
+    /// a model with a local vocabulary may count exactly.
     fn count_tokens(&self, text: &str) -> usize {
         crate::estimate(text)
     }
 
-    /// Tokens that a conversation may have with the model that is asked by this name, the reply not
-    /// included; by none: with the configured one. Unknown when absent.
+    /// Returns the largest conversation in tokens, without the reply, of the named or else the
+    /// configured model. `None` if unknown.
     fn context_tokens(&self, model: Option<&str>) -> Option<u32> {
         let _ = model;
         None
     }
 
-    /// The prices of the model with this name; absent if unknown.
+    /// Returns the price of the named or else the configured model; `None` if unknown.
     fn price(&self, model: Option<&str>) -> Option<Price> {
         let _ = model;
         None
     }
 }
 
-/// The reply as it comes: deltas, closed by [`Delta::End`]. A stream that ends without it was cut.
+/// A streamed reply: deltas that end with [`Delta::End`]. A stream without this end was cut.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<Delta, ModelError>> + Send>>;
 
 /// A request to a model.
@@ -62,26 +61,26 @@ pub type ModelStream = Pin<Box<dyn Stream<Item = Result<Delta, ModelError>> + Se
 pub struct ModelRequest {
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
-    /// The tools the model may call.
+    /// Tools that the model may call.
     pub tools: Vec<ToolOffer>,
-    /// The settings of the answer.
+    /// Settings of the reply.
     pub params: Params,
 }
 
-/// The settings of an answer. A request leaves out settings that its provider does not support.
+/// Settings of a reply. Those that a provider does not support are omitted from its requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Params {
-    /// The model's name, in place of the configured one.
+    /// Name of the model; absent for the configured one.
     pub model: Option<String>,
-    /// Sampling temperature.
+    /// Sampling temperature; absent for the configured one.
     pub temperature: Option<f64>,
-    /// Nucleus sampling.
+    /// Nucleus sampling; absent for the configured one.
     pub top_p: Option<f64>,
-    /// The most tokens to write, in place of the configured bound.
+    /// Largest number of tokens in the reply; absent for the configured limit.
     pub max_tokens: Option<u32>,
-    /// Ask for a JSON reply where the provider has such a mode. Never a promise: parse strictly.
+    /// Requests a JSON reply from providers with such a mode. No guarantee: parse strictly.
     pub json: bool,
-    /// Allow several tool calls in one reply. Providers without such a switch (Gemini, Ollama) may
+    /// Permits several tool calls in one reply. Providers without this setting (Gemini, Ollama) may
     /// make several anyway.
     pub parallel_tool_calls: bool,
 }
@@ -99,29 +98,29 @@ impl Default for Params {
     }
 }
 
-/// One piece of a reply.
+/// A piece of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
-    /// Words of the reply.
+    /// Text of the reply.
     Text(String),
-    /// Words of the model's reasoning, for show only.
+    /// Text of the model's reasoning, for display only.
     Thought(String),
-    /// A complete tool call. Arguments that are not JSON arrive as a JSON string that holds
-    /// exactly what the model wrote, so that schema validation refuses them and can say why.
+    /// A complete tool call. Arguments that are not JSON arrive as a JSON string with exactly the
+    /// model's text, so that schema validation rejects them with a reason.
     Call(ModelCall),
-    /// The end of the reply; nothing follows.
+    /// The end of the reply, always the last piece.
     End {
-        /// Its usage; zeros if the provider does not report it.
+        /// Tokens of the call; zeros if the provider does not report them.
         usage: Usage,
-        /// Why the model stopped.
+        /// Reason for the end.
         stop: StopReason,
-        /// The model that answered, as the provider names it.
+        /// Name of the model that answered, as the provider reports it.
         model: String,
     },
 }
 
 impl Delta {
-    /// The update for the people who watch the job; tool calls and the end have none.
+    /// Converts the delta to a live update; `None` for tool calls and the end.
     #[must_use]
     pub fn update(&self) -> Option<Said> {
         match self {

@@ -1,6 +1,7 @@
-//! When a call that has not begun to answer is tried again, and how long it waits.
+//! Retries of a call whose reply has not started, and their pauses.
 //!
-//! Never after the first piece of a reply: that piece has been shown, and tokens were paid for.
+//! A call is never retried after the first piece of its reply: that piece was displayed, and its
+//! tokens were paid for.
 
 use std::{future::Future, time::Duration};
 
@@ -13,8 +14,8 @@ use crate::{
     error::{ErrorKind, ModelError, Phase},
 };
 
-/// Runs `attempt` until it succeeds, fails for good, or the attempts or the waiting time are used
-/// up. Calls `again` for every failure before another attempt.
+/// Runs `attempt` until it succeeds, fails permanently, or exhausts the attempts or the waiting
+/// time. Calls `again` for every failure that is retried.
 pub(crate) async fn with_retries<T, F, Fut>(
     config: &RetryConfig,
     mut again: impl FnMut(ErrorKind),
@@ -45,7 +46,8 @@ where
         .sleep(tokio::time::sleep)
         .when(|error| worth_another_attempt(error.kind()))
         .adjust(|error: &ModelError, chosen| {
-            // No delay chosen means that the attempts are used up; the provider's wish is then moot.
+            // No pause means that the attempts are exhausted; then the provider's request is
+            // irrelevant.
             let wait =
                 error.retry_after().map_or(chosen?, |asked| asked.max(Duration::from_millis(1)));
             left = left.checked_sub(wait)?;
@@ -63,7 +65,7 @@ where
         .await
 }
 
-/// Failures that come before any token was produced and that pass by themselves.
+/// `true` for transient failures before any token was produced.
 const fn worth_another_attempt(kind: ErrorKind) -> bool {
     match kind {
         ErrorKind::RateLimited
@@ -71,7 +73,7 @@ const fn worth_another_attempt(kind: ErrorKind) -> bool {
         | ErrorKind::ProviderFailed
         | ErrorKind::Unreachable
         | ErrorKind::Timeout { which: Phase::Connect } => true,
-        // Slow and broken replies were produced and paid for; whether to pay again is the caller's choice.
+        // Slow and broken replies were produced and paid for; a retry is the caller's decision.
         ErrorKind::Timeout { which: Phase::FirstToken | Phase::Idle | Phase::Total }
         | ErrorKind::CutStream
         | ErrorKind::Malformed
@@ -87,8 +89,8 @@ const fn worth_another_attempt(kind: ErrorKind) -> bool {
     }
 }
 
-/// The pause that the provider asks for: `retry-after-ms`, or `Retry-After` in seconds or as a
-/// date.
+/// Returns the pause that the provider requests: `retry-after-ms`, or `Retry-After` in seconds or
+/// as a date.
 pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(millis) = text("retry-after-ms").and_then(|value| value.parse::<f64>().ok()) {
@@ -99,11 +101,11 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duratio
         return seconds(given);
     }
     let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(value).ok()?;
-    // A date that has passed means "now".
+    // A past date means an immediate retry.
     Some(Duration::try_from(date.duration_since(now)).unwrap_or(Duration::ZERO))
 }
 
-/// Seconds as a duration; nonsense (negative, infinite, not a number) is no answer.
+/// Converts seconds; `None` for negative, infinite or undefined values.
 fn seconds(given: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(given).ok()
 }

@@ -1,4 +1,4 @@
-//! Maintenance of an installation: checking every log, and removing what is no longer needed.
+//! Maintenance of an installation: consistency checks of every log, and the removal of old jobs.
 //!
 //! A library for the front door and the command line. It reads logs through the machine and changes
 //! only the jobs and values that its caller names for removal.

@@ -1,4 +1,4 @@
-//! The planner's actor and its command: the edge between the pool and the planner.
+//! The planner's actor and its command, between the pool and the planner.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use runtime::{
 
 use crate::work::Planner;
 
-/// The name of the role, in configuration, presence and logs.
+/// Name of the role in configuration, presence and logs.
 pub const ROLE: &str = "planner";
 
-/// The bounds of the planners' pool: at most `slots` plans in hand, the rest as usual.
+/// Builds the pool options of planners: at most `slots` concurrent plans, defaults otherwise.
 #[must_use]
 pub fn options(slots: usize) -> PoolOptions {
     PoolOptions::new(DecisionKind::Plan, pools::models(), slots)
@@ -54,7 +54,7 @@ impl Command for PlanCommand {
 pub struct PlannerActor(Arc<Planner>);
 
 impl PlannerActor {
-    /// A planner that asks `model` and plans with the tools of `registry`.
+    /// Creates a planner that calls `model` and plans with the tools of `registry`.
     #[must_use]
     pub fn new(model: Arc<dyn Model>, registry: Registry) -> Self {
         Self(Arc::new(Planner::new(model, registry)))
@@ -66,7 +66,7 @@ impl PlannerActor {
         let mut span = Span::start(own, Some(task.trace), Kind::Internal, || "plan".to_owned());
         span.set(keys::GEN_AI_OPERATION_NAME, "plan");
         span.work(&task.job, &work.work, work.attempt);
-        // Dropping the reply of a plan that is not wanted any more ends the call to the model.
+        // Dropping the future of a cancelled plan ends the model call.
         let plan = telemetry::within(own, self.0.plan(work, task.live.channel()));
         let planned = task.canceled.run_until_cancelled(plan).await;
         let (outcome, error) = outcome(planned.as_ref().map(|planned| &planned.reply));
@@ -103,7 +103,7 @@ impl Actor for PlannerActor {
     }
 }
 
-/// The outcome of a plan for its span, and whether it is an error.
+/// Returns the outcome for the span, and `true` if it is an error.
 fn outcome(reply: Option<&PlanReply>) -> (&'static str, bool) {
     match reply {
         Some(PlanReply::Plan { .. }) => ("plan", false),

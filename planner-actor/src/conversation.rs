@@ -1,5 +1,5 @@
-//! From a command to the conversation a model is shown. Pure: equal commands and tools give equal
-//! conversations.
+//! The conversation shown to a model for a planning command. Pure: equal commands and tools give
+//! equal conversations.
 
 mod shown;
 mod turns;
@@ -23,7 +23,7 @@ use serde_json::json;
 use self::shown::shown;
 use crate::{prompt, protocol, words::Text};
 
-/// What the model is asked.
+/// Builds the model request of a command.
 pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>) -> ModelRequest {
     let offers = offers(work);
     ModelRequest {
@@ -32,7 +32,7 @@ pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>) -> ModelRequest {
             model: work.model.model.clone(),
             temperature: work.model.temperature,
             top_p: work.model.top_p,
-            // Some providers have no JSON mode beside tools, so it is asked for when none is offered.
+            // Some providers have no JSON mode beside tools, so it is requested only without tools.
             json: offers.is_empty(),
             parallel_tool_calls: false,
             ..Params::default()
@@ -41,8 +41,8 @@ pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>) -> ModelRequest {
     }
 }
 
-/// The conversation, with what was said in earlier jobs and the files that came with this one before
-/// the goal, and what the machine has to say last.
+/// Adds the context of the goal: earlier jobs of the conversation and attached files before it, and
+/// the machine's notices at the end.
 fn framed(work: &PlanWork, mut messages: Vec<Message>) -> Vec<Message> {
     let earlier = conversation::told(work.language, &work.earlier);
     let files = file::told(work.language, &work.files);
@@ -69,7 +69,8 @@ fn framed(work: &PlanWork, mut messages: Vec<Message>) -> Vec<Message> {
     messages
 }
 
-/// A way to ask, unless asking is an action like others; and one to hand the plan over.
+/// Returns the functions to offer: a question, unless asking is an ordinary action, and the
+/// delivery of the plan.
 fn offers(work: &PlanWork) -> Vec<ToolOffer> {
     let mut offers = Vec::new();
     if work.output == PlanOutput::Tool {
@@ -85,18 +86,18 @@ fn offers(work: &PlanWork) -> Vec<ToolOffer> {
     offers
 }
 
-/// The steps of plans that were begun.
+/// The steps of earlier plans of this job.
 #[derive(Debug, Default)]
 pub(crate) struct Earlier {
-    /// All of them.
+    /// Every step of every earlier plan.
     pub(crate) all: BTreeSet<StepId>,
-    /// Those that have completed.
+    /// Steps that have completed.
     pub(crate) completed: BTreeSet<StepId>,
-    /// Those that stay in the plan and have not ended.
+    /// Unfinished steps that the next plan keeps.
     pub(crate) kept: BTreeSet<StepId>,
 }
 
-/// The steps of plans that were begun, by all the dialogue says.
+/// Collects the steps of earlier plans from the dialogue.
 pub(crate) fn earlier(work: &PlanWork) -> Earlier {
     let mut earlier = Earlier::default();
     for talk in &work.dialogue {
@@ -143,14 +144,14 @@ fn messages(work: &PlanWork, tools: &Toolbox<'_>) -> Vec<Message> {
             PlanTalk::Steered { words } => {
                 messages.push(Message::User { text: prompt::steered(language, words) });
             }
-            // Said by a protocol that goes one action at a time; a job has one protocol.
+            // Belongs to protocols that decide one action at a time; a job has one protocol.
             PlanTalk::Noted { .. } => {}
         }
     }
     messages
 }
 
-/// How many of the oldest results are more than the agent keeps.
+/// Returns the number of oldest results beyond the agent's limit.
 fn over_keep(work: &PlanWork) -> usize {
     let ends = work.dialogue.iter().map(|talk| match talk {
         PlanTalk::Progressed { steps, .. } => steps.len(),
@@ -163,8 +164,8 @@ fn over_keep(work: &PlanWork) -> usize {
     ends.sum::<usize>().saturating_sub(usize::try_from(work.window.keep).unwrap_or(usize::MAX))
 }
 
-/// The command with everything that people told the job beside its goal: where it stands otherwise
-/// goes with the oldest exchanges when there is no room for them.
+/// Returns the command with people's instructions moved to its goal, where they stay if the oldest
+/// exchanges are left out for lack of room.
 pub(crate) fn with_instructions(work: &PlanWork) -> PlanWork {
     let mut work = work.clone();
     for talk in &work.dialogue {
@@ -175,17 +176,17 @@ pub(crate) fn with_instructions(work: &PlanWork) -> PlanWork {
     work
 }
 
-/// A reply that could not be used, and why.
+/// Renders a rejected reply and the reason.
 fn rejected(language: Language, reply: &str, error: &str) -> Vec<Message> {
-    // Providers refuse a message that holds nothing.
+    // Providers reject an empty message.
     let reply = (!reply.trim().is_empty()).then(|| said(reply.to_owned()));
     let why = Message::User { text: prompt::rejected(language, error) };
     reply.into_iter().chain([why]).collect()
 }
 
-/// A question and its answer: as the tool call it was while the tool is offered. Some providers
-/// refuse tool calls in a conversation that offers no tools; then they are plain words, and the last
-/// answer says that a plan must follow.
+/// Renders a question and its answer, as a tool call if the tool is offered. Some providers reject
+/// tool calls in a conversation without tools. Then both are plain messages, and the last answer
+/// demands a plan.
 fn asked(work: &PlanWork, n: usize, question: &str, answer: &str) -> [Message; 2] {
     if work.may_ask {
         let id = format!("ask_{}", n + 1);

@@ -1,4 +1,4 @@
-//! How far planning one action at a time has come: read from the dialogue, kept nowhere else.
+//! The progress of planning one action at a time, derived from the dialogue and stored nowhere.
 
 use proto::{
     decision::PlanTalk,
@@ -8,26 +8,26 @@ use proto::{
 
 use crate::parse::choice::Phase;
 
-/// Where a job stands that is planned one action at a time.
+/// The progress of a job that plans one action at a time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Course<'a> {
-    /// What `phased` wants next.
+    /// Next phase of the `phased` protocol.
     pub(crate) phase: Phase,
-    /// What is intended, as it was said last.
+    /// The intended items, as last reported.
     pub(crate) outline: &'a [Item],
-    /// The last result of an item: the final answer, when nothing else is said.
+    /// The last result of an item: the final answer if the model gives no other.
     pub(crate) reached: Option<&'a str>,
 }
 
 impl<'a> Course<'a> {
-    /// Reads it from what has been said and done.
+    /// Derives the progress from a dialogue.
     pub(crate) fn of(dialogue: &'a [PlanTalk]) -> Self {
         let mut course = Self { phase: Phase::Plan, outline: &[], reached: None };
         dialogue.iter().for_each(|talk| course.after(talk));
         course
     }
 
-    /// Takes in what was said or done next.
+    /// Applies the next entry of the dialogue.
     pub(crate) fn after(&mut self, talk: &'a PlanTalk) {
         match talk {
             PlanTalk::Noted { note } => {
@@ -39,7 +39,7 @@ impl<'a> Course<'a> {
                 };
             }
             PlanTalk::Progressed { .. } if self.phase != Phase::Plan => self.phase = Phase::Thought,
-            // What a person says may change what remains to be done.
+            // A person's message may change the remaining work.
             PlanTalk::Asked { .. } | PlanTalk::Steered { .. } if self.phase != Phase::Plan => {
                 self.phase = Phase::Replan;
             }
@@ -51,13 +51,13 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// The current item and its place among all, counted from 1.
+    /// Returns the current item and its index, counted from 1.
     pub(crate) fn current(&self) -> Option<(usize, &'a Item)> {
         let open = |(_, item): &(usize, &Item)| item.status.is_open();
         self.outline.iter().enumerate().find(open).map(|(n, item)| (n + 1, item))
     }
 
-    /// The outline with its current item set to a status.
+    /// Returns the outline with its current item set to a status.
     pub(crate) fn with_current(&self, status: ItemStatus) -> Vec<Item> {
         let mut items = self.outline.to_vec();
         if let Some(item) = items.iter_mut().find(|item| item.status.is_open()) {
@@ -66,7 +66,7 @@ impl<'a> Course<'a> {
         items
     }
 
-    /// The outline when the goal is reached.
+    /// Returns the outline with every open item done, for a reached goal.
     pub(crate) fn closed(&self) -> Vec<Item> {
         let mut items = self.outline.to_vec();
         items

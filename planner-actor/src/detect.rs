@@ -1,4 +1,5 @@
-//! Whether a goal needs a plan: by patterns of words, or by a question to a model. In doubt it does.
+//! Detection of goals that need a plan, by text patterns or by a model call. When in doubt, a goal
+//! needs one.
 
 use std::sync::LazyLock;
 
@@ -17,7 +18,7 @@ use crate::{
     prompt,
 };
 
-/// The patterns, one a line. A goal may mix languages, so those of all languages are looked for.
+/// The patterns, one per line. A goal may mix languages, so the patterns of all languages apply.
 const PATTERNS: &[(&str, &str)] = &messages::files!("patterns");
 
 static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
@@ -27,11 +28,11 @@ static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     compiled.collect::<Result<_, _>>().expect("the patterns are compiled by a test")
 });
 
-/// What is known without asking anybody.
+/// Returns the verdict if it needs no model call.
 pub(crate) fn at_once(work: &PlanWork, detect: &Detect, tools: &Toolbox<'_>) -> Option<Detected> {
     let by = detect.by;
     if tools.offered().is_empty() {
-        // Without tools several steps could do no more than one.
+        // Without tools, several steps could do no more than one.
         return Some(Detected {
             complex: false,
             by,
@@ -49,7 +50,7 @@ pub(crate) fn at_once(work: &PlanWork, detect: &Detect, tools: &Toolbox<'_>) -> 
     }
 }
 
-/// The question to a model.
+/// Builds the model request for the verdict.
 pub(crate) fn request(work: &PlanWork, detect: &Detect) -> ModelRequest {
     let text = prompt::detect(work.language, &work.goal);
     ModelRequest {
@@ -65,8 +66,8 @@ pub(crate) fn request(work: &PlanWork, detect: &Detect) -> ModelRequest {
     }
 }
 
-/// What a model's answer says. An answer that cannot be understood says that the goal is complex:
-/// a plan too many costs less than one too few.
+/// Parses the model's verdict. An unintelligible reply counts as complex: a superfluous plan costs
+/// less than a missing one.
 pub(crate) fn understood(answer: Result<&str, String>) -> Detected {
     let by = Detector::Model;
     let read =

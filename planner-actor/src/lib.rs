@@ -3,9 +3,10 @@
 //! [`PlannerActor`] is a ractor actor. The pool parses a decision into a [`PlanCommand`], starts one
 //! actor for it and supervises that actor: a panic ends one plan and no other.
 //!
-//! Architecture invariants: one command is one question to the model; a reply that cannot be used is
-//! reported to the job, and the model is never asked again in secret; a plan is accepted only whole;
-//! nothing is kept between commands. Everything but the call to the model is pure.
+//! Architecture invariants: one command is one model call, plus at most one for detection. An
+//! unusable reply is reported to the job, and never repaired by a hidden model call. A plan is
+//! accepted whole or not at all. Nothing is kept between commands. Everything but the model calls
+//! is pure.
 
 mod actor;
 mod conversation;

@@ -1,4 +1,4 @@
-//! Drafts, and the plans or reasons they become.
+//! Drafts, and the plans or errors they become.
 
 #![expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
 
@@ -21,7 +21,8 @@ use serde_json::{Value, json};
 
 use crate::testing;
 
-/// Steps as `id[tool]<dependencies`, or what is wrong. Step `old` has completed before.
+/// Formats steps as `id[tool]<dependencies`, or returns the mistakes. Step `old` has completed
+/// before.
 fn normalised(value: Value) -> Result<Plan, String> {
     let draft = draft::of(value).unwrap();
     let (specs, schemas) = (testing::tools(), Schemas::new());

@@ -1,7 +1,6 @@
-//! The planner's words, from the files in `prompts/`, compiled in and checked by tests.
+//! The planner's prompts, from the templates in `prompts/`, compiled in and checked by tests.
 //!
-//! Everything that is put into a template is put in as text: nothing that comes from a job is ever
-//! a template itself.
+//! Every value is inserted as text: nothing from a job is ever parsed as a template.
 
 use std::sync::LazyLock;
 
@@ -43,7 +42,7 @@ fn render(language: Language, name: &str, values: Value) -> String {
         .expect("every template is rendered with these values by a test")
 }
 
-/// What frames the conversation: the agent's own words, then the planner's task.
+/// Renders the system message: the agent's own text, then the planner's task.
 pub(crate) fn system(work: &PlanWork, tools: &[&ToolSpec]) -> String {
     let (language, may_ask, may_be_empty) = (work.language, work.may_ask, work.may_be_empty);
     let list: Vec<Value> = tools
@@ -80,22 +79,22 @@ pub(crate) fn system(work: &PlanWork, tools: &[&ToolSpec]) -> String {
     if frame.is_empty() { task.to_owned() } else { format!("{frame}\n\n{task}") }
 }
 
-/// The question whether a goal needs a plan.
+/// Renders the question whether a goal needs a plan.
 pub(crate) fn detect(language: Language, goal: &str) -> String {
     render(language, "detect", context! { goal })
 }
 
-/// The goal alone, before what is wanted next.
+/// Renders the goal alone, for protocols that plan one action at a time.
 pub(crate) fn goal(language: Language, goal: &str) -> String {
     render(language, "goal", context! { goal })
 }
 
-/// What came of an action.
+/// Renders the result of an action.
 pub(crate) fn observed(language: Language, observation: &str) -> String {
     render(language, "observed", context! { observation })
 }
 
-/// What is wanted next, where it is planned one action at a time.
+/// Renders the request for the next decision, for protocols that plan one action at a time.
 pub(crate) fn next(work: &PlanWork, course: &Course<'_>) -> String {
     let phase = match (work.protocol, course.phase) {
         (proto::policy::PlanProtocol::Phased, Phase::Plan) => "plan",
@@ -111,32 +110,32 @@ pub(crate) fn next(work: &PlanWork, course: &Course<'_>) -> String {
     render(work.language, "phase", values).trim_end().to_owned()
 }
 
-/// The goal.
+/// Renders the goal with the request for a plan.
 pub(crate) fn plan(language: Language, goal: &str) -> String {
     render(language, "plan", context! { goal })
 }
 
-/// A person's answer; `forced` when no further question may follow.
+/// Renders a person's answer; `forced` says that no further question may follow.
 pub(crate) fn answer(language: Language, answer: &str, forced: bool) -> String {
     render(language, "answer", context! { answer, forced }).trim_end().to_owned()
 }
 
-/// A person's wish for another plan.
+/// Renders a person's request for a different plan.
 pub(crate) fn revise(language: Language, words: &str) -> String {
     render(language, "revise", context! { words })
 }
 
-/// Why a reply cannot be used.
+/// Renders the reason why a reply was rejected.
 pub(crate) fn rejected(language: Language, error: &str) -> String {
     render(language, "rejected", context! { error })
 }
 
-/// What a person told the running job.
+/// Renders a person's instruction to the running job.
 pub(crate) fn steered(language: Language, words: &str) -> String {
     render(language, "steered", context! { words }).trim_end().to_owned()
 }
 
-/// The progress of a plan, the steps that stay, and the reason for the replan.
+/// Renders the progress of a plan, the steps to keep, and the reason for the replan.
 pub(crate) fn replan(
     language: Language,
     steps: &[StepEnd],
@@ -169,7 +168,7 @@ pub(crate) fn replan(
     render(language, "replan", values)
 }
 
-/// How a step ended.
+/// Renders the state of a step.
 fn ended(language: Language, step: &StepEnd) -> String {
     let text = match step.state {
         StepState::Pending => Text::Pending,
@@ -186,7 +185,7 @@ fn ended(language: Language, step: &StepEnd) -> String {
     text.text(language)
 }
 
-/// A tool's description must not look like a heading or a rule of the prompt.
+/// Joins a description to one line, so that it cannot look like a heading or rule of the prompt.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

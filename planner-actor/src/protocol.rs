@@ -1,20 +1,20 @@
-//! What each protocol is made of: the words that ask for it, its schema, and the function by which a
-//! model may hand it over.
+//! The parts of each planning protocol: its prompt, its schema, and the function by which a model
+//! may deliver a plan.
 
 use proto::policy::PlanProtocol;
 use serde_json::Value;
 
-/// The function by which a model hands over a plan.
+/// Function by which a model delivers a plan.
 pub(crate) const CREATE_PLAN: &str = "create_plan";
-/// The function by which a model says what it decided.
+/// Function by which a model delivers a decision.
 pub(crate) const DECIDE: &str = "decide";
-/// Names under which models hand over plans, where they were taught to.
+/// Function names that models use to deliver plans, some of them from their training.
 const KNOWN: &[&str] = &[CREATE_PLAN, "update_plan", "set_plan", DECIDE];
 
-/// The template of the system message.
+/// Returns the name of the system message's template.
 pub(crate) fn template(protocol: PlanProtocol) -> &'static str {
     match protocol {
-        // A job with its plan inline has no planner; should one be asked, it plans as usual.
+        // A job with an inline plan has no planner; if it plans nevertheless, it uses the default.
         PlanProtocol::Steps | PlanProtocol::InlineTools => "system",
         PlanProtocol::TaskSteps => "task_steps",
         PlanProtocol::TitleSteps => "title_steps",
@@ -24,7 +24,7 @@ pub(crate) fn template(protocol: PlanProtocol) -> &'static str {
     }
 }
 
-/// The JSON Schema of a reply, as it is shown in the prompt. A reply that `may_be_empty` may hold a
+/// Returns the JSON Schema of a reply, for the prompt. A plan that `may_be_empty` may contain a
 /// message.
 pub(crate) fn schema_text(protocol: PlanProtocol, may_be_empty: bool) -> String {
     let text = match protocol {
@@ -39,22 +39,22 @@ pub(crate) fn schema_text(protocol: PlanProtocol, may_be_empty: bool) -> String 
     if !may_be_empty {
         return text.to_owned();
     }
-    // The first properties are those of the reply itself.
+    // The first `properties` are those of the reply itself.
     text.replacen(r#""properties":{"#, r#""properties":{"message":{"type":"string"},"#, 1)
 }
 
-/// The same, for a function's arguments.
+/// Returns the JSON Schema of a reply, for a function's arguments.
 pub(crate) fn schema(protocol: PlanProtocol, may_be_empty: bool) -> Value {
     serde_json::from_str(&schema_text(protocol, may_be_empty))
         .expect("the schemas are read by a test")
 }
 
-/// The function by which a model hands over what a protocol wants.
+/// Returns the function that delivers a protocol's reply.
 pub(crate) fn function(protocol: PlanProtocol) -> &'static str {
     if protocol.is_turn_by_turn() { DECIDE } else { CREATE_PLAN }
 }
 
-/// Whether a call of this name hands over a plan.
+/// `true` if a call of this name delivers a plan.
 pub(crate) fn is_function(name: &str) -> bool {
     KNOWN.contains(&name)
 }

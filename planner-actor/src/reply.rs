@@ -1,5 +1,5 @@
-//! From what a model said to what the planner answers. Pure. A reply that is neither a plan nor a
-//! question is told back as such; nothing here ever makes a task of it.
+//! The conversion of a model's reply to the planner's. Pure. A reply that is neither a plan nor a
+//! question is reported as such; nothing here turns it into a task.
 
 mod choose;
 
@@ -23,12 +23,11 @@ use crate::{
     words::Text,
 };
 
-/// What a reply means, and what is intended beyond it.
+/// The planner's reply, and the intended items.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Understood {
-    /// What the planner answers.
     pub(crate) reply: PlanReply,
-    /// What is intended, where it is planned one action at a time.
+    /// The intended items, in protocols that plan one action at a time; empty otherwise.
     pub(crate) outline: Vec<Item>,
 }
 
@@ -38,7 +37,7 @@ impl From<PlanReply> for Understood {
     }
 }
 
-/// What a model's reply means.
+/// Interprets a model's reply.
 pub(crate) fn understand(
     reply: &Reply,
     work: &PlanWork,
@@ -68,18 +67,18 @@ pub(crate) fn understand(
     }
 }
 
-/// What a reply holds.
+/// The content of a reply.
 enum Said {
-    /// Something a person must be asked.
+    /// A question to a person.
     Question(proto::fact::Asked),
-    /// JSON that looks like what is wanted.
+    /// JSON of the wanted kind.
     Value(Value),
 }
 
 fn said(reply: &Reply, work: &PlanWork) -> Result<Said, String> {
     let handed_over = |call: &&ModelCall| protocol::is_function(&call.name);
     let other = reply.calls.iter().any(|call| !protocol::is_function(&call.name));
-    // A question goes before a plan that stands beside it: the plan was made without the answer.
+    // A question precedes a plan beside it: the plan was made without the answer.
     if other {
         return question(&reply.calls, work).map(Said::Question);
     }
@@ -93,7 +92,7 @@ fn said(reply: &Reply, work: &PlanWork) -> Result<Said, String> {
     let wanted = if work.protocol.is_turn_by_turn() { Wanted::Choice } else { Wanted::Plan };
     match (calls.next(), calls.next()) {
         (Some(_), Some(_)) => Err(Text::OnePlan.text(work.language)),
-        // Providers hand over as a text what they could not read themselves.
+        // Providers deliver arguments that they could not parse as a text.
         (Some(ModelCall { args: Value::String(text), .. }), None) => {
             parse::value(text, wanted).map(Said::Value).map_err(|e| e.text(work.language))
         }
@@ -141,13 +140,13 @@ fn question(calls: &[ModelCall], work: &PlanWork) -> Result<proto::fact::Asked, 
     }
 }
 
-/// What the planner answers when the model has no room for what it must be shown.
+/// Builds the planner's reply when the conversation exceeds the model's context.
 pub(crate) fn too_large(error: &TooLarge) -> PlanReply {
     let error = WorkError { message: error.to_string(), transient: false, retry_after_ms: None };
     PlanReply::Failed { error }
 }
 
-/// What the planner answers when the model gave no reply.
+/// Builds the planner's reply when the model call failed.
 pub(crate) fn failed(error: &ModelError) -> PlanReply {
     let retry_after_ms =
         error.retry_after().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));

@@ -1,13 +1,14 @@
-//! A tool's arguments in one line, for a prompt: `{id: integer, title?: string (a few words)}`.
+//! A one-line summary of a tool's arguments for a prompt: `{id: integer, title?: string (a few
+//! words)}`.
 
 use serde_json::Value;
 
 /// Longest description of one argument, in characters.
 const WORDS_MAX: usize = 160;
-/// Deepest object that is written out; below it only the type is named.
+/// Deepest object that is expanded; below it only the type is named.
 const DEPTH_MAX: usize = 3;
 
-/// The arguments of a tool, as its JSON Schema describes them.
+/// Summarises the arguments that a JSON Schema describes.
 pub(crate) fn of_schema(schema: &Value) -> String {
     let mut out = String::new();
     object(schema, DEPTH_MAX, &mut out);

@@ -1,4 +1,4 @@
-//! The planner's own messages: what is wrong with a model's reply, and the one question it asks in a
-//! model's place.
+//! The planner's own messages: errors in a model's reply, and the one question it asks in a model's
+//! place.
 
 messages::texts!(planner);

@@ -1,5 +1,4 @@
-//! The planner's work: one command, one question to the model, one reply. Keeps nothing between
-//! commands but compiled schemas.
+//! The planner's work: one command, one reply. Only compiled schemas are kept between commands.
 
 use std::sync::Arc;
 
@@ -26,7 +25,6 @@ use crate::{
     reply::{self, Understood},
 };
 
-/// Makes plans.
 pub(crate) struct Planner {
     model: Arc<dyn Model>,
     registry: Registry,
@@ -85,8 +83,7 @@ impl Planner {
         }
     }
 
-    /// The question to the model, as far as it has room for it. What people told the job always
-    /// stays in it.
+    /// Builds the model request, reduced to the model's context. People's instructions always stay.
     fn request(&self, work: &PlanWork, tools: &Toolbox<'_>) -> Result<ModelRequest, TooLarge> {
         let mut request = conversation::request(work, tools);
         let told = work.dialogue.iter().any(|talk| matches!(talk, PlanTalk::Steered { .. }));
@@ -96,7 +93,8 @@ impl Planner {
         Ok(request)
     }
 
-    /// Whether the goal needs a plan. An error here does not end the work: the goal then needs one.
+    /// Determines whether the goal needs a plan. An error here does not fail the command: the goal
+    /// then needs one.
     async fn detect(
         &self,
         work: &PlanWork,

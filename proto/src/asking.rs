@@ -1,8 +1,9 @@
-//! The one tool by which a model asks a person: how it is offered, and what its arguments become.
+//! The tool by which a model asks a user: its description for models, and the parser of its
+//! arguments.
 //!
-//! Arguments are taken in the spellings models are known to use; a question that could not be
-//! answered (a choice without options, a form without fields) is refused with words the model can
-//! act upon.
+//! The parser accepts the spellings that models are known to use. A question that no user could
+//! answer (a choice without options, a form without fields) is refused with an error that the model
+//! can act upon.
 
 mod flaw;
 mod kinds;
@@ -26,14 +27,14 @@ pub use self::{
     kinds::{ASK_USER, AskKind, AskKinds},
 };
 
-/// Longest prompt of a question, in bytes.
+/// Maximum length of a question's prompt, in bytes.
 const PROMPT_BYTES_MAX: usize = 8 * 1024;
 
 fn wrong<T>(field: impl Into<String>, flaw: Flaw) -> Result<T, Unaskable> {
     Err(Unaskable { field: field.into(), flaw })
 }
 
-/// The tool as it is offered to a model that may ask questions of these kinds.
+/// Returns the description of the tool, for a model that may ask questions of these kinds.
 #[must_use]
 pub fn offer(language: Language, kinds: &AskKinds) -> ToolOffer {
     let about: Vec<_> = kinds.iter().map(|kind| kind.about().text(language)).collect();
@@ -77,11 +78,11 @@ fn offered_field(language: Language) -> Value {
     })
 }
 
-/// The question that a call of [`ASK_USER`] asks, where questions of these kinds may be asked.
+/// Parses the arguments of a call of [`ASK_USER`] to a question of one of these kinds.
 ///
 /// # Errors
-/// When an argument is missing, of a wrong kind or beyond a bound, or the question is of another kind;
-/// the argument is named.
+/// Fails when an argument is missing, has the wrong type or exceeds a bound, or when the question
+/// is of another kind. The error names the argument.
 pub fn parse(args: &Value, kinds: &AskKinds) -> Result<Asked, Unaskable> {
     let Some(args) = args.as_object() else {
         return wrong(".", Flaw::NotAnObject);
@@ -152,13 +153,13 @@ fn field(item: &Map<String, Value>, at: &str) -> Result<Field, Unaskable> {
         required: flag(item, "required", &format!("{at}.required"))?,
         description: text(item, "description", &format!("{at}.description"))?
             .filter(|d| !d.is_empty()),
-        // What is filled in already is a help: what the field would not take is left out.
+        // A default is only a suggestion, so an invalid one is dropped instead of refused.
         default: default.filter(|value| input.takes(value)).cloned(),
         input,
     })
 }
 
-/// Whether a value can stand in a form: nothing nested.
+/// Returns whether a form field can hold the value, which must not be nested.
 fn is_plain(value: &Value) -> bool {
     let scalar = |value: &Value| !value.is_array() && !value.is_object();
     match value {

@@ -1,5 +1,5 @@
-//! What a job may spend, and what it has spent: limits by axis, a warning at a share of each, and a
-//! stop at the whole. Pure arithmetic: the same log gives the same figures everywhere.
+//! The budget of a job: a limit for each axis, a warning at a share of the limit, and a stop at the
+//! limit. The arithmetic is pure, so a log gives the same figures everywhere.
 
 use std::collections::BTreeSet;
 
@@ -15,60 +15,60 @@ pub use crate::price::Price;
 
 messages::texts!(gauge);
 
-/// Most steps, turns or calls a budget may name.
+/// Maximum of a limit on steps, turns or calls.
 const COUNT_MAX: u32 = 100_000;
 
-/// The limits of a job. An axis without a limit is not looked at.
+/// The limits of a job. An axis without a limit is not checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// Steps in the life of the job; what is a step is said by `counts`.
+    /// Bound on the steps of the job. `counts` defines the steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<u32>,
-    /// What counts as a step. A retry of the same unit of work never counts again.
+    /// Kinds of work that count as a step. A retry of the same unit of work does not count again.
     pub counts: BTreeSet<Spend>,
-    /// Model turns of all steps together; rounds of planning are not among them.
+    /// Bound on the model turns of all steps together, without rounds of planning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
-    /// Tokens that models read.
+    /// Bound on the tokens of prompts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_in: Option<u64>,
-    /// Tokens that models wrote.
+    /// Bound on the tokens of replies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_out: Option<u64>,
-    /// Tokens, read and written together.
+    /// Bound on the tokens of prompts and replies together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// US dollars, by `price`.
+    /// Bound on the cost in US dollars, by `price`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub money: Option<f64>,
-    /// What the agent's model costs. The front door puts in what is configured for the model, so
-    /// that a job keeps the price it was submitted at.
+    /// Price of the agent's model. The front door fills in the configured price, so a job keeps the
+    /// price of its submission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// What other models cost that the agent may ask, to plan or to find out whether a plan is needed.
-    /// The front door puts in what is configured for those that are not among them.
+    /// Prices of other models that the agent may use, for planning or detection. The front door
+    /// adds configured prices for models that are missing here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<ModelPrice>,
-    /// The share of a limit (above 0.0, up to 1.0) from which the model is warned.
+    /// Share of a limit (above 0.0, up to 1.0) at which the model receives a warning.
     pub warn_at: f64,
-    /// What becomes of work that is out when a limit is reached.
+    /// Treatment of running work when a limit is reached.
     pub at_limit: AtLimit,
-    /// Levels of jobs below this one (0 to 16); with 0 no task is handed to another agent.
+    /// Bound on the levels of jobs below this one (0 to 16); 0 forbids delegation.
     #[serde(skip_serializing_if = "is_usual_depth")]
     pub depth: u32,
-    /// Children of this job.
+    /// Bounds on the children of this job.
     #[serde(skip_serializing_if = "FanOut::is_default")]
     pub fan_out: FanOut,
 }
 
-/// How many children a job may have.
+/// The bounds on a job's children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FanOut {
-    /// Alive at once (1 to 64); others wait until one has ended.
+    /// Bound on concurrent children (1 to 64). Further children wait until one has ended.
     pub alive: u32,
-    /// In all (0 to 1,000), every attempt counted.
+    /// Bound on all children (0 to 1,000), with every attempt counted.
     pub total: u32,
 }
 
@@ -84,7 +84,7 @@ impl FanOut {
     }
 }
 
-/// Levels of jobs below one where nothing else is said.
+/// The default bound on the levels of jobs below one.
 const USUAL_DEPTH: u32 = 3;
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
@@ -92,38 +92,38 @@ fn is_usual_depth(depth: &u32) -> bool {
     *depth == USUAL_DEPTH
 }
 
-/// What may count as a step of the budget.
+/// The kinds of work that may count as a step of the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spend {
     /// A round of planning before the first plan is in force.
     Plan,
-    /// A round of planning after that which makes a plan or chooses an action.
+    /// A later round of planning that makes a plan or chooses an action.
     Replan,
-    /// A thought on the current item of a planner that plans in phases.
+    /// A thought on the current item, with a planner that plans in phases.
     Thought,
     /// A model turn of a step.
     Turn,
     /// A tool call.
     Tool,
-    /// A question that an agent asks a person.
+    /// A question of an agent to a user.
     Ask,
-    /// A step of a plan that is begun.
+    /// The start of a plan's step.
     Step,
 }
 
-/// What becomes of work that is out when a limit is reached. Nothing new is started either way.
+/// The treatment of running work when a limit is reached. In either case no new work starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AtLimit {
-    /// It may end, and what comes of it is in the report.
+    /// Running work may end, and the report includes its results.
     #[default]
     LetEnd,
-    /// It is abandoned: the job ends at once, and late results change nothing.
+    /// Running work is abandoned: the job ends at once, and late results change nothing.
     Abandon,
 }
 
-/// One thing that can run out.
+/// A resource with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Axis {
@@ -143,20 +143,20 @@ pub enum Axis {
     Time,
     /// Levels of jobs, from the root to this one.
     Depth,
-    /// Jobs that work for this one.
+    /// Children of this job.
     Children,
 }
 
-/// How far one axis is used.
+/// The use of one axis.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Gauge {
-    /// Which.
+    /// Axis of the gauge.
     pub axis: Axis,
-    /// How much was spent: a count, tokens, US dollars or milliseconds.
+    /// Amount that was used: a count, tokens, US dollars or milliseconds.
     pub used: f64,
-    /// How much may be spent.
+    /// Limit, in the same unit.
     pub limit: f64,
-    /// Whether the share is reached from which the model is warned.
+    /// `true` once the share is reached at which the model receives a warning.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warned: bool,
 }
@@ -182,13 +182,13 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Whether it says nothing beyond the default: such a budget is not written down.
+    /// Returns whether the budget is the default, which is not serialised.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether nothing is limited.
+    /// Returns whether the budget limits neither steps, turns, tokens nor money.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
         self.steps.is_none()
@@ -199,16 +199,17 @@ impl Budget {
             && self.money.is_none()
     }
 
-    /// What a model costs that has a price of its own here, and does not cost what the agent's does.
+    /// Returns the price of a model whose price differs from the agent's, or `None` when `prices`
+    /// does not have the model.
     #[must_use]
     pub fn own_price(&self, model: &str) -> Option<Price> {
         self.prices.iter().find(|price| price.model == model).map(ModelPrice::price)
     }
 
-    /// Says which field is out of bounds.
+    /// Checks every bound.
     ///
     /// # Errors
-    /// The field's name and what it must be.
+    /// Returns the first field that is out of bounds, and its requirement.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
         let count = |n: Option<u32>| n.is_none_or(|n| (1..=COUNT_MAX).contains(&n));
         let tokens = |n: Option<u64>| n.is_none_or(|n| n > 0);
@@ -256,7 +257,7 @@ impl Budget {
 }
 
 impl Axis {
-    /// All axes, in the order they are shown in.
+    /// All axes, in display order.
     pub const ALL: [Self; 9] = [
         Self::Steps,
         Self::Turns,
@@ -269,7 +270,7 @@ impl Axis {
         Self::Children,
     ];
 
-    /// The word in records and metrics.
+    /// Returns the word in records and metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -287,13 +288,13 @@ impl Axis {
 }
 
 impl Gauge {
-    /// Whether nothing is left.
+    /// Returns whether the limit is reached.
     #[must_use]
     pub fn is_used_up(&self) -> bool {
         self.used >= self.limit
     }
 
-    /// The figures in words: `18 of 20 steps`.
+    /// Returns the figures as a text: `18 of 20 steps`.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
         let (used, limit) = (&self.used, &self.limit);

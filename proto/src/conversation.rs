@@ -1,6 +1,5 @@
-//! Conversations: jobs that follow each other. What a job is told of those before it is read from
-//! their logs when it is submitted and stored with its submission, so that nothing else is needed
-//! to replay it.
+//! Conversations: sequences of jobs. The exchanges that a job may read are taken from the earlier
+//! jobs' logs at its submission and stored with it, so a replay needs no other log.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,15 +12,15 @@ use crate::{
 
 messages::texts!(conversation);
 
-/// What is carried over from job to job of a conversation.
+/// The policy of the context that passes between the jobs of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Memory {
-    /// How many of the jobs before, the newest (0 to 50).
+    /// Number of the latest earlier jobs that are included (0 to 50).
     pub exchanges: u32,
-    /// Characters kept of each end of their goals, answers and results (100 to 10,000).
+    /// Characters that each end of their goals, answers and results keeps (100 to 10,000).
     pub chars: u32,
-    /// Whether the results of their steps are carried over beside the answer.
+    /// `true` if the results of their steps are included, besides the answers.
     pub results: bool,
 }
 
@@ -32,16 +31,16 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Whether it is the default: that is not written down.
+    /// Returns whether the policy is the default, which is not serialised.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Says which field is out of bounds.
+    /// Checks every bound.
     ///
     /// # Errors
-    /// The field's name and what it must be.
+    /// Returns the first field that is out of bounds, and its requirement.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
         if self.exchanges > 50 {
             return Err(("exchanges", "must be at most 50"));
@@ -52,22 +51,22 @@ impl Memory {
         Ok(())
     }
 
-    /// A text as it is carried over.
+    /// Returns a text with its middle removed when it is longer than both kept ends.
     #[must_use]
     pub fn cut(&self, text: &str) -> String {
         excerpt::ends(text, usize::try_from(self.chars).unwrap_or(usize::MAX))
     }
 }
 
-/// The conversation a job belongs to, and what it is told of it.
+/// The conversation that a job belongs to, with the earlier exchanges that the job may read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
-    /// Which.
+    /// Id of the conversation.
     pub id: ConversationId,
-    /// Earlier jobs, oldest first.
+    /// Latest earlier jobs, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Exchange>,
-    /// Jobs before those.
+    /// Number of earlier jobs that are left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: u32,
 }
@@ -77,24 +76,24 @@ fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
-/// An earlier job, as a later one is told of it.
+/// An earlier job of the conversation, as a later one reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// The job.
+    /// Id of the earlier job.
     pub job: JobId,
-    /// What it was to reach, cut.
+    /// Goal of the earlier job, truncated.
     pub goal: String,
-    /// Where it stood when the later job was submitted.
+    /// State of the earlier job when the later one was submitted.
     pub state: JobState,
-    /// Its answer, or the reason why it has no answer; truncated.
+    /// Answer, or the reason why there is no answer; truncated.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub response: String,
-    /// JSON of the results of its steps by step id, cut.
+    /// JSON of the results of the steps by step id, truncated.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub results: String,
 }
 
-/// What a model is told of the earlier jobs of a conversation; empty when there are none.
+/// Returns the text about the earlier jobs for a model; empty without earlier jobs.
 #[must_use]
 pub fn told(language: Language, earlier: &[Exchange]) -> String {
     if earlier.is_empty() {

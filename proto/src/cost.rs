@@ -1,57 +1,59 @@
-//! What tools cost: tokens that they had a model read and write, and money that they say was paid. It
-//! is reported with a result, counts when the result counts, and is added up by tool.
+//! The cost of tools: tokens of the models that a tool called, and money that the tool reports. A
+//! result carries its cost, which counts when the result counts. Costs are summed by tool.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{id::ToolName, message::Usage};
 
-/// Most that one result may say was paid, in US dollars; what is beyond is no price of a call.
+/// Maximum payment that one result may report, in US dollars. A larger amount is not plausible and
+/// is ignored.
 const MONEY_MAX: f64 = 1_000_000.0;
 
-/// What one call of a tool cost.
+/// The cost of one tool call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// Tokens of model calls that were made for it.
+    /// Tokens of the models that the tool called.
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub usage: Usage,
-    /// US dollars that were paid for it, those for its tokens included. When absent its tokens cost
-    /// what those of the job do.
+    /// US dollars that were paid for the call, including its tokens. When absent, the tokens cost
+    /// as much as those of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub money: Option<f64>,
 }
 
 impl Cost {
-    /// Whether it cost nothing that is known of.
+    /// Returns whether the call has no known cost.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What was paid, if that is an amount: no less than nothing, and no more than any call can cost.
+    /// Returns the payment, or `None` when none is reported or the amount is negative or
+    /// implausibly large.
     #[must_use]
     pub fn paid(&self) -> Option<f64> {
         self.money.filter(|money| (0.0..=MONEY_MAX).contains(money))
     }
 }
 
-/// What was paid for beside tokens at the price of the job's model.
+/// The payments of a job's tools, and the tokens that they cover.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Paid {
-    /// US dollars.
+    /// Sum of the payments, in US dollars.
     pub money: f64,
-    /// The tokens that it was paid for too, and that cost nothing beside it.
+    /// Tokens that the payments cover, which the price of the job's model must not charge again.
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub usage: Usage,
 }
 
 impl Paid {
-    /// Whether nothing was.
+    /// Returns whether no payment was made.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// A call has ended.
+    /// Adds the cost of a call that ended. A call without a payment adds nothing.
     pub fn add(&mut self, cost: &Cost) {
         if let Some(money) = cost.paid() {
             self.money += money;
@@ -59,36 +61,36 @@ impl Paid {
         }
     }
 
-    /// A job below has ended.
+    /// Adds the payments of a child that ended.
     pub fn below(&mut self, other: &Self) {
         self.money += other.money.max(0.0);
         self.usage += other.usage;
     }
 }
 
-/// What the calls of one tool cost a job so far.
+/// The cost of a tool's calls in a job so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCost {
-    /// The tool.
+    /// Name of the tool.
     pub tool: ToolName,
-    /// Its results that cost something.
+    /// Number of results with a cost.
     pub calls: u32,
-    /// Their tokens.
+    /// Tokens of those results.
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub usage: Usage,
-    /// What was paid for them in US dollars, where they say so.
+    /// Sum of the reported payments in US dollars; absent when no result reported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub money: Option<f64>,
 }
 
 impl ToolCost {
-    /// A tool that has cost nothing yet.
+    /// Creates the sum of a tool without calls.
     #[must_use]
     pub fn new(tool: ToolName) -> Self {
         Self { tool, calls: 0, usage: Usage::default(), money: None }
     }
 
-    /// A call has ended.
+    /// Adds the cost of a call that ended.
     pub fn add(&mut self, cost: &Cost) {
         self.calls = self.calls.saturating_add(1);
         self.usage += cost.usage;

@@ -1,5 +1,5 @@
-//! Decisions: the supervisor's choices. A decision that wants work done is the command itself:
-//! workers take it straight from the job's log, and there is no second queue to keep in step.
+//! Decisions: the supervisor's choices. A decision that orders work is the command itself: workers
+//! consume it from the job's log, and no second queue has to agree with the log.
 
 mod detect;
 mod kind;
@@ -36,30 +36,30 @@ use crate::{
     tool::Effect,
 };
 
-/// Something the supervisor chose.
+/// A choice of the supervisor.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// Make a plan.
+    /// Orders a plan.
     Plan(PlanWork),
-    /// Take one model turn.
+    /// Orders a model turn.
     Turn(TurnWork),
-    /// Call a tool.
+    /// Orders a tool call.
     Call(CallWork),
-    /// Ask a person.
+    /// Asks a user.
     Ask(AskWork),
-    /// Wait for the clock before trying again.
+    /// Waits for a timer before the next attempt.
     Wait(Wait),
-    /// Hand a task to another agent: a job of its own, the child of this one. The supervisor that
-    /// decided carries it out itself.
+    /// Delegates a task to another agent, as a child job. The supervisor that decided it submits
+    /// the child; no worker takes the command.
     Spawn(Box<SpawnWork>),
-    /// Something others must know and nobody answers.
+    /// Notes an event that needs no reply.
     Note(Note),
-    /// The job has ended.
+    /// Ends the job.
     Finish(Finish),
 }
 
 impl Decision {
-    /// Its kind.
+    /// Returns the kind of the decision.
     #[must_use]
     pub fn kind(&self) -> DecisionKind {
         match self {
@@ -74,7 +74,7 @@ impl Decision {
         }
     }
 
-    /// Who takes it: the last token of its subject.
+    /// Returns the pool that consumes the decision: the last token of its subject.
     #[must_use]
     pub fn pool(&self) -> Pool {
         match self {
@@ -98,7 +98,8 @@ impl Decision {
 }
 
 impl Decision {
-    /// The attempt that it orders, when a worker or a child answers it with a result.
+    /// Returns the attempt that the decision orders, or `None` when no worker and no child replies
+    /// to it.
     #[must_use]
     pub fn unit(&self) -> Option<Unit> {
         let (work, attempt) = match self {
@@ -111,19 +112,19 @@ impl Decision {
         Some(Unit { work: work.clone(), attempt })
     }
 
-    /// The command to take a model turn, if it is one.
+    /// Returns the command of a model turn, or `None` for any other decision.
     #[must_use]
     pub fn into_turn(self) -> Option<TurnWork> {
         if let Self::Turn(work) = self { Some(work) } else { None }
     }
 
-    /// The command to start a child job, if it is one.
+    /// Returns the command to start a child job, or `None` for any other decision.
     #[must_use]
     pub fn into_spawn(self) -> Option<SpawnWork> {
         if let Self::Spawn(work) = self { Some(*work) } else { None }
     }
 
-    /// The generation of the job that it was decided in.
+    /// Returns the generation of the job in which the decision was made.
     #[must_use]
     pub fn generation(&self) -> Generation {
         match self {
@@ -147,202 +148,202 @@ impl Decision {
     }
 }
 
-/// Make a plan. Holds all a planner needs.
+/// The command to make a plan, with everything that a planner needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanWork {
-    /// The unit of work.
+    /// Unit of work.
     pub work: WorkId,
-    /// The try.
+    /// Attempt at the unit.
     pub attempt: Attempt,
-    /// What is to be reached.
+    /// Goal of the job.
     pub goal: String,
-    /// The language to speak.
+    /// Language of the prompts and the plan.
     pub language: Language,
-    /// The model and its frame.
+    /// Model settings.
     #[serde(flatten)]
     pub model: ModelChoice,
-    /// Whether the planner may still ask a person.
+    /// `true` if the planner may still ask a question.
     pub may_ask: bool,
-    /// What kinds of question.
+    /// Kinds of question that the planner may ask.
     #[serde(default, skip_serializing_if = "AskKinds::is_all")]
     pub ask_kinds: AskKinds,
-    /// The shape to plan in.
+    /// Form of planning, such as a whole plan or one action at a time.
     #[serde(default, skip_serializing_if = "PlanProtocol::is_usual")]
     pub protocol: PlanProtocol,
-    /// How the model hands the plan over.
+    /// Output form in which the model returns the plan.
     #[serde(default, skip_serializing_if = "PlanOutput::is_usual")]
     pub output: PlanOutput,
-    /// Whether the planner may answer at once instead: with a plan without steps and a message.
+    /// `true` if the planner may answer the goal directly, with a plan without steps and a message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_empty: bool,
-    /// To be found out first, while it is not known: whether the goal needs a plan.
+    /// Detection whether the goal needs a plan, while this is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detect: Option<Detect>,
-    /// What has been said and done since the goal was set, oldest first.
+    /// Exchanges with the planner since the submission, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dialogue: Vec<PlanTalk>,
     /// Earlier jobs of the conversation, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Exchange>,
-    /// Files that came with the job.
+    /// Files of the submission.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileTold>,
-    /// What the model is told beside that.
+    /// Guards' notices for the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
-    /// How much of that the model is shown.
+    /// Bounds on the part of the dialogue that the prompt includes.
     #[serde(default, skip_serializing_if = "Window::is_default")]
     pub window: Window,
 }
 
-/// One exchange between a job and its planner.
+/// An exchange between a job and its planner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PlanTalk {
-    /// The planner asked, a person answered.
+    /// The planner asked a question, and a user answered.
     Asked {
-        /// What was asked.
+        /// Text of the question.
         question: String,
-        /// What was answered, as text.
+        /// Answer, as text.
         answer: String,
     },
-    /// A person wants the plan changed.
+    /// A user requested a change of the plan.
     Revised {
-        /// The plan they saw.
+        /// Plan that the user saw.
         plan: Plan,
-        /// Their words.
+        /// Request, in the user's words.
         words: String,
     },
-    /// A reply could not be used.
+    /// The planner's reply could not be used.
     Rejected {
-        /// The reply, cut.
+        /// Reply, truncated.
         reply: String,
-        /// What is wrong with it.
+        /// Error in the reply.
         error: String,
     },
-    /// A plan has started, and its rest is to be replanned.
+    /// The plan's steps have started, and the rest of the plan is being replanned.
     Progressed {
-        /// The plan.
+        /// Plan that has started.
         plan: Plan,
-        /// How its steps ended, in order of ending.
+        /// Ends of its steps, in the order in which they ended.
         steps: Vec<StepEnd>,
-        /// Steps that have not ended and stay in the plan: new ones are added to them.
+        /// Steps that have not ended and stay in the plan. The new steps are added to them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kept: Vec<StepId>,
-        /// The reason for the replan.
+        /// Cause of the replan.
         #[serde(default, skip_serializing_if = "Cause::is_failed")]
         because: Cause,
     },
-    /// A person told the running job something.
+    /// A user instructed the running job.
     Steered {
-        /// Their words.
+        /// Instruction, in the user's words.
         words: String,
     },
-    /// The planner said what it intends, and perhaps what it has reached; nothing was carried out
-    /// for that.
+    /// The planner noted its intentions or progress. No step ran for the note.
     Noted {
-        /// What it said.
+        /// Content of the note.
         #[serde(flatten)]
         note: PlanNote,
     },
 }
 
-/// Call a tool. Holds all a tool worker needs.
+/// The command to call a tool, with everything that a tool worker needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallWork {
-    /// The unit of work.
+    /// Unit of work.
     pub work: WorkId,
-    /// The try.
+    /// Attempt at the unit.
     pub attempt: Attempt,
-    /// The step it is for.
+    /// Step that the call belongs to.
     pub step: StepId,
-    /// The tool.
+    /// Tool to call.
     pub tool: ToolName,
-    /// The version the planner or the approver saw.
+    /// Version of the tool that the planner or the approver saw.
     pub version: String,
-    /// The toolset that has it.
+    /// Pool of the toolset that has the tool.
     pub pool: Pool,
-    /// What a repeat does.
+    /// Effect class, which says whether the call may be repeated.
     pub effect: Effect,
-    /// The arguments, with placeholders resolved.
+    /// Arguments, with placeholders resolved.
     pub args: Value,
-    /// The same over all attempts: hand it to whatever has an effect.
+    /// Key that is the same for all attempts. A tool passes it to the service on which it has an
+    /// effect.
     pub idempotency_key: String,
-    /// The language of the job, for the texts a tool answers with.
+    /// Language of the job, for the tool's texts.
     #[serde(default)]
     pub language: Language,
-    /// The digest that was approved, for calls a person agreed to; the worker checks it against
-    /// what it is about to run.
+    /// Digest of the approved call, when a user approved it. The worker compares it with the call
+    /// that it is about to run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<String>,
-    /// Why the supervisor does not send the call: a worker claimed of the tool what the registry does
-    /// not say. No pool takes it, and the attempt ends with this.
+    /// Refusal by the supervisor, when the registry contradicts the worker's claim about the tool.
+    /// No pool takes such a call, and the attempt ends with this error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<WorkError>,
 }
 
-/// A task for another agent. Everything the child is begun with is here or in the job's own
-/// submission.
+/// The command to start a child job. The child's submission is built from this command and the
+/// parent's own submission alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpawnWork {
-    /// The unit of work that the child is.
+    /// Unit of work that the child carries out.
     pub work: WorkId,
-    /// Which attempt; each is a child of its own.
+    /// Attempt at the unit. Each attempt is a child of its own.
     pub attempt: Attempt,
-    /// The step it belongs to.
+    /// Step that the child belongs to.
     pub step: StepId,
-    /// The child, derived from the job, the unit of work and the attempt.
+    /// Id of the child, derived from the job, the unit of work and the attempt.
     pub child: JobId,
-    /// Its policies: those of its agent, within what is left of this job's budget and time.
+    /// Policies of the child: its agent's, within the rest of this job's budget and time.
     pub agent: Agent,
-    /// What it is to reach, with what it must know for that.
+    /// Goal of the child, with the context that the child needs.
     pub goal: String,
-    /// The language it speaks.
+    /// Language of the child.
     pub language: Language,
 }
 
-/// Ask a person.
+/// The command to ask a user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskWork {
-    /// The unit of work the answer is for.
+    /// Unit of work that needs the answer.
     pub work: WorkId,
-    /// The question.
+    /// Question to ask.
     #[serde(flatten)]
     pub question: Question,
 }
 
-/// Wait for the clock before trying again.
+/// The wait before the next attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
-    /// The unit of work that will be tried again.
+    /// Unit of work to attempt again.
     pub work: WorkId,
-    /// The next try.
+    /// Next attempt.
     pub attempt: Attempt,
-    /// Not before.
+    /// Earliest time of the next attempt.
     pub until: Timestamp,
-    /// The timer that ends the wait.
+    /// Timer that ends the wait.
     pub timer: TimerName,
-    /// Why, for people.
+    /// Cause of the wait, for users.
     pub reason: String,
 }
 
-/// The job has ended.
+/// The end of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finish {
-    /// How.
+    /// Outcome of the job.
     pub outcome: Outcome,
-    /// What all model calls of the job cost.
+    /// Tokens that all model calls of the job used.
     #[serde(default)]
     pub usage: Usage,
-    /// The generation that ended.
+    /// Generation that ended.
     #[serde(default, skip_serializing_if = "Generation::is_first")]
     pub generation: Generation,
 }
 
-/// What is said to a planner whose reply could not be used; kept beside [`PlanReply`] so that the
-/// two change together.
+/// The constructor stays beside [`PlanReply`]'s variants, so that the two change together.
 impl PlanTalk {
-    /// The talk that shows an unusable reply to the model.
+    /// Returns the exchange that shows an unusable reply to the model, or `None` for any other
+    /// reply.
     #[must_use]
     pub fn rejected(reply: &PlanReply) -> Option<Self> {
         match reply {

@@ -1,4 +1,5 @@
-//! What differs between two points of one job, or between a job and its fork: pure over two views.
+//! The difference between two points of a job, or between a job and its fork: a pure function of
+//! two views.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,89 +12,89 @@ use crate::{
     view::{JobView, StepView},
 };
 
-/// The difference between two points.
+/// The difference between two points, `from` and `to`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobDiff {
-    /// One.
+    /// First point.
     pub from: Side,
-    /// The other.
+    /// Second point.
     pub to: Side,
-    /// The plan of the other as a change of that of the one; nothing when neither has one or they are
-    /// the same.
+    /// Plan at `to`, as a change of the plan at `from`; empty when neither point has a plan or both
+    /// are equal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plan: Vec<Line>,
-    /// Steps of both that do not stand where they stood, or say something else.
+    /// Steps at both points with different states or results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepDiff>,
-    /// Questions that are open at one of them only.
+    /// Questions that are open at one point only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<QuestionDiff>,
-    /// What people told the job at the other and not at the one.
+    /// Instructions at `to` that are missing at `from`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<String>,
-    /// How they ended, when they did not end alike.
+    /// Outcomes, when they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Changed<Option<Outcome>>>,
-    /// Tokens so far, when they are not the same.
+    /// Tokens used so far, when they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Changed<Usage>>,
 }
 
-/// One of the two.
+/// One of the two points.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Side {
-    /// The job.
+    /// Id of the job.
     pub job: JobId,
-    /// Its last record there.
+    /// Position of the last record.
     pub seq: Seq,
-    /// How often it had been rolled back.
+    /// Number of rollbacks so far.
     #[serde(default, skip_serializing_if = "Generation::is_first")]
     pub generation: Generation,
-    /// Its state there.
+    /// State of the job.
     pub state: JobState,
-    /// What its plan is called.
+    /// Title of the plan; absent without a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
 }
 
-/// Something that is not the same.
+/// A value that differs between the points.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Changed<T> {
-    /// At the one.
+    /// Value at the first point.
     pub from: T,
-    /// At the other.
+    /// Value at the second point.
     pub to: T,
 }
 
-/// A step that both have.
+/// A step that exists at both points and differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepDiff {
-    /// Which.
+    /// Id of the step.
     pub id: StepId,
-    /// Where it stands.
+    /// States, when they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Changed<StepState>>,
-    /// Whether its result says success.
+    /// Successes that the results report, when they differ and the states do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success: Option<Changed<Option<bool>>>,
-    /// Its result or error.
+    /// Results or errors, when they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Changed<Option<String>>>,
 }
 
-/// A question that is open at one of them only.
+/// A question that is open at one point only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuestionDiff {
-    /// Added when it is open at the other.
+    /// `Added` when the question is open at the second point, `Dropped` when at the first.
     pub change: Change,
-    /// Which.
+    /// Id of the question.
     pub id: AskId,
-    /// What is asked.
+    /// Text of the question.
     pub prompt: String,
 }
 
 impl JobDiff {
-    /// The difference between two points.
+    /// Computes the difference between two views.
     #[must_use]
     pub fn between(from: &JobView, to: &JobView) -> Self {
         let told =
@@ -111,7 +112,7 @@ impl JobDiff {
         }
     }
 
-    /// Whether nothing differs but the position.
+    /// Returns whether the points differ in nothing but their positions.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.from.state == self.to.state
@@ -144,7 +145,7 @@ fn changed<T: PartialEq + Clone>(from: &T, to: &T) -> Option<Changed<T>> {
     (from != to).then(|| Changed { from: from.clone(), to: to.clone() })
 }
 
-/// Whether two steps are one and the same in a plan, however they stand.
+/// Returns whether two steps are the same step of a plan, regardless of their states.
 fn is_same(a: &StepView, b: &StepView) -> bool {
     (&a.id, &a.title, &a.description, &a.depends_on, &a.tool)
         == (&b.id, &b.title, &b.description, &b.depends_on, &b.tool)
@@ -172,7 +173,8 @@ fn both(from: &[StepView], to: &[StepView]) -> Vec<StepDiff> {
     let differs = |step: &StepView| {
         let before = from.iter().find(|before| is_same(before, step))?;
         let state = changed(&before.state, &step.state);
-        // Where the states differ, they say it; a step that completes twice may say another thing.
+        // A success is reported only when the states agree; a step that completes again may report
+        // another success.
         let success = changed(&before.success, &step.success).filter(|_| state.is_none());
         let response = changed(&before.response, &step.response);
         let differs = state.is_some() || success.is_some() || response.is_some();

@@ -1,15 +1,16 @@
-//! SHA-256 of JSON, independent of the order in which fields were written.
+//! SHA-256 digests of bytes, and of JSON regardless of the order of fields.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// Lower-case hex of the SHA-256 of some bytes.
+/// Returns the SHA-256 of some bytes in lower-case hex.
 #[must_use]
 pub fn of_bytes(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Lower-case hex of the SHA-256 of a JSON value with the fields of every object sorted by name.
+/// Returns the SHA-256, in lower-case hex, of a JSON value whose objects have their fields sorted
+/// by name.
 #[must_use]
 pub fn of_json(value: &Value) -> String {
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! The front door: requests and replies of the NATS micro service `callboard`, in plain JSON.
+//! The front door: requests and replies of the NATS micro service `callboard`, in JSON.
 //!
 //! Every reply is an object. A refused request is answered with `{"error": {…}}`, a [`Failure`],
 //! and with the headers of a NATS service error.
@@ -34,52 +34,52 @@ use crate::{
     view::{JobSummary, JobView},
 };
 
-/// A new job.
+/// The request to submit a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Submit {
-    /// The version of this request; 1 when absent.
+    /// Version of the request; 1 when absent.
     #[serde(default = "one")]
     pub v: u16,
-    /// The job's id and idempotency key; made up when absent.
+    /// Id of the job, which is also its idempotency key; generated when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<JobId>,
-    /// What is to be reached. A fork keeps that of the other job: it has none here.
+    /// Goal of the job. Empty for a fork, which keeps the goal of the original job.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub goal: String,
-    /// The agent: a name the server knows, or policies.
+    /// Agent: a name that the server knows, or inline policies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentChoice>,
-    /// The language; that of the goal when absent.
+    /// Language of the job; detected from the goal when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    /// Overrides the agent: whether the plan must be confirmed.
+    /// Confirmation of the plan by a user: required or not. The agent's setting when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm: Option<bool>,
-    /// Overrides the agent: longest life, in milliseconds.
+    /// Deadline in milliseconds from the submission; the agent's setting when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
-    /// The conversation it continues; started when no conversation has that name.
+    /// Conversation that the job continues. An unknown id starts a new conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
-    /// The job that it goes on from. Beside this there may be an id and nothing else.
+    /// Job to fork. Only an id may accompany this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<Fork>,
-    /// One tool call that is the whole job: neither a planner nor a model is asked.
+    /// Tool call that is the whole job. Neither a planner nor a model runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<DirectCall>,
-    /// Files that come with it.
+    /// Files of the job.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<SubmitFile>,
 }
 
-/// A tool call that somebody asks for by name.
+/// A tool call that a user requests by name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DirectCall {
-    /// The tool.
+    /// Tool to call.
     pub tool: ToolName,
-    /// Its arguments: a JSON object that fits its schema, empty when absent.
+    /// Arguments: a JSON object that fits the tool's schema; empty when absent.
     #[serde(default = "empty")]
     pub args: Value,
 }
@@ -96,14 +96,14 @@ fn one() -> u16 {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum AgentChoice {
-    /// One the server knows.
+    /// The name of an agent that the server knows.
     Named(AgentName),
-    /// Policies; what is absent has its default.
+    /// Inline policies; absent fields have their defaults.
     Inline(Box<Agent>),
 }
 
-/// A string names an agent, an object is one. Written by hand because an untagged enum would
-/// forget which field of the object is wrong.
+/// A string is a name, and an object has policies. The implementation is written by hand, because
+/// an untagged enum would lose the path of a wrong field in the object.
 impl<'de> Deserialize<'de> for AgentChoice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Choice;
@@ -129,217 +129,219 @@ impl<'de> Deserialize<'de> for AgentChoice {
     }
 }
 
-/// What became of a submission.
+/// The reply to a submission.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submitted {
-    /// The job.
+    /// Id of the job.
     pub job: JobId,
-    /// Its shard.
+    /// Shard of the job.
     pub shard: Shard,
-    /// The position of its first record.
+    /// Position of the job's first record.
     pub seq: Seq,
-    /// Whether this request made it; false when it attached to a job that was there.
+    /// `true` if this request created the job; `false` if it attached to an existing one.
     pub created: bool,
-    /// What its agent names and nobody has announced yet, in words for people.
+    /// Warnings for users about tools that the agent names and no worker has announced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// Names one job.
+/// The request for one job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Get {
-    /// The job.
+    /// Id of the job.
     pub job: JobId,
-    /// As it was at this point; as it is when absent.
+    /// Point of the log at which to show the job; the present when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Point>,
 }
 
-/// Asks for jobs, newest first.
+/// The request for a list of jobs, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct List {
-    /// Only jobs in these states.
+    /// States of the jobs to list; every state when empty.
     pub states: Vec<JobState>,
-    /// How many (1 to 500, 50 when absent).
+    /// Maximum number of jobs (1 to 500, 50 when absent).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Only jobs of this conversation.
+    /// Conversation of the jobs to list; every conversation when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
-    /// Only jobs that come after this one in the list: those that were submitted before it.
+    /// Job after which the list starts. It and all jobs that were submitted later are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<JobId>,
 }
 
-/// Some jobs.
+/// A page of a list of jobs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Listed {
-    /// Newest first.
+    /// Jobs of the page, newest first.
     pub jobs: Vec<JobSummary>,
-    /// Whether there are more that were not looked at.
+    /// `true` if there are further jobs that were not examined.
     pub more: bool,
-    /// The last one that was looked at, where there are more: `after` that it goes on.
+    /// Last job that was examined; the next request passes it as `after`. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<JobId>,
 }
 
-/// Asks for a job's log and what follows.
+/// The request to watch a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Watch {
-    /// The job.
+    /// Id of the job.
     pub job: JobId,
-    /// Records after this position only; all when absent.
+    /// Position after which records are sent; all records when absent.
     #[serde(default)]
     pub after: Seq,
-    /// Whether what is said while work is done is wanted too.
+    /// `true` to receive progress messages too.
     #[serde(default)]
     pub live: bool,
-    /// Whether events are wanted in place of records.
+    /// `true` to receive events in place of records.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub events: bool,
-    /// With events: those after this one only.
+    /// Event after which events are sent, when `events` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_event: Option<EventId>,
 }
 
-/// One reply to a watch. The last one is `end`; a watcher that misses heartbeats for 30 s asks
-/// again with `after` set to the last position it saw, and gets exactly what it missed.
+/// A reply to a watch. The last one is `end`. A watcher that receives no heartbeat for 30 s asks
+/// again with `after` set to the last position that it saw, and receives exactly the missing
+/// records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Watched {
     /// A stored record.
     Record {
-        /// Its position.
+        /// Position of the record.
         seq: Seq,
-        /// The family and kind: `in.crew`, `do.call.builtin`.
+        /// Family of the subject: `in.crew`, `do.call.builtin`.
         family: String,
-        /// When it was stored, by the server's clock.
+        /// Server time of the write.
         time: jiff::Timestamp,
-        /// The record as it is stored.
+        /// JSON of the record.
         record: Value,
     },
-    /// What happened, where events are wanted: derived from the records, in their order.
+    /// An event, derived from the records in their order.
     Event {
-        /// The event.
+        /// Content of the event.
         event: Box<Event>,
     },
-    /// The job after the records so far. Sent when there is nothing more to catch up with.
+    /// The state of the job after the records so far. Sent once the watcher has received all stored
+    /// records.
     View {
-        /// The job.
+        /// State of the job.
         view: Box<JobView>,
     },
-    /// Something said while work is done; may be lost.
+    /// A progress message of running work, which may be lost.
     Live {
-        /// The piece of work.
+        /// Unit of work.
         work: String,
-        /// The try.
+        /// Attempt at the unit.
         attempt: u32,
-        /// The step.
+        /// Step that the work belongs to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<String>,
-        /// Counts the messages of one attempt.
+        /// Number of the message within the attempt.
         index: u32,
-        /// `taken`, `text`, `thought` or `tool`.
+        /// Kind of the message: `taken`, `text`, `thought` or `tool`.
         what: String,
-        /// The text, the worker or the tool.
+        /// Text, worker or tool, depending on the kind.
         text: String,
     },
-    /// Nothing happened for a while.
+    /// A heartbeat, sent at intervals of [`crate::limits::WATCH_HEARTBEAT_SECONDS`].
     Heartbeat,
-    /// There is no more: the job has ended, or the server cannot go on.
+    /// The end of the watch: the job has ended, or the server cannot continue.
     End {
-        /// Why the watch ended early, when it did.
+        /// Error for which the watch ended early; absent when the job has ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Box<Failure>>,
     },
 }
 
-/// Says something to a job.
+/// The request to send a signal to a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SendSignal {
-    /// The job.
+    /// Id of the job.
     pub job: JobId,
-    /// What.
+    /// Signal to send.
     pub signal: Order,
-    /// Why.
+    /// Reason, in the sender's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who, for the record. Ignored when the server knows the caller by a token.
+    /// Name of the sender. The server ignores it when a token identifies the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
 
-/// What became of a signal.
+/// The reply to a signal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Signaled {
-    /// The job.
+    /// Id of the job.
     pub job: JobId,
-    /// Its state once the signal was taken up.
+    /// State of the job after the signal took effect.
     pub state: JobState,
-    /// The position of the signal's record.
+    /// Position of the signal's record.
     pub seq: Seq,
 }
 
-/// Asks for dead letters.
+/// The request for dead letters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dead {
-    /// Only that of one job.
+    /// Job whose dead letters to list; every job when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<JobId>,
-    /// How many (1 to 500, 50 when absent).
+    /// Maximum number of dead letters (1 to 500, 50 when absent).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
 
-/// Dead letters: work that waits for an operator.
+/// A page of dead letters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeadLetters {
-    /// Of the newest jobs first.
+    /// Dead letters, those of the newest jobs first.
     pub letters: Vec<DeadLetter>,
-    /// Whether there are jobs that were not looked at.
+    /// `true` if there are further jobs that were not examined.
     pub more: bool,
 }
 
 /// A dead letter: work that waits for an operator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeadLetter {
-    /// The job.
+    /// Id of the job.
     pub job: JobId,
-    /// What kind of thing.
+    /// Kind of the dead letter.
     pub kind: DeadKind,
-    /// The record that it is about.
+    /// Position of the record that the dead letter is about.
     pub seq: Seq,
-    /// Why. May quote what users and tools wrote.
+    /// Description of the cause. It may quote text of users and tools.
     pub reason: String,
-    /// Since when, by the server's clock.
+    /// Server time since which the work waits.
     pub since: jiff::Timestamp,
-    /// The unit of work that was given up.
+    /// Unit of work without attempts left; present for [`DeadKind::GivenUp`] only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkId>,
-    /// Its last attempt.
+    /// Last attempt at that unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
 }
 
-/// The reason for a dead letter.
+/// The kinds of dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeadKind {
-    /// A record of the job cannot be read, or cannot follow what went before it.
+    /// A record of the job cannot be read, or contradicts the records before it.
     Unreadable,
-    /// The code that reads the job breaks.
+    /// The code that folds the job's log panics.
     Broken,
-    /// Work of which no attempt is left.
+    /// A unit of work has no attempt left.
     GivenUp,
 }
 
 impl DeadKind {
-    /// The word for people and programs.
+    /// Returns the word for users and programs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -355,10 +357,10 @@ impl DeadKind {
 #[serde(deny_unknown_fields)]
 pub struct GetTools {}
 
-/// The tools that are registered.
+/// The reply with the registered tools.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tools {
-    /// By name.
+    /// Tools, sorted by name.
     pub tools: Vec<ToolSpec>,
 }
 
@@ -367,22 +369,22 @@ pub struct Tools {
 #[serde(deny_unknown_fields)]
 pub struct GetCrew {}
 
-/// The processes that are alive.
+/// The reply with the running processes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Crew {
-    /// By id.
+    /// Presence messages, sorted by worker id.
     pub workers: Vec<crate::wire::Presence>,
 }
 
-/// A refused request.
+/// The reply to a refused request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// Why.
+    /// Reason of the refusal.
     pub error: Failure,
 }
 
 impl Submit {
-    /// The least a submission needs.
+    /// Creates a submission with a goal and defaults elsewhere.
     #[must_use]
     pub fn goal(goal: impl Into<String>) -> Self {
         Self {

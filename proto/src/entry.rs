@@ -1,4 +1,4 @@
-//! A record at its position in a job's log.
+//! A record with its position in a job's log.
 
 use jiff::Timestamp;
 
@@ -11,25 +11,27 @@ use crate::{
     trace::TraceContext,
 };
 
-/// A record at its position in the log. A body from the object store is back in place.
+/// A record with its position, time and subject. A body from the object store has been fetched and
+/// put in place.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// The position in the shard's stream.
+    /// Position in the shard's stream.
     pub seq: Seq,
-    /// The server's time of the write.
+    /// Server time of the write.
     pub time: Timestamp,
-    /// The job.
+    /// Job whose log holds the record.
     pub job: JobId,
-    /// The subject's claim of who wrote it.
+    /// Family of the subject, which names the claimed source of a fact or the kind of a decision.
     pub family: Family,
-    /// The record, or the reason why it cannot be read.
+    /// The parsed envelope, or the reason why it cannot be read.
     pub record: Result<Record, Unreadable>,
-    /// The trace it belongs to.
+    /// Trace context of the message's headers, when the writer sent one.
     pub trace: Option<TraceContext>,
 }
 
 impl Entry {
-    /// An entry as the front door sends it to a watcher. Nothing when the family has another form.
+    /// Rebuilds an entry from the fields that the front door sends to a watcher. Returns `None`
+    /// when `family` is malformed.
     #[must_use]
     pub fn of_watched(
         job: &JobId,
@@ -43,38 +45,41 @@ impl Entry {
         Some(Self { seq, time, job: job.clone(), family, record, trace: None })
     }
 
-    /// The record's content, when it can be read.
+    /// Returns the parsed body, or `None` when the record or its body cannot be read.
     #[must_use]
     pub fn known(&self) -> Option<Known> {
         self.record.as_ref().ok()?.known().ok()
     }
 
-    /// The fact, when the record is one and can be read.
+    /// Returns the fact, or `None` when the record is a decision or cannot be read.
     #[must_use]
     pub fn fact(&self) -> Option<Fact> {
         self.record.as_ref().ok()?.fact()
     }
 
-    /// The decision, when the record is one and can be read.
+    /// Returns the decision, or `None` when the record is a fact or cannot be read.
     #[must_use]
     pub fn decision(&self) -> Option<Decision> {
         self.record.as_ref().ok()?.decision()
     }
 
-    /// The signal, when the record is one. Bodies of other kinds are not parsed.
+    /// Returns the signal, or `None` when the record is of another kind. Bodies of other kinds are
+    /// not parsed.
     #[must_use]
     pub fn signal(&self) -> Option<Signaled> {
         let record = self.record.as_ref().ok().filter(|record| record.kind == "signaled")?;
         record.fact()?.as_signaled().cloned()
     }
 
-    /// The submission, when this is the first record of a job that can be read.
+    /// Returns the submission, which is the first record of every job, or `None` for any other
+    /// record.
     #[must_use]
     pub fn submission(&self) -> Option<Submitted> {
         self.fact()?.into_submitted()
     }
 
-    /// Whether only its position counts. Such an entry is read and never delivered.
+    /// Returns whether the record counts by its position alone. Such an entry is read from the log
+    /// and never delivered to a consumer of facts.
     #[must_use]
     pub fn is_forged(&self) -> bool {
         matches!(self.record, Err(Unreadable::Forged))

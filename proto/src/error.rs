@@ -1,5 +1,5 @@
-//! The few stable codes that leave Callboard, on every surface. Each has a page in `docs/errors/`
-//! that says what it means and what to do next.
+//! The stable error codes of every surface. Each code has a page in `docs/errors/` with its meaning
+//! and the next action.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,19 +16,19 @@ macro_rules! codes {
             /// Every code.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
-            /// The word that is sent.
+            /// Returns the word of the code in responses.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $word,)* }
             }
 
-            /// The HTTP status it is sent with, also used as the NATS service error code.
+            /// Returns the HTTP status, which is also the NATS service error code.
             #[must_use]
             pub fn status(self) -> u16 {
                 match self { $(Self::$name => $status,)* }
             }
 
-            /// The next thing to do.
+            /// Returns the recommended next action.
             #[must_use]
             pub fn hint(self) -> &'static str {
                 match self { $(Self::$name => $hint,)* }
@@ -38,49 +38,49 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The request is not of the documented form.
+    /// The request does not have the documented form.
     InvalidRequest = "invalid_request", 400, "Compare the request with docs/front-door.md; `field` says where it differs.";
     /// The body is not UTF-8 text.
     InvalidEncoding = "invalid_encoding", 400, "Send JSON in UTF-8.";
-    /// The JSON is nested too deeply.
+    /// The JSON exceeds the bound on nesting.
     TooDeep = "too_deep", 400, "Flatten the JSON to at most 64 levels.";
-    /// The body is too large.
+    /// The body exceeds the bound on its size.
     TooLarge = "too_large", 413, "Send at most 256 KiB; put large inputs where a tool can read them.";
-    /// An id has characters that are not allowed.
+    /// An id has a character that is not allowed.
     InvalidId = "invalid_id", 400, "Use 1 to 64 characters of A-Z a-z 0-9 _ and -.";
-    /// The request names a version this server does not speak.
+    /// The server does not support the version of the request.
     UnsupportedVersion = "unsupported_version", 400, "Send version 1, or upgrade the server.";
-    /// No such agent.
+    /// No agent has this name.
     UnknownAgent = "unknown_agent", 404, "List the agents with `callboard agents ls`, or send the policies inline.";
-    /// Money is limited, and nobody knows what a model costs that may be asked.
+    /// The budget limits money, and the price of a possible model is unknown.
     UnknownPrice = "unknown_price", 400, "Say what the model costs: in `model.known` of the configuration, or in `budget.prices` of the agent.";
-    /// The id is taken by a job with another body.
+    /// The id belongs to a job with another request body.
     IdempotencyConflict = "idempotency_conflict", 409, "Use a new id for a new job, or send the same body again.";
-    /// No such job or question.
+    /// No job or question has this id.
     NotFound = "not_found", 404, "Check the id with `callboard jobs ls` or `callboard inbox ls`.";
-    /// Somebody answered first.
+    /// The question has been answered by another request.
     AlreadyAnswered = "already_answered", 409, "Nothing to do: `winner` says who answered and what.";
     /// The question is closed: it expired, or its job ended.
     Closed = "closed", 409, "Look at the job with `callboard jobs describe`.";
-    /// The approval is for something else than what would run.
+    /// The approval refers to another call than the one that would run.
     Stale = "stale", 409, "Show the question again and approve what it shows now.";
     /// The answer does not fit the question.
     InvalidAnswer = "invalid_answer", 422, "`field` says what does not fit; `callboard inbox show` shows what is asked.";
     /// The job has ended.
     JobEnded = "job_ended", 409, "It can be taken back (`callboard jobs rollback`, `restart`) or gone on from (`callboard jobs fork`); or submit a new one.";
-    /// What is wanted would do again what cannot be taken back.
+    /// The request would repeat an irreversible action.
     WouldRepeat = "would_repeat", 409, "Go back to a later record, or say that it may run again: `again` in the request, `--again` on the command line.";
-    /// The caller may not do this.
+    /// The caller lacks the permission.
     Forbidden = "forbidden", 403, "Use a token of somebody who may; see docs/front-door.md.";
-    /// There is no room or no capacity now. Nothing was stored.
+    /// The server has no capacity at present. It stored nothing.
     Overloaded = "overloaded", 429, "Wait and send the same request again, with the same id.";
-    /// The log cannot be reached.
+    /// The log is unreachable.
     Unavailable = "unavailable", 503, "Check nats-server with `callboard doctor`; send the same request again, with the same id.";
-    /// Nobody answered in time; the outcome is not known.
+    /// No reply arrived in time, so the outcome is unknown.
     Timeout = "timeout", 504, "Send the same request again, with the same id: it attaches to what was stored.";
     /// A record of the job cannot be read, so the job is parked.
     Poisoned = "poisoned", 500, "`callboard jobs describe` names the record; see docs/errors/poisoned.md.";
-    /// Callboard broke.
+    /// Callboard failed because of an error of its own.
     Internal = "internal", 500, "Report it with the server's log around this time.";
 }
 
@@ -90,27 +90,27 @@ impl std::fmt::Display for Code {
     }
 }
 
-/// An error as it is sent.
+/// An error in the form in which it is sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message} [{code}]")]
 pub struct Failure {
-    /// The stable code.
+    /// Stable code.
     pub code: Code,
-    /// What happened, for people.
+    /// Description of the error, for users.
     pub message: String,
-    /// The field that is wrong, dotted, when one is.
+    /// Dotted path of the field with the error; absent when no field is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// The next thing to do.
+    /// Recommended next action.
     #[serde(default)]
     pub hint: String,
-    /// For `already_answered`: who answered and what.
+    /// Accepted answer; present for `already_answered` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winner: Option<Box<crate::fact::Answered>>,
 }
 
 impl Failure {
-    /// A failure with its code's hint.
+    /// Creates a failure with its code's hint.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
@@ -122,14 +122,14 @@ impl Failure {
         }
     }
 
-    /// Says what to do next about this very case, where its code can only say what helps in general.
+    /// Replaces the code's general hint by one for this case.
     #[must_use]
     pub fn advise(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
         self
     }
 
-    /// Names the field that is wrong.
+    /// Sets the field that is wrong.
     #[must_use]
     pub fn at(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());

@@ -1,8 +1,9 @@
-//! Text from models, tools and people, made safe to show: on a terminal, in a log line, in an
-//! approval. What could move the cursor, set a title, write to the clipboard, turn text around or
-//! hide it is shown as what it is, never acted upon and never left out.
+//! The escapes that make text of models, tools and users safe to show: on a terminal, in a log
+//! line, in an approval. Characters that could move the cursor, set a title, write to the
+//! clipboard, reverse text or hide it are shown as escapes. They have no effect and are never left
+//! out.
 //!
-//! It must not change what is stored: texts are kept raw and escaped where they are shown.
+//! Stored texts stay raw. The code that shows a text escapes it.
 
 use std::{borrow::Cow, fmt::Write};
 
@@ -10,14 +11,15 @@ use serde_json::Value;
 
 use crate::interaction::{Question, QuestionKind};
 
-/// Text of several lines: line ends and tabs stay, everything else that is not plainly visible is
-/// written as an escape (`\u{1b}`).
+/// Escapes a text of several lines. Line feeds and tabs stay; every other character that is not
+/// plainly visible becomes an escape (`\u{1b}`).
 #[must_use]
 pub fn text(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && c != '\t' && is_deceptive(c))
 }
 
-/// Text on one line: line ends and tabs become spaces, the rest is as in [`text`].
+/// Escapes a text for a single line: line ends and tabs become spaces, and the rest is as in
+/// [`text`].
 #[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
     let breaks = |c| matches!(c, '\n' | '\r' | '\t');
@@ -28,8 +30,8 @@ pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_deceptive)
 }
 
-/// JSON over several lines. It stays JSON that reads as the same value: what is not plainly visible
-/// is written as `\u001b`.
+/// Formats JSON over several lines. The result is JSON with the same value; characters that are not
+/// plainly visible are written as `\u001b`.
 #[must_use]
 pub fn json(value: &Value) -> String {
     let pretty = serde_json::to_string_pretty(value).unwrap_or_default();
@@ -46,8 +48,8 @@ pub fn json(value: &Value) -> String {
     out
 }
 
-/// What a person must see before agreeing: all of it, from the bytes that would be run, and none
-/// of it able to pose as something else.
+/// Returns the text of a question that a user must see before an approval: all of it, from the
+/// bytes that would run, with every deceptive character escaped.
 #[must_use]
 pub fn question(asked: &Question) -> String {
     let mut out = text(&asked.prompt).into_owned();
@@ -112,10 +114,9 @@ fn escaped(text: &str, bad: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Characters that do something, turn text around, or cannot be seen: controls (C0 and C1, so that
-/// no escape sequence of a terminal begins), bidirectional controls, zero-width and other invisible
-/// characters, tags, variation selectors beyond the one that emoji use, line and paragraph
-/// separators.
+/// Returns whether a character has a hidden effect: controls (C0 and C1, so that no escape sequence
+/// of a terminal starts), bidirectional controls, zero-width and other invisible characters, tags,
+/// variation selectors except the one for emoji, and separators of lines and paragraphs.
 #[must_use]
 pub fn is_deceptive(c: char) -> bool {
     c.is_control()

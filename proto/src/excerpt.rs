@@ -1,31 +1,31 @@
-//! Cutting long texts: what is kept is both ends, and that something is missing is said.
+//! Excerpts of long texts: both ends, with a note about the gap.
 
 use crate::limits;
 
-/// The text, or its ends of [`limits::EXCERPT_CHARS`] characters each with a note between them.
+/// Truncates a text to its ends of [`limits::EXCERPT_CHARS`] characters each.
 #[must_use]
 pub fn excerpt(text: &str) -> String {
     ends(text, limits::EXCERPT_CHARS)
 }
 
-/// The text, or its ends of `chars` characters each with a note between them that says how many are
-/// missing.
+/// Truncates a text to its ends of `chars` characters each, with a note between them about the
+/// number of missing characters.
 #[must_use]
 pub fn ends(text: &str, chars: usize) -> String {
     head_and_tail(text, chars, chars)
 }
 
-/// The text, or its first `head` and last `tail` characters with a note between them that says how
-/// many are missing. It is never cut inside a character.
+/// Truncates a text to its first `head` and last `tail` characters, with a note between them about
+/// the number of missing characters. It never splits a character.
 #[must_use]
 pub fn head_and_tail(text: &str, head: usize, tail: usize) -> String {
     let kept = head.saturating_add(tail);
-    // A text has at most as many characters as bytes: most are told apart without counting.
+    // A text has at most as many characters as bytes, so most texts need no counting.
     if text.len() <= kept {
         return text.to_owned();
     }
     let all = text.chars().count();
-    // A note that is longer than what it stands for helps nobody.
+    // A gap must be longer than the note about it.
     if all <= kept.saturating_add(20) {
         return text.to_owned();
     }
@@ -35,7 +35,7 @@ pub fn head_and_tail(text: &str, head: usize, tail: usize) -> String {
     format!("{first} …[{} characters cut]… {last}", all - kept)
 }
 
-/// The first line of a text, cut between characters to at most `max` bytes.
+/// Returns the first line of a text, truncated between characters to at most `max` bytes.
 #[must_use]
 pub fn line(text: &str, max: usize) -> String {
     let line = text.trim().lines().next().unwrap_or_default().trim();

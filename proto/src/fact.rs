@@ -1,5 +1,5 @@
-//! Facts: what happened outside the supervisor. A role appends its facts at any time;
-//! facts race freely, and the fold decides which of them count.
+//! Facts: events outside the supervisor. A role appends its facts at any time. Facts race freely,
+//! and the fold decides which of them count.
 
 mod access;
 mod asked;
@@ -31,15 +31,15 @@ use crate::{
     tool::{Binding, Fault, ToolResult},
 };
 
-/// Something that happened.
+/// An event outside the supervisor.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "facts are kept boxed, and a job has one submission")]
 pub enum Fact {
-    /// A job was submitted. Always the first record of a job.
+    /// A job was submitted. This is the first record of every job.
     Submitted(Submitted),
-    /// An operator said something.
+    /// An operator or a user sent a signal.
     Signaled(Signaled),
-    /// A planner answered.
+    /// A planner replied.
     Planned(Planned),
     /// A model turn ended.
     Turned(Turned),
@@ -47,16 +47,16 @@ pub enum Fact {
     Started(Started),
     /// A tool call ended.
     Called(Called),
-    /// A person answered.
+    /// A user answered a question.
     Answered(Answered),
     /// A timer fired.
     Fired(Fired),
-    /// A job that works for this one said something.
+    /// A child job reported to this one.
     Child(ChildSaid),
 }
 
 impl Fact {
-    /// Every kind of fact, as it stands in a record.
+    /// Every kind of fact, as written in records.
     pub const KINDS: [&'static str; 9] = [
         "submitted",
         "signaled",
@@ -69,7 +69,7 @@ impl Fact {
         "child",
     ];
 
-    /// The record kind.
+    /// Returns the kind of the record.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -85,7 +85,7 @@ impl Fact {
         }
     }
 
-    /// The question it answers.
+    /// Returns the question that the fact answers, or `None` when the fact is no answer.
     #[must_use]
     pub fn ask(&self) -> Option<&AskId> {
         match self {
@@ -101,7 +101,7 @@ impl Fact {
         }
     }
 
-    /// The role that is entitled to append it.
+    /// Returns the source that may append this kind of fact.
     #[must_use]
     pub fn source(&self) -> Source {
         match self {
@@ -113,100 +113,104 @@ impl Fact {
     }
 }
 
-/// A job was submitted.
+/// The submission of a job, with everything that the job runs under.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submitted {
-    /// What is to be reached, in a person's words.
+    /// Goal, in the user's words.
     pub goal: String,
-    /// The policies it runs under.
+    /// Policies of the job.
     pub agent: Agent,
-    /// The language agents and people are spoken to in.
+    /// Language of prompts, questions and messages.
     pub language: Language,
-    /// SHA-256 of the request, by which a repeated submission is told from another one.
+    /// SHA-256 of the request. A repeated submission has the same digest; another job under the
+    /// same id has a different one.
     pub digest: String,
-    /// Who submitted it, as the front door knows them.
+    /// Name of the submitter, who owns the request's token; absent in an installation without
+    /// tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The conversation it belongs to, and what it is told of it.
+    /// Conversation that the job belongs to, with the earlier exchanges that the job may read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,
-    /// What it works for, when it is the child of another job.
+    /// Parent of the job, when the job is a child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
-    /// The agents it may hand tasks to, and those that these may.
+    /// Agents that the job may delegate to, and those that these may delegate to in turn.
     #[serde(default, skip_serializing_if = "Callees::is_empty")]
     pub agents: Callees,
-    /// The job it was forked from, up to the point from which it goes on.
+    /// Job that this one was forked from, with its log up to the fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<Box<Forked>>,
-    /// The plan it was submitted with: a command of a person's. No planner is asked.
+    /// Plan of the submission, when a user submitted a command instead of a goal. No planner runs
+    /// then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
-    /// Files that came with it.
+    /// Files of the submission.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<File>,
-    /// The rules its log is folded by, as they were when it was submitted.
+    /// Version of the fold's rules at the time of the submission. The log is always folded by it.
     #[serde(default, skip_serializing_if = "Rules::is_first")]
     pub rules: Rules,
 }
 
-/// An operator said something.
+/// A signal of an operator or a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signaled {
-    /// What.
+    /// Signal that was sent.
     pub signal: Signal,
-    /// Why, in their words.
+    /// Reason, in the sender's words; absent when none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who, as the front door knows them.
+    /// Name of the sender: the owner of the request's token or, in an installation without tokens,
+    /// the name that the request claims. Absent when it claims none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Where the parent's log says so, when the parent passed it on: of two such signals the one that
-    /// is later there counts, whatever the order they come in.
+    /// Position in the parent's log, when the parent passed the signal on. Of two such signals the
+    /// one with the later position counts, in whatever order they arrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_seq: Option<Seq>,
 }
 
-/// What an operator can say to a job.
+/// The kinds of signal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {
-    /// End it; nothing new is started.
+    /// Cancels the job; no new work starts.
     Cancel,
-    /// Start nothing new until it is resumed; what runs may end.
+    /// Pauses the job: no new work starts until a resume, and running work may end.
     Pause,
-    /// Go on.
+    /// Resumes a paused job.
     Resume,
-    /// Try now what waits for the clock, and once more what was given up. A job that is parked
-    /// because a record of it could not be read is read again from its first record.
+    /// Retries waiting work at once, and dead letters once more. A job that is parked because of an
+    /// unreadable record is read again from its first record.
     Retry,
-    /// Told to the job's agents: the next plan or model turn carries it, and so do all that follow.
+    /// Instructs the job's agents. The next plan or model turn carries the text, and so do all that
+    /// follow.
     Steer {
-        /// What should be done, or done otherwise.
+        /// Instruction, in the user's words.
         text: String,
     },
-    /// Gives the point of the log where this stands a name. A later one of the same name takes its
-    /// place.
+    /// Names the position of this record. A later signal with the same name moves the name.
     Snapshot {
-        /// The name.
+        /// Name of the snapshot.
         name: SnapshotName,
     },
-    /// What came after a record is taken out of the job's timeline: the job goes on from there, in a
-    /// new generation. It counts only when that record is in the timeline.
+    /// Rolls the job back: the records after `to` leave the job's timeline, and the job continues
+    /// from there in a new generation. The signal counts only when `to` is in the timeline.
     RollBack {
-        /// The last record that stays.
+        /// Last record that stays in the timeline.
         to: Seq,
-        /// The last record that the requester has seen. A `once` tool that was begun later means
-        /// that this does not count.
+        /// Last record that the requester has seen. A `once` tool that started after it invalidates
+        /// the signal.
         seen: Seq,
-        /// Whether it counts in any case, and what cannot be taken back is done again.
+        /// Confirms the rollback even when irreversible actions would run again.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
 }
 
 impl Signal {
-    /// The word on screens and in metrics.
+    /// Returns the word on screens and in metrics.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -221,247 +225,248 @@ impl Signal {
     }
 }
 
-/// A planner answered.
+/// The reply of a planner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
-    /// The command it answers.
+    /// Unit of work that the planner was asked for.
     pub work: WorkId,
-    /// The attempt it answers.
+    /// Attempt that the reply belongs to.
     pub attempt: Attempt,
-    /// What it said.
+    /// Content of the reply.
     pub reply: PlanReply,
-    /// Tokens it cost.
+    /// Tokens that the reply used.
     #[serde(default)]
     pub usage: Usage,
-    /// What was found out about the goal, when that was asked for.
+    /// Result of the detection whether the goal needs a plan, when the command asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detected: Option<Detected>,
-    /// What is intended beyond the plan, when the planner decides one action at a time.
+    /// Intended items beyond the plan, when the planner decides one action at a time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outline: Vec<Item>,
 }
 
-/// What a planner said.
+/// The content of a planner's reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PlanReply {
-    /// A plan, checked against the tools the planner knows.
+    /// A plan whose tools the planner has checked.
     Plan {
-        /// The plan.
+        /// Normalised plan.
         plan: Plan,
     },
-    /// Something it must know first.
+    /// A question to a user that must be answered before planning continues.
     Question {
-        /// What it asks.
+        /// Question to ask.
         question: Asked,
     },
-    /// The goal needs no plan: it is one step.
+    /// The goal needs no plan and becomes a single step.
     Simple,
-    /// What the planner intends, or has reached; it is asked again at once.
+    /// A note about the planner's intentions or progress. The planner's next round follows at once.
     Noted {
-        /// What it said.
+        /// Content of the note.
         #[serde(flatten)]
         note: PlanNote,
     },
-    /// The goal is reached.
+    /// The goal is already reached.
     Finished {
-        /// The final answer, for people.
+        /// Final answer, for users.
         response: String,
     },
-    /// A reply that is no plan: which one, and why.
+    /// A reply that is not a valid plan.
     Unparseable {
-        /// The model's reply, cut to [`crate::limits::EXCERPT_CHARS`] at each end.
+        /// The model's reply, truncated to [`crate::limits::EXCERPT_CHARS`] at each end.
         text: String,
-        /// What is wrong with it, for the model and for people.
+        /// Description of the error, for the model and for users.
         error: String,
     },
     /// The model gave no reply.
     Failed {
-        /// What happened.
+        /// Error of the model call.
         error: WorkError,
     },
 }
 
-/// What a planner said that leads to nothing but its own next decision.
+/// A planner's note that only leads to the planner's next round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanNote {
-    /// What that was.
+    /// Kind of the note.
     pub phase: PlanPhase,
-    /// All it intends, after what it said.
+    /// All intended items after the note.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outline: Vec<Item>,
-    /// What it has reached, in its words.
+    /// Achievement so far, in the planner's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
 }
 
-/// Which part of planning one action at a time.
+/// The phases of planning one action at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanPhase {
-    /// A list of items was made.
+    /// The planner made a list of items.
     Planned,
-    /// An action was chosen.
+    /// The planner chose an action.
     Acting,
     /// The current item is done.
     ItemDone,
-    /// The list was replanned.
+    /// The planner changed the list.
     Replanned,
 }
 
-/// A piece of work broke, outside what it was asked to do.
+/// The error of a unit of work, when the work broke instead of giving a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkError {
-    /// What happened, for people.
+    /// Description, for users.
     pub message: String,
-    /// Whether another attempt could end differently.
+    /// `true` if another attempt may succeed.
     pub transient: bool,
-    /// How long the other side asked to be left alone, in milliseconds.
+    /// Delay that the provider demanded before the next attempt, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
-/// A model turn ended.
+/// The end of a model turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turned {
-    /// The command it answers.
+    /// Unit of work of the turn.
     pub work: WorkId,
-    /// The attempt it answers.
+    /// Attempt that the reply belongs to.
     pub attempt: Attempt,
-    /// What came of it.
+    /// Content of the reply.
     pub reply: TurnReply,
-    /// Tokens it cost.
+    /// Tokens that the turn used.
     #[serde(default)]
     pub usage: Usage,
 }
 
-/// What came of a model turn.
+/// The content of a model turn's reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TurnReply {
-    /// The model wants tools to be called, and may have said something beside.
+    /// The model calls tools, with or without accompanying text.
     Calls {
-        /// What it said.
+        /// Text beside the calls.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         text: String,
-        /// The calls, in its order.
+        /// Calls, in the model's order.
         calls: Vec<TurnCall>,
     },
-    /// The step is done, or the model says it cannot be.
+    /// The step has ended, successfully or not.
     Done {
-        /// Whether the step reached what it was for.
+        /// `true` if the step achieved its purpose.
         success: bool,
-        /// The result, for people and for later steps.
+        /// Result, for users and for later steps.
         response: String,
         /// Files and addresses that belong to the result, at most
         /// [`crate::limits::ATTACHMENTS_MAX`].
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<String>,
     },
-    /// There was no room for the whole conversation, and its oldest exchanges were summarised. The
-    /// turn itself was not taken yet: its command follows once more, with the summary.
+    /// The conversation exceeded the model's context, and its oldest exchanges were summarised. The
+    /// turn itself was not taken: its command is sent again, with the summary.
     Summarised {
-        /// What stands in their place.
+        /// Replacement of the oldest exchanges.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<Summary>,
-        /// Results of the turn before that are too long to be shown whole, in short.
+        /// Shortened versions of the previous turn's results that exceeded their bound.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         results: Vec<Shortened>,
     },
     /// The model gave no usable reply.
     Failed {
-        /// What happened.
+        /// Error of the model call.
         error: WorkError,
     },
 }
 
-/// One call of a model turn, resolved against the tools the executor knows.
+/// A call of a model turn, resolved against the executor's tools.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnCall {
-    /// The model's id for the call.
+    /// Id that the model gave the call.
     pub id: String,
-    /// The name as the model wrote it.
+    /// Name of the tool, as the model wrote it.
     pub name: String,
-    /// The arguments as the model wrote them.
+    /// Arguments, as the model wrote them.
     pub args: Value,
-    /// What the call is.
+    /// Resolution of the name and the arguments.
     pub target: CallTarget,
 }
 
-/// What a model's call turned out to be.
+/// The resolution of a model's call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "target", rename_all = "snake_case")]
 pub enum CallTarget {
-    /// A registered tool with arguments that fit its schema.
+    /// A registered tool, with arguments that fit its schema.
     Tool {
-        /// The tool.
+        /// Registered name of the tool.
         tool: ToolName,
-        /// What the registry said of it.
+        /// Registry's entry for the tool.
         binding: Binding,
     },
-    /// A question to a person.
+    /// A question to a user.
     Person {
-        /// The question.
+        /// Question to ask.
         question: Asked,
     },
-    /// Nothing that can be run; the model is told why.
+    /// A call that cannot run. The model receives the error.
     Refused {
-        /// Why.
+        /// Error, for the model.
         error: String,
     },
-    /// A change of what the step's loop intends.
+    /// A change of the step's list of intended items.
     Outline {
-        /// The change.
+        /// Change to apply.
         #[serde(flatten)]
         change: OutlineChange,
     },
 }
 
-/// A worker is about to run a `once` tool. The first such record of an attempt owns the run; a
-/// worker that finds another one before its own must not run the tool.
+/// The intent to run a `once` tool. The first such record of an attempt owns the run; a worker that
+/// finds an earlier one must not run the tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
-    /// The command.
+    /// Unit of work of the call.
     pub work: WorkId,
-    /// The attempt.
+    /// Attempt that is about to run.
     pub attempt: Attempt,
 }
 
-/// A tool call ended.
+/// The end of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Called {
-    /// The command it answers.
+    /// Unit of work of the call.
     pub work: WorkId,
-    /// The attempt it answers.
+    /// Attempt that the result belongs to.
     pub attempt: Attempt,
-    /// What the tool answered.
+    /// Result of the tool.
     pub result: ToolResult,
-    /// Why it gave no answer of its own, when it did not.
+    /// Fault of the call, when the tool gave no result of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
-    /// How long it ran, in milliseconds.
+    /// Run time in milliseconds.
     #[serde(default)]
     pub duration_ms: u64,
-    /// What it cost.
+    /// Cost of the call.
     #[serde(default, skip_serializing_if = "Cost::is_nothing")]
     pub cost: Cost,
 }
 
-/// A person answered, and was the first to do so validly.
+/// The first valid answer to a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answered {
-    /// The question.
+    /// Id of the question.
     pub ask: AskId,
-    /// The answer, checked against the question's schema.
+    /// Answer, checked against the question's schema.
     #[serde(flatten)]
     pub answer: Answer,
-    /// Who, as the front door knows them.
+    /// Name of the user who answered: the owner of the request's token or, in an installation
+    /// without tokens, the name that the request claims.
     pub by: String,
 }
 
-/// A timer fired.
+/// The expiry of a timer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fired {
-    /// Which.
+    /// Name of the timer.
     pub timer: TimerName,
 }

@@ -1,5 +1,5 @@
-//! Jobs that work for other jobs: what a child knows of its parent, and what a parent hears of its
-//! children. Pure vocabulary; who publishes it is for the supervisor to say.
+//! Parent and child jobs: the child's reference to its parent, and the child's messages to it. The
+//! module is pure; the supervisor decides who publishes the messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,140 +20,140 @@ use crate::{
 
 messages::texts!(agents);
 
-/// Characters of the parent's id that are kept in a child's.
+/// Number of characters of the parent's id at the start of a child's id.
 const KEPT_OF_PARENT: usize = 40;
-/// Hexadecimal digits that tell the children of one parent apart.
+/// Number of hexadecimal digits that distinguish the children of one parent.
 const DIGITS: usize = 20;
 
-/// What a child knows of the job it works for.
+/// The parent of a child job, in the child's submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {
-    /// The job that wants it done.
+    /// Id of the parent.
     pub job: JobId,
-    /// The unit of work there that it is.
+    /// Unit of the parent's work that the child carries out.
     pub work: WorkId,
-    /// Which attempt of that.
+    /// Attempt at the unit.
     pub attempt: Attempt,
-    /// The job at the top: nobody's child.
+    /// Root of the family, which has no parent.
     pub root: JobId,
-    /// Where it is, for people: the root and the steps on the way, `report-7/s2`.
+    /// Path to the child, for users: the root and the steps on the way, `report-7/s2`.
     pub path: String,
-    /// How many jobs are above it; at least 1.
+    /// Number of ancestors; at least 1.
     pub depth: u32,
 }
 
-/// An agent that may be handed a task, as it was when the job was submitted: editing it later never
-/// changes a job that runs.
+/// An agent that a job may delegate to, as of the job's submission. Editing the agent later never
+/// changes a running job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Callee {
-    /// What it is for, in a line.
+    /// Purpose of the agent, in one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
-    /// Its policies.
+    /// Policies of the agent.
     pub agent: Agent,
 }
 
-/// All agents that a job may hand tasks to, and that these may, by name.
+/// The agents that a job and its descendants may delegate to, by name.
 pub type Callees = BTreeMap<AgentName, Callee>;
 
-/// An agent that a model or planner is offered beside tools.
+/// An agent that models and planners are offered as a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offered {
-    /// Its name, under which it is called.
+    /// Name of the agent, by which the model calls it.
     pub name: AgentName,
-    /// What it is for, in a line.
+    /// Purpose of the agent, in one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
 }
 
-/// A child said something to its parent. It is said at least once; hearing it again changes nothing.
+/// A message of a child to its parent. It is delivered at least once; a repetition changes nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChildSaid {
-    /// The unit of work of the parent that the child is.
+    /// Unit of the parent's work that the child carries out.
     pub work: WorkId,
-    /// Which attempt.
+    /// Attempt at the unit.
     pub attempt: Attempt,
-    /// The child.
+    /// Id of the child.
     pub child: JobId,
-    /// What it said.
+    /// Content of the message.
     #[serde(flatten)]
     pub news: News,
 }
 
-/// What a child says to its parent.
+/// The content of a child's message to its parent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "news", rename_all = "snake_case")]
 pub enum News {
-    /// A question waits for a person, in the child or below it.
+    /// A question of the child or of one of its descendants is open.
     Asks {
-        /// Where, for people.
+        /// Path to the job that asks, for users.
         path: String,
-        /// The job whose question it is: that is where it is answered.
+        /// Job that asks. The question is answered under this id.
         job: JobId,
-        /// The question.
+        /// Question that was asked.
         question: Box<Question>,
     },
-    /// A question does not wait any more.
+    /// A question is no longer open.
     Closed {
-        /// The job whose question it was.
+        /// Job that asked.
         job: JobId,
-        /// The question.
+        /// Id of the question.
         ask: AskId,
     },
-    /// It has ended, or is about to and nothing can change how.
+    /// The child has ended, or is about to end with an outcome that is final.
     Ended {
-        /// How.
+        /// Outcome of the child.
         outcome: Outcome,
-        /// What its model calls cost, those of its own children included.
+        /// Tokens that the child and its descendants used.
         #[serde(default)]
         usage: Usage,
-        /// The model turns it took, those of its own children included.
+        /// Model turns of the child and its descendants.
         #[serde(default)]
         turns: u32,
-        /// What was paid for its tools, those of its own children included.
+        /// Cost of the tools of the child and its descendants.
         #[serde(default, skip_serializing_if = "Paid::is_nothing")]
         paid: Paid,
     },
 }
 
-/// A child as its parent knows it.
+/// A child as seen by its parent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChildView {
-    /// The child.
+    /// Id of the child.
     pub job: JobId,
-    /// Its agent.
+    /// Agent of the child.
     pub agent: AgentName,
-    /// Where it is, for people.
+    /// Path to the child, for users.
     pub path: String,
-    /// The unit of work that it is.
+    /// Unit of the parent's work that the child carries out.
     pub work: WorkId,
-    /// Which attempt.
+    /// Attempt at the unit.
     pub attempt: Attempt,
-    /// Where it stands, as far as the parent has been told.
+    /// Last state that the child reported to the parent.
     pub state: JobState,
-    /// What it cost, once it has ended.
+    /// Tokens that the child and its descendants used, once the child has ended.
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub usage: Usage,
-    /// Questions that wait for a person, in it or below it.
+    /// Open questions of the child and its descendants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<ChildQuestion>,
 }
 
-/// A question of a job below.
+/// An open question of a descendant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChildQuestion {
-    /// Where, for people.
+    /// Path to the job that asks, for users.
     pub path: String,
-    /// The job whose question it is: that is where it is answered.
+    /// Job that asks. The question is answered under this id.
     pub job: JobId,
-    /// The question.
+    /// Question that was asked.
     pub question: Question,
 }
 
-/// The id of the child that is an attempt of a unit of work: derived, so that submitting it twice is
-/// submitting it once. `first` is the first record of the parent's log: a job that is purged and
-/// submitted again under its old id takes no child of its earlier life for its own. Under the first
-/// [rules](crate::rules::Rules) it is not looked at.
+/// Returns the id of the child for an attempt at a unit of work. The id is derived, so submitting
+/// the child again attaches to the same job. `first` is the position of the first record of the
+/// parent's log: a parent that was purged and submitted again under its old id has other children.
+/// Under the first [rules](crate::rules::Rules) it is `None`.
 #[must_use]
 pub fn child_id(parent: &JobId, first: Option<Seq>, work: &WorkId, attempt: Attempt) -> JobId {
     let life = first.map(|first| format!("{first}/")).unwrap_or_default();
@@ -163,7 +163,7 @@ pub fn child_id(parent: &JobId, first: Option<Seq>, work: &WorkId, attempt: Atte
     JobId::new(format!("{kept}-c{digits}")).expect("40 characters of an id, and 22 more, are an id")
 }
 
-/// The agents among `all` that an agent can reach, over however many others.
+/// Returns the agents among `all` that `agent` can delegate to, directly or through others.
 #[must_use]
 pub fn reachable(agent: &Agent, all: &Callees) -> Callees {
     let mut found = Callees::new();
@@ -176,23 +176,23 @@ pub fn reachable(agent: &Agent, all: &Callees) -> Callees {
     found
 }
 
-/// Whether a call is bound to an agent instead of a tool.
+/// Returns whether a call is bound to an agent instead of a tool.
 #[must_use]
 pub fn is_agent(binding: &crate::tool::Binding) -> bool {
     binding.pool.as_str() == pools::NOBODY
 }
 
-/// What a call of an agent is given.
+/// The arguments of a call of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Task {
-    /// What it is to reach.
+    /// Goal of the child.
     pub goal: String,
-    /// What it must know for that.
+    /// Context that the child needs for the goal.
     #[serde(default)]
     pub context: String,
 }
 
-/// Agents as models and planners are offered them: like tools.
+/// Returns the descriptions of agents as tools, for models and planners.
 #[must_use]
 pub fn as_tools(offered: &[Offered], language: Language) -> Vec<ToolSpec> {
     let spec = |one: &Offered| ToolSpec {

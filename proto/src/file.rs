@@ -1,5 +1,5 @@
-//! Files that come with a job. What is in them is not in the log: it lies in pieces in the object
-//! store, by their SHA-256, and is read by tools; a model is told what there is.
+//! The files of a job. Their content is not in the log: it is stored in pieces in the object store,
+//! by SHA-256. Tools read the content; models receive a list of the files.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use crate::{escape, lang::Language, limits};
 
 messages::texts!(file);
 
-/// The name of a file, as its submitter calls it: a line of text that is no path.
+/// The name of a file: one line of text that is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FileName(String);
 
-/// A string is no name of a file.
+/// A string that is not a valid file name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the name of a file must be 1 to {max} bytes, without / and \\ and control characters, got {0:?}",
@@ -23,10 +23,11 @@ pub struct FileName(String);
 pub struct InvalidFileName(String);
 
 impl FileName {
-    /// Checks and takes a name.
+    /// Checks a name.
     ///
     /// # Errors
-    /// When it is empty, too long, or has in it what would make it a path or more than a line.
+    /// Fails when the name is empty or too long, or has a character that would make it a path or
+    /// more than one line.
     pub fn new(name: impl Into<String>) -> Result<Self, InvalidFileName> {
         let name = name.into();
         let is_plain =
@@ -39,7 +40,7 @@ impl FileName {
         }
     }
 
-    /// The name as a string.
+    /// Returns the name as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -69,36 +70,36 @@ impl From<FileName> for String {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Piece {
-    /// SHA-256 of its bytes, in lower-case hex: its name.
+    /// SHA-256 of the bytes in lower-case hex, which is also the name in the store.
     pub sha256: String,
-    /// How many there are, at most [`limits::PIECE_BYTES_MAX`].
+    /// Size in bytes, at most [`limits::PIECE_BYTES_MAX`].
     pub bytes: u64,
 }
 
-/// A file that came with a job.
+/// A file of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
-    /// Its name; no two files of a job have the same.
+    /// Name of the file, unique within the job.
     pub name: FileName,
-    /// The media type that its submitter claims: `text/markdown`.
+    /// Media type that the submitter claims: `text/markdown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// Where what is in it lies.
+    /// Location of the content.
     pub content: Content,
 }
 
-/// Where what is in a file lies.
+/// The location of a file's content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
-    /// In the object store, in this order.
+    /// Pieces in the object store, in order.
     Pieces(Vec<Piece>),
-    /// An address elsewhere: fetched whenever it is read.
+    /// A URL, which is fetched on every read.
     Url(String),
 }
 
 impl File {
-    /// Its size, where that is known.
+    /// Returns the size in bytes, or `None` for a URL.
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
         match &self.content {
@@ -107,11 +108,11 @@ impl File {
         }
     }
 
-    /// What is said of it.
+    /// Returns the description of the file, without its content.
     #[must_use]
     pub fn told(&self) -> FileTold {
         let url = match &self.content {
-            // What follows may be a credential, which no reader needs.
+            // A query or a fragment may hold a credential, which no reader needs.
             Content::Url(url) => url.split(['?', '#']).next().map(str::to_owned),
             Content::Pieces(_) => None,
         };
@@ -120,18 +121,18 @@ impl File {
     }
 }
 
-/// What models and people are told of a file.
+/// The description of a file, for models and users.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileTold {
-    /// Its name.
+    /// Name of the file.
     pub name: FileName,
-    /// What it is said to be.
+    /// Media type that the submitter claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// Its size, where that is known.
+    /// Size in bytes; absent for a URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Where it is, when that is not here; without a query, which may hold a key.
+    /// Address of the content, for a URL only. The query, which may hold a credential, is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
@@ -149,7 +150,7 @@ impl fmt::Display for FileTold {
     }
 }
 
-/// What a model is told of the files of a job, by number from 1; empty when there are none.
+/// Returns the list of a job's files for a model, numbered from 1; empty without files.
 #[must_use]
 pub fn told(language: Language, files: &[FileTold]) -> String {
     if files.is_empty() {

@@ -1,6 +1,5 @@
-//! What a forked job takes with it: the records of the job it was forked from, up to the point from
-//! which it goes on. They stand in its first record, so that it stays whole when the other job is
-//! purged.
+//! The origin of a forked job, with the records of the original job up to the fork. The fork's
+//! first record holds them, so the fork stays complete when the original job is purged.
 
 mod read;
 
@@ -10,52 +9,53 @@ use serde_json::Value;
 
 use crate::id::{JobId, Seq};
 
-/// What a position of a record that was taken along is moved up by, each time that it is: no stream
-/// ever has so many records.
+/// The offset that each fork adds to the positions of the records that it copies. No stream ever
+/// has so many records.
 const LEVEL: u64 = 1 << 48;
 
-/// Forks of forks: deeper ones are refused.
+/// Maximum depth of forks of forks; deeper ones are refused.
 pub const DEPTH_MAX: u64 = 8;
 
-/// Where a job was forked from.
+/// The origin of a forked job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Forked {
-    /// The other job.
+    /// Job that was forked.
     pub job: JobId,
-    /// The last of its records that was taken along.
+    /// Last record of that job that the fork includes.
     pub seq: Seq,
-    /// Its log up to there.
+    /// Log of that job up to `seq`.
     pub records: Vec<ForkedRecord>,
 }
 
-/// A record of another job.
+/// A record of the original job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForkedRecord {
-    /// Where it stands in that job's log.
+    /// Position in the original job's log.
     pub seq: Seq,
-    /// When it was stored, by the server's clock.
+    /// Server time of the write.
     pub time: Timestamp,
-    /// The family and kind: `in.crew`, `do.call.builtin`.
+    /// Family of the subject: `in.crew`, `do.call.builtin`.
     pub family: String,
-    /// The record, as it was stored.
+    /// JSON of the record.
     pub record: Value,
 }
 
 impl Seq {
-    /// The name of this position of a log in a job that was forked from it: another one than any
-    /// position of its own.
+    /// Returns this position as a fork refers to it. It differs from every position of the fork's
+    /// own log.
     #[must_use]
     pub fn taken_along(self) -> Self {
         Self(self.0.saturating_add(LEVEL))
     }
 
-    /// How many forks lie between the record at this position and the job that names it.
+    /// Returns the number of forks between the record at this position and the job that refers to
+    /// it.
     #[must_use]
     pub fn forks(self) -> u64 {
         self.0 / LEVEL
     }
 
-    /// A position that a record names, as the job that took that record along names it.
+    /// Returns a position that `record` refers to, as the job that copied `record` refers to it.
     #[must_use]
     pub fn as_seen_from(self, record: Self) -> Self {
         Self(self.0.saturating_add(record.forks().saturating_mul(LEVEL)))

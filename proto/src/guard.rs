@@ -1,23 +1,24 @@
-//! Guards against loops that lead nowhere: what is too much of the same, and what follows.
+//! The guards against loops without progress: their thresholds.
 
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
-/// From when on a run of a step is warned and ended. 0 switches a guard off.
+/// The thresholds at which a run of a step is warned or ended. 0 disables a guard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Guard {
-    /// The same tool with the same arguments, called in this many turns since something new was
-    /// called: the model is told.
+    /// Number of turns with the same call (tool and arguments) after which the model is warned. The
+    /// count restarts whenever the model makes a new call.
     pub repeat_warn: u32,
-    /// The same, and the model must answer: the next turn offers nothing but the end of the step.
+    /// Number of such turns after which the model must answer: the next turn only offers to end the
+    /// step.
     pub repeat_stop: u32,
-    /// Failures of one tool in a row from which on the model is told to do something else.
+    /// Number of consecutive failures of one tool after which the model is warned.
     pub failing_warn: u32,
-    /// Turns in a row that came to nothing new: no call that was not made before, and no successful
-    /// result that was not seen before. Then the run is ended as failed. Rounds of planning after
-    /// which no step completes are counted alike.
+    /// Number of consecutive turns without progress after which the run fails. A turn makes
+    /// progress with a new call or with a new successful result. Rounds of planning without a
+    /// completed step count likewise.
     pub no_progress_stop: u32,
 }
 
@@ -28,16 +29,16 @@ impl Default for Guard {
 }
 
 impl Guard {
-    /// Whether it is the default: such guards are not written down.
+    /// Returns whether the guards are the default, which is not serialised.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Says which field is out of bounds.
+    /// Checks every bound.
     ///
     /// # Errors
-    /// The field's name and what it must be.
+    /// Returns the first field that is out of bounds, and its requirement.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
         let Self { repeat_warn, repeat_stop, failing_warn, no_progress_stop } = *self;
         for (field, turns) in [

@@ -1,28 +1,29 @@
-//! Names of things, as types: a string that reached one of these types is safe in a subject, a
-//! file name and a log line.
+//! Ids as types. A string that has become one of these types is safe in a subject, a file name and
+//! a log line.
 //!
 //! nats-server accepts `*` and `>` as *publish* subjects, so an unchecked id would be stored and
-//! later match other jobs' filters. Nothing may build a subject from a plain string.
+//! would later match other jobs' filters. No code may build a subject from a plain string.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// Longest id, in bytes.
+/// Maximum length of an id, in bytes.
 pub const ID_MAX: usize = 64;
 
-/// Longest work id, in bytes: it holds a step id and some numbers. It never stands in a subject.
+/// Maximum length of a work id, in bytes. A work id holds a step id and some numbers, and never
+/// appears in a subject.
 pub const WORK_ID_MAX: usize = 128;
 
-/// A string is not an id.
+/// A string that is not a valid id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} must be 1 to {max} characters of A-Z a-z 0-9 _ -, got {got:?}")]
 pub struct InvalidId {
-    /// How long it may be, in bytes.
+    /// Maximum length of this kind of id, in bytes.
     pub max: usize,
-    /// Which id was meant.
+    /// Name of the kind of id.
     pub what: &'static str,
-    /// The offending text, cut to 80 characters.
+    /// Rejected text, truncated to 80 characters.
     pub got: String,
 }
 
@@ -42,17 +43,17 @@ macro_rules! ids {
         pub struct $name(std::sync::Arc<str>);
 
         impl $name {
-            /// Checks and takes a string.
+            /// Checks a string and makes an id of it.
             ///
             /// # Errors
-            /// When it is empty, longer than [`ID_MAX`] bytes ([`WORK_ID_MAX`] for work ids) or holds another character than
-            /// those allowed.
+            /// Fails when the string is empty, is longer than [`ID_MAX`] bytes ([`WORK_ID_MAX`] for
+            /// work ids), or has a character that the kind of id does not allow.
             pub fn new(s: impl AsRef<str>) -> Result<Self, InvalidId> {
                 check($what, s.as_ref(), $extra, $max)?;
                 Ok(Self(s.as_ref().into()))
             }
 
-            /// The id as a string.
+            /// Returns the id as a string.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -94,42 +95,44 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A job. Also its idempotency key: submitting the same id again attaches to the same job.
+    /// The id of a job, which is also its idempotency key: submitting the same id again attaches to
+    /// the same job.
     JobId, "job id", "", ID_MAX;
-    /// Jobs that follow each other.
+    /// The id of a conversation: a sequence of jobs.
     ConversationId, "conversation id", "", ID_MAX;
-    /// A step of a plan, unique within the job.
+    /// The id of a step, unique within the job.
     StepId, "step id", "", ID_MAX;
-    /// A question to a person, unique within the job (`q1`, `q2`, …).
+    /// The id of a question to a user, unique within the job (`q1`, `q2`, …).
     AskId, "question id", "", ID_MAX;
-    /// A process that runs actors.
+    /// The id of a process that runs actors.
     WorkerId, "worker id", "", ID_MAX;
-    /// A tool, as models and plans name it.
+    /// The name of a tool, in models' calls and in plans.
     ToolName, "tool name", "", ID_MAX;
-    /// An agent: the name of a set of policies.
+    /// The name of an agent, which is a set of policies.
     AgentName, "agent name", "", ID_MAX;
-    /// Who may take a command: a toolset or a model pool. The last token of a decision's subject.
+    /// The name of a pool of workers: a toolset or a model pool. It is the last token of a
+    /// decision's subject.
     Pool, "pool", "", ID_MAX;
-    /// A point of a job's log that a person gave a name.
+    /// The name of a snapshot: a position of a job's log.
     SnapshotName, "snapshot name", "", ID_MAX;
-    /// A scheduled message of a job; one name holds one timer.
+    /// The name of a job's scheduled message. Scheduling under the same name replaces the timer.
     TimerName, "timer name", "", ID_MAX;
-    /// A unit of work of a job, the same over all attempts (`g0.s2`, `g0.s1.r1.t3.c0`). With the
-    /// job id it is the idempotency key that tools are given.
+    /// The name of a unit of work, the same for all attempts (`g0.s2`, `g0.s1.r1.t3.c0`). With the
+    /// job id it forms the idempotency key that tools receive.
     WorkId, "work id", ".", WORK_ID_MAX;
 }
 
-/// One try at a [`WorkId`]; the first is 1.
+/// The number of an attempt at a [`WorkId`], from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Attempt(pub u32);
 
-/// One attempt at a unit of work: what a command orders and a result answers.
+/// An attempt at a unit of work: the subject of a command and of its result.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unit {
-    /// The unit of work.
+    /// Unit of work.
     pub work: WorkId,
-    /// The attempt.
+    /// Number of the attempt.
     pub attempt: Attempt,
 }
 
@@ -140,10 +143,10 @@ impl fmt::Display for Unit {
 }
 
 impl Attempt {
-    /// The first try.
+    /// The first attempt.
     pub const FIRST: Self = Self(1);
 
-    /// The try after this one.
+    /// Returns the number of the following attempt.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -156,8 +159,8 @@ impl fmt::Display for Attempt {
     }
 }
 
-/// How often a job was rolled back before: the number after `g` in the names of its work. What was
-/// decided or done for an earlier generation means nothing to a later one.
+/// The number of rollbacks of a job: the number after `g` in the names of its work. Decisions and
+/// results of an earlier generation have no effect in a later one.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -165,16 +168,16 @@ impl fmt::Display for Attempt {
 pub struct Generation(pub u32);
 
 impl Generation {
-    /// That of a job which was never rolled back.
+    /// The generation of a job that was never rolled back.
     pub const FIRST: Self = Self(0);
 
-    /// The one after this one.
+    /// Returns the following generation.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 
-    /// Whether it is the first.
+    /// Returns whether the job was never rolled back.
     #[must_use]
     pub fn is_first(&self) -> bool {
         *self == Self::FIRST
@@ -188,15 +191,15 @@ impl fmt::Display for Generation {
 }
 
 impl WorkId {
-    /// The generation it belongs to; the first for a name that says none.
+    /// Returns the generation in the name, or the first one when the name has none.
     #[must_use]
     pub fn generation(&self) -> Generation {
         let named = self.as_str().strip_prefix('g').and_then(|rest| rest.split('.').next());
         Generation(named.and_then(|number| number.parse().ok()).unwrap_or_default())
     }
 
-    /// The name without its generation: it stays the same when the work is sent again after a
-    /// roll-back.
+    /// Returns the name without its generation. It stays the same when the work is sent again after
+    /// a rollback.
     #[must_use]
     pub fn unit(&self) -> &str {
         let (generation, unit) = self.as_str().split_once('.').unwrap_or_default();
@@ -205,7 +208,7 @@ impl WorkId {
     }
 }
 
-/// A position in a shard's stream. 0 means "before the first record".
+/// A position in a shard's stream. 0 is the position before the first record.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -218,17 +221,18 @@ impl fmt::Display for Seq {
     }
 }
 
-/// One of the streams that an installation's jobs are spread over.
+/// The number of one of the streams that an installation's jobs are distributed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Shard(pub u16);
 
 impl Shard {
-    /// The shard a job lives in. Fixed for the life of an installation: FNV-1a (64 bit) of the id,
-    /// modulo the number of shards, so that a client in any language can compute it.
+    /// Returns the shard of a job: the FNV-1a hash (64 bit) of the id, modulo the number of shards.
+    /// The number of shards is fixed for the life of an installation, and a client in any language
+    /// can compute the shard.
     ///
     /// # Panics
-    /// When `shards` is 0; configuration refuses that.
+    /// Panics when `shards` is 0; the configuration refuses that value.
     #[must_use]
     pub fn of(job: &JobId, shards: u16) -> Self {
         assert!(shards > 0, "an installation has at least one shard");

@@ -1,4 +1,4 @@
-//! Questions to people and their answers.
+//! Questions to users, and their answers.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -11,75 +11,76 @@ use crate::{
     plan::{Plan, PlanError},
 };
 
-/// A question, as it is stored in the job's log and shown in the inbox.
+/// A question in the form of the job's log and of the inbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// Unique within the job.
+    /// Id of the question, unique within the job.
     pub id: AskId,
-    /// What is asked, in the job's language.
+    /// Text of the question, in the job's language.
     pub prompt: String,
-    /// What kind of answer is wanted.
+    /// Kind of answer that the question takes.
     #[serde(flatten)]
     pub kind: QuestionKind,
-    /// The step that asks, if one does.
+    /// Step that asks; absent for questions about the whole job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
-    /// When the question closes by itself.
+    /// Server time at which the question expires; absent for a question that never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// The value that counts as the answer when the deadline passes; without one the job fails.
+    /// Answer that counts when the question expires. Without a default, the job fails then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
 }
 
-/// What kind of answer is wanted.
+/// The kinds of question, each with its valid answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum QuestionKind {
-    /// Is this plan right? `approve` runs it, `respond` with text has it revised, `edit` with another
-    /// plan puts that in its place, `reject` cancels.
+    /// The confirmation of a plan. `approve` runs the plan, `respond` with a text requests a
+    /// revision, `edit` replaces the plan by another one, and `reject` cancels the job.
     PlanCheck {
-        /// The plan as it would run.
+        /// Plan that would run.
         plan: Plan,
-        /// How many plans there have been before.
+        /// Number of plans before this one.
         revision: u32,
-        /// What an approval binds.
+        /// Digest that an approval refers to.
         digest: String,
-        /// Steps of earlier plans that have completed: steps may depend on them, and none may take
-        /// its id.
+        /// Completed steps of earlier plans. Steps of an edited plan may depend on them and must
+        /// not reuse their ids.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         completed: Vec<StepId>,
     },
-    /// Free text.
+    /// A free text.
     Question,
-    /// One of several options, or several.
+    /// A choice of one option, or of several.
     Choice {
-        /// What can be chosen.
+        /// Options of the choice.
         options: Vec<Choice>,
-        /// Whether more than one may be chosen.
+        /// `true` if the answer may have several options.
         #[serde(default)]
         multiple: bool,
     },
     /// A form.
     Form {
-        /// Its fields, in order.
+        /// Fields of the form, in order.
         fields: Vec<Field>,
     },
-    /// May this tool call run? `approve` runs it, `reject` tells the model no.
+    /// The approval of a tool call. `approve` runs the call, and `reject` returns a refusal to the
+    /// model.
     ToolApproval {
-        /// The tool.
+        /// Tool that would be called.
         tool: ToolName,
-        /// Its version.
+        /// Version of the tool.
         version: String,
-        /// The arguments it would be called with, whole.
+        /// Complete arguments of the call.
         args: Value,
-        /// What an approval binds.
+        /// Digest that an approval refers to.
         digest: String,
     },
 }
 
 impl QuestionKind {
-    /// The word on screens and in filters.
+    /// Returns the word on screens and in filters.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -95,9 +96,9 @@ impl QuestionKind {
 /// An option of a choice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What an answer names.
+    /// Value in the answer.
     pub value: String,
-    /// What people read; the value when absent.
+    /// Text for users; the value when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
@@ -105,80 +106,81 @@ pub struct Choice {
 /// A field of a form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Field {
-    /// Its key in the answer.
+    /// Key of the field in the answer.
     pub key: String,
-    /// What people read.
+    /// Label for users.
     pub label: String,
-    /// What it takes.
+    /// Type of the field, with its bounds.
     #[serde(flatten)]
     pub input: Input,
-    /// Whether it must be filled in.
+    /// `true` if the field must be filled in.
     #[serde(default)]
     pub required: bool,
-    /// More words for people.
+    /// Further explanation for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What is filled in already.
+    /// Initial value of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
 }
 
-/// What a field takes.
+/// The types of a form's field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Input {
-    /// Text.
+    /// A text.
     Text {
-        /// Most characters.
+        /// Maximum length in characters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_length: Option<u32>,
-        /// Fewest characters.
+        /// Minimum length in characters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         min_length: Option<u32>,
-        /// Whether a large box is shown.
+        /// `true` if the field has several lines.
         #[serde(default)]
         multiline: bool,
     },
     /// A number.
     Number {
-        /// Least value.
+        /// Minimum value.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         min: Option<f64>,
-        /// Greatest value.
+        /// Maximum value.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max: Option<f64>,
-        /// Whether only whole numbers are taken.
+        /// `true` if only whole numbers are valid.
         #[serde(default)]
         integer: bool,
     },
-    /// Yes or no.
+    /// A boolean.
     Boolean,
-    /// One of several options, or several.
+    /// A choice of one option, or of several.
     Select {
-        /// What can be chosen.
+        /// Options of the choice.
         options: Vec<Choice>,
-        /// Whether more than one may be chosen.
+        /// `true` if several options may be chosen.
         #[serde(default)]
         multiple: bool,
     },
 }
 
-/// What a person decides.
+/// The decision in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Yes.
+    /// Agreement to the plan or the call.
     Approve,
-    /// No.
+    /// Refusal of the plan or the call.
     Reject,
-    /// An answer: the value asked for, or words that change a plan.
+    /// A value for the question, or a text with the requested change of a plan.
     Respond,
-    /// Another plan in place of the one that is shown. It is shown in turn: nothing runs yet.
+    /// Another plan in place of the proposed one. It needs a confirmation of its own before it
+    /// runs.
     Edit,
 }
 
 impl Verdict {
-    /// The word that is sent.
+    /// Returns the word in requests.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -190,71 +192,72 @@ impl Verdict {
     }
 }
 
-/// A person's answer.
+/// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// What was decided.
+    /// Decision of the user.
     pub decision: Verdict,
-    /// The answer to a question, choice or form; for an edit the plan, whole.
+    /// Value for a question, choice or form; the complete plan for an edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// Words: how the plan is to change, or why it was rejected.
+    /// Requested change of the plan, or reason of a rejection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// For approvals: the digest of what was seen. Required for tool approvals.
+    /// Digest of the approved plan or call, as the user saw it. Required for approvals of tool
+    /// calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }
 
 impl Answer {
-    /// A yes, bound to what was seen.
+    /// Creates an approval of the plan or call with this digest.
     #[must_use]
     pub fn approve(digest: Option<String>) -> Self {
         Self { decision: Verdict::Approve, value: None, text: None, digest }
     }
 
-    /// An answer to a question, choice or form.
+    /// Creates an answer to a question, choice or form.
     #[must_use]
     pub fn respond(value: Value) -> Self {
         Self { decision: Verdict::Respond, value: Some(value), text: None, digest: None }
     }
 }
 
-/// An answer that does not fit its question, before any schema is looked at.
+/// An answer that does not fit its question, apart from the schema of its value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
-    /// This kind of question cannot be answered so.
+    /// The kind of question does not take this decision.
     #[error("a {kind} is answered with {allowed}, not {}", .got.as_str())]
     Verdict {
-        /// The kind of question.
+        /// Kind of the question.
         kind: &'static str,
-        /// What it takes.
+        /// Decisions that the kind takes.
         allowed: &'static str,
-        /// What came.
+        /// Decision of the answer.
         got: Verdict,
     },
-    /// The words that a revision needs are missing.
+    /// The text of a requested revision is missing.
     #[error("`text` must say how the plan is to change")]
     NoText,
-    /// A value is missing.
+    /// The value is missing.
     #[error("`value` is missing")]
     NoValue,
-    /// The plan of an edit cannot run.
+    /// The plan of an edit is invalid.
     #[error("{0}")]
     Plan(String),
-    /// The approval is for something else than what would run.
+    /// The digest belongs to another plan or call than the one that would run.
     #[error("the digest is not that of what would run; look at the question again")]
     Stale,
-    /// A text is too long.
+    /// The text exceeds [`limits::ANSWER_BYTES_MAX`].
     #[error("`text` is longer than {} bytes", limits::ANSWER_BYTES_MAX)]
     TooLong,
 }
 
 impl Question {
-    /// Checks everything about an answer but the value against its schema.
+    /// Checks an answer, except for its value against the schema.
     ///
     /// # Errors
-    /// What does not fit.
+    /// Returns the first misfit.
     pub fn check(&self, answer: &Answer) -> Result<(), Misfit> {
         use Verdict::{Approve, Edit, Reject, Respond};
         if answer.text.as_ref().is_some_and(|t| t.len() > limits::ANSWER_BYTES_MAX) {
@@ -299,7 +302,8 @@ impl Question {
         }
     }
 
-    /// JSON Schema (2020-12) of the answer's `value`, for kinds that have one.
+    /// Returns the JSON Schema (2020-12) of the answer's `value`, or `None` for a kind whose answer
+    /// has no value of a fixed form.
     #[must_use]
     pub fn value_schema(&self) -> Option<Value> {
         match &self.kind {
@@ -324,10 +328,10 @@ impl Question {
     }
 }
 
-/// The plan of an edit: whole, and with a step at least.
+/// Returns the plan of an edit, which must have at least one step.
 ///
 /// # Errors
-/// What is missing or wrong with it, for its editor.
+/// Returns the error of the plan, in words for its editor.
 pub fn edited(answer: &Answer, completed: &[StepId]) -> Result<Plan, Misfit> {
     let value = answer.value.clone().ok_or(Misfit::NoValue)?;
     let plan: Plan = serde_json::from_value(value).map_err(|e| Misfit::Plan(e.to_string()))?;
@@ -340,7 +344,7 @@ pub fn edited(answer: &Answer, completed: &[StepId]) -> Result<Plan, Misfit> {
 }
 
 impl Input {
-    /// Whether a value is one that the field takes, as the schema of its form says it.
+    /// Returns whether the field takes the value, by the same bounds as the schema of its form.
     #[must_use]
     pub fn takes(&self, value: &Value) -> bool {
         match (self, value) {
@@ -412,7 +416,8 @@ fn select_schema(options: &[Choice], multiple: bool) -> Value {
     }
 }
 
-/// What an approval of a tool call binds: exactly this call, of this job, and no other.
+/// Returns the digest that an approval of a tool call refers to: it binds the approval to exactly
+/// this call of this job.
 #[must_use]
 pub fn approval_digest(
     job: &JobId,
@@ -426,7 +431,7 @@ pub fn approval_digest(
     )
 }
 
-/// What the confirmation of a plan binds.
+/// Returns the digest that the confirmation of a plan refers to.
 #[must_use]
 pub fn plan_digest(job: &JobId, plan: &Plan) -> String {
     digest::of_json(&json!({"job": job, "plan": plan}))

@@ -1,35 +1,37 @@
-//! The states of a job as people and other programs see them (those of A2A 1.0), and which may
-//! follow which.
+//! The states of a job, as users and other programs see them (those of A2A 1.0), and their
+//! transitions.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A job's state: A2A's task states, in their hyphenated form.
+/// The state of a job: one of A2A's task states, in hyphenated form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobState {
-    /// Stored, and not looked at yet.
+    /// The submission is stored and the supervisor has decided nothing yet.
     Submitted,
-    /// Something is being done or is queued for a worker, or waits for the clock.
+    /// Work runs, is queued for a worker, or waits for a timer.
     Working,
-    /// It waits for a person; nothing else can move it.
+    /// The job waits for a person's answer, and no other work is out.
     InputRequired,
-    /// It waits for somebody to sign in somewhere.
+    /// The job waits for a user to sign in to another service. A2A has this state; the job machine
+    /// never reports it.
     AuthRequired,
-    /// It reached its goal.
+    /// The job ended and reached its goal.
     Completed,
-    /// It ended without reaching its goal.
+    /// The job ended without reaching its goal.
     Failed,
-    /// Somebody stopped it.
+    /// The job ended because of a cancellation.
     Canceled,
-    /// It was refused before anything was done.
+    /// The submission was refused before any work started. A2A has this state; the job machine
+    /// never reports it.
     Rejected,
 }
 
 impl JobState {
-    /// All states, in the order above.
+    /// All states, in the order of the variants.
     pub const ALL: [Self; 8] = [
         Self::Submitted,
         Self::Working,
@@ -41,7 +43,7 @@ impl JobState {
         Self::Rejected,
     ];
 
-    /// Whether the job has ended.
+    /// Returns whether the state is final.
     #[must_use]
     pub fn is_terminal(self) -> bool {
         match self {
@@ -50,7 +52,7 @@ impl JobState {
         }
     }
 
-    /// Whether `next` may follow this state.
+    /// Returns whether `next` may follow this state.
     #[must_use]
     pub fn may_become(self, next: Self) -> bool {
         match (self, next) {
@@ -65,7 +67,7 @@ impl JobState {
         }
     }
 
-    /// The word used on every surface.
+    /// Returns the word for the state, the same in JSON, on the command line and in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -87,23 +89,25 @@ impl fmt::Display for JobState {
     }
 }
 
-/// What a job is busy with, below its [`JobState`].
+/// The activity of a job within its [`JobState`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SubStatus {
-    /// The planner is at work, or the plan is queued for one.
+    /// A planner works on the first plan, or the command to plan is queued.
     Planning,
-    /// Steps are being carried out.
+    /// Steps run or are queued.
     Executing,
     /// The rest of the plan is being replanned.
     Replanning,
-    /// It waits for a person, at no cost.
+    /// The job waits for a person's answer, or for an operator to retry a dead letter. It uses no
+    /// worker.
     Parked,
-    /// It waits for the clock before trying again.
+    /// The job waits for a timer before the next attempt.
     BackingOff,
-    /// An operator holds it.
+    /// An operator paused the job.
     Paused,
-    /// A record of its log cannot be understood; nothing is done until that is mended.
+    /// A record of the job's log cannot be read. Nothing is decided until the record can be read,
+    /// or is rolled back.
     Poisoned,
 }
 
@@ -121,38 +125,38 @@ impl fmt::Display for SubStatus {
     }
 }
 
-/// How a job ended. Only terminal states can be written here.
+/// The end of a job. Only terminal states have a variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Outcome {
-    /// The goal was reached.
+    /// The job reached its goal.
     Completed {
-        /// The final answer, for people.
+        /// Final answer, for users.
         summary: String,
-        /// The results of the steps, by step id.
+        /// Results of the steps, by step id; null when there are none.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         results: Value,
     },
-    /// The goal was not reached.
+    /// The job did not reach its goal.
     Failed {
-        /// A stable reason.
+        /// Reason, stable for programs.
         reason: FailReason,
-        /// What happened, for people.
+        /// Description of the failure, for users.
         message: String,
-        /// The results of the steps that did complete, by step id.
+        /// Results of the steps that completed, by step id; null when there are none.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         results: Value,
     },
-    /// Somebody stopped it.
+    /// The job was cancelled.
     Canceled {
-        /// Why, in that person's words.
+        /// Reason of the cancellation, in the words of its sender; absent when none was given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
 }
 
 impl Outcome {
-    /// The job state this outcome is.
+    /// Returns the terminal state that belongs to this outcome.
     #[must_use]
     pub fn state(&self) -> JobState {
         match self {
@@ -163,34 +167,34 @@ impl Outcome {
     }
 }
 
-/// Why a job failed.
+/// The reason why a job failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailReason {
-    /// No usable plan was made.
+    /// The planner gave no usable plan.
     PlanFailed,
-    /// A step failed and the policy says stop.
+    /// A step failed, and the policy ends the job.
     StepFailed,
-    /// The wall-clock deadline passed.
+    /// The job's deadline passed.
     DeadlineExceeded,
-    /// A question was not answered in time and has no default.
+    /// A question expired without an answer and without a default.
     QuestionExpired,
-    /// More replans than the policy allows.
+    /// The job was replanned more often than the policy allows.
     ReplanLimit,
-    /// Its log reached the bound on records.
+    /// The log reached its bound on records.
     HistoryFull,
-    /// An agent asked again and again what had been answered.
+    /// An agent repeated a question that had been answered.
     QuestionRepeated,
     /// Agents asked more questions than the policy allows.
     TooManyQuestions,
-    /// Something it may spend was used up.
+    /// A limit of the budget was used up.
     BudgetExceeded,
-    /// A guard ended it: nothing new came of what it did.
+    /// A guard ended the job because its work made no progress.
     NoProgress,
 }
 
 impl FailReason {
-    /// The word in records and on screens.
+    /// Returns the word in records and on screens.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
-//! The language a job speaks: the texts that agents and people read follow it.
+//! The language of a job, which the texts for agents and users follow.
 
 use serde::{Deserialize, Serialize};
 
-/// A language Callboard has texts for: a variant for each file of `messages/languages/`.
+/// A language with texts: one variant for each file of `messages/languages/`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
@@ -16,14 +16,14 @@ pub enum Language {
 messages::languages!(Language);
 
 impl Language {
-    /// The language of a text: Chinese when it holds a Han character, English otherwise.
+    /// Detects the language of a text: Chinese when the text has a Han character, else English.
     #[must_use]
     pub fn detect(text: &str) -> Self {
         let han = |c: char| matches!(c, '\u{4e00}'..='\u{9fff}' | '\u{3400}'..='\u{4dbf}');
         if text.chars().any(han) { Self::Zh } else { Self::En }
     }
 
-    /// The language of a code.
+    /// Returns the language of a code, or `None` for an unknown code.
     #[must_use]
     pub fn of_code(code: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|language| language.code() == code)
@@ -35,13 +35,13 @@ impl Language {
 pub struct Words(Vec<(Language, String)>);
 
 impl Words {
-    /// The text that `text` gives in each language.
+    /// Collects the results of `text` for every language.
     #[must_use]
     pub fn new(text: impl Fn(Language) -> String) -> Self {
         Self(Language::ALL.iter().map(|language| (*language, text(*language))).collect())
     }
 
-    /// The text in one language.
+    /// Returns the text in one language.
     #[must_use]
     pub fn text(&self, language: Language) -> &str {
         let found = self.0.iter().find(|(of, _)| *of == language);

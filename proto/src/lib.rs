@@ -1,10 +1,11 @@
-//! The vocabulary of Callboard: what jobs, plans, steps, tools and questions are, and how they are
-//! written down. Every other crate speaks these words; none of them adds its own.
+//! The vocabulary of Callboard: the types of jobs, plans, steps, tools and questions, and the forms
+//! in which they are stored and sent. Every other crate uses this vocabulary and adds no terms of
+//! its own.
 //!
-//! Architecture invariant: this crate is pure. It has no tokio, no NATS, no clock and no
-//! randomness; what needs one of those takes the value as an argument.
+//! Architecture invariant: this crate is pure. It uses no tokio, no NATS, no clock and no
+//! randomness. A function that needs the time or a random value takes it as an argument.
 
-// The generated messages name this crate as other crates do.
+// The code that `messages::texts!` generates refers to this crate as `proto`, as in other crates.
 extern crate self as proto;
 
 pub mod agent;

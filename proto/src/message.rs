@@ -1,83 +1,83 @@
-//! What is said to and by a language model: messages, tool calls and usage.
+//! The conversation with a language model: messages, tool calls and usage.
 //!
-//! Provider formats are translated to and from these types in the `model` crate and nowhere else.
+//! The `model` crate alone translates these types to and from the formats of providers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One message of a conversation with a model.
+/// A message of a conversation with a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// Instructions that frame the conversation.
+    /// Instructions for the whole conversation.
     System {
-        /// The text, in the job's language.
+        /// Text, in the job's language.
         text: String,
     },
-    /// What a person or the job says.
+    /// A message of a user or of the job.
     User {
-        /// The text.
+        /// Text of the message.
         text: String,
     },
-    /// What the model said: words, tool calls or both.
+    /// A message of the model: text, tool calls or both.
     Assistant {
-        /// The words; empty when the model only called tools.
+        /// Text; empty when the model only called tools.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         text: String,
-        /// The calls it asked for, in its order.
+        /// Calls, in the model's order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ModelCall>,
     },
-    /// The result of one tool call, answering it by id.
+    /// The result of a tool call.
     Tool {
-        /// The id of the [`ModelCall`] this answers.
+        /// Id of the [`ModelCall`] that the result belongs to.
         call: String,
-        /// The name of the tool that was called.
+        /// Name of the tool.
         name: String,
-        /// The result as text; JSON results are written as compact JSON.
+        /// Result as text; a JSON result is compact JSON.
         text: String,
     },
 }
 
-/// A tool call as the model asked for it: not yet validated against anything.
+/// A tool call as the model wrote it, not yet validated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelCall {
-    /// The provider's id for this call; unique within one reply.
+    /// Id that the provider gave the call; unique within one reply.
     pub id: String,
-    /// The tool's name, as the model wrote it.
+    /// Name of the tool, as the model wrote it.
     pub name: String,
-    /// The arguments, parsed from the model's JSON.
+    /// Arguments, parsed from the model's JSON.
     pub args: Value,
 }
 
 /// A tool as it is offered to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolOffer {
-    /// The name the model calls it by.
+    /// Name by which the model calls the tool.
     pub name: String,
-    /// What it does, for the model.
+    /// Description for the model.
     pub description: String,
     /// JSON Schema of the arguments.
     pub schema: Value,
 }
 
-/// Tokens a model call consumed, as the provider counted them.
+/// The tokens of model calls, as counted by the provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read.
+    /// Tokens of the prompt.
     pub input_tokens: u64,
-    /// Tokens written.
+    /// Tokens of the reply.
     pub output_tokens: u64,
 }
 
 impl Usage {
-    /// Whether there was none.
+    /// Returns whether no token was used.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What is left when some of it is taken away; nothing is less than none.
+    /// Returns the difference to `other`, with 0 as the least value.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self {
@@ -94,15 +94,15 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// Why the model stopped talking.
+/// The reason why the model ended its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It had said what it wanted to say.
+    /// The reply is complete.
     End,
-    /// It wants tools to be called.
+    /// The model calls tools.
     ToolCalls,
-    /// It ran into the token limit: the reply is cut and must not be acted upon.
+    /// The reply reached the token limit. It is incomplete and must not be used.
     Length,
     /// The provider withheld the reply.
     ContentFilter,

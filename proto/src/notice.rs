@@ -1,5 +1,6 @@
-//! What the machine has to say to a model beside its task: that a tool keeps failing, that it goes
-//! round in circles, that something runs out. Stored with the command, told in the job's language.
+//! Notices of the machine to a model, beside its task: repeated failures, loops without progress, a
+//! budget that is nearly used up. A command stores its notices; the prompt has them in the job's
+//! language.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,43 +8,43 @@ use crate::{budget::Gauge, lang::Language};
 
 messages::texts!(notice);
 
-/// Something a model is told, and people see.
+/// A notice that the model receives and that users see.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Notice {
-    /// A tool failed again and again.
+    /// A tool failed repeatedly.
     ToolFailure {
-        /// The name as the model wrote it.
+        /// Name of the tool, as the model wrote it.
         tool: String,
-        /// How often in a row.
+        /// Number of consecutive failures.
         times: u32,
     },
-    /// A tool was called with the same arguments again and again.
+    /// A tool was called repeatedly with the same arguments.
     Repeated {
-        /// The name as the model wrote it.
+        /// Name of the tool, as the model wrote it.
         tool: String,
-        /// In how many turns.
+        /// Number of turns with the call.
         times: u32,
-        /// Whether nothing but an answer is taken now.
+        /// `true` if the model must now end the step.
         must_answer: bool,
     },
-    /// Nothing new came of some turns, or rounds of planning.
+    /// Turns, or rounds of planning, made no progress.
     NoProgress {
-        /// How many.
+        /// Number of turns or rounds.
         turns: u32,
     },
-    /// The model called tools when nothing but an answer was wanted.
+    /// The model called tools although it had to end the step.
     NoAnswer,
-    /// Something runs out.
+    /// A limit of the budget is nearly reached.
     BudgetLow {
-        /// What, and how far.
+        /// Axis of the budget, with its figures.
         #[serde(flatten)]
         gauge: Gauge,
     },
 }
 
 impl Notice {
-    /// The words.
+    /// Returns the text of the notice in `language`.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
         let text = match self {

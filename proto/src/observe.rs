@@ -1,57 +1,58 @@
-//! What a model is shown of results, and how much of a conversation: each result is cut at both
-//! ends, and of the oldest exchanges whole ones are left out, or summarised.
+//! The bounds on results and conversations in prompts. Each long result keeps its beginning and its
+//! end; the oldest exchanges are left out as a whole, or summarised.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{id::Seq, limits};
 
-/// Longest end of a result that a policy may keep, in characters.
+/// Maximum length of each kept end of a result, in characters.
 const END_CHARS_MAX: u32 = 100_000;
-/// Smallest window a policy may name, in tokens.
+/// Minimum of the context that a policy may set, in tokens.
 pub const WINDOW_TOKENS_MIN: u32 = 256;
 
-/// How much of results and conversations a model is shown.
+/// The policy of results and conversations in prompts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Observe {
-    /// Characters kept of the beginning of a longer result.
+    /// Characters that a long result keeps at its beginning.
     pub head: u32,
-    /// Characters kept of its end. With the note of what is missing, head and tail of the default
-    /// come to 10,000 characters at most.
+    /// Characters that a long result keeps at its end. With the note about the gap, a result has at
+    /// most 10,000 characters by default.
     pub tail: u32,
-    /// Results of one run that are kept, the newest; of a turn's results all are kept or none, and
-    /// those of the last turn always.
+    /// Number of a run's latest results in the prompt. The results of one turn are kept or left out
+    /// together; those of the last turn are always kept.
     pub keep: u32,
-    /// Tokens of the model's context that a conversation may fill, the reply not included; what the
-    /// configuration says when absent.
+    /// Maximum size of the conversation in tokens, without the reply; the configured size when
+    /// absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u32>,
-    /// What the model itself puts in short before it is left out.
+    /// Parts that the model summarises before they are left out.
     #[serde(skip_serializing_if = "Summarise::is_nothing")]
     pub summarise: Summarise,
 }
 
-/// What a model puts in short before it is left out, with a model call of its own each time.
+/// The parts that a model summarises before they are left out. Each summary is a model call of its
+/// own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Summarise {
-    /// Nothing: what there is no room for is left out.
+    /// No part: content that exceeds the context is left out.
     #[default]
     Nothing,
     /// The oldest exchanges of a loop.
     Exchanges,
-    /// These, and each result that is too long to be shown whole.
+    /// The oldest exchanges of a loop, and each result that is too long.
     All,
 }
 
 impl Summarise {
-    /// Whether it is nothing: that is not written down.
+    /// Returns whether nothing is summarised, which is the default and is not serialised.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::Nothing
     }
 
-    /// Whether the oldest exchanges of a loop are.
+    /// Returns whether the oldest exchanges of a loop are summarised.
     #[must_use]
     pub fn exchanges(self) -> bool {
         match self {
@@ -60,7 +61,7 @@ impl Summarise {
         }
     }
 
-    /// Whether results are that are too long to be shown whole.
+    /// Returns whether results that are too long are summarised.
     #[must_use]
     pub fn results(self) -> bool {
         match self {
@@ -73,26 +74,26 @@ impl Summarise {
 /// A result that was summarised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortened {
-    /// The model's id of the call.
+    /// Id that the model gave the call.
     pub id: String,
-    /// What the model is told in place of the result's two ends.
+    /// Replacement of the result's two ends in the prompt.
     pub text: String,
 }
 
-/// Most results of one turn that are summarised; further ones are truncated.
+/// Maximum number of results of one turn that are summarised. Further ones are truncated.
 pub const SHORTENED_MAX: usize = 8;
 
-/// What stands in place of the oldest exchanges of a conversation.
+/// The replacement of the oldest exchanges of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// What they came to, in a model's words: at most [`SUMMARY_CHARS_MAX`] characters.
+    /// Summary in a model's words, at most [`SUMMARY_CHARS_MAX`] characters.
     pub text: String,
-    /// The record of the last of them. The positions are those of the job that is told so: one of
-    /// another job that was taken along has its name here.
+    /// Record of the last exchange that the summary covers, as this job refers to it: the position
+    /// of a record that a fork copied is translated.
     pub through: Seq,
 }
 
-/// Longest summary, in characters.
+/// Maximum length of a summary, in characters.
 pub const SUMMARY_CHARS_MAX: usize = 8_000;
 
 impl Default for Observe {
@@ -108,22 +109,22 @@ impl Default for Observe {
 }
 
 impl Observe {
-    /// Whether it is the default: that is not written down.
+    /// Returns whether the policy is the default, which is not serialised.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether anything is summarised.
+    /// Returns whether anything is summarised.
     #[must_use]
     pub fn summarises(&self) -> bool {
         !self.summarise.is_nothing()
     }
 
-    /// Says which field is out of bounds.
+    /// Checks every bound.
     ///
     /// # Errors
-    /// The field's name and what it must be.
+    /// Returns the first field that is out of bounds, and its requirement.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
         for (field, chars) in [("head", self.head), ("tail", self.tail)] {
             if chars > END_CHARS_MAX {
@@ -142,26 +143,26 @@ impl Observe {
         Ok(())
     }
 
-    /// A result as a model is shown it.
+    /// Returns a result as the prompt has it, with the middle removed when it is too long.
     #[must_use]
     pub fn cut(&self, text: &str) -> String {
         let chars = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
         crate::excerpt::head_and_tail(text, chars(self.head), chars(self.tail))
     }
 
-    /// The part of it that a transcript needs.
+    /// Returns the part of the policy that a transcript needs.
     #[must_use]
     pub fn window(&self) -> Window {
         Window { keep: self.keep, tokens: self.context_tokens }
     }
 }
 
-/// How much of a conversation a model is shown.
+/// The bounds on the conversation in a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
-    /// [`Observe::keep`].
+    /// The value of [`Observe::keep`].
     pub keep: u32,
-    /// [`Observe::context_tokens`].
+    /// The value of [`Observe::context_tokens`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u32>,
 }
@@ -173,13 +174,13 @@ impl Default for Window {
 }
 
 impl Window {
-    /// Whether it is the default: that is not written down.
+    /// Returns whether the bounds are the default, which is not serialised.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The tokens of the narrower of two windows.
+    /// Returns the smaller of two bounds on tokens.
     #[must_use]
     pub fn tokens_with(&self, configured: Option<u32>) -> Option<u32> {
         match (self.tokens, configured) {

@@ -1,8 +1,8 @@
-//! An outline: what an agent intends to do, in words, beside or without a plan that is carried out.
-//! Planners that decide one action at a time have one, and so does an executor that plans inside its
-//! own loop. Nothing follows from it: it is shown, and the model is reminded of it.
+//! An outline: the intended items of an agent, in words, beside or without a plan. Planners that
+//! decide one action at a time have an outline, and so has an executor that plans inside its own
+//! loop. No decision follows from an outline: users see it, and prompts remind the model of it.
 //!
-//! Items are never taken away: what is not done any more is marked `skipped`.
+//! Items are never removed. An item that is no longer needed is marked `skipped`.
 
 use std::collections::BTreeSet;
 
@@ -12,45 +12,45 @@ use crate::{id::StepId, lang::Language, limits};
 
 messages::texts!(outline);
 
-/// Something that is intended.
+/// An intended item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Item {
-    /// Unique within the outline.
+    /// Id of the item, unique within the outline.
     pub id: StepId,
-    /// What it is, in a line.
+    /// Title, in one line.
     pub title: String,
-    /// Where it stands.
+    /// Status of the item.
     #[serde(default)]
     pub status: ItemStatus,
-    /// More words: a result, or why it is blocked.
+    /// Further text, such as the result or the cause of a block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Where an item stands.
+/// The status of an item.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemStatus {
-    /// Not begun.
+    /// The agent has not started the item.
     #[default]
     Pending,
-    /// Being done.
+    /// The agent is working on the item.
     InProgress,
-    /// Done.
+    /// The item is done.
     Done,
-    /// It cannot go on for now.
+    /// The item cannot continue for now.
     Blocked,
-    /// It is not going to be done.
+    /// The item is no longer needed.
     Skipped,
 }
 
 impl ItemStatus {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 5] =
         [Self::Pending, Self::InProgress, Self::Done, Self::Blocked, Self::Skipped];
 
-    /// The word in records and for models.
+    /// Returns the word in records and for models.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ impl ItemStatus {
         }
     }
 
-    /// Whether something is still to be done.
+    /// Returns whether work on the item remains.
     #[must_use]
     pub fn is_open(self) -> bool {
         match self {
@@ -72,62 +72,62 @@ impl ItemStatus {
     }
 }
 
-/// A change of an outline, as a model asks for it.
+/// A change of an outline, as a model requests it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum OutlineChange {
-    /// The whole list, with every item that is there already.
+    /// Replaces the whole list, which must include every existing item.
     Set {
-        /// The items, in order.
+        /// Items, in order.
         items: Vec<Item>,
     },
-    /// Items that stand otherwise now. All of them, or none.
+    /// Changes the status of items: of all, or of none when one is invalid.
     Update {
-        /// Which, and how.
+        /// Changes of single items.
         updates: Vec<ItemUpdate>,
     },
 }
 
-/// How an item stands now.
+/// The change of one item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ItemUpdate {
-    /// The item.
+    /// Item to change.
     pub id: StepId,
-    /// Where it stands.
+    /// New status of the item.
     pub status: ItemStatus,
-    /// More words.
+    /// New note; the old one stays when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Why a change is refused, in words the model can act upon. Nothing was changed.
+/// The refusal of a change, in words that the model can act upon. A refused change has no effect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text(Language::En))]
 pub enum OutlineError {
-    /// A list without items.
+    /// The list of items, or of updates, is empty.
     Empty,
-    /// More than [`limits::PLAN_STEPS_MAX`].
+    /// The list has more items than [`limits::PLAN_STEPS_MAX`].
     TooMany(usize),
-    /// Two items with one id.
+    /// Two items have the same id.
     Duplicate(StepId),
-    /// An item without a title.
+    /// An item has no title.
     NoTitle(StepId),
-    /// A text beyond its bound.
+    /// A text exceeds its bound.
     TooLong(StepId),
-    /// An item that the new list leaves out.
+    /// The new list leaves out an existing item.
     Removed(StepId),
-    /// An item that does not exist.
+    /// No item has the id.
     Unknown {
-        /// What was named.
+        /// Requested id.
         unknown: StepId,
-        /// What there is.
+        /// Ids of the existing items.
         known: String,
     },
 }
 
 impl OutlineError {
-    /// The same, in a language.
+    /// Returns the error as a text in `language`.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
         let text = match self {
@@ -143,10 +143,10 @@ impl OutlineError {
     }
 }
 
-/// The items after a change.
+/// Returns the items after a change.
 ///
 /// # Errors
-/// The first thing that is wrong with it; then nothing is changed.
+/// Returns the first error of the change.
 pub fn apply(items: &[Item], change: &OutlineChange) -> Result<Vec<Item>, OutlineError> {
     match change {
         OutlineChange::Set { items: wanted } => {
@@ -200,7 +200,7 @@ fn check(items: &[Item]) -> Result<(), OutlineError> {
     Ok(())
 }
 
-/// Items of a list of texts, numbered from 1, none of them begun.
+/// Creates pending items of a list of texts, with the numbers from 1 as ids.
 #[must_use]
 pub fn of_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<Item> {
     texts

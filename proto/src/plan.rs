@@ -1,5 +1,5 @@
-//! A plan: the steps a goal was cut into. Whatever shape a model emitted was normalised to this
-//! one; a plan that is not whole is refused as a whole.
+//! A plan: the steps of a job towards its goal. Every shape in which a model may write a plan is
+//! normalised to this type. A plan with one invalid step is refused as a whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,45 +15,46 @@ use crate::{
 
 messages::texts!(plan);
 
-/// The steps of a job, in the order the planner gave them.
+/// The steps of a job, in the planner's order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What the plan is for, in one line.
+    /// Purpose of the plan, in one line.
     pub title: String,
-    /// The steps. Never empty unless the agent's policy allows an empty plan.
+    /// Steps of the plan. Empty only when the agent's policy allows an empty plan.
     pub steps: Vec<Step>,
-    /// Steps after which the rest is replanned, with the policy for that.
+    /// Steps after which the rest of the plan is replanned, where the replan policy uses such
+    /// marks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replan: Vec<StepId>,
 }
 
-/// One step of a plan.
+/// A step of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Unique within the job, replans included.
+    /// Id of the step, unique within the job, replans included.
     pub id: StepId,
-    /// A few words; may be empty.
+    /// Short title; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// What is to be done.
+    /// Task of the step.
     pub description: String,
-    /// Steps that must have completed before.
+    /// Steps that must complete before this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<StepId>,
-    /// How it is carried out.
+    /// Way in which the step is carried out.
     #[serde(flatten)]
     pub action: Action,
 }
 
 impl Step {
-    /// What to call the step on a screen: its title, else its description.
+    /// Returns the text for screens: the title, or the description when the title is empty.
     #[must_use]
     pub fn label(&self) -> &str {
         if self.title.is_empty() { &self.description } else { &self.title }
     }
 
-    /// The step as a planner writes it, without what only the machine needs:
-    /// [`draft::of`](crate::draft::of) reads it back.
+    /// Returns the step in the form in which a planner writes it, without the fields that only the
+    /// machine needs. [`draft::of`](crate::draft::of) parses this form.
     #[must_use]
     pub fn as_planned(&self) -> Value {
         let mut fields = Map::new();
@@ -76,75 +77,75 @@ impl Step {
     }
 }
 
-/// How a step is carried out.
+/// The way in which a step is carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Action {
-    /// One tool call; arguments may hold placeholders such as `{{step1.id}}`.
+    /// A single tool call.
     Tool {
-        /// The tool.
+        /// Tool to call.
         tool: ToolName,
-        /// Its arguments, before placeholders are resolved.
+        /// Arguments, which may hold placeholders such as `{{step1.id}}`.
         #[serde(default)]
         args: Value,
-        /// What the planner's registry said of the tool.
+        /// Entry of the planner's registry for the tool.
         binding: Binding,
     },
-    /// A loop of model turns and tool calls, until the model reports a result.
+    /// A loop of model turns and tool calls that ends when the model reports a result.
     Agent,
 }
 
-/// What is wrong with a plan.
+/// An error in a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text(Language::En))]
 pub enum PlanError {
-    /// No steps at all.
+    /// The plan has no steps.
     Empty,
-    /// More steps than [`limits::PLAN_STEPS_MAX`].
+    /// The plan has more steps than [`limits::PLAN_STEPS_MAX`].
     TooManySteps(usize),
-    /// Two steps with one id.
+    /// Two steps have the same id.
     DuplicateId(StepId),
-    /// A step with the id of one that has completed already.
+    /// A new step has the id of a completed one.
     Completed(StepId),
-    /// A step with the id of one that stays in the plan.
+    /// A new step has the id of one that stays in the plan.
     Kept(StepId),
-    /// An unknown step to replan after.
+    /// A mark for replanning names an unknown step.
     Replan(StepId),
-    /// A dependency on a step that does not exist.
+    /// A step depends on one that does not exist.
     Dangling {
-        /// The step.
+        /// Step with the dependency.
         step: StepId,
-        /// What it names.
+        /// Id that does not exist.
         on: StepId,
     },
-    /// A step that depends on itself.
+    /// A step depends on itself.
     SelfDependency(StepId),
-    /// Steps that wait for each other.
+    /// Steps depend on each other in a circle. The first id is repeated at the end.
     Cycle(Vec<StepId>),
-    /// A step with too many dependencies.
+    /// A step has more dependencies than [`limits::STEP_DEPENDENCIES_MAX`].
     TooManyDependencies(StepId),
-    /// A step without a description.
+    /// A step has no description.
     NoDescription(StepId),
-    /// A text beyond its bound.
+    /// A text exceeds its bound.
     TooLong {
-        /// The step.
+        /// Step with the text.
         step: StepId,
-        /// Which text.
+        /// Name of the text, such as `the title`.
         what: &'static str,
-        /// The bound.
+        /// Bound in bytes.
         max: usize,
     },
-    /// A placeholder that reads a step this one does not come after.
+    /// A placeholder reads a step that its own step does not depend on.
     Undeclared {
-        /// The step.
+        /// Step with the placeholder.
         step: StepId,
-        /// What it reads.
+        /// Step that the placeholder reads.
         on: StepId,
     },
 }
 
 impl PlanError {
-    /// What is wrong, in a language.
+    /// Returns the description of the error in `language`.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
         let text = match self {
@@ -174,19 +175,20 @@ impl PlanError {
 impl Plan {
     /// Checks the plan as a whole.
     ///
-    /// `completed` are the steps of earlier plans that have completed: new steps may depend on them
-    /// but not take their ids.
+    /// `completed` has the steps of earlier plans that have completed. New steps may depend on them
+    /// and must not reuse their ids.
     ///
     /// # Errors
-    /// The first thing that is wrong, in terms a planner can act upon.
+    /// Returns the first error, in terms that a planner can act upon.
     pub fn check(&self, completed: &BTreeSet<StepId>) -> Result<(), PlanError> {
         self.check_beside(completed, &BTreeSet::new())
     }
 
-    /// The same for a plan whose steps are added to others that are still to be carried out, `kept`.
+    /// Checks a plan whose steps are added to `kept`, the steps of the current plan that are still
+    /// to be carried out.
     ///
     /// # Errors
-    /// The first thing that is wrong, in terms a planner can act upon.
+    /// Returns the first error, in terms that a planner can act upon.
     pub fn check_beside(
         &self,
         completed: &BTreeSet<StepId>,
@@ -221,8 +223,9 @@ impl Plan {
         self.cycle().map_or(Ok(()), |steps| Err(PlanError::Cycle(steps)))
     }
 
-    /// Steps that wait for each other, if any (Kahn's algorithm: what cannot be taken away is on or
-    /// behind a cycle; following dependencies from there walks into the cycle itself).
+    /// Returns a cycle of dependencies, if there is one. Kahn's algorithm removes the steps without
+    /// open dependencies; every remaining step is on a cycle or depends on one. Following
+    /// dependencies from any of them leads into the cycle.
     fn cycle(&self) -> Option<Vec<StepId>> {
         let ids: BTreeSet<_> = self.steps.iter().map(|s| &s.id).collect();
         let mut open: BTreeMap<&StepId, BTreeSet<&StepId>> = BTreeMap::new();
@@ -290,7 +293,7 @@ mod tests {
         StepId::new(s).unwrap()
     }
 
-    /// Steps written as `"b<a"` (b depends on a), separated by spaces.
+    /// Parses steps written as `"b<a"` (b depends on a), separated by spaces.
     fn plan(steps: &str) -> Plan {
         let steps = steps
             .split_whitespace()

@@ -1,5 +1,5 @@
-//! Points of a job's log as people name them, and what they say to a job that needs one. The server
-//! finds the record before it stores anything: what is stored names records alone.
+//! Points of a job's log, as users name them, and the requests that refer to points. The server
+//! finds the record before it stores a request, so stored signals only name records.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use crate::{
     id::{JobId, Seq, SnapshotName, StepId},
 };
 
-/// A point of a job's log: in JSON a number or a string.
+/// A point of a job's log: a number or a string in JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Point {
-    /// After this record.
+    /// The point after this record.
     Seq(Seq),
-    /// Where this name was given.
+    /// The point at which a snapshot has this name.
     Name(SnapshotName),
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for Point {
     }
 }
 
-/// Written by hand because an untagged enum would forget what is wrong with a name.
+/// The implementation is written by hand, because an untagged enum would lose the error of a name.
 impl<'de> Deserialize<'de> for Point {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either;
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for Point {
     }
 }
 
-/// Digits are a position; anything else is a name.
+/// Parses digits as a position, and any other text as a name.
 impl std::str::FromStr for Point {
     type Err = crate::id::InvalidId;
 
@@ -66,7 +66,7 @@ impl std::str::FromStr for Point {
     }
 }
 
-/// What is said to a job through the door.
+/// A signal as a request of the front door names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Order {
@@ -80,27 +80,27 @@ pub enum Order {
     Retry,
     /// [`Signal::Steer`].
     Steer {
-        /// What should be done, or done otherwise.
+        /// Instruction, in the user's words.
         text: String,
     },
     /// [`Signal::Snapshot`].
     Snapshot {
-        /// The name: an id that is not a number.
+        /// Name of the snapshot: an id that is not a number.
         name: SnapshotName,
     },
     /// [`Signal::RollBack`].
     RollBack {
-        /// The last record that stays, or the name of a point.
+        /// Last record that stays, or the name of a snapshot.
         to: Point,
-        /// Whether tools that must not run twice may run again.
+        /// Confirms the rollback even when `once` tools would run again.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
-    /// [`Signal::RollBack`] to right before the first command of a step of the plan in force.
+    /// [`Signal::RollBack`] to the record before the first command of a step of the plan in force.
     Restart {
-        /// The step.
+        /// Step to restart.
         step: StepId,
-        /// Whether tools that must not run twice may run again.
+        /// Confirms the restart even when `once` tools would run again.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
@@ -120,16 +120,16 @@ impl From<Signal> for Order {
     }
 }
 
-/// A job that goes on from a point of another one.
+/// The request for a job that continues from a point of another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fork {
-    /// The other job.
+    /// Job to fork.
     pub job: JobId,
-    /// The point; the last record when absent.
+    /// Point to continue from; the last record when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Point>,
-    /// Whether tools that must not run twice may run again.
+    /// Confirms the fork even when `once` tools would run again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
 }

@@ -1,5 +1,4 @@
-//! The words of an agent's policies on planning and asking. A word stands here together with what
-//! it does elsewhere: none is accepted and ignored.
+//! The enumerated policies on planning and questions. Every accepted value has an effect.
 
 use std::fmt;
 
@@ -7,30 +6,31 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::message::Usage;
 
-/// The shape a model is asked to plan in. Every shape becomes the same plan.
+/// The form in which a model is asked to plan. Every form is normalised to the same
+/// [`Plan`](crate::plan::Plan).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanProtocol {
-    /// Steps that are tool calls or tasks, as they come: `{title, steps: [{id, description, …}]}`.
+    /// Steps that are tool calls or tasks, mixed freely: `{title, steps: [{id, description, …}]}`.
     #[default]
     Steps,
-    /// Every step is a task for an agent: `{task, steps: [{id, title, description}], replan}`.
+    /// Steps that are tasks for an agent: `{task, steps: [{id, title, description}], replan}`.
     TaskSteps,
-    /// Steps in words: `{title, steps: [text], language}`.
+    /// Steps that are plain texts: `{title, steps: [text], language}`.
     TitleSteps,
-    /// Every step is one tool call: `{summary, steps: [{id, action, params, description}]}`.
+    /// Steps that are single tool calls: `{summary, steps: [{id, action, params, description}]}`.
     ActionSteps,
-    /// One action at a time, decided again after each: `{status, plan, next_action, response}`.
+    /// One action at a time, with a decision after each: `{status, plan, next_action, response}`.
     Decision,
-    /// The same in three phases: a list of items once, thoughts on the current one, and the list
-    /// again after each.
+    /// One action at a time in three phases: a list of items once, a thought on the current item
+    /// before each action, and a revised list after each item.
     Phased,
-    /// No planner: the executor's loop keeps a list of its own with two tools.
+    /// No planner: the executor's loop maintains a list of its own with two tools.
     InlineTools,
 }
 
 impl PlanProtocol {
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Self; 7] = [
         Self::Steps,
         Self::TaskSteps,
@@ -41,7 +41,7 @@ impl PlanProtocol {
         Self::InlineTools,
     ];
 
-    /// The word in agents and records.
+    /// Returns the word in agents and records.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl PlanProtocol {
         }
     }
 
-    /// Whether a plan is one action, after which the planner decides again.
+    /// Returns whether a plan has one action, after which the planner decides again.
     #[must_use]
     pub fn is_turn_by_turn(self) -> bool {
         match self {
@@ -68,86 +68,86 @@ impl PlanProtocol {
         }
     }
 
-    /// Whether this is what holds when nothing is said.
+    /// Returns whether this is the default.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::Steps
     }
 }
 
-/// How a model hands a plan over.
+/// The output form in which a model returns a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanOutput {
-    /// As the text of its reply.
+    /// The text of the reply.
     #[default]
     Text,
-    /// As the arguments of a tool call, which the provider holds against the shape's schema.
+    /// The arguments of a tool call, which the provider validates against the schema of the form.
     Tool,
 }
 
 impl PlanOutput {
-    /// Whether this is what holds when nothing is said.
+    /// Returns whether this is the default.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::Text
     }
 }
 
-/// What finds out whether a goal needs a plan.
+/// The method that decides whether a goal needs a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detector {
-    /// Patterns of words that name several things to do.
+    /// Patterns of words that name several tasks.
     #[default]
     Patterns,
-    /// A question to a model; when it gives no usable answer, the goal is taken for complex.
+    /// A question to a model. A goal counts as complex when the model gives no usable answer.
     Model,
 }
 
 impl Detector {
-    /// Whether this is what holds when nothing is said.
+    /// Returns whether this is the default.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::Patterns
     }
 }
 
-/// What was found out about a goal, and why.
+/// The result of the detection whether a goal needs a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detected {
-    /// Whether it needs a plan.
+    /// `true` if the goal needs a plan.
     pub complex: bool,
-    /// What found it out.
+    /// Detector that decided.
     pub by: Detector,
-    /// Why, for people: the pattern that was found, or the model's words.
+    /// Reason, for users: the pattern that matched, or the model's words.
     pub why: String,
-    /// Tokens it cost to find out, which are among those of the round.
+    /// Tokens that the detection used. The usage of the round includes them.
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub usage: Usage,
 }
 
-/// Which agents of a job may ask a person.
+/// The agents of a job that may ask a user.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskWhen {
     /// The planner and the executor.
     #[default]
     Both,
-    /// Who makes its plan alone.
+    /// The planner alone.
     Planning,
-    /// Who carries out its steps alone.
+    /// The executor alone.
     Steps,
 }
 
 impl AskWhen {
-    /// Whether this is what holds when nothing is said.
+    /// Returns whether this is the default.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::Both
     }
 
-    /// Whether a planner may ask.
+    /// Returns whether the planner may ask.
     #[must_use]
     pub fn in_planning(self) -> bool {
         match self {
@@ -156,7 +156,7 @@ impl AskWhen {
         }
     }
 
-    /// Whether a loop that carries out a step may ask.
+    /// Returns whether the loop of a step may ask.
     #[must_use]
     pub fn in_steps(self) -> bool {
         match self {
@@ -166,20 +166,20 @@ impl AskWhen {
     }
 }
 
-/// How often agents may ask a person in the life of a job.
+/// The bound on the questions of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskLimit {
-    /// At most so often; 0 is never.
+    /// At most this many questions; 0 forbids them.
     AtMost(u32),
-    /// As often as they like.
+    /// No bound.
     Unlimited,
 }
 
-/// The word for no limit.
+/// The word for no bound.
 const UNLIMITED: &str = "unlimited";
 
 impl AskLimit {
-    /// How many more questions are allowed after `asked`; nothing when there is no limit.
+    /// Returns the number of questions that remain after `asked`, or `None` without a bound.
     #[must_use]
     pub fn left_after(self, asked: u32) -> Option<u32> {
         match self {
@@ -232,7 +232,7 @@ impl de::Visitor<'_> for LimitVisitor {
         Err(E::invalid_value(de::Unexpected::Str(word), &self))
     }
 
-    // Logs of the first version may say it so.
+    // Logs of the first version may have null for no bound.
     fn visit_unit<E: de::Error>(self) -> Result<AskLimit, E> {
         Ok(AskLimit::Unlimited)
     }

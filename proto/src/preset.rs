@@ -1,5 +1,5 @@
-//! Arguments of tools that an agent fixes: no model is shown them, nobody can say them otherwise, and
-//! every call of the tool has them.
+//! Fixed arguments of tools, set by an agent. Models do not see them, a call cannot change them,
+//! and every call of the tool has them.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -8,12 +8,13 @@ use serde_json::{Map, Value};
 
 use crate::{id::ToolName, limits, tool::ToolSpec};
 
-/// What is fixed, by tool.
+/// The fixed arguments, by tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Presets(BTreeMap<ToolName, Map<String, Value>>);
 
-/// What of a schema says how arguments go together, so that a part of them cannot be held against it.
+/// Keywords of a JSON Schema that constrain several arguments together. A part of the arguments
+/// cannot be checked against them.
 const TOGETHER: [&str; 10] = [
     "required",
     "minProperties",
@@ -28,18 +29,18 @@ const TOGETHER: [&str; 10] = [
 ];
 
 impl Presets {
-    /// Whether nothing is fixed.
+    /// Returns whether no argument is fixed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The tools of which something is fixed, with what.
+    /// Returns the tools with fixed arguments, and these arguments.
     pub fn iter(&self) -> impl Iterator<Item = (&ToolName, &Map<String, Value>)> {
         self.0.iter()
     }
 
-    /// The tool as models and people call it: without the arguments that are fixed.
+    /// Returns the tool as models and users call it: without the fixed arguments.
     #[must_use]
     pub fn without<'a>(&self, tool: &'a ToolSpec) -> Cow<'a, ToolSpec> {
         let Some(fixed) = self.0.get(&tool.name) else { return Cow::Borrowed(tool) };
@@ -53,7 +54,7 @@ impl Presets {
         Cow::Owned(open)
     }
 
-    /// The arguments of a call with those that are fixed, which win.
+    /// Returns the arguments of a call with the fixed ones added, which take precedence.
     #[must_use]
     pub fn fill(&self, tool: &ToolName, mut args: Value) -> Value {
         if let (Some(fixed), Some(args)) = (self.0.get(tool), args.as_object_mut()) {
@@ -62,8 +63,8 @@ impl Presets {
         args
     }
 
-    /// The tool as what is fixed of it is held against: its schema without what only a whole call can
-    /// fulfil.
+    /// Returns the tool with a schema for fixed arguments alone: without the constraints that only
+    /// a complete call can meet.
     #[must_use]
     pub fn partial(tool: &ToolSpec) -> ToolSpec {
         let mut partial = tool.clone();
@@ -73,7 +74,7 @@ impl Presets {
         partial
     }
 
-    /// The argument of the tool that was probably meant by one that it does not have.
+    /// Returns the tool's argument that is most similar to an unknown one, if any is similar.
     #[must_use]
     pub fn meant<'a>(tool: &'a ToolSpec, argument: &str) -> Option<&'a str> {
         let names = tool.schema.get("properties")?.as_object()?.keys();
@@ -84,7 +85,8 @@ impl Presets {
     /// Checks the bounds.
     ///
     /// # Errors
-    /// The tool that is wrong, if it is one, and why.
+    /// Returns the first wrong tool, or `None` when the tools together exceed a bound, and the
+    /// requirement.
     pub(crate) fn check(&self) -> Result<(), (Option<&ToolName>, &'static str)> {
         if self.0.len() > limits::PRESETS_MAX {
             return Err((None, "must be at most 64 tools"));
@@ -102,7 +104,7 @@ impl Presets {
     }
 }
 
-/// Levels of lists and mappings.
+/// Maximum nesting of a fixed argument.
 const DEPTH_MAX: usize = 16;
 
 fn depth(value: &Value) -> usize {

@@ -1,6 +1,6 @@
-//! What models cost and take, by the name they are asked by. Which model a figure is for is decided here
-//! and nowhere else. What a job is charged is in its records: nothing that folds a log looks a price up
-//! anywhere else.
+//! The prices of models, and figures of models by name. Only this module decides which model a
+//! figure belongs to. A job's records hold the prices that it is charged by; no fold of a log takes
+//! a price from anywhere else.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::{cost::Paid, limits, message::Usage};
 
-/// Longest name of a model, in bytes.
+/// Maximum length of a model's name, in bytes.
 pub const MODEL_NAME_BYTES_MAX: usize = 256;
 
-/// What a model's tokens cost, in US dollars for a million.
+/// The price of a model's tokens, in US dollars per million.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Tokens that are read.
+    /// Price of the tokens of prompts.
     pub input_per_million: f64,
-    /// Tokens that are written.
+    /// Price of the tokens of replies.
     pub output_per_million: f64,
 }
 
 impl Price {
-    /// What some tokens cost, in US dollars.
+    /// Returns the cost of some tokens, in US dollars.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "tokens of one job are far below 2^53")]
     pub fn of(&self, usage: Usage) -> f64 {
@@ -31,7 +31,7 @@ impl Price {
             + cost(usage.output_tokens, self.output_per_million)
     }
 
-    /// What a job costs: its tokens, without those that were paid for otherwise, and what was paid.
+    /// Returns the cost of a job: its tokens without those that payments cover, and the payments.
     #[must_use]
     pub fn with(&self, usage: Usage, paid: &Paid) -> f64 {
         self.of(usage.without(paid.usage)) + paid.money
@@ -42,27 +42,27 @@ impl Price {
     }
 }
 
-/// What a model's tokens cost, where it is another one than that of the agent.
+/// The price of a model other than the agent's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelPrice {
-    /// The model, as the provider knows it.
+    /// Name of the model, as the provider knows it.
     pub model: String,
-    /// US dollars for a million tokens that are read.
+    /// US dollars per million tokens of prompts.
     pub input_per_million: f64,
-    /// US dollars for a million tokens that are written.
+    /// US dollars per million tokens of replies.
     pub output_per_million: f64,
 }
 
 impl ModelPrice {
-    /// A price with the model it is of.
+    /// Creates the price of a model.
     #[must_use]
     pub fn new(model: impl Into<String>, price: Price) -> Self {
         let Price { input_per_million, output_per_million } = price;
         Self { model: model.into(), input_per_million, output_per_million }
     }
 
-    /// The price.
+    /// Returns the price without the model's name.
     #[must_use]
     pub fn price(&self) -> Price {
         let Self { model: _, input_per_million, output_per_million } = *self;
@@ -70,7 +70,7 @@ impl ModelPrice {
     }
 }
 
-/// Whether a text may be the name of a model.
+/// Returns whether a text is a valid name of a model.
 #[must_use]
 pub fn is_model_name(name: &str) -> bool {
     !name.trim().is_empty()
@@ -78,10 +78,10 @@ pub fn is_model_name(name: &str) -> bool {
         && !name.chars().any(char::is_control)
 }
 
-/// Says what is wrong with prices by model.
+/// Checks the prices of models.
 ///
 /// # Errors
-/// What they must be.
+/// Returns the requirement that they violate.
 pub(crate) fn check(prices: &[ModelPrice]) -> Result<(), &'static str> {
     if prices.len() > limits::MODEL_PRICES_MAX {
         return Err("must have at most 32 models");
@@ -100,8 +100,7 @@ pub(crate) fn check(prices: &[ModelPrice]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// A figure of every model that one is known of: by name, of the model that is asked where nobody names
-/// one, and of any other.
+/// A figure by model: for named models, for the default model, and for all others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ByModel<T> {
     named: BTreeMap<String, T>,
@@ -117,27 +116,27 @@ impl<T> Default for ByModel<T> {
 }
 
 impl<T: Copy> ByModel<T> {
-    /// Nothing is known but the figure of the usual model, which has this name.
+    /// Creates a table with the figure of the default model alone, which has this name.
     #[must_use]
     pub fn usual(name: Option<String>, figure: Option<T>) -> Self {
         Self { named: BTreeMap::new(), usual_name: name, usual: figure, others: None }
     }
 
-    /// A model's figure is known. It counts for the usual model too, if that has the name.
+    /// Adds the figure of a model. It counts for the default model too, when that has the name.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, figure: T) -> Self {
         self.named.insert(name.into(), figure);
         self
     }
 
-    /// What holds for models of which nothing else is known.
+    /// Sets the figure of models without a figure of their own.
     #[must_use]
     pub fn others(mut self, figure: Option<T>) -> Self {
         self.others = figure;
         self
     }
 
-    /// The figure of the model that is asked by this name; by none: of the usual one.
+    /// Returns the figure of a model, or of the default model when `model` is `None`.
     #[must_use]
     pub fn of(&self, model: Option<&str>) -> Option<T> {
         let usual = self.usual_name.as_deref();
@@ -146,7 +145,7 @@ impl<T: Copy> ByModel<T> {
         named.or(self.usual.as_ref().filter(|_| is_usual)).or(self.others.as_ref()).copied()
     }
 
-    /// What the usual model is called, where that is known.
+    /// Returns the name of the default model, when it is known.
     #[must_use]
     pub fn usual_name(&self) -> Option<&str> {
         self.usual_name.as_deref()

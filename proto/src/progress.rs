@@ -1,5 +1,5 @@
-//! The fixed lines that tell how a job gets on, in the job's language. They are for people: nothing
-//! reads them back.
+//! The lines that report a job's progress, in the job's language. They are for users; no code
+//! parses them.
 
 use crate::{
     job::{FailReason, Outcome},
@@ -10,7 +10,7 @@ use crate::{
 
 messages::texts!(progress);
 
-/// There is a plan: the first one, or another one after `revision` others.
+/// Returns the line for a new plan with `revision` plans before it.
 #[must_use]
 pub fn planned(language: Language, revision: u32, steps: usize) -> String {
     let text = match (revision, steps) {
@@ -22,13 +22,14 @@ pub fn planned(language: Language, revision: u32, steps: usize) -> String {
     text.text(language)
 }
 
-/// A step is carried out: the `number`th of `steps`, counted from 1.
+/// Returns the line for the start of a step: number `number` of `steps`, from 1.
 #[must_use]
 pub fn step(language: Language, number: usize, steps: usize, label: &str) -> String {
     Text::Step { number: &number, steps: &steps, label: &label }.text(language)
 }
 
-/// At which step of its plan a job has failed, counted from 1; nothing when no step is why.
+/// Returns the line that names the failed step of the plan by its number, from 1, or `None` when no
+/// step caused the failure.
 #[must_use]
 pub fn failed(job: &JobView) -> Option<String> {
     let Some(Outcome::Failed { reason: FailReason::StepFailed, message, .. }) = &job.outcome else {
@@ -36,7 +37,7 @@ pub fn failed(job: &JobView) -> Option<String> {
     };
     let steps = &job.plan.as_ref()?.steps;
     let failed = |step: &StepView| step.state == StepState::Failed;
-    // Where several have failed, the message names the one that is why.
+    // When several steps have failed, the message names the cause.
     let named = |step: &StepView| message.contains(&format!(" {} ", step.id));
     let place = steps.iter().rposition(|step| failed(step) && named(step));
     let number = place.or_else(|| steps.iter().rposition(failed))? + 1;

@@ -1,13 +1,17 @@
-//! A record as it is stored: a JSON object any language can read.
+//! The stored form of a record: a JSON object that any language can read.
 //!
 //! ```json
 //! {"v":1,"kind":"called","id":"0193…","by":"worker-1","body":{"work":"g0.s1","attempt":1,"result":{"success":true}}}
 //! ```
 //!
-//! `v` is the version of the format, `id` is unique for every write (a writer finds out by it
-//! whether a write of unknown outcome was stored), `by` is who wrote it. A body above
-//! [`crate::limits::INLINE_BYTES_MAX`] lives in the object store; the record then has
-//! `"body_ref":{"sha256":…,"bytes":…}` instead. Fields that are not known are kept.
+//! - `v` is the version of the format.
+//! - `id` is unique for every write. After a write of unknown outcome, the writer looks for this id
+//!   to learn whether the record was stored.
+//! - `by` names the writer.
+//! - `body` has the content. A body above [`crate::limits::INLINE_BYTES_MAX`] lives in the object
+//!   store; the record then has `"body_ref":{"sha256":…,"bytes":…}` instead.
+//!
+//! Unknown fields are kept.
 
 use std::fmt;
 
@@ -27,85 +31,85 @@ use crate::{
 /// The version of the record format this code writes, and the newest it understands.
 pub const VERSION: u16 = 1;
 
-/// A record before its body is understood. Writing one gives back what was read, unknown fields
-/// included.
+/// A record whose envelope has been parsed and whose body has not. Serialising a record gives back
+/// the bytes that were parsed, unknown fields included.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// The format's version.
+    /// Version of the record format.
     pub v: u16,
-    /// What it says, as a word.
+    /// Kind of the fact or decision, as a word: `called`, `plan`.
     pub kind: String,
-    /// Unique for every write.
+    /// Id of this write, unique among all writes.
     pub id: String,
-    /// Who wrote it.
+    /// Worker id of the writer; empty when the record names no writer.
     pub by: String,
-    /// What it says.
+    /// Content of the record, or a reference to it.
     pub body: Body,
     extra: Vec<(String, Box<RawValue>)>,
 }
 
-/// Where a record's body is.
+/// The body of a record, or a reference to it.
 #[derive(Debug, Clone)]
 pub enum Body {
-    /// Here.
+    /// The JSON of the body.
     Inline(Box<RawValue>),
-    /// In the object store.
+    /// A reference to a body in the object store.
     Stored(BodyRef),
 }
 
-/// A body in the object store.
+/// A reference to a body in the object store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BodyRef {
-    /// Its SHA-256 in lower-case hex, which is also its name.
+    /// SHA-256 of the body in lower-case hex, which is also its name in the store.
     pub sha256: String,
-    /// Its size.
+    /// Size of the body in bytes.
     pub bytes: u64,
 }
 
-/// A record that is understood.
+/// A record whose body has been parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Known {
-    /// A fact.
+    /// An event outside the supervisor.
     Fact(Box<Fact>),
-    /// A decision.
+    /// A choice of the supervisor.
     Decision(Box<Decision>),
 }
 
-/// A record that cannot be understood. The job it belongs to is parked; no other is touched.
+/// The reason why a record cannot be read. Its job is parked; no other job is affected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// It is not a JSON object of the record's form.
+    /// The text is not a JSON object of the record's form.
     #[error("not a record: {0}")]
     Malformed(String),
-    /// It was written by a newer Callboard.
+    /// The version of the format is newer than [`VERSION`], or 0.
     #[error("written in version {0} of the record format; this Callboard reads up to {VERSION}")]
     Version(u16),
-    /// Its kind is not known here.
+    /// The kind is unknown to this version of Callboard.
     #[error("unknown kind {0:?}")]
     Kind(String),
-    /// Its body does not fit its kind.
+    /// The body does not fit the kind.
     #[error("the body of {kind:?} does not fit: {why}")]
     Body {
-        /// The kind.
+        /// Kind of the record.
         kind: String,
-        /// The field.
+        /// Path of the field that does not fit.
         path: String,
-        /// The field and what is wrong with it. May quote what users wrote.
+        /// Error of the parser, with the path. It may quote text that users wrote.
         why: String,
     },
-    /// Its body is in the object store and was not fetched.
+    /// The body is in the object store and has not been fetched.
     #[error("its body {0} is not in the object store")]
     Missing(String),
-    /// Its writer has no right to write there: the server wrote it for another, or its subject is
-    /// unknown. Its body is not read. It has its position all the same, and a writer at a position
-    /// must know of it.
+    /// The writer had no permission to write there: a client made the server write the message, or
+    /// the subject is malformed. The body is not read. The record still takes a position, which the
+    /// next compare-and-set must include.
     #[error("nobody who may write there wrote it; only its position counts")]
     Forged,
 }
 
 impl Unreadable {
-    /// What is wrong and where, without a word of what is written there: what may be logged. What
-    /// the error itself says may quote values, and those are what users wrote.
+    /// Returns the error and its location without any of the record's content, for logs. The
+    /// error's own `Display` may quote values that users wrote.
     #[must_use]
     pub fn place(&self) -> String {
         match self {
@@ -121,8 +125,8 @@ impl Unreadable {
     }
 }
 
-/// The word for a kind of record that was read, if it is one that is known here, else `other`: what
-/// records are counted under. Anybody who may write a fact may make kinds up.
+/// Returns `kind` when it is a known kind of fact or decision, else `other`. Metrics use this
+/// label, because every writer of facts can invent kinds.
 #[must_use]
 pub fn kind_label(kind: &str) -> &'static str {
     let decision = || DecisionKind::ALL.into_iter().map(DecisionKind::as_str).find(|k| *k == kind);
@@ -130,28 +134,28 @@ pub fn kind_label(kind: &str) -> &'static str {
 }
 
 impl Record {
-    /// The fact, when the record is one and can be read.
+    /// Returns the fact, or `None` when the record is a decision or cannot be read.
     #[must_use]
     pub fn fact(&self) -> Option<Fact> {
         if let Known::Fact(fact) = self.known().ok()? { Some(*fact) } else { None }
     }
 
-    /// The decision, when the record is one and can be read.
+    /// Returns the decision, or `None` when the record is a fact or cannot be read.
     #[must_use]
     pub fn decision(&self) -> Option<Decision> {
         if let Known::Decision(decision) = self.known().ok()? { Some(*decision) } else { None }
     }
 
-    /// Whether its kind is that of a worker's result. The body is not parsed for it.
+    /// Returns whether the kind is that of a worker's result. The body is not parsed.
     #[must_use]
     pub fn is_result(&self) -> bool {
         matches!(self.kind.as_str(), "planned" | "turned" | "called")
     }
 
-    /// A record of a fact.
+    /// Builds the record of a fact.
     ///
     /// # Errors
-    /// When a value in it cannot be written as JSON (a number that is not finite).
+    /// Fails when a value has no JSON form (a number that is not finite).
     pub fn of_fact(fact: &Fact, id: impl Into<String>, by: &WorkerId) -> serde_json::Result<Self> {
         let body = match fact {
             Fact::Submitted(b) => raw(b),
@@ -167,10 +171,10 @@ impl Record {
         Ok(Self::new(fact.kind(), id, by, body))
     }
 
-    /// A record of a decision.
+    /// Builds the record of a decision.
     ///
     /// # Errors
-    /// When a value in it cannot be written as JSON (a number that is not finite).
+    /// Fails when a value has no JSON form (a number that is not finite).
     pub fn of_decision(
         decision: &Decision,
         id: impl Into<String>,
@@ -200,24 +204,25 @@ impl Record {
         }
     }
 
-    /// Reads a record, but not its body.
+    /// Parses the envelope of a record. The body stays raw.
     ///
     /// # Errors
-    /// When it is not a JSON object of the record's form.
+    /// Fails when the bytes are not a JSON object of the record's form.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, Unreadable> {
         serde_json::from_slice(bytes).map_err(|e| Unreadable::Malformed(e.to_string()))
     }
 
-    /// Writes the record.
+    /// Serialises the record.
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a record holds strings, numbers and JSON that was checked")
     }
 
-    /// Understands the body.
+    /// Parses the body.
     ///
     /// # Errors
-    /// When the version or kind is not known here, or the body does not fit its kind.
+    /// Fails when the version or the kind is unknown, when the body does not fit the kind, or when
+    /// the body is in the object store.
     pub fn known(&self) -> Result<Known, Unreadable> {
         if self.v == 0 || self.v > VERSION {
             return Err(Unreadable::Version(self.v));
@@ -249,11 +254,11 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
-        // Keeping track of where it is costs a third of reading; only what went wrong needs it.
+        // Path tracking costs a third of the parsing time, so only the error path pays for it.
         serde_json::from_str(self.body.get()).or_else(|_| self.explain())
     }
 
-    /// Reads it again, for where it does not fit.
+    /// Parses the body again with path tracking, to name the field that does not fit.
     fn explain<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
         let mut json = serde_json::Deserializer::from_str(self.body.get());
         serde_path_to_error::deserialize(&mut json).map_err(|e| Unreadable::Body {
@@ -306,7 +311,8 @@ impl<'de> Deserialize<'de> for Record {
     }
 }
 
-/// Written by hand: serde cannot flatten unknown fields beside a raw value.
+/// A visitor that keeps unknown fields. It is written by hand, because serde cannot flatten unknown
+/// fields beside a raw value.
 struct RecordVisitor;
 
 impl<'de> Visitor<'de> for RecordVisitor {

@@ -1,4 +1,5 @@
-//! How often and how soon something is tried again. Field names follow Temporal's retry policy.
+//! The retry policy of work: number and intervals of attempts. Field names follow Temporal's retry
+//! policy.
 
 use std::time::Duration;
 
@@ -12,13 +13,13 @@ use crate::{id::Attempt, limits};
 pub struct RetryPolicy {
     /// Wait before the second attempt, in milliseconds.
     pub initial_interval_ms: u64,
-    /// Each further wait is this many times the one before (1.0 to 10.0).
+    /// Factor between consecutive waits (1.0 to 10.0).
     pub backoff_factor: f64,
-    /// Longest wait, in milliseconds.
+    /// Maximum wait, in milliseconds.
     pub max_interval_ms: u64,
-    /// Attempts in all, the first included; 1 means "never again".
+    /// Maximum number of attempts, the first included; 1 disables retries.
     pub max_attempts: u32,
-    /// Share of the wait that is taken off at random (0.0 to 1.0).
+    /// Share of the wait that is subtracted at random (0.0 to 1.0).
     pub jitter: f64,
 }
 
@@ -35,15 +36,15 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// A policy that never tries again.
+    /// Creates a policy without retries.
     #[must_use]
     pub fn never() -> Self {
         Self { max_attempts: 1, ..Self::default() }
     }
 
-    /// The wait after `failed` attempts have failed, or nothing when no attempt is left.
+    /// Returns the wait after `failed` attempts, or `None` when no attempt is left.
     ///
-    /// `seed` spreads the jitter; equal seeds give equal waits, so that a decision replays.
+    /// `seed` determines the jitter. Equal seeds give equal waits, so a decision can be replayed.
     #[must_use]
     pub fn delay(&self, failed: Attempt, seed: u64) -> Option<Duration> {
         if failed.0 >= self.max_attempts.min(limits::ATTEMPTS_MAX) {
@@ -53,7 +54,7 @@ impl RetryPolicy {
         #[expect(clippy::cast_precision_loss, reason = "waits are far below 2^52 milliseconds")]
         let full = (self.initial_interval_ms as f64 * self.backoff_factor.max(1.0).powi(exponent))
             .min(self.max_interval_ms as f64);
-        // A fixed mixing step (splitmix64) turns neighbouring seeds into unrelated fractions.
+        // The splitmix64 function turns similar seeds into unrelated fractions.
         let mut z = seed.wrapping_add(u64::from(failed.0)).wrapping_add(0x9e37_79b9_7f4a_7c15);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -69,10 +70,10 @@ impl RetryPolicy {
         Some(Duration::from_millis(ms.min(limits::WAIT_MS_MAX)))
     }
 
-    /// Says which field is out of bounds.
+    /// Checks every bound.
     ///
     /// # Errors
-    /// The field's name and what it must be.
+    /// Returns the first field that is out of bounds, and its requirement.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
         if !(1..=limits::ATTEMPTS_MAX).contains(&self.max_attempts) {
             return Err(("max_attempts", "must be 1 to 100"));

@@ -1,34 +1,33 @@
-//! How a plan came to be what it is: every plan that has been in force, why it made way for the
-//! next one, and what changed from one to the other.
+//! The history of a plan: every plan that has been in force, the cause of its replacement, and the
+//! changes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{id::StepId, step::StepState};
 
-/// The reason for a replan.
+/// The cause of a replan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// A step had failed.
+    /// A step failed.
     #[default]
     Failed,
-    /// A step had completed that the plan lists, or all of them had.
+    /// A step completed that the plan's `replan` list names, or all of these completed.
     Listed,
-    /// A step had completed, and the agent replans after each.
+    /// A step completed, and the agent replans after each one.
     Completed,
-    /// The action was over, and the next one is decided.
+    /// The action ended, and the planner decides the next one.
     Turn,
-    /// A person had said what should be done otherwise, and nothing that was left of the plan could
-    /// have heard it.
+    /// A user instructed the job, and no remaining step could carry the instruction.
     Steered,
 }
 
 impl Cause {
-    /// All of them.
+    /// All causes.
     pub const ALL: [Self; 5] =
         [Self::Failed, Self::Listed, Self::Completed, Self::Turn, Self::Steered];
 
-    /// The word in records and on screens.
+    /// Returns the word in records and on screens.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -40,8 +39,8 @@ impl Cause {
         }
     }
 
-    /// Whether a plan without steps says that nothing remains to be done. After a failure it would
-    /// say that the failure does not matter, which is for the agent's policy to allow.
+    /// Returns whether a plan without steps may mean that no work remains. After a failure such a
+    /// plan would mean that the failure is irrelevant, which only the agent's policy may allow.
     #[must_use]
     pub fn may_leave_nothing(self) -> bool {
         match self {
@@ -56,50 +55,50 @@ impl Cause {
     }
 }
 
-/// A plan that has been in force, as a change of the one before it.
+/// A plan that was in force, as a change of the one before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Revision {
-    /// How many plans there have been before it.
+    /// Number of plans before this one.
     pub number: u32,
-    /// What it is for.
+    /// Purpose of the plan, in one line.
     pub title: String,
-    /// Why the plan before it made way; absent for the first.
+    /// Cause for which the previous plan was replaced; absent for the first plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// Its steps, and those of the plan before it that are not in it.
+    /// Steps of the plan, and steps of the previous plan that it dropped.
     pub steps: Vec<Line>,
 }
 
-/// One line of the difference between two plans.
+/// A line of the difference between two plans.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// Whether the step is new, stayed, or is gone.
+    /// Change of the step.
     pub change: Change,
-    /// The step.
+    /// Id of the step.
     pub id: StepId,
-    /// What to call it.
+    /// Text for screens: the step's title or description.
     pub label: String,
-    /// What it comes after.
+    /// Steps that must complete before this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<StepId>,
-    /// Where it stands now, or stood when it went.
+    /// Current state of the step, or its state when it was dropped.
     pub state: StepState,
 }
 
-/// Whether a step is new in a plan, stayed, or is gone.
+/// The change of a step between two plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// It is in this plan and was not in the one before.
+    /// The step is in the new plan only.
     Added,
-    /// It was in the plan before and is in this one.
+    /// The step is in both plans.
     Kept,
-    /// It was in the plan before and is not in this one.
+    /// The step is in the old plan only.
     Dropped,
 }
 
 impl Change {
-    /// As differences are marked: `+`, a space, `-`.
+    /// Returns the mark of a difference: `+`, a space, or `-`.
     #[must_use]
     pub fn mark(self) -> char {
         match self {
@@ -110,11 +109,11 @@ impl Change {
     }
 }
 
-/// Something a person told a running job.
+/// An instruction of a user to a running job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instruction {
-    /// What they said.
+    /// Text of the instruction.
     pub text: String,
-    /// Whether a plan or a model turn was sent that carries it.
+    /// `true` once a command to a planner or a model has carried the instruction.
     pub heard: bool,
 }

@@ -1,41 +1,44 @@
-//! The rules by which a job's log is folded. A job keeps those it was submitted under: a log that an
-//! older Callboard has written folds under a newer one as it did, and a change of what follows from
-//! the same records is for new jobs alone.
+//! The versions of the rules by which a log is folded. A job keeps the version of its submission: a
+//! newer Callboard folds an older log exactly as before, and changes of the rules affect new jobs
+//! only.
 
 use serde::{Deserialize, Serialize};
 
-/// Which rules a job is folded by. Records of before there was a choice say nothing: theirs are the
-/// first.
+/// A version of the fold's rules. Records from before the versions were introduced have the first
+/// one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rules(u32);
 
 impl Rules {
-    /// Those of the logs that name none.
+    /// The rules of logs that name no version.
     pub const FIRST: Self = Self(0);
-    /// With these
-    /// * a step counts with `budget.counts: [step]` that was begun by asking a person about it;
-    /// * the retries of a call that broke and those of a step whose tool said no are counted apart;
-    /// * a placeholder that leads nowhere fails its step, and a backslash makes one literal;
-    /// * an instruction causes a replan whatever `replan.max` says, and does not count towards it;
-    /// * planning item by item may think as long as items get done;
-    /// * another task that was done is progress of plans, whatever its words are;
-    /// * turns of a job's child are turns of the job and no steps of its budget;
-    /// * the id of a job's child says where the log of the job begins, and with it which life of its id it has;
-    /// * an agent at the deepest level, or that has handed over all it may, is told so and goes on;
-    /// * a job that runs out of time or of replans ends with a report, and reports say what is left where no step is.
+    /// The second version of the rules. It differs from the first as follows:
+    /// * a step that starts with a question to a user counts with `budget.counts: [step]`;
+    /// * retries of a call that broke and retries of a step whose tool reported a failure are
+    ///   counted apart;
+    /// * a malformed placeholder that names a dependency fails its step, and `{{"{{"}}` stands for
+    ///   two braces;
+    /// * an instruction causes a replan regardless of `replan.max`, and does not count towards it;
+    /// * a planner in phases may think as long as items get done;
+    /// * a completed step with another task is progress of a plan, regardless of its result;
+    /// * turns of a child are turns of the job, and not steps of its budget;
+    /// * the id of a child depends on the first position of the parent's log;
+    /// * an agent at the maximum depth, or without children left, is told so and continues;
+    /// * a job that exceeds its deadline or its replans ends with a report, and reports list
+    ///   unfinished items where there are no steps.
     pub const SECOND: Self = Self(1);
-    /// Those that new jobs are submitted under.
+    /// The rules of new jobs.
     pub const NOW: Self = Self::SECOND;
 
-    /// Whether they are the first: that is not written down.
+    /// Returns whether the rules are the first, which are not serialised.
     #[must_use]
     pub fn is_first(&self) -> bool {
         *self == Self::FIRST
     }
 
-    /// Whether this Callboard knows them. A job under rules that are newer than the program cannot be
-    /// folded by it.
+    /// Returns whether this version of Callboard knows the rules. It cannot fold a job under newer
+    /// rules.
     #[must_use]
     pub fn are_known(self) -> bool {
         self <= Self::NOW

@@ -1,36 +1,37 @@
-//! The states of a step and which may follow which.
+//! The states of a step and their transitions.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a step stands.
+/// The state of a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepState {
-    /// It waits for steps it depends on.
+    /// The step waits for steps that it depends on.
     #[default]
     Pending,
-    /// Everything it depends on is there; policy or a pause holds it back.
+    /// All dependencies have completed; the dispatch policy, a replan or a pause may hold the step
+    /// back.
     Ready,
-    /// A command for it is in a queue or with a worker.
+    /// A command of the step is queued or with a worker.
     Running,
-    /// It waits for a person or for the clock.
+    /// The step waits for a person or for a timer.
     Waiting,
-    /// It ended; its result may still say `success: false`.
+    /// The step ended with a result, which may still say `success: false`.
     Completed,
-    /// It ended without a usable result, and no attempt is left.
+    /// The step ended without a usable result, and no attempt is left.
     Failed,
-    /// A step it depends on failed, so it can never run.
+    /// The step can never run, because a step that it depends on failed.
     Blocked,
-    /// A new plan dropped it.
+    /// A later plan dropped the step.
     Skipped,
-    /// The job was canceled before it ended.
+    /// The job ended before the step did.
     Canceled,
 }
 
 impl StepState {
-    /// Whether nothing follows.
+    /// Returns whether the state is final.
     #[must_use]
     pub fn is_terminal(self) -> bool {
         match self {
@@ -39,7 +40,7 @@ impl StepState {
         }
     }
 
-    /// Whether it ended as it should, or a later plan needs it no more.
+    /// Returns whether the step needs no more work: it completed, or a later plan dropped it.
     #[must_use]
     pub fn is_done(self) -> bool {
         match self {
@@ -54,7 +55,7 @@ impl StepState {
         }
     }
 
-    /// Whether `next` may follow this state.
+    /// Returns whether `next` may follow this state.
     #[must_use]
     pub fn may_become(self, next: Self) -> bool {
         use StepState::{
@@ -62,13 +63,13 @@ impl StepState {
         };
         match (self, next) {
             (a, b) if a == b => !a.is_terminal(),
-            // Its arguments may turn out not to be resolvable before anything is sent.
+            // The arguments may prove unresolvable before any command is sent.
             (Pending, Ready | Running | Waiting | Failed | Blocked | Skipped | Canceled) => true,
             (Ready, Running | Waiting | Failed | Skipped | Canceled) => true,
             (Running | Waiting, Running | Waiting | Completed | Failed | Skipped | Canceled) => {
                 true
             }
-            // A failed step may be taken out of a new plan, and so may one that was blocked by it.
+            // A new plan may drop a failed step and the steps that it blocked.
             (Failed | Blocked, Skipped) => true,
             (Pending | Ready | Running | Waiting, _) => false,
             (Completed | Failed | Blocked | Skipped | Canceled, _) => false,

@@ -1,5 +1,5 @@
-//! JSON from outside: read once, with a bound on depth, without duplicate fields, and with the
-//! offending field named.
+//! The strict parser of JSON from outside. It bounds the nesting, refuses duplicate fields and
+//! names the path of a wrong field.
 
 use std::fmt;
 
@@ -11,38 +11,39 @@ use serde_json::{Map, Number, Value};
 
 use crate::limits;
 
-/// JSON from outside that is refused.
+/// The refusal of a JSON text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// There is nothing.
+    /// The text is empty.
     #[error("the body is empty; a JSON object is expected")]
     Empty,
-    /// It is too large to be looked at.
+    /// The text exceeds [`limits::REQUEST_BYTES_MAX`] and was not parsed.
     #[error("the body has {0} bytes; at most {max} are taken", max = limits::REQUEST_BYTES_MAX)]
     TooLarge(usize),
-    /// It is not UTF-8.
+    /// The bytes are not UTF-8.
     #[error("the body is not UTF-8 text")]
     NotText,
-    /// It is nested too deeply.
+    /// The nesting exceeds [`limits::JSON_DEPTH_MAX`].
     #[error("the body is nested deeper than {max} levels", max = limits::JSON_DEPTH_MAX)]
     TooDeep,
-    /// It is not JSON, or an object has a field twice.
+    /// The text is not JSON, or an object has a duplicate field.
     #[error("the body is not valid JSON: {0}")]
     Malformed(String),
-    /// A field does not fit.
+    /// A field does not fit the type.
     #[error("{field}: {why}")]
     Field {
-        /// The field's path, dotted; `.` for the body itself.
+        /// Dotted path of the field; `.` for the whole value.
         field: String,
-        /// What is wrong with it.
+        /// Error of the field.
         why: String,
     },
 }
 
-/// Reads a value of a known type.
+/// Parses a value of a known type.
 ///
 /// # Errors
-/// When the body breaks a bound, is not JSON, has a field twice, or does not fit the type.
+/// Fails when the text exceeds a bound, is not JSON, has a duplicate field, or does not fit the
+/// type.
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
     from_value(value_from_slice(bytes)?)
 }
@@ -50,7 +51,8 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
 /// Reads a request: a JSON object of a known form. A request without required fields may be empty.
 ///
 /// # Errors
-/// As [`from_slice`], and when the body is no object (a list would be taken for one otherwise).
+/// Fails like [`from_slice`], and when the value is not an object. Serde would accept a list for a
+/// struct otherwise.
 pub fn request<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
     if bytes.is_empty() {
         return serde_json::from_str("{}").map_err(|_| Refused::Empty);
@@ -58,10 +60,10 @@ pub fn request<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
     request_from_value(value_from_slice(bytes)?)
 }
 
-/// Reads a request from JSON that was read strictly before.
+/// Converts JSON that was parsed strictly to a request.
 ///
 /// # Errors
-/// When it is no object, or does not fit the type.
+/// Fails when the value is not an object, or does not fit the type.
 pub fn request_from_value<T: DeserializeOwned>(value: Value) -> Result<T, Refused> {
     if value.is_object() {
         return from_value(value);
@@ -69,14 +71,14 @@ pub fn request_from_value<T: DeserializeOwned>(value: Value) -> Result<T, Refuse
     Err(Refused::Field { field: ".".to_owned(), why: "a JSON object is expected".to_owned() })
 }
 
-/// Reads a value of a known type from JSON that was read strictly before.
+/// Converts JSON that was parsed strictly to a value of a known type.
 ///
 /// # Errors
-/// When it does not fit the type.
+/// Fails when the value does not fit the type.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Refused> {
     serde_path_to_error::deserialize(value).map_err(|e| {
         let (at, why) = (e.path().to_string(), e.inner().to_string());
-        // The field that is missing is what must be looked at, not what it is missing from.
+        // The error names the missing field, and not the object that lacks it.
         let missing = why.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
         let field = match missing {
             Some(name) if at == "." => name.to_owned(),
@@ -87,10 +89,10 @@ pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Refused> {
     })
 }
 
-/// Reads any JSON value.
+/// Parses any JSON value.
 ///
 /// # Errors
-/// When the body breaks a bound, is not JSON, or an object has a field twice.
+/// Fails when the text exceeds a bound, is not JSON, or an object has a duplicate field.
 pub fn value_from_slice(bytes: &[u8]) -> Result<Value, Refused> {
     if bytes.len() > limits::REQUEST_BYTES_MAX {
         return Err(Refused::TooLarge(bytes.len()));
@@ -107,7 +109,8 @@ pub fn value_from_slice(bytes: &[u8]) -> Result<Value, Refused> {
     value.map_err(|e| Refused::Malformed(e.to_string()))
 }
 
-/// Counts brackets outside strings, so that depth is known before anything recurses.
+/// Returns whether the nesting exceeds the bound. It counts brackets outside strings, before any
+/// recursive parser runs.
 fn too_deep(text: &str) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     for b in text.bytes() {
@@ -196,8 +199,8 @@ impl<'de> Visitor<'de> for Strict {
     }
 }
 
-/// Whether a value is nested deeper than [`limits::JSON_DEPTH_MAX`]: what is written to the log must
-/// be readable again inside its record.
+/// Returns whether a value is nested deeper than [`limits::JSON_DEPTH_MAX`]. A value in the log
+/// must be readable inside its record.
 #[must_use]
 pub fn is_deep(value: &Value) -> bool {
     let mut level = vec![value];

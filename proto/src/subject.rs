@@ -1,4 +1,4 @@
-//! Subjects: built and parsed here and nowhere else.
+//! The subjects of an installation. No other module builds or parses a subject.
 //!
 //! ```text
 //! <prefix>.<shard>.<job>.in.<source>          facts
@@ -6,7 +6,7 @@
 //! <prefix>.<shard>.<job>.at.<timer>           scheduled messages
 //! <prefix>.<shard>.<job>.live                 ephemeral: token deltas, progress
 //! <prefix>.crew.<role>.<worker>               ephemeral: presence
-//! <prefix>.stop.<shard>.<job>                 ephemeral: work of this job is not wanted any more
+//! <prefix>.stop.<shard>.<job>                 ephemeral: cancellation of a job's work
 //! <prefix>.svc.<verb>                         the front door
 //! <prefix>.object.<sha256>.<piece>            large values, in a stream of their own
 //! ```
@@ -19,61 +19,61 @@ use crate::{
     id::{JobId, Pool, Shard, TimerName, WorkerId},
 };
 
-/// Builds and parses the subjects of one installation.
+/// The subjects of one installation, which has a prefix and a number of shards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subjects {
     prefix: String,
     shards: u16,
 }
 
-/// A prefix or a number of shards that cannot be used.
+/// An invalid prefix or number of shards.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidInstallation {
-    /// The prefix is not one plain token.
+    /// The prefix is not a single plain token.
     #[error("the prefix must be 1 to 16 characters of a-z 0-9 _ -, got {0:?}")]
     Prefix(String),
-    /// There are no shards, or absurdly many.
+    /// The number of shards is 0 or above 256.
     #[error("an installation has 1 to 256 shards, got {0}")]
     Shards(u16),
 }
 
-/// What a stored record's subject says about it.
+/// The parsed subject of a stored message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The shard in the subject.
+    /// Shard of the job.
     pub shard: Shard,
-    /// The job.
+    /// Job that the message belongs to.
     pub job: JobId,
-    /// Which family of record, and which of it.
+    /// Family of the message, with its source, kind or timer.
     pub family: Family,
 }
 
 /// The families of stored messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Family {
-    /// A fact, by whom.
+    /// A fact from a source.
     In(Source),
-    /// A decision.
+    /// A decision of a kind, for a pool.
     Do(DecisionKind, Pool),
-    /// A scheduled message.
+    /// A scheduled message of a timer.
     At(TimerName),
-    /// A fact from a source that is not known here: a newer Callboard knows it.
+    /// A fact from an unknown source, written by a newer Callboard.
     UnknownIn(String),
-    /// A decision of a kind that is not known here: a newer Callboard knows it. It has its place
-    /// among the job's decisions all the same, or nobody could store one after it.
+    /// A decision of an unknown kind, written by a newer Callboard. Its position counts for the
+    /// compare-and-set, or no supervisor could store a decision after it.
     UnknownDo(String),
 }
 
-/// A subject of another kind.
+/// A subject that belongs to none of the stored families of this installation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a subject of this installation")]
 pub struct ForeignSubject(pub String);
 
 impl Subjects {
-    /// The subjects of an installation.
+    /// Creates the subjects of an installation.
     ///
     /// # Errors
-    /// When the prefix is not one plain token or the number of shards is not 1 to 256.
+    /// Fails when the prefix is not a single plain token or the number of shards is not 1 to 256.
     pub fn new(prefix: &str, shards: u16) -> Result<Self, InvalidInstallation> {
         let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
         if prefix.is_empty() || prefix.len() > 16 || !prefix.bytes().all(plain) {
@@ -85,24 +85,24 @@ impl Subjects {
         Ok(Self { prefix: prefix.to_owned(), shards })
     }
 
-    /// The installation's prefix.
+    /// Returns the installation's prefix.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// How many shards there are.
+    /// Returns the number of shards.
     #[must_use]
     pub fn shards(&self) -> u16 {
         self.shards
     }
 
-    /// Every shard.
+    /// Returns an iterator over all shards.
     pub fn all_shards(&self) -> impl Iterator<Item = Shard> + use<> {
         (0..self.shards).map(Shard)
     }
 
-    /// The shard a job lives in.
+    /// Returns the shard of a job.
     #[must_use]
     pub fn shard_of(&self, job: &JobId) -> Shard {
         Shard::of(job, self.shards)
@@ -112,173 +112,176 @@ impl Subjects {
         format!("{}.{}.{job}", self.prefix, self.shard_of(job))
     }
 
-    /// Where a fact of a job goes.
+    /// Returns the subject of a fact from `source`.
     #[must_use]
     pub fn fact(&self, job: &JobId, source: Source) -> String {
         format!("{}.in.{}", self.job(job), source.as_str())
     }
 
-    /// Where a decision of a job goes.
+    /// Returns the subject of a decision.
     #[must_use]
     pub fn decision(&self, job: &JobId, kind: DecisionKind, pool: &Pool) -> String {
         format!("{}.do.{}.{pool}", self.job(job), kind.as_str())
     }
 
-    /// All decisions of a job: the one filter of every compare-and-set.
+    /// Returns the filter of all decisions of a job. Every compare-and-set uses this filter.
     #[must_use]
     pub fn decisions_of(&self, job: &JobId) -> String {
         format!("{}.do.>", self.job(job))
     }
 
-    /// A timer of a job.
+    /// Returns the subject of a timer, which is also where its schedule is stored.
     #[must_use]
     pub fn timer(&self, job: &JobId, timer: &TimerName) -> String {
         format!("{}.at.{timer}", self.job(job))
     }
 
-    /// All timers of a job.
+    /// Returns the filter of all timers of a job.
     #[must_use]
     pub fn timers_of(&self, job: &JobId) -> String {
         format!("{}.at.*", self.job(job))
     }
 
-    /// All timers of a shard.
+    /// Returns the filter of all timers of a shard.
     #[must_use]
     pub fn timers_in(&self, shard: Shard) -> String {
         format!("{}.{shard}.*.at.*", self.prefix)
     }
 
-    /// Everything about a job.
+    /// Returns the filter of every message of a job, stored or ephemeral.
     #[must_use]
     pub fn everything_of(&self, job: &JobId) -> String {
         format!("{}.>", self.job(job))
     }
 
-    /// The facts and decisions of a job, without its timers and what is never stored.
+    /// Returns the filters of a job's facts and decisions, without timers and ephemeral messages.
     #[must_use]
     pub fn records_of(&self, job: &JobId) -> Vec<String> {
         ["in", "do"].map(|family| format!("{}.{family}.>", self.job(job))).to_vec()
     }
 
-    /// What is said of a job while it is being done; never stored.
+    /// Returns the subject of a job's ephemeral progress messages, which no stream stores.
     #[must_use]
     pub fn live(&self, job: &JobId) -> String {
         format!("{}.live", self.job(job))
     }
 
-    /// Everything a shard's stream stores: facts, decisions and timers, but not `live`.
+    /// Returns the filters of a shard's stream: facts, decisions and timers, but not `live`.
     #[must_use]
     pub fn stored_in(&self, shard: Shard) -> Vec<String> {
         ["in", "do", "at"].map(|family| format!("{}.{shard}.*.{family}.>", self.prefix)).to_vec()
     }
 
-    /// All facts of a shard.
+    /// Returns the filter of all facts of a shard.
     #[must_use]
     pub fn facts_in(&self, shard: Shard) -> String {
         format!("{}.{shard}.*.in.>", self.prefix)
     }
 
-    /// All submissions and signals of a shard.
+    /// Returns the filter of all submissions and signals of a shard.
     #[must_use]
     pub fn door_facts_in(&self, shard: Shard) -> String {
         format!("{}.{shard}.*.in.{}", self.prefix, Source::Door.as_str())
     }
 
-    /// All commands of one kind for one pool in a shard.
+    /// Returns the filter of the commands of one kind for one pool in a shard.
     #[must_use]
     pub fn commands_in(&self, shard: Shard, kind: DecisionKind, pool: &Pool) -> String {
         format!("{}.{shard}.*.do.{}.{pool}", self.prefix, kind.as_str())
     }
 
-    /// A worker's presence.
+    /// Returns the subject of a worker's presence messages.
     #[must_use]
     pub fn presence(&self, role: &str, worker: &WorkerId) -> String {
         format!("{}.crew.{role}.{worker}", self.prefix)
     }
 
-    /// Every worker's presence.
+    /// Returns the filter of all presence messages.
     #[must_use]
     pub fn all_presence(&self) -> String {
         format!("{}.crew.>", self.prefix)
     }
 
-    /// Tells workers to drop what they do for a job.
+    /// Returns the subject of a job's cancellation message, on which workers drop their work for
+    /// the job.
     #[must_use]
     pub fn stop(&self, job: &JobId) -> String {
         format!("{}.stop.{}.{job}", self.prefix, self.shard_of(job))
     }
 
-    /// Every such message.
+    /// Returns the filter of all cancellation messages.
     #[must_use]
     pub fn all_stops(&self) -> String {
         format!("{}.stop.>", self.prefix)
     }
 
-    /// The job a `stop` subject names.
+    /// Returns the job that a `stop` subject names, or `None` for any other subject.
     #[must_use]
     pub fn stopped(&self, subject: &str) -> Option<JobId> {
         let job = JobId::new(subject.rsplit('.').next()?).ok()?;
         (subject == self.stop(&job)).then_some(job)
     }
 
-    /// A verb of the front door.
+    /// Returns the subject of a verb of the front door.
     #[must_use]
     pub fn service(&self, verb: impl fmt::Display) -> String {
         format!("{}.svc.{verb}", self.prefix)
     }
 
-    /// The stream of a shard.
+    /// Returns the name of a shard's stream.
     #[must_use]
     pub fn stream(&self, shard: Shard) -> String {
         format!("{}-shard-{shard}", self.prefix)
     }
 
-    /// The durable consumer of a shard's facts.
+    /// Returns the name of the durable consumer of a shard's facts.
     #[must_use]
     pub fn facts_consumer(&self) -> String {
         "facts".to_owned()
     }
 
-    /// The durable consumer of one kind of command for one pool.
+    /// Returns the name of the durable consumer of one kind of command for one pool.
     #[must_use]
     pub fn commands_consumer(&self, kind: DecisionKind, pool: &Pool) -> String {
         format!("{}-{pool}", kind.as_str())
     }
 
-    /// The name of a key-value bucket or object store.
+    /// Returns the name of a key-value bucket or an object store.
     #[must_use]
     pub fn bucket(&self, what: &str) -> String {
         format!("{}-{what}", self.prefix)
     }
 
-    /// A piece of a large value, by the value's SHA-256 in hex.
+    /// Returns the subject of one piece of a large value, by the value's SHA-256 in hex.
     #[must_use]
     pub fn object_piece(&self, sha256: &str, piece: usize) -> String {
         format!("{}.object.{sha256}.{piece}", self.prefix)
     }
 
-    /// All pieces of a large value.
+    /// Returns the filter of all pieces of a large value.
     #[must_use]
     pub fn object(&self, sha256: &str) -> String {
         format!("{}.object.{sha256}.*", self.prefix)
     }
 
-    /// All pieces of all large values.
+    /// Returns the filter of all pieces of all large values.
     #[must_use]
     pub fn all_objects(&self) -> String {
         format!("{}.object.*.*", self.prefix)
     }
 
-    /// Reads a stored message's subject.
+    /// Parses the subject of a stored message.
     ///
     /// # Errors
-    /// When it is not one of the three stored families, or its job does not belong in its shard.
+    /// Fails when the subject belongs to none of the three stored families, or its shard is not the
+    /// job's.
     pub fn parse(&self, subject: &str) -> Result<Place, ForeignSubject> {
         self.place(subject).ok_or_else(|| ForeignSubject(subject.chars().take(200).collect()))
     }
 
-    /// The job among whose decisions a stored message has its position, whatever else its subject
-    /// says: [`Subjects::decisions_of`] matches it.
+    /// Returns the job whose filter of decisions ([`Subjects::decisions_of`]) matches `subject`,
+    /// even when the rest of the subject is malformed. The message then takes a position among that
+    /// job's decisions.
     #[must_use]
     pub fn among_decisions(&self, subject: &str) -> Option<JobId> {
         let rest = subject.strip_prefix(&self.prefix)?.strip_prefix('.')?;
@@ -293,21 +296,22 @@ impl Subjects {
         let shard = tokens.next()?;
         let job = JobId::new(tokens.next()?).ok()?;
         let family = Family::of(tokens.next()?, tokens.next()?, tokens.next())?;
-        // As it is built, and not any text that is that number: `+6` is another token to the broker.
+        // The shard must be written as this code writes it: `+6` is the same number and another
+        // token.
         let own = self.shard_of(&job);
         let whole = tokens.next().is_none() && shard == own.to_string();
         whole.then_some(Place { shard: own, job, family })
     }
 }
 
-/// A source or a kind that is not known, if it could be one.
+/// Returns the token when it could be a source or a kind that is unknown here.
 fn word(token: &str) -> Option<String> {
     let plain = |b: u8| b.is_ascii_lowercase() || b == b'_';
     ((1..=64).contains(&token.len()) && token.bytes().all(plain)).then(|| token.to_owned())
 }
 
 impl Family {
-    /// The family that is written like this: `in.crew`, `do.call.builtin`.
+    /// Parses the short form of a family: `in.crew`, `do.call.builtin`.
     #[must_use]
     pub fn from_words(words: &str) -> Option<Self> {
         let mut tokens = words.split('.');

@@ -1,4 +1,4 @@
-//! What a tool is, and what calling one gives.
+//! Tools: their announcements, their results and their faults.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,91 +8,93 @@ use crate::{
     strict::is_deep,
 };
 
-/// What may happen when a call is carried out more than once.
+/// The effect class of a tool: the consequence of running a call more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// It changes nothing; run it as often as you like.
+    /// The call changes nothing and may run any number of times.
     Pure,
-    /// It changes something, but a repeat under the same idempotency key changes it once.
+    /// The call has an effect, and repetitions under the same idempotency key have no further
+    /// effect.
     Idempotent,
-    /// It must not run twice. A call that was caught in the middle is reported `unknown` and is
-    /// never re-run by itself.
+    /// The call must not run twice. An interrupted call is reported as `unknown` and is never
+    /// retried automatically.
     Once,
 }
 
-/// Whether a person must agree before a tool runs.
+/// The need for an approval before a tool runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval {
-    /// Runs without asking.
+    /// Calls run without an approval.
     #[default]
     Never,
-    /// Every call is approved by a person, who sees the full arguments.
+    /// A user approves every call and sees its complete arguments.
     Always,
 }
 
-/// A tool as its worker announces it to the registry.
+/// A tool, as its worker announces it to the registry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// The name plans and models use.
+    /// Name in plans and models' calls.
     pub name: ToolName,
-    /// What it does, for models and people.
+    /// Description for models and users.
     pub description: String,
     /// JSON Schema of the arguments. Remote references are never fetched.
     pub schema: Value,
-    /// What a repeat does.
+    /// Effect class of the tool.
     pub effect: Effect,
-    /// Who takes its calls: the last token of `do.call.<pool>`.
+    /// Pool of the workers that run the tool: the last token of `do.call.<pool>`.
     pub pool: Pool,
-    /// Longest run of one call, in milliseconds (1 to 86,400,000).
+    /// Maximum run time of one call, in milliseconds (1 to 86,400,000).
     #[serde(default = "default_timeout_ms")]
     pub timeout_ms: u64,
-    /// Calls one worker runs at the same time.
+    /// Maximum number of concurrent calls of one worker.
     #[serde(default = "default_concurrency")]
     pub concurrency: u32,
-    /// Whether people are asked first.
+    /// Need for an approval.
     #[serde(default)]
     pub approval: Approval,
-    /// The version of the tool; part of what an approval binds.
+    /// Version of the tool. An approval is bound to it.
     #[serde(default = "default_version")]
     pub version: String,
-    /// Slash commands that people call it by, beside its name.
+    /// Slash commands that call the tool, besides its name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<SlashCommand>,
 }
 
-/// A slash command: what somebody types in a conversation to call a tool, without any model.
+/// A slash command: a word that calls a tool in a conversation, without a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlashCommand {
-    /// The word after the slash.
+    /// Word after the slash.
     pub name: ToolName,
-    /// What it does, in a line.
+    /// Description, in one line.
     pub about: String,
-    /// The argument of the tool that gets what is typed after the word, which is a text. Without one
-    /// nothing may follow but a JSON object with the arguments.
+    /// Argument that receives the text after the word. Without this field, only a JSON object with
+    /// the arguments may follow the word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argument: Option<String>,
-    /// Whether that argument gets the whole line, with the slash and the word.
+    /// `true` if that argument receives the whole line, with the slash and the word.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
-    /// What of that text another argument gets.
+    /// Rule that passes the last part of the text to another argument.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
 }
 
-/// Where the text of a slash command is parted: in front of the last of some words that has others
-/// before and after it. What comes after that word is another argument.
+/// The rule that splits the text of a slash command at the last of some words that has text on both
+/// sides. The text after that word belongs to another argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
-    /// The argument, which is a text.
+    /// Argument for the text after the word.
     pub argument: String,
-    /// The words, in small letters.
+    /// Words to split at, in lower case.
     pub after: Vec<String>,
 }
 
 impl Split {
-    /// The two parts of a text; nothing where none of the words is between others.
+    /// Returns the text before and after the word, or `None` when no such word has text on both
+    /// sides.
     #[must_use]
     pub fn parts<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str)> {
         let begins = |(at, c): &(usize, char)| {
@@ -120,18 +122,18 @@ fn default_version() -> String {
     "1".to_owned()
 }
 
-/// What the job machine must know of a tool, frozen into the plan or turn that calls it, so that a
-/// tool changed later does not change a decision made before.
+/// The properties of a tool that the job machine needs. A plan or turn freezes them, so a later
+/// change of the tool does not change an earlier decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
-    /// Who takes the call.
+    /// Pool of the workers that run the tool.
     pub pool: Pool,
-    /// What a repeat does.
+    /// Effect class of the tool.
     pub effect: Effect,
-    /// Whether people are asked first.
+    /// Need for an approval.
     #[serde(default, skip_serializing_if = "is_default")]
     pub approval: Approval,
-    /// The version the caller saw.
+    /// Version that the planner or the model saw.
     pub version: String,
 }
 
@@ -140,7 +142,7 @@ fn is_default(approval: &Approval) -> bool {
 }
 
 impl ToolSpec {
-    /// The part of the announcement that a plan or turn freezes.
+    /// Returns the properties that a plan or turn freezes.
     #[must_use]
     pub fn binding(&self) -> Binding {
         Binding {
@@ -152,45 +154,45 @@ impl ToolSpec {
     }
 }
 
-/// What a tool answers. The same four fields for every tool, in every language.
+/// The result of a tool call, with the same four fields for every tool and language.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// Whether the tool did what it was asked.
+    /// `true` if the tool did its work.
     pub success: bool,
-    /// What it produced. Placeholders such as `{{step1.id}}` read it.
+    /// Value that the tool returned. Placeholders such as `{{step1.id}}` read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
-    /// Why it did not, in words a person can act upon.
+    /// Error, with a hint to its remedy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What happened, for people.
+    /// Description of the outcome, for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
 impl ToolResult {
-    /// A success with data.
+    /// Creates a success with data.
     #[must_use]
     pub fn ok(data: Value) -> Self {
         Self { success: true, data: Some(data), error: None, message: None }
     }
 
-    /// A failure with its reason.
+    /// Creates a failure with its error.
     #[must_use]
     pub fn failed(error: impl Into<String>) -> Self {
         Self { success: false, data: None, error: Some(error.into()), message: None }
     }
 
-    /// Adds words for people.
+    /// Sets the description for users.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.message = Some(message.into());
         self
     }
 
-    /// The result as it can be written into further records: data that is nested deeper than
-    /// [`limits::JSON_DEPTH_MAX`](crate::limits::JSON_DEPTH_MAX) is given as its JSON text, because
-    /// a record that holds it once more a few levels down could not be read again.
+    /// Returns the result in a form that fits into further records. Data that is nested deeper than
+    /// [`limits::JSON_DEPTH_MAX`](crate::limits::JSON_DEPTH_MAX) becomes its JSON text, because a
+    /// record that holds it some levels further down could not be read again.
     #[must_use]
     pub fn flattened(mut self) -> Self {
         if self.data.as_ref().is_some_and(is_deep) {
@@ -199,37 +201,37 @@ impl ToolResult {
         self
     }
 
-    /// What later steps see of this result: the data, or the whole result without data.
+    /// Returns the value for later steps: the data, or the whole result when it has no data.
     #[must_use]
     pub fn value(&self) -> Value {
         self.data.clone().unwrap_or_else(|| serde_json::to_value(self).unwrap_or(Value::Null))
     }
 }
 
-/// Why a call gave no answer of the tool's own.
+/// The fault of a call that has no result of the tool's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
-    /// The arguments do not fit the tool's schema. Asking again will not help.
+    /// The arguments do not fit the tool's schema, so a retry cannot help.
     InvalidArguments,
-    /// No such tool here.
+    /// The worker does not have the tool.
     UnknownTool,
-    /// The tool a worker has is not the one that was planned or approved.
+    /// The worker's version of the tool is not the planned or approved one.
     VersionMismatch,
-    /// It did not finish in time.
+    /// The call exceeded its run time.
     Timeout,
-    /// Something it needs is not there; later it may be.
+    /// A service that the tool needs is unavailable for the moment.
     Unavailable,
-    /// The workers that took it died, several times.
+    /// Several workers died while they ran the call.
     WorkerLost,
-    /// The tool broke.
+    /// The tool failed because of an error of its own.
     Internal,
-    /// A `once` tool was caught in the middle: it may or may not have had its effect.
+    /// A call of a `once` tool was interrupted: it may or may not have had its effect.
     Unknown,
 }
 
 impl Fault {
-    /// Whether another attempt could end differently without anybody changing anything.
+    /// Returns whether a retry may succeed without a change of the call or the tool.
     #[must_use]
     pub fn is_transient(self) -> bool {
         match self {

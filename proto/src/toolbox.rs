@@ -1,53 +1,53 @@
-//! The tools an agent may use: registered, and allowed. Names are compared exactly: a near miss or a
-//! look-alike is another name.
+//! The tools that an agent may use: registered and allowed. Names are compared exactly, so a
+//! similar name or a look-alike never matches.
 
 use crate::{id::ToolName, lang::Language, tool::ToolSpec};
 
 messages::texts!(toolbox);
 
-/// The tools an agent may use.
+/// The tools that an agent may use, and the registered tools that it may not.
 #[derive(Debug, Clone)]
 pub struct Toolbox<'a> {
     offered: Vec<&'a ToolSpec>,
     held_back: Vec<&'a ToolSpec>,
 }
 
-/// A name that is not that of a tool the agent may use.
+/// The error for a name that is not that of a usable tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text(Language::En))]
 pub enum NoTool {
-    /// Nothing is registered under the name.
+    /// No tool is registered under the name.
     Unknown {
-        /// The name, with everything that is not ASCII written out.
+        /// Requested name, with characters outside ASCII escaped.
         name: String,
-        /// The tool that may have been meant. It is named and never taken.
+        /// Tool with a similar name. The error suggests it; it is never used instead.
         near: Option<ToolName>,
-        /// What there is.
+        /// Names of the usable tools.
         tools: String,
     },
-    /// It is registered, but not for this agent.
+    /// The tool is registered, and the agent may not use it.
     NotAllowed {
-        /// The name.
+        /// Requested name, with characters outside ASCII escaped.
         name: String,
-        /// What there is.
+        /// Names of the usable tools.
         tools: String,
     },
 }
 
 impl NoTool {
-    /// An unknown name.
+    /// Creates the error for a name that no tool has.
     #[must_use]
     pub fn unknown<'a>(name: &str, usable: impl Iterator<Item = &'a str>) -> Self {
         Self::Unknown { name: shown(name), near: None, tools: listing(usable) }
     }
 
-    /// An unknown tool.
+    /// Creates the error for a registered tool that the agent may not use.
     #[must_use]
     pub fn not_allowed<'a>(name: &str, usable: impl Iterator<Item = &'a str>) -> Self {
         Self::NotAllowed { name: shown(name), tools: listing(usable) }
     }
 
-    /// What is wrong, in a language.
+    /// Returns the error as a text in `language`.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
         match self {
@@ -66,18 +66,19 @@ fn listed(tools: &str, language: Language) -> String {
     if tools.is_empty() { Text::None.text(language) } else { tools.to_owned() }
 }
 
-/// How like a name must be for it to be suggested, from 0.0 to 1.0.
+/// Minimum similarity of a suggested name, from 0.0 to 1.0.
 const LIKENESS_MIN: f64 = 0.7;
 
 fn meant(near: Option<&ToolName>, language: Language) -> String {
     near.map(|name| Text::Meant { name }.text(language)).unwrap_or_default()
 }
 
-/// Most names that an error lists.
+/// Maximum number of names that an error lists.
 const NAMES_MAX: usize = 50;
 
 impl<'a> Toolbox<'a> {
-    /// The registered tools that `allowed` names; all of them when it is absent.
+    /// Creates a toolbox of the registered tools that `allowed` names, or of all when `allowed` is
+    /// absent.
     #[must_use]
     pub fn new(
         registered: impl IntoIterator<Item = &'a ToolSpec>,
@@ -86,13 +87,13 @@ impl<'a> Toolbox<'a> {
         let is_allowed = |tool: &&ToolSpec| allowed.is_none_or(|names| names.contains(&tool.name));
         let (mut offered, held_back): (Vec<_>, Vec<_>) =
             registered.into_iter().partition(is_allowed);
-        // The same tools give the same prompt, whatever order the registry has them in.
+        // The order is fixed, so that the same tools give the same prompt.
         offered.sort_by(|a, b| a.name.cmp(&b.name));
         Self { offered, held_back }
     }
 
-    /// The same with agents that tasks may be handed to, which are called like tools. A tool of the
-    /// same name is hidden by one: the agent was named for this job.
+    /// Adds the agents that this one may delegate to, which are called like tools. An agent hides a
+    /// tool of the same name, because it was named for this job.
     #[must_use]
     pub fn with_agents(mut self, agents: &'a [ToolSpec]) -> Self {
         if agents.is_empty() {
@@ -104,16 +105,16 @@ impl<'a> Toolbox<'a> {
         self
     }
 
-    /// What is offered, by name.
+    /// Returns the tools that models are offered, sorted by name.
     #[must_use]
     pub fn offered(&self) -> &[&'a ToolSpec] {
         &self.offered
     }
 
-    /// The tool of a name. An `@` before it is how prompts refer to tools, and no part of it.
+    /// Returns the tool of a name. A leading `@`, with which prompts refer to tools, is ignored.
     ///
     /// # Errors
-    /// When no tool the agent may use has exactly this name; the error lists those there are.
+    /// Fails when no usable tool has exactly this name. The error lists the usable tools.
     pub fn find(&self, name: &str) -> Result<&'a ToolSpec, NoTool> {
         let name = name.strip_prefix('@').unwrap_or(name);
         let of_name = |tool: &&&ToolSpec| tool.name.as_str() == name;
@@ -127,8 +128,9 @@ impl<'a> Toolbox<'a> {
         Err(NoTool::Unknown { name: shown(name), near: self.near(name), tools: listing(usable) })
     }
 
-    /// What to say of tools that an agent names and no worker has announced. They may be announced later,
-    /// so nothing is refused for it; until then models are not offered them.
+    /// Returns a warning for every tool that an agent names and no worker has announced. The agent
+    /// is not refused, because a worker may announce the tool later; models are not offered it
+    /// before.
     #[must_use]
     pub fn unannounced(&self, named: &[ToolName]) -> Vec<String> {
         let is_there = |name: &ToolName| {
@@ -145,7 +147,7 @@ impl<'a> Toolbox<'a> {
             .collect()
     }
 
-    /// The tool whose name is most like another one, if any is.
+    /// Returns the usable tool with the most similar name, when the similarity suffices.
     fn near(&self, name: &str) -> Option<ToolName> {
         let name: String = name.chars().take(80).collect();
         let likeness =
@@ -159,7 +161,6 @@ impl<'a> Toolbox<'a> {
     }
 }
 
-/// A name with everything that is not ASCII written out.
 fn shown(name: &str) -> String {
     name.chars().take(80).flat_map(|c| c.escape_default()).collect()
 }

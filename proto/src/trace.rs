@@ -1,4 +1,4 @@
-//! W3C Trace Context: the two headers that travel with every message of a job.
+//! The W3C Trace Context of a message, which its headers carry.
 //!
 //! Follows <https://www.w3.org/TR/trace-context/>, version 00.
 
@@ -6,10 +6,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Name of the header that carries [`TraceContext`]; lower case, as NATS headers are case-sensitive.
+/// The name of the header for [`TraceContext`]. It is lower case, because NATS headers are
+/// case-sensitive.
 pub const TRACEPARENT: &str = "traceparent";
 
-/// A trace and the span within it that sent a message.
+/// A trace, and the span in it that sent a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TraceContext {
@@ -18,46 +19,46 @@ pub struct TraceContext {
     sampled: bool,
 }
 
-/// A header that is not a trace context.
+/// A header that is not a valid trace context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a W3C traceparent of version 00")]
 pub struct InvalidTrace;
 
 impl TraceContext {
-    /// A context from its parts; zero ids are invalid by the standard and become 1.
+    /// Creates a context. The standard forbids zero ids, so they become 1.
     #[must_use]
     pub fn new(trace: u128, span: u64, sampled: bool) -> Self {
         Self { trace: trace.max(1), span: span.max(1), sampled }
     }
 
-    /// The same trace, seen from another span.
+    /// Returns the same trace with another span.
     #[must_use]
     pub fn child(self, span: u64) -> Self {
         Self { span: span.max(1), ..self }
     }
 
-    /// The trace's id.
+    /// Returns the id of the trace.
     #[must_use]
     pub fn trace_id(self) -> u128 {
         self.trace
     }
 
-    /// The sending span's id.
+    /// Returns the id of the sending span.
     #[must_use]
     pub fn span_id(self) -> u64 {
         self.span
     }
 
-    /// Whether the trace is recorded.
+    /// Returns whether the trace is recorded.
     #[must_use]
     pub fn is_sampled(self) -> bool {
         self.sampled
     }
 
-    /// Reads a `traceparent` header.
+    /// Parses a `traceparent` header.
     ///
     /// # Errors
-    /// When it is not of version 00's form, or an id is zero.
+    /// Fails when the header does not have the form of version 00, or an id is zero.
     pub fn parse(header: &str) -> Result<Self, InvalidTrace> {
         let mut parts = header.split('-');
         let mut next = |len: usize| {

@@ -1,4 +1,4 @@
-//! A job as people and programs look at it: what the fold knows, without its bookkeeping.
+//! The view of a job: the state that the fold computes, in the form that users and programs read.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -23,161 +23,164 @@ use crate::{
 /// A job at one position of its log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobView {
-    /// The job.
+    /// Id of the job.
     pub job: JobId,
-    /// Its state.
+    /// State of the job.
     pub state: JobState,
-    /// What it is busy with.
+    /// Activity within the state; absent when nothing has been decided and after the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sub_status: Option<SubStatus>,
-    /// Why it is where it is: what it waits for, why it is poisoned, why it was paused.
+    /// Cause of the sub-status: the open question, the dead letter, the error before a backoff, the
+    /// unreadable record, or the operator's reason for the pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What is to be reached.
+    /// Goal of the submission.
     pub goal: String,
-    /// The agent.
+    /// Name of the agent whose policies the job runs under.
     pub agent: AgentName,
-    /// The language it speaks.
+    /// Language of the job's prompts, questions and messages.
     pub language: Language,
-    /// Files that came with it.
+    /// Files of the submission.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileTold>,
-    /// The plan in force.
+    /// Plan in force, or the proposed plan that awaits confirmation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanView>,
-    /// What was found out about the goal: whether it needs a plan.
+    /// Result of the detection whether the goal needs a plan; absent when no detection ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detected: Option<Detected>,
-    /// What is intended, where it is planned one action at a time.
+    /// Intended items of a planner that decides one action at a time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outline: Vec<Item>,
-    /// Every plan that has been in force, as a change of the one before; empty as long as there has
-    /// been one.
+    /// Every plan so far, each as a change of the one before it; empty while there has been only
+    /// one plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revisions: Vec<Revision>,
-    /// What people told the job while it ran, oldest first.
+    /// Instructions that users sent to the running job, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<Instruction>,
-    /// Questions that wait for a person, oldest first.
+    /// Open questions, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
-    /// The job it works for, when it is the child of one.
+    /// Parent of the job, when the job is a child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Box<Parent>>,
-    /// Jobs that work for it or did, by their unit of work.
+    /// Child jobs, running and ended, by their unit of work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildView>,
-    /// How it ended.
+    /// Outcome, once the job has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// Tokens so far.
+    /// Tokens used so far.
     pub usage: Usage,
-    /// What its tools cost so far, by tool; those that cost nothing are not named.
+    /// Cost of each tool so far. Tools that cost nothing are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolCost>,
-    /// How far what it may spend is used, one line for each limit.
+    /// Use of each limit of the budget.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budget: Vec<Gauge>,
-    /// The conversation it belongs to.
+    /// Conversation that the job belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
-    /// How often it was rolled back, and that of the job it was forked from counted in.
+    /// Number of rollbacks, including those of the job that this one was forked from.
     #[serde(default, skip_serializing_if = "Generation::is_first")]
     pub generation: Generation,
-    /// The job that it was forked from.
+    /// Origin of a forked job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<Origin>,
-    /// Points of its log that people gave names, oldest first.
+    /// Named positions of the log, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub snapshots: Vec<Snapshot>,
-    /// Results that came too late, twice, or from somewhere else, and changed nothing.
+    /// Results that changed nothing, because they were late, duplicated or foreign.
     pub ignored: u64,
-    /// Records in its log.
+    /// Number of records in the log.
     pub records: u64,
-    /// The last record this view has seen.
+    /// Position of the last record that this view includes.
     pub seq: Seq,
-    /// When it was submitted, by the server's clock.
+    /// Server time of the submission.
     pub created: Timestamp,
-    /// When its last record was stored, by the server's clock.
+    /// Server time of the last record.
     pub updated: Timestamp,
 }
 
-/// A point of a job's log that a person gave a name.
+/// A position of a job's log that a user named.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// The name.
+    /// Name of the position.
     pub name: SnapshotName,
-    /// The record that gave it: the job as it was then.
+    /// Position of the record that named it. The snapshot shows the job as of this record.
     pub seq: Seq,
-    /// When that was stored, by the server's clock.
+    /// Server time of that record.
     pub time: Timestamp,
 }
 
-/// Where a job was forked from.
+/// The origin of a forked job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The other job.
+    /// Job that was forked.
     pub job: JobId,
-    /// The last of its records that was taken along.
+    /// Last record of that job that the fork includes.
     pub seq: Seq,
 }
 
-/// A plan with the state of its steps.
+/// A plan with the states of its steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanView {
-    /// What the plan is for.
+    /// Purpose of the plan, in one line.
     pub title: String,
-    /// How many plans there have been before it.
+    /// Number of plans before this one.
     pub revision: u32,
-    /// Whether a person has confirmed it, or nobody needs to.
+    /// `true` once a user has confirmed the plan, or when the policy needs no confirmation.
     pub confirmed: bool,
-    /// Its steps; steps of earlier plans that have completed come first.
+    /// Steps of the plan. Steps of earlier plans precede them, except with `replan.apply:
+    /// replace_all`.
     pub steps: Vec<StepView>,
 }
 
-/// A step and how it stands.
+/// A step with its state and results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepView {
-    /// The step.
+    /// Id of the step.
     pub id: StepId,
-    /// A few words.
+    /// Short title.
     pub title: String,
-    /// What is to be done.
+    /// Task of the step.
     pub description: String,
-    /// What it comes after.
+    /// Steps that must complete before this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<StepId>,
-    /// The tool, for steps that are one tool call.
+    /// Tool of a step that is a single tool call; absent for a loop of model turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolName>,
-    /// Where it stands.
+    /// State of the step.
     pub state: StepState,
-    /// Whether its result says success; absent until it has ended.
+    /// Success that the result reports; absent until the step has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success: Option<bool>,
-    /// Its result or error, cut for people.
+    /// Result or error, truncated for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
-    /// Files and addresses that belong to its result.
+    /// Files and addresses that belong to the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<String>,
-    /// Attempts so far.
+    /// Attempts at the step so far.
     pub attempts: u32,
     /// Model turns so far.
     pub turns: u32,
     /// Tool calls, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallView>,
-    /// What its guards saw last: what the model is told now, or why its run was ended.
+    /// Latest notices of the guards: warnings that the model receives, or the cause for which a
+    /// guard ended the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
-    /// What its loop intends, where it keeps a list of its own.
+    /// Intended items of the step's loop, when the loop keeps a list of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outline: Vec<Item>,
-    /// When it was begun.
+    /// Server time of the step's start; absent before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Timestamp>,
-    /// When it ended.
+    /// Server time of the step's end; absent before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
 }
@@ -185,61 +188,61 @@ pub struct StepView {
 /// A tool call of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallView {
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
-    /// Where it stands.
+    /// State of the call.
     pub state: CallState,
-    /// How often it was tried.
+    /// Attempts at the call so far.
     pub attempts: u32,
-    /// What it said, cut for people.
+    /// Message of the result, truncated for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// Where a tool call stands.
+/// The state of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
-    /// It waits for a person to agree, or for the clock.
+    /// The call waits for an approval or for a timer.
     Waiting,
-    /// It is queued or runs.
+    /// The call is queued or runs.
     Running,
     /// It succeeded.
     Succeeded,
     /// It failed.
     Failed,
-    /// It is not known whether it had its effect.
+    /// The outcome is unknown: the tool may or may not have had its effect.
     Unknown,
 }
 
-/// A line of a list of jobs.
+/// A job in a list of jobs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobSummary {
-    /// The job.
+    /// Id of the job.
     pub job: JobId,
-    /// Its state.
+    /// State of the job.
     pub state: JobState,
-    /// What it is busy with.
+    /// Activity within the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sub_status: Option<SubStatus>,
-    /// The goal, cut to one line.
+    /// Goal, truncated to one line.
     pub goal: String,
-    /// The agent.
+    /// Name of the agent.
     pub agent: AgentName,
-    /// The conversation it belongs to.
+    /// Conversation that the job belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
-    /// The job it works for, when it is the child of one.
+    /// Parent of the job, when the job is a child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<JobId>,
-    /// Steps that are done: completed, or dropped by a later plan.
+    /// Number of finished steps: completed, or dropped by a later plan.
     pub steps_done: u32,
-    /// Steps in all.
+    /// Number of all steps.
     pub steps: u32,
-    /// Open questions.
+    /// Number of open questions.
     pub questions: u32,
-    /// When it was submitted.
+    /// Server time of the submission.
     pub created: Timestamp,
-    /// When its last record was stored.
+    /// Server time of the last record.
     pub updated: Timestamp,
 }

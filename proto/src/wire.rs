@@ -1,8 +1,8 @@
-//! What travels without being kept: presence, progress and token deltas, in bincode.
+//! The ephemeral messages in bincode: presence, progress and token deltas.
 //!
-//! Architecture invariant: `bincode` is named in this file alone, so that a successor can take its
-//! place here. Messages are `[version][bincode]`; types on the wire use no zero-sized elements, no
-//! flattening, no skipped fields and no untagged enums, none of which bincode can read back.
+//! Architecture invariant: only this file names `bincode`, so that a successor can replace it here.
+//! A message is `[version][bincode]`. Types on the wire use no zero-sized elements, no flattening,
+//! no skipped fields and no untagged enums, none of which bincode can read back.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -14,87 +14,88 @@ use crate::{
 /// The version of the envelope and of every type below.
 const VERSION: u8 = 1;
 
-/// An ephemeral message that cannot be read. It is dropped and counted; nothing depends on it.
+/// An ephemeral message that cannot be read. The receiver drops and counts it; no state depends on
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// There is not even a version.
+    /// The message has no bytes, not even a version.
     #[error("the message is empty")]
     Empty,
-    /// A newer or older Callboard speaks.
+    /// The sender speaks another version.
     #[error("wire version {0}, this Callboard speaks {VERSION}")]
     Version(u8),
-    /// The bytes are not what they should be.
+    /// The bytes are not a message of the expected type.
     #[error("{0}")]
     Malformed(String),
 }
 
-/// A type that may travel.
+/// A type that may be sent as an ephemeral message.
 pub trait Wire: Serialize + DeserializeOwned {}
 
-/// What a process says of itself, every second.
+/// The presence message of a process, sent every second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presence {
-    /// The process.
+    /// Id of the process.
     pub worker: WorkerId,
-    /// The roles it runs, by name.
+    /// Names of the roles that the process runs.
     pub roles: Vec<String>,
-    /// Its version.
+    /// Version of Callboard.
     pub version: String,
-    /// The machine it is on.
+    /// Host name of the machine.
     pub host: String,
-    /// Its process id there.
+    /// Operating system's process id.
     pub pid: u32,
-    /// When it started, in milliseconds since 1970.
+    /// Start time, in milliseconds since 1970.
     pub started_ms: u64,
-    /// Shards it owns.
+    /// Shards that the process owns.
     pub shards: Vec<Shard>,
-    /// What it takes from queues.
+    /// Load of each pool that the process consumes.
     pub pools: Vec<PoolLoad>,
-    /// Whether it is finishing what it has and takes nothing new.
+    /// `true` while the process finishes its work and takes no new commands.
     pub draining: bool,
 }
 
-/// How busy a process is with one kind of command.
+/// The load of a process in one pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolLoad {
-    /// The kind of command and the pool: `call.builtin`.
+    /// Kind of command and name of the pool: `call.builtin`.
     pub pool: String,
-    /// Commands in hand.
+    /// Commands that are being processed.
     pub in_flight: u32,
-    /// Commands it would take at most.
+    /// Maximum number of concurrent commands.
     pub capacity: u32,
 }
 
-/// Something said while a piece of work is being done.
+/// A progress message of a running unit of work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Live {
-    /// The piece of work.
+    /// Unit of work.
     pub work: WorkId,
-    /// The try, so that a repeated turn does not show its text twice.
+    /// Attempt, so that receivers can discard the text of an earlier attempt.
     pub attempt: Attempt,
-    /// The step it is for.
+    /// Step that the work belongs to.
     pub step: Option<StepId>,
-    /// Counts the messages of one attempt from 0; a gap means that some were lost.
+    /// Number of the message within the attempt, from 0. A gap shows that messages were lost.
     pub index: u32,
-    /// What.
+    /// Content of the message.
     pub said: Said,
 }
 
-/// What is said while a piece of work is being done.
+/// The content of a progress message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Said {
-    /// A worker has taken it.
+    /// A worker took the command.
     Taken {
-        /// Which.
+        /// Id of the worker.
         worker: WorkerId,
     },
-    /// More of the model's reply.
+    /// The next part of the model's reply.
     Text(String),
-    /// More of the model's thinking.
+    /// The next part of the model's reasoning.
     Thought(String),
     /// A tool is running.
     Tool {
-        /// Which.
+        /// Name of the tool.
         tool: ToolName,
     },
 }
@@ -106,10 +107,10 @@ fn config() -> impl bincode::config::Config {
     bincode::config::standard().with_limit::<{ limits::WIRE_BYTES_MAX }>()
 }
 
-/// Writes a message.
+/// Serialises a message.
 ///
 /// # Errors
-/// When it is larger than [`limits::WIRE_BYTES_MAX`].
+/// Fails when the message is larger than [`limits::WIRE_BYTES_MAX`].
 pub fn encode<T: Wire>(message: &T) -> Result<Vec<u8>, Unreadable> {
     let mut bytes = vec![VERSION];
     bincode::serde::encode_into_std_write(message, &mut bytes, config())
@@ -117,10 +118,11 @@ pub fn encode<T: Wire>(message: &T) -> Result<Vec<u8>, Unreadable> {
     Ok(bytes)
 }
 
-/// Reads a message.
+/// Parses a message.
 ///
 /// # Errors
-/// When it is of another version, malformed, too large, or followed by more bytes.
+/// Fails when the message has another version, is malformed, exceeds [`limits::WIRE_BYTES_MAX`], or
+/// is followed by more bytes.
 pub fn decode<T: Wire>(bytes: &[u8]) -> Result<T, Unreadable> {
     let (version, rest) = bytes.split_first().ok_or(Unreadable::Empty)?;
     if *version != VERSION {
@@ -167,7 +169,8 @@ mod tests {
         bytes.iter().map(|b| format!("{b:02x}")).collect()
     }
 
-    /// These bytes may be added to and never changed: another version reads them.
+    /// The bytes of this version must never change: a later version has its own. Cases may be
+    /// added.
     #[test]
     fn golden_bytes_of_version_1() {
         assert_eq!(

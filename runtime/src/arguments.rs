@@ -1,7 +1,9 @@
-//! Checks the arguments of a tool call against the tool's schema, in words a model can act upon.
+//! The check of a tool call's arguments against the tool's schema, with errors that a model can act
+//! upon.
 //!
-//! In a plan, arguments may hold placeholders. What those stand for is known only when the step
-//! runs, so in a plan everything else is checked, and the whole once more before the call.
+//! The arguments in a plan may contain placeholders, whose values are known only when the step
+//! runs. The check of a plan therefore covers everything else, and the complete arguments are
+//! checked again before the call.
 
 use proto::{
     excerpt,
@@ -17,24 +19,24 @@ use crate::schema::Schemas;
 
 messages::texts!(arguments);
 
-/// Most mistakes that are told at a time.
+/// Bound of the mistakes in one error.
 const MISTAKES_MAX: usize = 5;
-/// How much is kept of each end of a mistake; values may be long.
+/// Bound of each of the two ends of a mistake that are kept, in characters. Values may be long.
 const MISTAKE_CHARS: usize = 150;
 
-/// Whether `{{step1.id}}` in an argument stands for something else.
+/// The meaning of a text such as `{{step1.id}}` in an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placeholders {
-    /// It does: the arguments stand in a plan.
+    /// A placeholder: the arguments belong to a plan.
     Open,
-    /// It does not: it is a text like any other.
+    /// An ordinary text: the arguments are final.
     Literal,
 }
 
-/// Checks the arguments of a call of a tool, and says in English what does not fit.
+/// Checks the arguments of a tool call, with errors in English.
 ///
 /// # Errors
-/// What does not fit, at most five mistakes, each with the argument's path.
+/// At most five mistakes, each with the argument's path.
 pub fn check(
     schemas: &Schemas,
     tool: &ToolSpec,
@@ -44,10 +46,10 @@ pub fn check(
     check_in(Language::En, schemas, tool, args, placeholders)
 }
 
-/// Checks the arguments of a call of a tool, for who reads this language.
+/// Checks the arguments of a tool call, with errors in the given language.
 ///
 /// # Errors
-/// As [`check`].
+/// As for [`check`].
 pub fn check_in(
     language: Language,
     schemas: &Schemas,
@@ -83,9 +85,9 @@ pub fn check_in(
     if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join(&Text::Semicolon.text(language))) }
 }
 
-/// The names a schema knows, when it means to know all of them: a schema that lists properties and
-/// says nothing about others takes no others, because a call whose argument is silently dropped is
-/// not the call that was meant.
+/// Returns the properties of a closed schema. A schema that lists properties and does not mention
+/// others accepts no others, because a call whose argument is silently dropped is not the intended
+/// call.
 fn closed(schema: &Value) -> Option<&Map<String, Value>> {
     const OPENING: [&str; 8] = [
         "additionalProperties",
@@ -101,7 +103,7 @@ fn closed(schema: &Value) -> Option<&Map<String, Value>> {
     OPENING.iter().all(|word| schema.get(word).is_none()).then_some(names)
 }
 
-/// Whether a part that breaks a keyword does so whatever the placeholders in it come to.
+/// Returns whether a value violates a keyword for every value of its placeholders.
 fn is_wrong_in_any_case(part: &Value, keyword: &str) -> bool {
     match part {
         Value::String(text) => match placeholder::unknown(text) {
@@ -109,7 +111,7 @@ fn is_wrong_in_any_case(part: &Value, keyword: &str) -> bool {
             Unknown::Words => keyword == "type",
             Unknown::Everything => false,
         },
-        // About which members there are, not about their values.
+        // These keywords concern the members that exist, not their values.
         Value::Array(_) | Value::Object(_) => {
             placeholder::references(part).is_empty()
                 || matches!(

@@ -1,8 +1,8 @@
-//! The bucket of conversations: the jobs that may belong to each of them.
+//! The bucket of conversations, which lists the jobs that may belong to each conversation.
 //!
-//! A job is put there before it is stored, so that none is ever missing. Each job's own log decides
-//! whether it belongs to the conversation: an entry whose job was never stored, or names another
-//! conversation, is skipped. A value that cannot be read names no job and is replaced.
+//! A job is added before it is stored, so that no job is ever missing. Each job's own log decides
+//! whether the job belongs to the conversation: readers skip an entry whose job was never stored or
+//! names another conversation. An unreadable value counts as empty and is replaced.
 
 use broker::kv::{Bucket, Kv, KvError};
 use bytes::Bytes;
@@ -12,35 +12,36 @@ use proto::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Jobs kept for a conversation; the oldest are forgotten first.
+/// The maximum number of jobs in one list. The oldest are dropped first.
 const JOBS_MAX: usize = 1_000;
-/// Attempts at a write that others were ahead of.
+/// The maximum number of attempts after compare-and-set conflicts.
 const CONFLICTS_MAX: usize = 50;
 
 /// The jobs that may belong to a conversation, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Members {
-    /// The jobs.
+    /// The ids of the jobs.
     pub jobs: Vec<JobId>,
-    /// The number of older ones that are forgotten.
+    /// The number of jobs that were dropped from the list or have left it.
     #[serde(default)]
     pub forgotten: u32,
 }
 
-/// The jobs of a conversation, newest first, and whether older ones are forgotten.
+/// Returns the jobs of a conversation, newest first, and whether the list once had others.
 ///
 /// # Errors
-/// When the bucket cannot be read.
+/// `unavailable` when the bucket cannot be read.
 pub async fn jobs(kv: &dyn Kv, id: &ConversationId) -> Result<(Vec<JobId>, bool), Failure> {
     let (Members { mut jobs, forgotten }, _) = read(kv, id).await.map_err(|e| unavailable(&e))?;
     jobs.reverse();
     Ok((jobs, forgotten > 0))
 }
 
-/// Puts a job into a conversation and gives the members before it.
+/// Adds a job to a conversation, and returns the jobs before it. Does not change a list that has
+/// the job already.
 ///
 /// # Errors
-/// When the bucket cannot be read or written.
+/// `unavailable` when the bucket cannot be read or written, or when too many jobs join at once.
 pub async fn join(kv: &dyn Kv, id: &ConversationId, job: &JobId) -> Result<Members, Failure> {
     for _ in 0..CONFLICTS_MAX {
         let (mut members, revision) = read(kv, id).await.map_err(|e| unavailable(&e))?;
@@ -68,11 +69,11 @@ pub async fn join(kv: &dyn Kv, id: &ConversationId, job: &JobId) -> Result<Membe
     Err(Failure::new(Code::Unavailable, why).at("conversation"))
 }
 
-/// Takes a job out of a conversation, because its log is about to be removed. What is kept of the
-/// conversation goes with the last of its jobs.
+/// Removes a job from a conversation, before the job's log is purged. The entry of the conversation
+/// is deleted with its last job.
 ///
 /// # Errors
-/// What the bucket says when it cannot be read or written.
+/// The error of the bucket when it cannot be read or written.
 pub async fn leave(kv: &dyn Kv, id: &ConversationId, job: &JobId) -> Result<(), KvError> {
     for _ in 0..CONFLICTS_MAX {
         let (mut members, revision) = read(kv, id).await?;

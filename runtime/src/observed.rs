@@ -1,5 +1,5 @@
-//! Observed writes: every write to the log has a span of its own, whose context travels with the
-//! record, and is measured. Changes nothing else, and decides nothing.
+//! A log writer that measures each write and gives it a span, whose context travels with the
+//! record. It changes nothing else.
 
 use std::{
     sync::{Arc, LazyLock},
@@ -25,7 +25,7 @@ use broker::{
     log::{CasOutcome, Composed, Log, LogError, Submission, Writer},
 };
 
-/// Metrics of writes.
+/// The instruments of writes.
 struct Instruments {
     duration: Histogram<f64>,
     transitions: Counter<u64>,
@@ -39,7 +39,7 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
         .u64_counter("callboard.conflicts")
         .with_description("Writes that somebody else was ahead of.")
         .build();
-    // A counter without a value cannot be told from a counter that is not exported.
+    // A counter without a value looks like a counter that is not exported.
     conflicts.add(0, &[]);
     Instruments {
         duration: telemetry::histogram(
@@ -59,8 +59,8 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
     }
 });
 
-/// Counts a fact that a supervisor has folded. The kind is one of the fixed labels of
-/// [`proto::record::kind_label`]: writers of records may invent kinds.
+/// Counts a fact that a supervisor has folded. `kind` must be a label of
+/// [`proto::record::kind_label`], because writers of records may invent kinds.
 pub fn count_fact(kind: &'static str) {
     INSTRUMENTS.transitions.add(1, &transition("in", kind));
 }
@@ -69,18 +69,18 @@ fn transition(family: &'static str, kind: &'static str) -> [KeyValue; 2] {
     [KeyValue::new(keys::RECORD_FAMILY, family), KeyValue::new(keys::RECORD_KIND, kind)]
 }
 
-/// The same broker, with every write to the log measured and in a trace.
+/// Returns the broker with an observed writer: every write is measured and has a span.
 #[must_use]
 pub fn observed(broker: Broker) -> Broker {
     let writer = Arc::new(Observed(Arc::clone(&broker.log)));
     Broker { log: Arc::new(Composed { writer, ..Composed::from(broker.log) }), ..broker }
 }
 
-/// The writer of an observed log.
+/// The writer of an observed log, over the log itself.
 struct Observed(Arc<dyn Log>);
 
 impl Observed {
-    /// The span of a write, and the context that travels with the record.
+    /// Starts the span of a write, with the context that travels with the record.
     fn publish(&self, job: &JobId, what: &str, trace: TraceContext, own: TraceContext) -> Span {
         let mut span = Span::start(own, Some(trace), Kind::Producer, || format!("publish {what}"));
         if span.is_recording() {
@@ -133,7 +133,7 @@ fn error_type(error: &LogError) -> &'static str {
     if error.is_transient() { "unavailable" } else { "refused" }
 }
 
-/// The unit of work that a decision asks for, and the attempt.
+/// Returns the unit of work and the attempt of a decision; `None` for a note or the end of a job.
 fn work_of(decision: &Decision) -> Option<(&WorkId, u32)> {
     match decision {
         Decision::Plan(work) => Some((&work.work, work.attempt.0)),
@@ -146,7 +146,8 @@ fn work_of(decision: &Decision) -> Option<(&WorkId, u32)> {
     }
 }
 
-/// The context that travels with a decision. A question's context can be derived from its answer.
+/// Returns the context that travels with a decision. The span id of a question is derived, so that
+/// the span of its answer can link to it.
 fn context_of(job: &JobId, decision: &Decision, trace: TraceContext) -> TraceContext {
     match decision {
         Decision::Ask(ask) => trace.child(telemetry::of_ask(job, &ask.question.id)),

@@ -1,8 +1,8 @@
-//! Who is at the front door, and what they may do.
+//! The users of the front door, and the check of their rights.
 //!
-//! An installation that names people in its configuration knows every caller by a token and lets
-//! nobody else in; one that names nobody is open to everybody who reaches the broker. A caller is who the
-//! token says, never who the body says. Tokens are never kept, logged or sent back.
+//! An installation whose configuration lists users identifies every caller by a token and refuses
+//! all others. Without listed users it is open to everybody who reaches the broker. The token alone
+//! identifies a caller, never the body of a request. Tokens are never stored, logged or sent back.
 
 use proto::{
     digest,
@@ -12,7 +12,7 @@ use proto::{
 
 use crate::config::{Door, PersonName, Role};
 
-/// The people an installation knows.
+/// The users of an installation.
 #[derive(Debug, Clone, Default)]
 pub struct People {
     known: Vec<Known>,
@@ -25,17 +25,17 @@ struct Known {
     roles: Vec<Role>,
 }
 
-/// Who asks.
+/// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
-    /// Nobody in particular: the installation is open.
+    /// An unidentified caller of an open installation.
     Anyone,
-    /// Somebody whose token is known.
+    /// The owner of a known token.
     Known(PersonName),
 }
 
 impl People {
-    /// The people of a configuration.
+    /// Takes the users from the configuration.
     #[must_use]
     pub fn new(door: &Door) -> Self {
         let known = door.people.iter().map(|(name, person)| Known {
@@ -46,16 +46,16 @@ impl People {
         Self { known: known.collect() }
     }
 
-    /// Whether anybody may do everything.
+    /// Returns whether the installation is open, so that everybody may do everything.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.known.is_empty()
     }
 
-    /// Lets a caller in who may do what one of `roles` may.
+    /// Admits a caller who has at least one of `roles`.
     ///
     /// # Errors
-    /// `forbidden` when there is no token, it is nobody's, or its owner has none of the roles.
+    /// `forbidden` when the token is missing or unknown, or its owner has none of the roles.
     pub fn admit(&self, token: Option<&str>, roles: &[Role]) -> Result<Caller, Failure> {
         if self.is_open() {
             return Ok(Caller::Anyone);
@@ -65,7 +65,7 @@ impl People {
             return refuse("this server knows its callers by tokens, and none came".to_owned());
         };
         let hash = digest::of_bytes(token.as_bytes());
-        // Everybody is compared with, so that the time taken says nothing about who is known.
+        // Every hash is compared, so that the time reveals nothing about the known tokens.
         let mut found = None;
         for person in &self.known {
             if same(&person.token_sha256, &hash) {
@@ -86,10 +86,11 @@ impl People {
 }
 
 impl Caller {
-    /// Who asks, as it is recorded: the owner of the token, or who an open installation is told.
+    /// Returns the name to record for a request: the owner of the token or, in an open
+    /// installation, the name in the request.
     ///
     /// # Errors
-    /// When the name that is told is not 1 to 64 visible characters.
+    /// `invalid_request` when the name in the request is not 1 to 64 bytes of visible text.
     pub fn recorded(&self, told: Option<&str>) -> Result<Option<String>, Failure> {
         match self {
             Self::Known(name) => Ok(Some(name.as_str().to_owned())),
@@ -97,7 +98,7 @@ impl Caller {
         }
     }
 
-    /// The key under which this caller's use is counted.
+    /// Returns the key for rate limits of this caller; empty for unidentified callers.
     #[must_use]
     pub fn key(&self) -> &str {
         match self {
@@ -121,7 +122,7 @@ fn wording(roles: &[Role]) -> String {
     roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(" or ")
 }
 
-/// Compares without stopping at the first difference.
+/// Compares two texts without stopping at the first difference.
 fn same(a: &str, b: &str) -> bool {
     let difference = a.bytes().zip(b.bytes()).fold(0, |sum, (x, y)| sum | (x ^ y));
     a.len() == b.len() && std::hint::black_box(difference) == 0

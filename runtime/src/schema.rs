@@ -1,7 +1,7 @@
-//! JSON Schema: compiled once, checked with every field named.
+//! JSON Schema validation, with compiled schemas and a field path in every error.
 //!
-//! A schema comes from the announcer of a tool, so it is not trusted: nothing is fetched, patterns
-//! run in linear time, and its size is bounded. `format` is asserted.
+//! A schema comes from the worker that announced a tool, so it is not trusted. Nothing is fetched,
+//! patterns run in linear time, and sizes are bounded. `format` is asserted.
 
 mod translated;
 
@@ -14,35 +14,35 @@ use jsonschema::{PatternOptions, Validator, error::ValidationErrorKind};
 use proto::lang::Language;
 use serde_json::Value;
 
-/// Largest schema, as JSON in bytes.
+/// Bound of a schema, in bytes of JSON.
 pub const SCHEMA_BYTES_MAX: usize = 64 * 1024;
-/// Misfits that are reported of one value.
+/// The maximum number of misfits that are reported for one value.
 pub const MISFITS_MAX: usize = 20;
-/// Compiled schemas that are kept.
+/// The maximum number of compiled schemas in a cache.
 const KEPT_MAX: usize = 1024;
-/// Largest compiled pattern, in bytes: a short pattern can be a very large automaton.
+/// Bound of a compiled pattern, in bytes. A short pattern can compile to a very large automaton.
 const PATTERN_BYTES_MAX: usize = 1024 * 1024;
-/// Characters of a misfit's explanation.
+/// Bound of a misfit's explanation, in characters.
 const WHY_CHARS: usize = 300;
 
-/// A schema that cannot be used.
+/// The reason why a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the schema cannot be used: {0}")]
 pub struct InvalidSchema(pub String);
 
-/// A field that does not fit.
+/// A field that violates the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
     /// The field's path, dotted (`to[0].address`); `.` for the value itself.
     pub field: String,
-    /// What is wrong with it, in the library's words.
+    /// The reason, in English, as the library gives it.
     pub why: String,
-    /// The same in other languages, where there are words for it.
+    /// The reason in other languages, where a translation exists.
     translated: Vec<(Language, String)>,
 }
 
 impl Misfit {
-    /// What is wrong with it, in a language.
+    /// Returns the reason in a language, or in English when no translation exists.
     #[must_use]
     pub fn why_in(&self, language: Language) -> &str {
         let found = self.translated.iter().find(|(of, _)| *of == language);
@@ -64,7 +64,8 @@ impl Schema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// When it is too large, is no schema, or refers to something outside itself.
+    /// Returns an error if the schema is too large, is invalid, or refers to a document outside
+    /// itself.
     pub fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
         if !schema.is_object() {
             return Err(InvalidSchema("it must be a JSON object".to_owned()));
@@ -87,14 +88,14 @@ impl Schema {
             .map_err(|e| InvalidSchema(cut(&e.to_string())))
     }
 
-    /// What does not fit, at most [`MISFITS_MAX`]; empty when all does.
+    /// Returns the fields of a value that violate the schema, at most [`MISFITS_MAX`].
     #[must_use]
     pub fn check(&self, value: &Value) -> Vec<Misfit> {
         self.check_where(value, |_, _| true)
     }
 
-    /// What does not fit and counts, at most [`MISFITS_MAX`]. `counts` is shown the part of the value
-    /// that does not fit and the keyword of the schema that says so.
+    /// Returns the violations for which `counts` is `true`, at most [`MISFITS_MAX`]. `counts`
+    /// receives the violating part of the value and the violated keyword.
     #[must_use]
     pub fn check_where(&self, value: &Value, counts: impl Fn(&Value, &str) -> bool) -> Vec<Misfit> {
         if self.0.is_valid(value) {
@@ -106,7 +107,7 @@ impl Schema {
             .take(MISFITS_MAX)
             .map(|error| {
                 let mut field = dotted(error.instance_path().as_str());
-                // The field that is missing, or one too many, is what must be looked at.
+                // The path names the missing or the unexpected field, not the object around it.
                 if let ValidationErrorKind::Required { property } = error.kind() {
                     field = inside(&field, property.as_str().unwrap_or_default());
                 } else if let ValidationErrorKind::AdditionalProperties { unexpected }
@@ -128,7 +129,7 @@ fn inside(field: &str, name: &str) -> String {
     if field == "." { name.to_owned() } else { format!("{field}.{name}") }
 }
 
-/// Turns a JSON pointer into a dotted path.
+/// Converts a JSON pointer to a dotted path.
 fn dotted(pointer: &str) -> String {
     let mut path = String::new();
     for part in pointer.split('/').skip(1) {
@@ -151,7 +152,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Compiled schemas by what they say; the least recently used leave first.
+/// A bounded cache of compiled schemas. It evicts the least recently used one first.
 #[derive(Debug, Default)]
 pub struct Schemas {
     kept: Mutex<Kept>,
@@ -164,16 +165,16 @@ struct Kept {
 }
 
 impl Schemas {
-    /// An empty cache.
+    /// Creates an empty cache.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The compiled form of a schema.
+    /// Returns the compiled form of a schema.
     ///
     /// # Errors
-    /// When it cannot be used.
+    /// An error is returned when the schema cannot be used.
     pub fn get(&self, schema: &Value) -> Result<Arc<Schema>, InvalidSchema> {
         {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -184,7 +185,8 @@ impl Schemas {
                 return Ok(Arc::clone(schema));
             }
         }
-        // Compiled outside the lock: it may take milliseconds, and doing it twice does no harm.
+        // Compiled outside the lock, because it may take milliseconds. Compiling a schema twice is
+        // harmless.
         let compiled = Arc::new(Schema::compile(schema)?);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.by_schema.len() >= KEPT_MAX {

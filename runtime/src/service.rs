@@ -1,9 +1,10 @@
-//! The loop that every part of the front door shares: take a request, answer it once, never die of
-//! one.
+//! The request loop of every front-door service: it takes a request, answers it once, and survives
+//! its failure.
 //!
-//! * More requests at a time than configured are refused with `overloaded`, at once.
-//! * A handler that panics is answered with `internal`; no other request notices.
-//! * When the process ends, no new request is taken and those in hand are answered.
+//! * A request beyond the configured number of concurrent requests is refused with `overloaded`, at
+//!   once.
+//! * A request whose handler panics is answered with `internal`, and no other request is affected.
+//! * During the shutdown no new request is taken, and running ones are answered.
 
 use std::{
     marker::PhantomData,
@@ -39,17 +40,17 @@ use crate::{
     telemetry::{self, Histogram, Kind, LATENCY, Span, keys},
 };
 
-/// How long requests in hand may go on after the shutdown begins.
+/// The time that running requests have after the shutdown begins.
 const DRAIN: Duration = Duration::from_secs(10);
 
 static DURATION: LazyLock<Histogram<f64>> = LazyLock::new(|| {
     telemetry::histogram("callboard.door.duration", "A request at the front door.", LATENCY)
 });
 
-/// Some verbs of the front door.
+/// A part of the front door that serves some of its verbs.
 #[async_trait]
 pub trait Service: Send + Sync + 'static {
-    /// Its name, for logs.
+    /// Returns the name of the service, for logs.
     fn name(&self) -> &'static str;
     /// The verbs that it serves.
     fn verbs(&self) -> Vec<Verb>;
@@ -60,20 +61,20 @@ pub trait Service: Send + Sync + 'static {
     async fn handle(&self, call: &Call) -> Result<Handled, Failure>;
 }
 
-/// How a request was answered.
+/// The way in which a request was answered.
 #[derive(Debug)]
 pub enum Handled {
-    /// With this.
+    /// One answer, which the loop sends.
     Reply(Bytes),
-    /// With several answers, all sent by the handler.
+    /// Several answers, which the handler has sent itself.
     Streamed,
 }
 
 impl Handled {
-    /// One answer in JSON.
+    /// Encodes one answer as JSON.
     ///
     /// # Errors
-    /// `internal` when the value cannot be written.
+    /// `internal` when the value cannot be encoded.
     pub fn json(answer: &impl Serialize) -> Result<Self, Failure> {
         match serde_json::to_vec(answer) {
             Ok(bytes) => Ok(Self::Reply(Bytes::from(bytes))),
@@ -82,20 +83,20 @@ impl Handled {
     }
 }
 
-/// A request in the hands of a [`Service`].
+/// A request to a [`Service`].
 #[derive(Debug)]
 pub struct Call {
-    /// The verb that was asked for.
+    /// The verb of the request.
     pub verb: Verb,
-    /// The body. Nothing has looked at it yet.
+    /// The body, not yet validated.
     pub payload: Bytes,
-    /// The caller's trace with a span of this request's own, or a new trace.
+    /// The caller's trace with a new span id for this request, or a new trace.
     pub trace: TraceContext,
-    /// The caller's token, if it sent one. Never logged.
+    /// The caller's token, if the request has one. Never logged.
     pub token: Option<String>,
-    /// Canceled when the process is about to end: long answers should end too.
+    /// Canceled when the shutdown begins. Long streams of answers should end then.
     pub closing: CancellationToken,
-    /// The span of the caller, as it came with the request.
+    /// The span of the caller, from the request's headers.
     caller: Option<TraceContext>,
     reply: Box<dyn Reply>,
     place: Mutex<Option<OwnedSemaphorePermit>>,
@@ -105,13 +106,13 @@ impl Call {
     /// Sends one of several answers.
     ///
     /// # Errors
-    /// When the bus does not take it.
+    /// An error is returned when the bus refuses the message.
     pub async fn send(&self, payload: Bytes) -> Result<(), BusError> {
         self.reply.send(payload).await
     }
 
-    /// Gives back its place among the requests in hand: for answers that take long and have a
-    /// bound of their own.
+    /// Releases the request's place among the concurrent requests. For long streams of answers,
+    /// which have a bound of their own.
     pub fn leave_queue(&self) {
         self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
@@ -180,16 +181,16 @@ impl Call {
     }
 }
 
-/// What a [`ServiceActor`] needs.
+/// The arguments of a [`ServiceActor`].
 #[derive(Clone)]
 pub struct ServiceArgs {
-    /// Where requests come from.
+    /// The broker that delivers the requests.
     pub broker: Broker,
-    /// What answers them.
+    /// The service that answers them.
     pub service: Arc<dyn Service>,
-    /// Requests in hand at most.
+    /// The maximum number of concurrent requests.
     pub in_flight: usize,
-    /// Begins the shutdown.
+    /// Begins the shutdown when it is canceled.
     pub shutdown: CancellationToken,
 }
 
@@ -202,17 +203,17 @@ impl std::fmt::Debug for ServiceArgs {
     }
 }
 
-/// Serves a [`Service`]. Stops by itself, without an error, after a shutdown; fails when the bus
-/// gives no more requests.
+/// The actor of a [`Service`]. It stops by itself, without an error, after a shutdown. It fails
+/// when the stream of requests ends.
 #[derive(Debug)]
 pub struct ServiceActor;
 
-/// What a service's actor is told by its own task.
+/// A message to a service's actor from its own task.
 #[derive(Debug)]
 pub enum ServiceMsg {
-    /// Everything in hand is answered after a shutdown.
+    /// The shutdown is complete: every request was answered, or the drain deadline has passed.
     Finished,
-    /// The bus gives no more requests.
+    /// The stream of requests ended without a shutdown.
     Ended,
 }
 
@@ -262,7 +263,7 @@ async fn listen(args: ServiceArgs, mut requests: BoxStream<'static, bus::Request
         let Some(request) = request else { break ServiceMsg::Ended };
         counter.take(request).await;
     };
-    // What was handed over already is nobody else's: it would wait for its time to run out.
+    // Requests that were delivered already reach no other process, and would time out unanswered.
     while let Some(Some(request)) = requests.next().now_or_never() {
         counter.take(request).await;
     }
@@ -275,7 +276,7 @@ async fn listen(args: ServiceArgs, mut requests: BoxStream<'static, bus::Request
     end
 }
 
-/// Where requests are counted in.
+/// The admission of requests, up to the configured number.
 struct Counter {
     args: ServiceArgs,
     places: Arc<Semaphore>,
@@ -328,7 +329,7 @@ async fn answer(service: Arc<dyn Service>, call: Call) {
     DURATION.record(started.elapsed().as_secs_f64(), &attributes);
 }
 
-/// Answers; tells with what code it was refused, when it was.
+/// Answers a request, and returns the code of the refusal if it was refused.
 async fn answered(service: Arc<dyn Service>, call: Call) -> Option<Code> {
     let handled = AssertUnwindSafe(service.handle(&call)).catch_unwind().await;
     let refusal = match handled {
@@ -345,7 +346,7 @@ async fn answered(service: Arc<dyn Service>, call: Call) -> Option<Code> {
         },
         Ok(Err(failure)) => failure,
         Err(_) => {
-            // What was panicked with may quote the request: the panic hook has printed where.
+            // The panic's message may quote the request. The panic hook has logged its place.
             tracing::error!(service = service.name(), verb = call.verb.name(), "a request broke");
             Failure::new(Code::Internal, format!("{} broke on this request", service.name()))
         }
@@ -356,7 +357,8 @@ async fn answered(service: Arc<dyn Service>, call: Call) -> Option<Code> {
     Some(code)
 }
 
-/// The requester may be gone: nothing depends on the answer.
+/// Logs an answer that could not be sent. The caller may be gone, and nothing depends on the
+/// answer.
 fn unheard(verb: Verb, sent: Result<(), BusError>) {
     if let Err(error) = sent {
         tracing::debug!(%verb, %error, "an answer could not be sent");

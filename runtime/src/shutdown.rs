@@ -1,18 +1,20 @@
-//! SIGTERM and SIGINT: the first asks the process to finish what it has, the second ends it.
+//! SIGTERM and SIGINT. The first signal begins a graceful shutdown, the second one ends the
+//! process.
 
 use std::process::ExitCode;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// The exit code of a process that was told twice to end: 128 + SIGINT, as shells have it.
+/// The exit code after a second signal: 128 + SIGINT, as in shells.
 pub const IMPATIENT: u8 = 130;
 
-/// A token that is canceled by the first SIGTERM or SIGINT. The second one ends the process at
-/// once with [`IMPATIENT`]; nothing is lost by it, what was in hand goes to other workers.
+/// Returns a token that the first SIGTERM or SIGINT cancels. The second signal ends the process at
+/// once with [`IMPATIENT`]. Nothing is lost then, because the broker delivers the running commands
+/// to other workers.
 ///
 /// # Errors
-/// When the handlers cannot be installed.
+/// An error is returned when the signal handlers cannot be installed.
 pub fn on_signal() -> std::io::Result<CancellationToken> {
     let token = CancellationToken::new();
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -34,7 +36,7 @@ pub fn on_signal() -> std::io::Result<CancellationToken> {
     Ok(token)
 }
 
-/// [`IMPATIENT`] as what `main` returns.
+/// Returns [`IMPATIENT`] as an exit code for `main`.
 #[must_use]
 pub fn impatient() -> ExitCode {
     ExitCode::from(IMPATIENT)

@@ -1,5 +1,5 @@
-//! The agents of a world's jobs: those that come with the program, as they are or with some of their
-//! policies changed to anything that goes together.
+//! The agents of a world's jobs: the presets, unchanged or with some policies changed to other
+//! valid values.
 
 use proto::{
     agent::{Agent, catalogue::Catalogue},
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::chance::Chance;
 
-/// Policies that are changed at most.
+/// The maximum number of changes to an agent.
 const CHANGES_MAX: u64 = 8;
 
-/// What agents are drawn from.
+/// The agents from which those of jobs are drawn.
 #[derive(Debug)]
 pub(crate) struct Agents {
     presets: Vec<(AgentName, Agent)>,
@@ -28,7 +28,7 @@ impl Agents {
         Self { presets: presets.collect() }
     }
 
-    /// An agent for one job: a name that every door knows, or policies in full.
+    /// Draws the agent of one job: the name of a preset, or all policies in full.
     pub(crate) fn draw(&self, chance: &Chance) -> Value {
         let (name, preset) = chance.pick(&self.presets);
         if chance.percent(25) {
@@ -37,20 +37,20 @@ impl Agents {
         changed(chance, preset)
     }
 
-    /// The policies of one in full.
+    /// Draws an agent with all policies in full.
     pub(crate) fn draw_in_full(&self, chance: &Chance) -> Value {
         changed(chance, &chance.pick(&self.presets).1)
     }
 }
 
-/// An agent with some of its policies changed.
+/// Returns an agent with some policies changed.
 fn changed(chance: &Chance, preset: &Agent) -> Value {
     let mut agent = serde_json::to_value(preset).expect("an agent is JSON");
     for _ in 0..chance.number(1..=CHANGES_MAX) {
         let (path, value) = change(chance);
         let mut changed = agent.clone();
         set(&mut changed, path, value);
-        // What contradicts the rest is another agent's.
+        // A value that contradicts the rest of the agent is dropped.
         let read = serde_json::from_value::<Agent>(changed.clone());
         if read.is_ok_and(|read| read.check().is_ok()) {
             agent = changed;
@@ -60,13 +60,13 @@ fn changed(chance: &Chance, preset: &Agent) -> Value {
     agent
 }
 
-/// Sets a field by its dotted path.
+/// Sets a field, given by its dotted path.
 fn set(agent: &mut Value, path: &str, value: Value) {
     let place = path.split('.').fold(agent, |at, name| &mut at[name]);
     *place = value;
 }
 
-/// One policy, and what it is changed to.
+/// Draws one policy and its new value.
 fn change(chance: &Chance) -> (&'static str, Value) {
     match chance.number(0..=8) {
         0 | 1 => planning(chance),

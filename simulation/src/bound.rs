@@ -1,7 +1,7 @@
-//! How much may happen in a world: one that goes on for ever must fail, and say what it was doing.
+//! The bound of a world's messages. A world that never ends must fail, and report its last actions.
 //!
-//! Messages are counted, not time: where everybody is busy, time is paused. What never sends
-//! anything again is not seen here; a test run ends that.
+//! The bound counts messages and not time, because time is paused while tasks are busy. An endless
+//! loop without messages is not detected here, but ended by the timeout of the test run.
 
 use std::{
     collections::VecDeque,
@@ -13,13 +13,13 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-/// Messages of a world at most: fifty times what most need.
+/// Bound of the messages of a world: fifty times what most worlds need.
 const MESSAGES_MAX: u64 = 200_000;
 
-/// The last ones that are told when there were too many.
+/// The number of last actions in the report.
 const TOLD: usize = 10;
 
-/// Counts the messages of a world. Clones count the same ones.
+/// The message counter of a world. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Bound {
     shared: Arc<Shared>,
@@ -40,7 +40,7 @@ impl Default for Bound {
 }
 
 impl Bound {
-    /// A world of `most` messages.
+    /// Creates a bound of `most` messages.
     pub(crate) fn of(most: u64) -> Self {
         let shared = Shared {
             most,
@@ -51,14 +51,14 @@ impl Bound {
         Self { shared: Arc::new(shared) }
     }
 
-    /// One more is sent.
+    /// Counts one message.
     pub(crate) fn count(&self) {
         if self.shared.sent.fetch_add(1, Ordering::Relaxed) >= self.shared.most {
             self.shared.reached.cancel();
         }
     }
 
-    /// Says what somebody does, for when there are too many.
+    /// Records an action for the report. Only the actions close to the bound are kept.
     pub(crate) fn note(&self, what: impl FnOnce() -> String) {
         let near = self.shared.most.saturating_sub(1_000);
         if self.shared.sent.load(Ordering::Relaxed) < near {
@@ -71,7 +71,7 @@ impl Bound {
         last.push_back(what());
     }
 
-    /// Waits until there were too many, and tells what was going on.
+    /// Waits until the bound is exceeded, and returns the report.
     pub(crate) async fn reached(&self) -> String {
         self.shared.reached.cancelled().await;
         let last = self.shared.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +79,7 @@ impl Bound {
         format!("it does not end within {} messages; at the last: {last}", self.shared.most)
     }
 
-    /// How many were sent.
+    /// Returns the number of messages so far.
     pub(crate) fn sent(&self) -> u64 {
         self.shared.sent.load(Ordering::Relaxed)
     }

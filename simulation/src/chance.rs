@@ -1,5 +1,5 @@
-//! Chance from a seed. Everything that is drawn in a simulation is drawn here or from the generator
-//! of the thread, which is seeded too: equal seeds give equal worlds.
+//! Random numbers from a seed. Every draw of a simulation uses this generator or that of the
+//! thread, which is seeded too, so equal seeds give equal worlds.
 
 use std::{
     ops::RangeInclusive,
@@ -7,12 +7,13 @@ use std::{
     time::Duration,
 };
 
-/// Draws from a seed. Clones share the sequence.
+/// A generator with a seed. Clones share the sequence.
 #[derive(Debug, Clone)]
 pub(crate) struct Chance(Arc<Mutex<fastrand::Rng>>);
 
 impl Chance {
-    /// The sequence of a seed for one purpose: what one purpose draws does not change another.
+    /// Creates the sequence of a seed for one purpose. The sequences of different purposes are
+    /// independent.
     pub(crate) fn new(seed: u64, purpose: &str) -> Self {
         let mixed = purpose
             .bytes()
@@ -21,27 +22,25 @@ impl Chance {
             })
             .wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut rng = fastrand::Rng::with_seed(mixed);
-        // Neighbouring seeds begin alike; a few draws later they do not.
+        // The first draws of neighbouring seeds are similar, so they are skipped.
         (0..4).for_each(|_| _ = rng.u64(..));
         Self(Arc::new(Mutex::new(rng)))
     }
 
-    /// A number.
     pub(crate) fn number(&self, range: RangeInclusive<u64>) -> u64 {
         self.lock().u64(range)
     }
 
-    /// A duration of whole milliseconds.
+    /// Draws a duration of whole milliseconds.
     pub(crate) fn millis(&self, range: RangeInclusive<u64>) -> Duration {
         Duration::from_millis(self.number(range))
     }
 
-    /// Whether something happens that does so `percent` times of a hundred.
+    /// Returns `true` with a probability of `percent` in a hundred.
     pub(crate) fn percent(&self, percent: u64) -> bool {
         percent > 0 && self.number(0..=99) < percent
     }
 
-    /// One of several.
     pub(crate) fn pick<'a, T>(&self, of: &'a [T]) -> &'a T {
         let last = of.len().saturating_sub(1) as u64;
         let at = usize::try_from(self.number(0..=last)).unwrap_or_default();

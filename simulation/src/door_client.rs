@@ -1,5 +1,5 @@
-//! A person at the front door: asks over the bus as any program does, and asks again when nothing
-//! or "not now" comes back.
+//! The front-door client of simulated people. It sends requests over the bus, as any program does;
+//! a request without an answer may be repeated.
 
 use std::time::Duration;
 
@@ -14,28 +14,27 @@ use proto::{
 };
 use serde_json::Value;
 
-/// How long a person waits for an answer.
+/// The timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// Where people reach the company. Cheap to clone.
+/// A connection of people to the front door. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Counter {
     pub(crate) broker: Broker,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Heard {
-    /// The answer.
+    /// A successful reply.
     Reply(Value),
-    /// A refusal that will not change.
+    /// A permanent refusal.
     Refused(Code, String),
-    /// Nothing, or "later": nobody knows whether it was done.
+    /// No reply, or a temporary refusal: the request may have been carried out or not.
     Nothing,
 }
 
 impl Counter {
-    /// Asks once.
     pub(crate) async fn ask(&self, verb: Verb, request: &Value) -> Heard {
         let subject = self.broker.log.subjects().service(verb);
         let body = Bytes::from(request.to_string());

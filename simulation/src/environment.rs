@@ -18,10 +18,11 @@ use crate::{
     story::Story,
 };
 
-/// Shards of a world: few, so that jobs share them and supervisors fight for them.
+/// The number of shards of a world. It is small, so that jobs share shards and supervisors compete
+/// for them.
 const SHARDS: u16 = 2;
 
-/// When every world begins. The time itself means nothing.
+/// The time at which every world begins, in seconds since the epoch. Its value is arbitrary.
 const ORIGIN_S: i64 = 1_800_000_000;
 
 /// The shared parts of a world.
@@ -36,18 +37,18 @@ pub(crate) struct Environment {
     pub(crate) fault_rates: FaultRates,
     pub(crate) story: Story,
     pub(crate) plant: Option<Plant>,
-    /// What stands in for models, tools and people when a recorded job is played.
+    /// The replacements of models, tools and people when a recorded job is replayed.
     pub(crate) stage: Option<Arc<Stage>>,
     pub(crate) bound: Bound,
     pace: Pace,
-    /// Chance of what happens on links.
+    /// The generator of faults on links.
     pub(crate) wires: Chance,
-    /// Chance of what models and tools do.
+    /// The generator of the behaviour of models and tools.
     pub(crate) outside: Chance,
 }
 
 impl Environment {
-    /// The environment of a seed's world. Must be called where its time runs.
+    /// Creates the environment of a seed's world. Must be called in the world's runtime.
     pub(crate) fn lay(seed: u64, plant: Option<Plant>, story: Story) -> Self {
         let chance = Chance::new(seed, "ground");
         let origin = Timestamp::from_second(ORIGIN_S).unwrap_or(Timestamp::UNIX_EPOCH);
@@ -85,8 +86,8 @@ impl Environment {
         }
     }
 
-    /// The environment of a recorded job that began at `origin`: nothing goes wrong by chance, and
-    /// messages do not travel for long.
+    /// Creates the environment of a recorded job that began at `origin`. It has no random faults
+    /// and no latency.
     pub(crate) fn stage(
         origin: Timestamp,
         mind: ScriptModel,
@@ -117,12 +118,12 @@ impl Environment {
         }
     }
 
-    /// How long a message may travel there and back.
+    /// Returns the longest time that a message and its reply may travel.
     pub(crate) fn travel(&self) -> Duration {
         Duration::from_millis(2 * self.pace.usual_ms.max(self.pace.slow_ms))
     }
 
-    /// A link that works.
+    /// Creates a link without faults.
     pub(crate) fn link(&self) -> Link {
         Link::new(self.wires.clone(), self.pace, self.bound.clone())
     }

@@ -1,4 +1,4 @@
-//! How rough the world is at the moment: what may go wrong at any time, by chance. Calm at the end.
+//! The rates of random faults in a world. They become zero at the end.
 
 use std::sync::{
     Arc,
@@ -7,28 +7,28 @@ use std::sync::{
 
 use crate::chance::Chance;
 
-/// How rough it is. Clones are one.
+/// The current fault rates. Clones share the switch that ends all faults.
 #[derive(Debug, Clone)]
 pub(crate) struct FaultRates {
     calm: Arc<AtomicBool>,
     rough: Rough,
 }
 
-/// Of a hundred, how many go wrong.
+/// The fault rates of a world, in percent.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rough {
-    /// Ephemeral messages that are lost, and as many again that are repeated late.
+    /// Lost ephemeral messages, and as many repeated late.
     pub(crate) messages: u64,
-    /// Writes given up by their caller that arrive all the same.
+    /// Abandoned writes that arrive nevertheless.
     pub(crate) late_writes: u64,
-    /// Calls of the model that fail or take very long.
+    /// Model calls that fail or take very long.
     pub(crate) model: u64,
-    /// Calls of tools that fail or take very long.
+    /// Tool calls that fail or take very long.
     pub(crate) tools: u64,
 }
 
 impl Rough {
-    /// A draw: each kind of trouble may be absent, rare or common.
+    /// Draws the rates. Each kind of fault may be absent, rare or common.
     pub(crate) fn draw(chance: &Chance) -> Self {
         let one = |levels: &[u64]| *chance.pick(levels);
         Self {
@@ -45,7 +45,7 @@ impl FaultRates {
         Self { calm: Arc::default(), rough }
     }
 
-    /// Nothing goes wrong by chance from now on.
+    /// Ends all random faults.
     pub(crate) fn calm_down(&self) {
         self.calm.store(true, Ordering::Relaxed);
     }

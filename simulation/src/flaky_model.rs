@@ -13,19 +13,20 @@ use serde_json::Value;
 
 use crate::{chance::Chance, fault_rates::FaultRates, link::Link};
 
-/// What the model says: see the file.
+/// The script of the model.
 const SCRIPT: &str = include_str!("script.yaml");
 
-/// The functions by which models hand over plans, where they are asked to.
+/// The functions through which models submit plans and decisions, where requests offer them.
 const HANDED_OVER_BY: [&str; 2] = ["create_plan", "decide"];
 
-/// Read once for all worlds.
+/// The scripted model, parsed once for all worlds.
 static SCRIPTED: LazyLock<ScriptModel> = LazyLock::new(|| {
     let script = Script::parse(SCRIPT).expect("the script is parsed by every test");
     ScriptModel::new(script, "scripted", Timeouts::default())
 });
 
-/// What all processes of a world ask: one script, so that what it counts is counted over all.
+/// Returns the model of a world. All its processes share it, so that the script's counters cover
+/// all of them.
 pub(crate) fn scripted() -> ScriptModel {
     SCRIPTED.anew()
 }
@@ -75,7 +76,7 @@ impl Moody {
     }
 }
 
-/// The same reply, its JSON as the arguments of a call.
+/// Converts a reply whose text is a JSON object into a call of `function` with that object.
 async fn handed_over(said: ModelStream, function: &str) -> Result<ModelStream, ModelError> {
     let mut deltas: Vec<Delta> = said.try_collect().await?;
     let text: String =

@@ -1,5 +1,5 @@
-//! What tools did to the world outside, as that world remembers it: the one witness of effects that
-//! no log can vouch for.
+//! The ledger of tool effects in the world outside Callboard. It is the only evidence of effects
+//! that no log records.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,38 +11,31 @@ use tokio::time::Instant;
 
 use crate::link::Link;
 
-/// The runs of all tools. Clones are one.
+/// The runs of all tools. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ledger(Arc<Mutex<Vec<Run>>>);
 
 /// One run of a tool.
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
-    /// The job.
     pub(crate) job: JobId,
-    /// The unit of work.
     pub(crate) work: WorkId,
-    /// The try.
     pub(crate) attempt: Attempt,
-    /// The tool.
     pub(crate) tool: ToolName,
-    /// What a repeat of it does.
     pub(crate) effect: Effect,
-    /// The key it was given.
     pub(crate) key: String,
-    /// The link of the process that ran it.
+    /// The link of the process that ran the tool.
     pub(crate) link: Arc<Link>,
-    /// When it began.
     pub(crate) began: Instant,
-    /// Since when its process ran and reached the broker when it began, if it did.
+    /// Since when the process had been running and connected at that time; `None` when it was not.
     pub(crate) up_since: Option<Instant>,
-    /// When its effect came to pass.
+    /// The time of the effect; `None` when it did not happen.
     pub(crate) effect_at: Option<Instant>,
-    /// When it was over.
+    /// The time at which the run ended; `None` while it continues.
     pub(crate) over: Option<Instant>,
 }
 
-/// A run that goes on; over when it is dropped.
+/// A run in progress. Dropping it records the end of the run.
 #[derive(Debug)]
 pub(crate) struct Running {
     ledger: Ledger,
@@ -50,14 +43,14 @@ pub(crate) struct Running {
 }
 
 impl Ledger {
-    /// A run begins.
+    /// Records the beginning of a run.
     pub(crate) fn begin(&self, run: Run) -> Running {
         let mut runs = self.lock();
         runs.push(run);
         Running { ledger: self.clone(), at: runs.len() - 1 }
     }
 
-    /// All runs so far, in the order in which they began.
+    /// Returns all runs so far, in the order in which they began.
     pub(crate) fn runs(&self) -> Vec<Run> {
         self.lock().clone()
     }
@@ -67,7 +60,7 @@ impl Ledger {
     }
 }
 
-/// What brings the effect of a run about, wherever it is.
+/// A handle that records the effect of a run. It may outlive the run.
 #[derive(Debug)]
 pub(crate) struct Hand {
     ledger: Ledger,
@@ -75,14 +68,14 @@ pub(crate) struct Hand {
 }
 
 impl Running {
-    /// What brings its effect about.
+    /// Returns the handle that records the effect.
     pub(crate) fn hand(&self) -> Hand {
         Hand { ledger: self.ledger.clone(), at: self.at }
     }
 }
 
 impl Hand {
-    /// The effect happens.
+    /// Records the effect at the current time.
     pub(crate) fn effect(&self) {
         self.ledger.lock()[self.at].effect_at = Some(Instant::now());
     }

@@ -1,12 +1,13 @@
-//! The whole of Callboard in one thread, and everything that can go wrong, from a seed.
+//! A deterministic simulation of the whole of Callboard in one thread, with faults of every kind.
 //!
-//! A seed builds a world: supervisors and workers with their real actors on the broker in memory, on
-//! a clock that moves only when everybody waits; jobs, people, and troubles. At the end all troubles
-//! stop, and the logs, the effects of tools and what people were told must be as promised. A seed
-//! replays exactly. `docs/internals/simulation.md` says how to read what it finds.
+//! A seed builds a world: supervisors and workers with their real actors on the in-memory broker,
+//! on a clock that moves only when every task waits; jobs, people, and faults. At the end all
+//! faults stop, and the logs, the effects of tools and the replies to people must keep the
+//! documented claims. A seed replays exactly. `docs/internals/simulation.md` explains how to read a
+//! finding.
 //!
-//! It must use nothing of its own where there is a real part, except for what lies outside Callboard:
-//! models, tools, people and the broker.
+//! The simulation replaces only the parts outside Callboard: models, tools, people and the broker.
+//! All other parts are the real ones.
 
 mod agents;
 mod bound;

@@ -1,8 +1,8 @@
-//! How one process stands to the rest of the world: everything it sends and hears passes here.
+//! The link between one process and the rest of the world, over which all its messages pass.
 //!
-//! A process cannot be stopped in the middle of an instruction, but all that others can see of it is
-//! what passes its link. So a crash is a link over which nothing ever passes again, a pause one over
-//! which everything is late, and a partition one over which nothing passes and the caller is told.
+//! A process cannot be stopped in the middle of an instruction, but others observe it only through
+//! its messages. So a crash is a link that never passes a message again, a pause is a link that
+//! delays all messages, and a partition is a link that passes no message and fails the calls.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -16,44 +16,44 @@ use tokio::{
 
 use crate::{bound::Bound, chance::Chance};
 
-/// How a process is doing.
+/// The status of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It runs, and reaches the broker.
+    /// Running, and connected to the broker.
     Up,
-    /// It runs, and does not reach the broker.
+    /// Running, and cut off from the broker.
     Cut,
-    /// It does not run for a while.
+    /// Suspended for a while.
     Paused,
-    /// It died.
+    /// Dead.
     Gone,
 }
 
-/// Where in a call a process dies.
+/// The moment in a call at which a process dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// Before the call leaves.
+    /// Before the call is sent.
     Sending,
-    /// After the call was carried out and before its reply is seen.
+    /// After the call was carried out, before its reply arrives.
     Hearing,
 }
 
-/// How long messages travel.
+/// The latency of messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// Usual time each way at most, in milliseconds.
+    /// Bound of the usual latency in one direction, in milliseconds.
     pub(crate) usual_ms: u64,
-    /// How many of a hundred take much longer.
+    /// The percentage of slow messages.
     pub(crate) slow_percent: u64,
-    /// How long those take at most, in milliseconds.
+    /// Bound of the latency of slow messages, in milliseconds.
     pub(crate) slow_ms: u64,
 }
 
-/// The time that a caller waits for the broker ran out.
+/// The error of a call whose timeout passed while the process was cut off.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Away;
 
-/// The link of one process, from its start to its end.
+/// The link of one process, from the process's start to its end.
 #[derive(Debug)]
 pub(crate) struct Link {
     state: Mutex<State>,
@@ -68,7 +68,7 @@ struct State {
     standing: Standing,
     up_since: Instant,
     last_paused: Option<Instant>,
-    /// Dies at this moment of the call after so many.
+    /// The scheduled crash: the number of calls before it, and its moment in the call.
     crash: Option<(u32, Moment)>,
 }
 
@@ -87,18 +87,18 @@ impl Link {
         self.lock().standing
     }
 
-    /// Since when it runs and reaches the broker, if it does.
+    /// Returns since when the process has been running and connected; `None` when it is not.
     pub(crate) fn up_since(&self) -> Option<Instant> {
         let state = self.lock();
         (state.standing == Standing::Up).then_some(state.up_since)
     }
 
-    /// When it last went on after a pause, or began one.
+    /// Returns the time at which the last pause began or ended.
     pub(crate) fn last_paused(&self) -> Option<Instant> {
         self.lock().last_paused
     }
 
-    /// Changes how the process is doing. Nobody rises from the dead.
+    /// Changes the status of the process. A dead process stays dead.
     pub(crate) fn set(&self, standing: Standing) {
         let mut state = self.lock();
         if state.standing == Standing::Gone || state.standing == standing {
@@ -115,31 +115,31 @@ impl Link {
         self.changed.notify_waiters();
     }
 
-    /// Has the process die at a moment of the call after `calls` more.
+    /// Schedules a crash at `moment` of the call after `calls` more.
     pub(crate) fn doom(&self, calls: u32, moment: Moment) {
         self.lock().crash = Some((calls, moment));
     }
 
-    /// Lets a call out.
+    /// Passes a call from the process to the broker.
     pub(crate) async fn send(&self) -> Result<(), Away> {
         self.count(Moment::Sending);
         self.travel().await;
         self.pass().await
     }
 
-    /// Lets the reply of a call in.
+    /// Passes the reply of a call to the process.
     pub(crate) async fn hear(&self) -> Result<(), Away> {
         self.count(Moment::Hearing);
         self.travel().await;
         self.pass().await
     }
 
-    /// What somebody does over it, for when the world does not end.
+    /// Records a call for the message about a world that does not end.
     pub(crate) fn note(&self, what: impl FnOnce() -> String) {
         self.bound.note(what);
     }
 
-    /// Waits until messages pass, however long that takes.
+    /// Waits until the process is running and connected, without a bound.
     pub(crate) async fn hold(&self) {
         loop {
             let changed = self.changed.notified();
@@ -150,7 +150,7 @@ impl Link {
         }
     }
 
-    /// Waits until the process runs, whether or not it reaches the broker.
+    /// Waits until the process is running, connected or not.
     pub(crate) async fn run(&self) {
         loop {
             let changed = self.changed.notified();
@@ -161,7 +161,7 @@ impl Link {
         }
     }
 
-    /// Waits until no message passes.
+    /// Waits until the process is not both running and connected.
     pub(crate) async fn down(&self) {
         loop {
             let changed = self.changed.notified();
@@ -183,7 +183,7 @@ impl Link {
         }
     }
 
-    /// A message is on its way.
+    /// Counts a message, and waits for its latency.
     pub(crate) async fn travel(&self) {
         self.bound.count();
         let Pace { usual_ms, slow_percent, slow_ms } = self.pace;

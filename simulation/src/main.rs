@@ -1,4 +1,4 @@
-//! Runs seeds of the simulation and lists those in which something is wrong.
+//! The command that runs seeds of the simulation and lists those with violations.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command prints what it finds")]
 

@@ -1,7 +1,7 @@
-//! What a world's people and agents do beside their work: hand tasks to other agents, take jobs back
-//! and go on from them elsewhere. Most worlds know neither, some one of the two, and few both, so that
-//! each also happens alone. All of it is drawn from sequences of its own: the other worlds stay what
-//! they were.
+//! Operations of a world's people and agents beside their ordinary work: sub-agents, snapshots,
+//! rollbacks and forks. Most worlds have none, some have one kind, and few have both, so that each
+//! kind also occurs alone. They are drawn from sequences of their own, so that other worlds are
+//! unaffected.
 
 use std::time::Duration;
 
@@ -9,49 +9,47 @@ use proto::{fact::Signal, id::SnapshotName};
 
 use crate::{agents::Agents, chance::Chance, sub_agents, workload::Workload};
 
-/// Of a hundred worlds, in how many tasks are handed on.
+/// The percentage of worlds with sub-agents.
 const KIN_PERCENT: u64 = 18;
-/// Of a hundred worlds with or without kin, in how many jobs go back.
+/// The percentage of worlds with rollbacks, independent of sub-agents.
 const BACK_PERCENT: u64 = 18;
-/// Errands of a world that hand tasks on at most: each is several jobs.
+/// The maximum number of jobs of a world that use sub-agents. Each of them is several jobs.
 const HANDING_MAX: usize = 2;
 
-/// Something that people do with a job that is neither a signal that every job hears nor an answer.
+/// An operation on a job, other than an ordinary signal or an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Deed {
-    /// How long after the one before.
+    /// The wait after the previous operation.
     pub(crate) after: Duration,
-    /// Whether it is done to a job that works for the job, if there is one.
+    /// `true` if the target is a child of the job, when there is one.
     pub(crate) below: bool,
-    /// What.
     pub(crate) what: What,
 }
 
-/// What people do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum What {
-    /// They give the point where it is a name.
+    /// Gives a name to the job's current position.
     Name(SnapshotName),
-    /// They take it back.
+    /// Rolls the job back. `again` allows repeated effects.
     Back { to: Where, again: bool },
-    /// They take it back to right before a step: the n-th of so many as there are.
+    /// Rolls the job back to the position before a step, chosen modulo the number of steps.
     Restart { step: u64, again: bool },
-    /// They go on from it elsewhere.
+    /// Forks the job at a position.
     Fork { at: Where, again: bool },
-    /// They say something to it that every job hears.
+    /// Sends the job a signal.
     Say(Signal),
 }
 
-/// A point of a job's log.
+/// A position in a job's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Where {
-    /// That was given this name.
+    /// The position with this name.
     Named(SnapshotName),
-    /// So far, of a hundred, into its log.
+    /// The position at this percentage of the log.
     Into(u64),
 }
 
-/// Adds to the workloads of a seed's world what it has beside them.
+/// Adds operations to the workloads of a seed's world.
 pub(crate) fn add(seed: u64, workloads: &mut [Workload]) {
     let chance = Chance::new(seed, "customs");
     let (kin, back) = (chance.percent(KIN_PERCENT), chance.percent(BACK_PERCENT));
@@ -101,7 +99,7 @@ fn going_back(chance: &Chance, kin: bool) -> Vec<Deed> {
     deeds
 }
 
-/// What is said to a job below, past the one that it works for.
+/// Draws signals to a child, sent past its parent.
 fn speaking_below(chance: &Chance) -> Vec<Deed> {
     if !chance.percent(25) {
         return Vec::new();

@@ -1,6 +1,6 @@
-//! The people of a world: they submit jobs, say things to them, and answer questions, with delay,
-//! sometimes twice, sometimes wrongly, sometimes never. What they were told is held against the log
-//! in the end.
+//! The simulated people of a world. They submit jobs, send signals, and answer questions: late,
+//! sometimes twice, sometimes wrongly, sometimes never. The verdict compares the replies that they
+//! received with the logs.
 
 mod turning;
 
@@ -28,14 +28,14 @@ use crate::{
     workload::Workload,
 };
 
-/// Questions of one job that are answered. Where a planner never says anything that can be used, a
-/// job may ask for as long as somebody answers.
+/// The maximum number of answers to questions of one job. A job whose planner never returns
+/// anything usable may ask as long as somebody answers.
 const QUESTIONS_MAX: usize = 25;
 
-/// Wait before something is asked again.
+/// The wait before a request is repeated.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// The people of a world, and what they were told. Clones are the same people.
+/// The people of a world, and the replies that they received. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct People {
     counter: Counter,
@@ -44,34 +44,34 @@ pub(crate) struct People {
     told: Arc<Mutex<Told>>,
 }
 
-/// What people were told, and what they left undone.
+/// The replies that people received, and the questions that they left open.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Told {
-    /// Jobs that were accepted.
+    /// Jobs whose submission was accepted.
     pub(crate) accepted: BTreeSet<JobId>,
-    /// Jobs of which somebody was told that he made them.
+    /// The number of replies that a submission created the job.
     pub(crate) created: BTreeMap<JobId, u32>,
-    /// When somebody was told that a job is canceled and over.
+    /// The time of the first reply that a job is canceled.
     pub(crate) canceled: BTreeMap<JobId, Instant>,
-    /// Questions that nobody will ever answer.
+    /// Questions that remain unanswered for ever.
     pub(crate) ignored: BTreeSet<(JobId, AskId)>,
-    /// Answers that were taken, by question.
+    /// The positions of accepted answers, by question.
     pub(crate) answered: BTreeMap<(JobId, AskId), Vec<u64>>,
-    /// Roll-backs of which somebody was told that they count, and when they were first asked for.
+    /// Accepted rollbacks by position, with the time of their first request.
     pub(crate) went_back: BTreeMap<(JobId, Seq), Instant>,
-    /// Forks that were accepted, and when they were first asked for.
+    /// Accepted forks, with the time of their first request.
     pub(crate) forked: BTreeMap<JobId, Instant>,
-    /// Forks in which tools may run that must not run twice, asked for whether accepted or not.
+    /// Requested forks that allow repeated effects, accepted or not.
     pub(crate) forked_again: BTreeSet<JobId>,
-    /// Things that are still to be said.
+    /// The number of tasks of people that are still in progress.
     pub(crate) busy: usize,
-    /// What must not have been answered.
+    /// Replies that violate a claim.
     pub(crate) complaints: Vec<String>,
     seen: BTreeSet<(JobId, AskId)>,
 }
 
 impl People {
-    /// People who begin with their workloads now.
+    /// Starts the people and their workloads.
     pub(crate) fn begin(
         counter: Counter,
         chance: Chance,
@@ -87,7 +87,7 @@ impl People {
         people
     }
 
-    /// What they were told so far.
+    /// Returns the replies that people received so far.
     pub(crate) fn told(&self) -> Told {
         self.lock().clone()
     }
@@ -152,9 +152,9 @@ impl People {
                     }
                     return;
                 }
-                // It had ended before; then there is nothing more to say to it.
+                // The job had ended before the signal.
                 Heard::Refused(Code::JobEnded, _) => return,
-                // None of it waits for an operator any more.
+                // No unit of work waits for an operator any more.
                 Heard::Refused(Code::NotFound, _) if signal == Signal::Retry => return,
                 Heard::Refused(code, why) => {
                     let what = format!("{signal:?} to {job} was refused: {code}: {why}");
@@ -180,7 +180,7 @@ impl People {
         }
     }
 
-    /// Somebody sees a question, and makes up his mind about it.
+    /// Decides once for each question whether to answer it, and how many people do.
     fn notice(&self, entry: &InboxEntry) {
         let key = (entry.job.clone(), entry.question.id.clone());
         if !self.lock().seen.insert(key.clone()) {
@@ -233,7 +233,7 @@ impl People {
                     Code::AlreadyAnswered | Code::Closed | Code::JobEnded | Code::NotFound,
                     _,
                 ) => return,
-                // A changed plan may not go with the agent; then it is taken as it is.
+                // The changed plan may contradict the agent. Then the plan is approved unchanged.
                 Heard::Refused(..) if request["decision"] == json!("edit") => {
                     self.story.count("edits refused");
                     request["decision"] = json!("approve");
@@ -248,7 +248,7 @@ impl People {
         }
     }
 
-    /// A valid answer.
+    /// Draws a valid answer.
     fn draw(&self, kind: &QuestionKind) -> Value {
         let respond = |value: Value| json!({ "decision": "respond", "value": value });
         match kind {
@@ -274,7 +274,7 @@ impl People {
         }
     }
 
-    /// The plan as somebody would rather have it: a step taken out, one put in, or another order.
+    /// Returns the plan with one change: a step removed, a step added, or the order reversed.
     fn edit(&self, plan: &Plan) -> Value {
         let mut steps: Vec<Value> = plan.steps.iter().map(drafted).collect();
         let needed = |id: &StepId| plan.steps.iter().any(|step| step.depends_on.contains(id));
@@ -302,7 +302,7 @@ impl People {
     }
 }
 
-/// A step as it is written in a plan that somebody changes.
+/// Converts a step to the form of an edited plan.
 fn drafted(step: &Step) -> Value {
     let mut draft = json!({
         "id": step.id, "title": step.title, "description": step.description,

@@ -1,6 +1,6 @@
-//! Bugs that can be planted without touching what is tested: the broker is made to lie to the
-//! processes in a way that is the same, seen from the log, as if they were wrong. Each is there to
-//! show that the simulation finds it.
+//! Bugs that can be planted without a change to the tested code. The simulated broker deceives the
+//! processes in a way that has the same effect on the log as the bug. Each shows that the
+//! simulation finds its kind of bug.
 
 use clap::ValueEnum;
 

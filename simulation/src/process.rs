@@ -1,5 +1,5 @@
-//! A process of the company: its roles' actors, started over a link and a clock of its own, as the
-//! program starts them. The actors are the real ones.
+//! A simulated process: the real actors of its roles, started as the program starts them, over a
+//! link and a clock of their own.
 
 use std::{
     sync::{
@@ -35,21 +35,20 @@ use crate::{
     tools::{self, Bench},
 };
 
-/// The agents that come with the program, and those that tasks are handed to, read once for all
-/// worlds.
+/// The catalogue of the presets and of the sub-agents, read once for all worlds.
 static AGENTS: LazyLock<Catalogue> =
     LazyLock::new(|| Catalogue::presets().with_given(sub_agents::helpers()));
 
-/// What a process is for.
+/// The roles of a process, as one choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Owns shards and serves the front door.
+    /// The supervisor and the front door.
     Supervisor,
-    /// Plans, takes turns, calls tools and keeps the inbox.
+    /// The planner, the executor, the tools and the inbox.
     Worker,
 }
 
-/// The clock of a machine: it moves with the world's, and somebody may set it.
+/// The clock of a machine. It follows the world's clock, plus an offset that a fault may change.
 #[derive(Debug, Clone)]
 pub(crate) struct MachineClock {
     world: VirtualClock,
@@ -61,7 +60,6 @@ impl MachineClock {
         Self { world, off_ms: Arc::default() }
     }
 
-    /// Sets it forward or back.
     pub(crate) fn step(&self, by_ms: i64) {
         self.off_ms.fetch_add(by_ms, Ordering::Relaxed);
     }
@@ -78,28 +76,28 @@ impl Clock for MachineClock {
     }
 }
 
-/// What a process is started with.
+/// The parts that a process is started with.
 pub(crate) struct Equipment {
     pub(crate) role: Role,
     pub(crate) worker: WorkerId,
-    /// Over the process's link.
+    /// The broker, over the process's link.
     pub(crate) broker: Broker,
     pub(crate) clock: MachineClock,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) bench: Bench,
-    /// What is on stage when a recorded job is played.
+    /// The replacements of tools when a recorded job is replayed.
     pub(crate) stage: Option<Arc<Stage>>,
     pub(crate) shutdown: CancellationToken,
-    /// Where the root of its actors is left, so that they can all be killed.
+    /// The place for the root of the process's actors, through which a crash kills all of them.
     pub(crate) root: Arc<Mutex<Option<ActorCell>>>,
 }
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// Puts a process to work, and tells how it ended.
+/// Runs a process until its supervision tree ends, and describes the end.
 ///
 /// # Errors
-/// When it cannot start.
+/// Returns an error if the process cannot start.
 pub(crate) async fn live(own: Equipment) -> Result<String, Failed> {
     let roles = match own.role {
         Role::Supervisor => vec![supervisor::actors::ROLE.to_owned()],
@@ -129,8 +127,8 @@ impl Equipment {
             status: status.clone(),
             crew: crew.clone(),
             registry: registry.clone(),
-            // No sweep but the first after a shard is taken up: what only a sweep would find must
-            // be seen as forgotten.
+            // There is no sweep after the first one of an acquired shard: a job that only a sweep
+            // would find must count as forgotten.
             options: SupervisorOptions {
                 sweep_interval: Duration::from_secs(100_000),
                 ..SupervisorOptions::default()

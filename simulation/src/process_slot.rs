@@ -1,5 +1,5 @@
-//! A place in the company that is filled again when its process dies, as an init system does: one
-//! process at a time, each with a name and a link of its own.
+//! A slot for a process, which is refilled when its process dies, as by an init system. It holds
+//! one process at a time, each with a name and a link of its own.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -20,7 +20,6 @@ use crate::{
     wire::{self, Wire},
 };
 
-/// A place for a process.
 #[derive(Debug)]
 pub(crate) struct ProcessSlot {
     pub(crate) name: String,
@@ -33,14 +32,14 @@ pub(crate) struct ProcessSlot {
 struct State {
     link: Arc<Link>,
     shutdown: CancellationToken,
-    /// How long it stays empty when its process dies; for ever when absent.
+    /// The time for which the slot stays empty after its process dies. `None`: for ever.
     empty_for: Option<Duration>,
-    /// Nobody fills it any more, from when its process dies.
+    /// `true` if the slot stays empty once its process has died.
     given_up: bool,
 }
 
 impl ProcessSlot {
-    /// A place, and the task that keeps it filled.
+    /// Creates a slot, and the task that keeps it filled.
     pub(crate) fn open(environment: &Arc<Environment>, name: String, role: Role) -> Arc<Self> {
         let post = Arc::new(Self {
             name,
@@ -57,13 +56,13 @@ impl ProcessSlot {
         post
     }
 
-    /// The process there is now, or was last.
+    /// Returns the link of the current process, or of the last one.
     pub(crate) fn link(&self) -> Arc<Link> {
         Arc::clone(&self.lock().link)
     }
 
-    /// The process dies at a moment of the call after `calls` more, or after a while if it makes no
-    /// more; the place stays empty for a time, or for ever.
+    /// Crashes the process at `moment` of the call after `calls` more, or after 5 s if it makes no
+    /// such call. The slot stays empty for `empty_for`, or for ever.
     pub(crate) fn crash(&self, calls: u32, moment: Moment, empty_for: Option<Duration>) {
         let link = self.link();
         let mut state = self.lock();
@@ -77,17 +76,17 @@ impl ProcessSlot {
         });
     }
 
-    /// The process is asked to end, and another takes its place.
+    /// Shuts the process down gracefully. Another one takes its place.
     pub(crate) fn replace(&self) {
         self.lock().shutdown.cancel();
     }
 
-    /// Whether the place stays empty once its process has died.
+    /// Returns whether the slot stays empty once its process has died.
     pub(crate) fn is_given_up(&self) -> bool {
         self.lock().given_up
     }
 
-    /// Somebody sets the clock of the machine.
+    /// Moves the clock of the machine.
     pub(crate) fn step_clock(&self, by_ms: i64) {
         self.clock.step(by_ms);
     }
@@ -97,7 +96,7 @@ impl ProcessSlot {
     }
 }
 
-/// Keeps a place filled.
+/// Keeps a slot filled.
 async fn fill(environment: Arc<Environment>, post: Arc<ProcessSlot>) {
     for n in 1.. {
         let (link, shutdown) = (Arc::new(environment.link()), CancellationToken::new());

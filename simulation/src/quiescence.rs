@@ -1,5 +1,5 @@
-//! Whether jobs rest: whether each has ended, or waits for what never comes and may not. Pure over
-//! their logs and what people were told.
+//! The check whether jobs rest: each has ended, or waits for an event that will never happen. Pure
+//! over the logs and the replies to people.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use proto::{
 
 use crate::{people::Told, verdict::Logs};
 
-/// Where a job stands, as far as a simulation must know whether to go on.
+/// The status of a job, as far as the end of a world depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rest {
-    /// It has ended.
+    /// The job has ended.
     Ended,
-    /// It waits for somebody who will never come.
+    /// The job waits for a person who will never act.
     Forgotten,
-    /// It is to go on.
+    /// The job must still advance.
     Moving,
 }
 
-/// The jobs that do not rest.
+/// Returns the jobs that do not rest.
 pub(crate) fn moving(logs: &Logs, told: &Told) -> Vec<JobId> {
     let mut known = BTreeMap::new();
     let mut moving = Vec::new();
@@ -39,7 +39,7 @@ pub(crate) fn moving(logs: &Logs, told: &Told) -> Vec<JobId> {
     moving
 }
 
-/// Whether a job has ended, and nobody ever wanted it back.
+/// Returns whether a job has ended and was never asked to roll back.
 pub(crate) fn is_over(entries: &[Entry]) -> bool {
     let is_end = |entry: &Entry| matches!(entry.family, Family::Do(DecisionKind::Finish, _));
     entries.iter().any(is_end) && !entries.iter().any(|entry| rollback_target(entry).is_some())
@@ -60,7 +60,7 @@ fn rest(id: &JobId, logs: &Logs, told: &Told, known: &mut BTreeMap<JobId, Rest>)
     rest
 }
 
-/// Where a job stands by its log, given where those below it do.
+/// Returns the status of a job by its log, given that of its children.
 fn alone(id: &JobId, job: &Job, told: &Told, below: &mut dyn FnMut(&JobId) -> Rest) -> Rest {
     if job.has_ended() || job.poison().is_some() {
         return Rest::Ended;
@@ -70,17 +70,18 @@ fn alone(id: &JobId, job: &Job, told: &Told, below: &mut dyn FnMut(&JobId) -> Re
         return Rest::Moving;
     }
     let waits = job.waits();
-    // One that has ended is to say so.
+    // A child that has ended must still report to its parent.
     if waits.children.iter().any(|child| below(child) != Rest::Forgotten) {
         return Rest::Moving;
     }
     if view.sub_status == Some(SubStatus::Paused) {
-        // A person who has something to say to it is still busy.
+        // A busy person may still send the signal that resumes the job.
         return if told.busy == 0 { Rest::Forgotten } else { Rest::Moving };
     }
     let ignored = |ask: &AskId| told.ignored.contains(&(id.clone(), ask.clone()));
     let for_ever = waits.timers.is_empty() && waits.questions.iter().all(ignored);
-    // What was given up is tried again when somebody says so, and nobody is left who would.
+    // Work with exhausted attempts continues only after a retry signal, which nobody is left to
+    // send.
     let hopeless = !waits.given_up.is_empty() && told.busy == 0;
     let waits_for_somebody = !waits.questions.is_empty() || !waits.children.is_empty();
     if for_ever && (hopeless || (waits.given_up.is_empty() && waits_for_somebody)) {

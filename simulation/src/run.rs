@@ -1,4 +1,5 @@
-//! Runs seeds: one twice, to see that it replays; many over all processors.
+//! The runner of seeds: one seed twice, to check that it replays, or many seeds over all
+//! processors.
 
 use std::{
     collections::BTreeMap,
@@ -16,36 +17,36 @@ use crate::{
     world::{self, Outcome},
 };
 
-/// Characters of a line that are shown where two runs part.
+/// Bound of a transcript line in a message about two different runs, in characters.
 const LINE_CHARS: usize = 400;
 
-/// What came of a seed.
+/// The result of a seed.
 #[derive(Debug, Clone)]
 pub struct Judged {
-    /// The seed.
+    /// The number of the seed.
     pub seed: u64,
-    /// What is wrong; empty when all is well.
+    /// The violations; empty when the world kept every claim.
     pub wrong: Vec<String>,
-    /// How long its world took, in its own time.
+    /// The duration of the world on its own clock.
     pub time: Duration,
-    /// What happened in it how often.
+    /// The events of the world, counted by name.
     pub counts: BTreeMap<&'static str, u64>,
 }
 
-/// What came of many seeds.
+/// The results of many seeds.
 #[derive(Debug, Clone, Default)]
 pub struct Sweep {
-    /// How many were run.
+    /// The number of seeds that were run.
     pub seeds: u64,
-    /// Those in which something is wrong, in order.
+    /// The seeds with violations, in ascending order.
     pub failed: Vec<Judged>,
-    /// How long their worlds took together, in their own time.
+    /// The sum of the worlds' durations, on their own clocks.
     pub time: Duration,
-    /// What happened how often, over all worlds.
+    /// The events of all worlds, counted by name.
     pub counts: BTreeMap<&'static str, u64>,
 }
 
-/// Runs a world in a runtime of its own, from a generator of its own.
+/// Runs a world in a runtime of its own, with a seeded generator for its thread.
 fn once(seed: u64, plant: Option<Plant>, with_story: bool) -> Outcome {
     fastrand::seed(seed);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -56,12 +57,12 @@ fn once(seed: u64, plant: Option<Plant>, with_story: bool) -> Outcome {
     runtime.block_on(world::run(seed, plant, with_story))
 }
 
-/// Runs a seed twice and tells what is wrong with it: also when the second run was another one.
+/// Runs a seed twice, and returns its violations. A different second run is a violation too.
 #[must_use]
 pub fn judge(seed: u64, plant: Option<Plant>) -> Judged {
     let first = once(seed, plant, false);
     let mut wrong = first.wrong.clone();
-    // A developer replays one that fails.
+    // A failed seed is replayed by a developer, so the second run is skipped.
     if wrong.is_empty() {
         let second = once(seed, plant, false);
         if verdict::hash(&first.transcript) != verdict::hash(&second.transcript) {
@@ -71,7 +72,7 @@ pub fn judge(seed: u64, plant: Option<Plant>) -> Judged {
     Judged { seed, wrong, time: first.time, counts: first.counts }
 }
 
-/// Where two runs part.
+/// Describes the first difference between two runs.
 fn differ(first: &Outcome, second: &Outcome) -> String {
     let (mut one, mut other) = (first.transcript.iter(), second.transcript.iter());
     loop {
@@ -88,7 +89,7 @@ fn differ(first: &Outcome, second: &Outcome) -> String {
     }
 }
 
-/// The story of a seed, for a person, and what is wrong at its end.
+/// Returns the story of a seed as text, with the violations at its end.
 #[must_use]
 pub fn story(seed: u64, plant: Option<Plant>) -> String {
     let outcome = once(seed, plant, true);
@@ -105,8 +106,8 @@ pub fn story(seed: u64, plant: Option<Plant>) -> String {
     text
 }
 
-/// Runs `seeds` seeds from `from` on, over `threads` threads; `progress` is called now and then with
-/// what is known so far. Stops early after `failures_max` seeds in which something is wrong.
+/// Runs `seeds` seeds, starting at `from`, over `threads` threads. Calls `progress` after each seed
+/// with the results so far. Stops early after `failures_max` seeds with violations.
 #[must_use]
 pub fn sweep(
     from: u64,

@@ -1,5 +1,5 @@
-//! What happened in a world, for the person who reads why a seed failed. Nothing depends on it, and
-//! nothing is kept when nobody wants to read it.
+//! The story of a world, for the developer who examines a failed seed. Nothing depends on the
+//! story, and its lines are kept only on request.
 
 use std::{
     collections::BTreeMap,
@@ -10,10 +10,10 @@ use std::{
 
 use tokio::time::Instant;
 
-/// How often what happened, over one world or many.
+/// The number of occurrences of each event, in one world or several.
 pub(crate) type Counts = BTreeMap<&'static str, u64>;
 
-/// Lines of a story, each with its time since the world began. Clones write the same one.
+/// The lines of a story, and the counts of events. Clones share both.
 #[derive(Debug, Clone)]
 pub(crate) struct Story {
     start: Instant,
@@ -21,34 +21,31 @@ pub(crate) struct Story {
     lines: Option<Arc<Mutex<Vec<Line>>>>,
 }
 
-/// One line.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
-    /// When, since the world began.
+    /// The time since the world began.
     pub(crate) at: Duration,
-    /// Who or what.
+    /// The process, job or group that acts.
     pub(crate) who: String,
-    /// What happened.
     pub(crate) what: String,
 }
 
 impl Story {
-    /// A story that begins now, kept if it is `wanted`.
+    /// Creates a story that begins now. Its lines are kept if it is `wanted`.
     pub(crate) fn begin(wanted: bool) -> Self {
         Self { start: Instant::now(), counts: Arc::default(), lines: wanted.then(Arc::default) }
     }
 
-    /// Time since it began.
+    /// Returns the time since the world began.
     pub(crate) fn now(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// Whether anybody wants to read it.
+    /// Returns whether lines are kept.
     pub(crate) fn is_wanted(&self) -> bool {
         self.lines.is_some()
     }
 
-    /// Adds a line.
     pub(crate) fn tell(&self, who: impl Display, what: impl FnOnce() -> String) {
         if let Some(lines) = &self.lines {
             let line = Line { at: self.now(), who: who.to_string(), what: what() };
@@ -56,23 +53,21 @@ impl Story {
         }
     }
 
-    /// Counts something that happened so often.
+    /// Counts several occurrences of an event.
     pub(crate) fn add(&self, what: &'static str, times: u64) {
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(what).or_default() +=
             times;
     }
 
-    /// Counts something.
     pub(crate) fn count(&self, what: &'static str) {
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(what).or_default() += 1;
     }
 
-    /// What was counted.
     pub(crate) fn counts(&self) -> Counts {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes the lines out.
+    /// Takes the lines out of the story.
     pub(crate) fn lines(&self) -> Vec<Line> {
         let take = |lines: &Arc<Mutex<Vec<Line>>>| {
             std::mem::take(&mut *lines.lock().unwrap_or_else(PoisonError::into_inner))

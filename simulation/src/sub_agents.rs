@@ -1,31 +1,31 @@
-//! Agents that hand tasks to other agents, and those others. The script of the model says what each
-//! of them does with a goal.
+//! The sub-agents of a world, and the agents that give them tasks. The script of the model defines
+//! the behaviour of each for a goal.
 
 use proto::agent::Agent;
 use serde_json::{Value, json};
 
 use crate::{agents::Agents, chance::Chance, workload::Workload};
 
-/// Tools that stand in tasks that are handed on.
+/// The tools in tasks of sub-agents.
 const TOOLS: &[&str] = &["note", "put", "put", "pay", "wire", "flaky"];
 
-/// The agents that tasks are handed to, beside those that come with the program.
+/// Returns the sub-agents beside the presets.
 pub(crate) fn helpers() -> Vec<Agent> {
     let all = json!([
-        // Plans and does what it is told.
+        // Plans, and carries its plan out.
         { "name": "porter" },
-        // Asks, when it may.
+        // Asks questions, when it may.
         { "name": "clerk", "ask": { "limit": 2 } },
-        // Carries its task out in one loop, and has little time for it.
+        // Carries out its task in one loop, under a short deadline.
         { "name": "page", "plan": { "when": "never" }, "deadline_ms": 20_000,
           "budget": { "turns": 3 } },
-        // Hands everything on, also to itself: only its depth ends it.
+        // Gives every task to a sub-agent, also to itself. Only the depth limit ends it.
         { "name": "chief", "agents": ["porter", "chief"], "budget": { "depth": 2 } },
     ]);
     serde_json::from_value(all).expect("the helpers are agents, as every test with kin shows")
 }
 
-/// Makes a workload one that is handed on, at least in part.
+/// Gives a workload an agent with sub-agents, and a goal that uses them.
 pub(crate) fn hand_on(chance: &Chance, agents: &Agents, workload: &mut Workload) {
     let who = *chance.pick(&["porter", "porter", "clerk", "page", "chief"]);
     let shape = *chance.pick(match who {
@@ -41,14 +41,14 @@ pub(crate) fn hand_on(chance: &Chance, agents: &Agents, workload: &mut Workload)
     bound(chance, &mut agent);
     let read = serde_json::from_value::<Agent>(agent.clone());
     if !read.is_ok_and(|read| read.check().is_ok()) {
-        // What was drawn does not go with others to hand tasks to.
+        // The drawn agent does not allow sub-agents.
         agent = json!({ "name": "errands", "agents": ["porter", "clerk", "page", "chief"] });
     }
     workload.body["goal"] = json!(format!("errand: {how} {who} {shape} {tool}"));
     workload.body["agent"] = agent;
 }
 
-/// What the family may come to.
+/// Draws limits for the family.
 fn bound(chance: &Chance, agent: &mut Value) {
     if chance.percent(20) {
         agent["budget"]["depth"] = json!(chance.number(0..=3));

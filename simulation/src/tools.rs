@@ -1,5 +1,6 @@
-//! The tools of the simulation: each takes a while, has its effect in the [`Ledger`], and sometimes
-//! goes wrong. They stand in for everything a tool reaches outside; what carries them out is real.
+//! The tools of the simulation. Each takes a while, records its effect in the [`Ledger`], and
+//! sometimes fails. They replace the world that real tools reach; the worker that runs them is
+//! real.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::{
     story::Story,
 };
 
-/// What tools are made of.
+/// The parts that all tools of a process share.
 #[derive(Debug, Clone)]
 pub(crate) struct Bench {
     pub(crate) link: Arc<Link>,
@@ -32,14 +33,14 @@ pub(crate) struct Bench {
     pub(crate) process: String,
 }
 
-/// How a tool behaves.
+/// The behaviour of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manner {
-    /// It works, as far as the fault rates let it.
+    /// Succeeds, within the fault rates.
     Works,
-    /// It is often not there.
+    /// Is often unavailable.
     Flaky,
-    /// It says no.
+    /// Always returns a failed result.
     Doomed,
 }
 
@@ -51,7 +52,7 @@ struct Workload {
     bench: Bench,
 }
 
-/// All tools of a process.
+/// Returns all tools of a process.
 pub(crate) fn toolset(bench: &Bench) -> Result<Toolset, InvalidToolset> {
     use Approval::{Always, Never};
     use Effect::{Idempotent, Once, Pure};
@@ -98,7 +99,7 @@ impl Tool for Workload {
         let rough = fault_rates.tools_percent();
         let longest = if chance.percent(10) { 12_000 } else { 400 };
         tokio::time::sleep(chance.millis(1..=longest)).await;
-        // What it reaches is not the broker: it goes on while its process runs.
+        // The tool does not need the broker, so it continues while its process runs.
         link.run().await;
         if chance.percent(rough) || (self.manner == Manner::Flaky && chance.percent(40)) {
             return Err(ToolFault::unavailable("what the tool needs is not there"));
@@ -107,7 +108,8 @@ impl Tool for Workload {
             tokio::time::sleep(std::time::Duration::from_secs(60)).await;
         }
         if chance.percent(rough) {
-            // A thread that nobody can stop: what drops this future does not keep it from its effect.
+            // Like a thread that cannot be stopped: dropping the call's future does not prevent the
+            // effect.
             let (hand, link, late) =
                 (running.run.hand(), Arc::clone(link), chance.millis(0..=3_000));
             let thread = tokio::spawn(async move {
@@ -132,7 +134,7 @@ impl Tool for Workload {
     }
 }
 
-/// A run of which the story tells the end, however it comes.
+/// A run whose end the story records, however the run ends.
 struct Narrated<'a> {
     run: Running,
     of: &'a Workload,

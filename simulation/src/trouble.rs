@@ -1,5 +1,5 @@
-//! What goes wrong in a world, and when: drawn from the seed before it begins, so that a story can
-//! be told of it. Chance troubles (lost messages, models, tools) are the [`crate::fault_rates`]'.
+//! The faults of a world and their times, drawn from the seed before the world begins, so that the
+//! story can list them. Faults of single messages, models and tools are in [`crate::fault_rates`].
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,38 +17,37 @@ use crate::{
     process_slot::ProcessSlot,
 };
 
-/// Something that goes wrong.
 #[derive(Debug, Clone)]
 enum Trouble {
-    /// A process dies.
+    /// A process dies during a later call. Its slot stays empty for a while, or for ever.
     Crash { post: usize, calls: u32, moment: Moment, empty_for: Option<Duration> },
-    /// A process does not run for a while.
+    /// A process is suspended for a while.
     Pause { post: usize, time: Duration },
-    /// A process does not reach the broker for a while.
+    /// A process is cut off from the broker for a while.
     Cut { post: usize, time: Duration },
-    /// A process is asked to end; another takes its place.
+    /// A process is shut down gracefully; another takes its place.
     Replace { post: usize },
-    /// Somebody sets a machine's clock.
+    /// The clock of a machine steps.
     Clock { post: usize, by_ms: i64 },
-    /// The broker cannot be reached by anybody.
+    /// No process reaches the broker.
     Down { time: Duration },
-    /// The broker has no room for more records.
+    /// The broker stores no further records.
     Full { time: Duration },
-    /// The broker forgets which records it has seen.
+    /// The broker does not recognise repeated messages.
     Forgetful { time: Duration },
-    /// The next calls of a kind go wrong.
+    /// The next calls of a kind fail.
     Calls { call: Call, fault: Fault, times: usize },
     /// The next timers fire twice.
     Timers { times: usize },
-    /// The next deliveries come twice.
+    /// The next deliveries arrive twice.
     Duplicates { times: usize },
-    /// The next deliveries overtake.
+    /// The next deliveries arrive in another order.
     Reordered { times: usize },
     /// The next acknowledgements are lost.
     LostAcks { times: usize },
-    /// Everything that is not acknowledged is handed out again.
+    /// All unacknowledged messages are redelivered at once.
     Redelivered,
-    /// The facts of a shard are handed to another supervisor.
+    /// The facts of a shard are delivered to another supervisor.
     Unpinned { shard: Shard },
 }
 
@@ -74,17 +73,17 @@ impl Trouble {
     }
 }
 
-/// The kinds that a seed may switch off, so that each also happens alone.
+/// The number of kinds of faults. A seed may disable each, so that each also occurs alone.
 const KINDS: u64 = 15;
 
-/// What goes wrong in a world, in order.
+/// The faults of a world, ordered by time.
 #[derive(Debug)]
 pub(crate) struct Troubles {
     at: Vec<(Duration, Trouble)>,
 }
 
 impl Troubles {
-    /// Draws what goes wrong within a time, with so many places for processes.
+    /// Draws the faults of the first `within` of a world with `posts` process slots.
     pub(crate) fn draw(chance: &Chance, within: Duration, posts: usize) -> Self {
         let on: Vec<u64> = match chance.number(0..=9) {
             0 => Vec::new(),
@@ -100,7 +99,7 @@ impl Troubles {
         Self { at }
     }
 
-    /// Lets everything go wrong at its time.
+    /// Triggers every fault at its time.
     pub(crate) async fn happen(self, environment: Arc<Environment>, posts: Vec<Arc<ProcessSlot>>) {
         for (at, trouble) in self.at {
             tokio::time::sleep(at.saturating_sub(environment.story.now())).await;
@@ -172,7 +171,7 @@ fn happens(trouble: Trouble, environment: &Arc<Environment>, posts: &[Arc<Proces
     match trouble {
         Trouble::Crash { post, calls, moment, empty_for } => {
             let role = posts[post].role;
-            // One of each role must come back.
+            // One slot of each role must be refilled.
             let alone = posts.iter().filter(|other| other.role == role && !other.is_given_up());
             let empty_for = match empty_for {
                 None if alone.count() <= 1 => Some(Duration::from_secs(10)),
@@ -199,7 +198,7 @@ fn happens(trouble: Trouble, environment: &Arc<Environment>, posts: &[Arc<Proces
     }
 }
 
-/// Has a process stand so for a time.
+/// Gives a process a status for a while.
 fn stand(post: &ProcessSlot, standing: Standing, time: Duration) {
     let link = post.link();
     link.set(standing);
@@ -211,7 +210,7 @@ fn stand(post: &ProcessSlot, standing: Standing, time: Duration) {
     });
 }
 
-/// Switches a fault of the broker on for a time.
+/// Enables a fault of the broker for a while.
 fn switch(environment: &Arc<Environment>, time: Duration, set: fn(&broker::memory::Faults, bool)) {
     let faults = Arc::clone(&environment.faults);
     set(&faults, true);
@@ -221,7 +220,7 @@ fn switch(environment: &Arc<Environment>, time: Duration, set: fn(&broker::memor
     });
 }
 
-/// Nothing goes wrong from now on: what is away comes back, what is cut is mended.
+/// Ends all faults: the broker and every connection work again.
 pub(crate) fn end_all(environment: &Environment, posts: &[Arc<ProcessSlot>]) {
     environment.story.tell("trouble", || "it is over".to_owned());
     environment.faults.clear();

@@ -1,5 +1,5 @@
-//! What must hold at the end of every world: said of the logs, of what tools did, and of what people
-//! were told. Pure over what was collected.
+//! The claims that must hold at the end of every world, about the logs, the effects of tools, and
+//! the replies to people. Pure over the collected evidence.
 
 pub(crate) mod back;
 pub(crate) mod families;
@@ -23,34 +23,35 @@ use tokio::time::{Duration, Instant};
 
 use crate::{ledger::Run, link::Standing, people::Told, story::Story};
 
-/// How long a run that should end may go on after the heartbeat that tells its worker so: looks at the
-/// log that travel, and the time to clean up.
+/// The time that an unwanted run has after the heartbeat of its worker: the reads of the log, with
+/// their latency, and the cleanup.
 const STOPS_WITHIN: Duration = Duration::from_secs(12);
 
 /// The logs of all jobs.
 pub(crate) type Logs = BTreeMap<JobId, Vec<Entry>>;
 
-/// Everything that is judged.
+/// The evidence of a world.
 #[derive(Debug)]
 pub(crate) struct Evidence {
     pub(crate) logs: Logs,
-    /// What tools did.
+    /// The runs of all tools.
     pub(crate) runs: Vec<Run>,
-    /// What people were told.
+    /// The replies to people.
     pub(crate) told: Told,
-    /// The keys of what the inbox shows.
+    /// The keys of the questions in the inbox.
     pub(crate) inbox: Vec<String>,
-    /// Since when nobody wants what was decided in a generation of a job.
+    /// The times from which no command of a generation of a job is needed.
     pub(crate) ends: BTreeMap<(JobId, Generation), Instant>,
-    /// How long a command may go without a sign of life.
+    /// The acknowledgement wait of commands.
     pub(crate) ack_wait: Duration,
-    /// How long a message may travel there and back.
+    /// The longest time that a message and its reply may travel.
     pub(crate) travel: Duration,
-    /// Whether the broker handed out twice what nobody had let go of: then nobody can know.
+    /// `true` if the broker delivered a message again although its process still held it.
+    /// Overlapping runs are legitimate then.
     pub(crate) handed_out_twice: bool,
 }
 
-/// Everything that is wrong, in words.
+/// Returns all violations, as sentences.
 pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
     let Evidence { logs, runs, told, inbox, .. } = evidence;
     let mut wrong = told.complaints.clone();
@@ -86,12 +87,12 @@ pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
     wrong
 }
 
-/// What a record says, if it can be read.
+/// Parses the content of a record.
 fn known(entry: &Entry) -> Option<Known> {
     entry.record.as_ref().ok()?.known().ok()
 }
 
-/// How the jobs of a world ended, and what it took.
+/// Counts the outcomes of jobs and their costs in the story.
 pub(crate) fn tally(evidence: &Evidence, story: &Story) {
     for (id, entries) in &evidence.logs {
         let job = replay(id, entries);
@@ -141,7 +142,8 @@ fn is_summary(fact: &Fact) -> bool {
     matches!(fact, Fact::Turned(turned) if matches!(turned.reply, TurnReply::Summarised { .. }))
 }
 
-/// Turns that have a summary and might be given another one, or have one of nothing that was said.
+/// Checks turns whose conversation is summarised: no turn may be summarised again, and each summary
+/// must come from an earlier reply.
 fn summarised_for_ever(id: &JobId, entries: &[Entry]) -> Vec<String> {
     let mut said = Vec::new();
     let mut wrong = Vec::new();
@@ -158,7 +160,7 @@ fn summarised_for_ever(id: &JobId, entries: &[Entry]) -> Vec<String> {
             Some(Known::Decision(decision)) => {
                 let Decision::Turn(turn) = *decision else { continue };
                 let Some(summary) = turn.summary else { continue };
-                // A fork has those of the job it was forked from.
+                // A fork has the summaries of its original job.
                 let is_known = turn.after.is_some_and(|after| after.forks() > 0)
                     || said.contains(&summary.text);
                 if turn.summarise || !is_known {
@@ -171,7 +173,7 @@ fn summarised_for_ever(id: &JobId, entries: &[Entry]) -> Vec<String> {
     wrong
 }
 
-/// Questions that wait for people who cannot see them.
+/// Checks that every open question is in the inbox.
 fn unseen_questions(id: &JobId, job: &Job, inbox: &[String]) -> Vec<String> {
     let Some(view) = job.view().filter(|_| !job.has_ended() && job.poison().is_none()) else {
         return Vec::new();
@@ -183,7 +185,7 @@ fn unseen_questions(id: &JobId, job: &Job, inbox: &[String]) -> Vec<String> {
     unseen.map(|q| format!("{id}: question {} is open and not in the inbox", q.id)).collect()
 }
 
-/// Answers of which people were told that they were taken, and that are not the ones that count.
+/// Checks that every accepted answer is in the log, and that one answer at most was accepted.
 fn unheard_answers(id: &JobId, entries: &[Entry], told: &Told) -> Vec<String> {
     let mut wrong = Vec::new();
     for ((job, ask), taken) in &told.answered {
@@ -201,7 +203,7 @@ fn unheard_answers(id: &JobId, entries: &[Entry], told: &Told) -> Vec<String> {
     wrong
 }
 
-/// A cancel that is in the log of a job that goes on, and that no roll-back has taken out.
+/// Checks that a job with a cancel signal in its timeline has ended.
 fn unheard_cancel(id: &JobId, entries: &[Entry]) -> Option<String> {
     let is_cancel = |entry: &&Entry| {
         entry.record.as_ref().is_ok_and(|record| {
@@ -219,7 +221,7 @@ fn unheard_cancel(id: &JobId, entries: &[Entry]) -> Option<String> {
     (!ended).then(|| format!("{id}: canceled in record {} and not ended", canceled.seq))
 }
 
-/// A job that says at an end that it has cost something else than its results did.
+/// Checks that the cost in a job's last decision is the sum of its results.
 fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
     entries.iter().enumerate().find_map(|(end, entry)| {
         if !matches!(entry.family, Family::Do(DecisionKind::Finish, _)) {
@@ -229,15 +231,15 @@ fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
             return None;
         };
         let Decision::Finish(finish) = *decision else { return None };
-        // One that was decided before a roll-back nobody knew of counts for nothing.
+        // An end that was decided before a concurrent rollback does not count.
         if finish.generation < replay(id, &entries[..end]).generation() {
             return None;
         }
-        // Facts that came while it was decided are not in it, nor those that came while others of its
-        // family were told so.
+        // The end does not include facts that arrived while it was decided, or while its notes were
+        // stored.
         let decided = entries[..end]
             .iter()
-            .rposition(|e| matches!(e.family, Family::Do(..)) && !families::is_telling(e));
+            .rposition(|e| matches!(e.family, Family::Do(..)) && !families::is_note_of_an_end(e));
         let counts = |to: usize| replay(id, &entries[..to]).view().map(|view| view.usage);
         let from = decided.map_or(1, |at| at + 1);
         let fits = (from..=end).any(|to| counts(to) == Some(finish.usage));
@@ -245,7 +247,7 @@ fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
     })
 }
 
-/// What tools that must not repeat did.
+/// Checks that no call of a `once` tool had its effect twice.
 fn effects(runs: &[Run]) -> Vec<String> {
     let mut counts: BTreeMap<&str, (u32, &Run)> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.effect == Effect::Once && run.effect_at.is_some()) {
@@ -258,8 +260,9 @@ fn effects(runs: &[Run]) -> Vec<String> {
     twice.map(words).collect()
 }
 
-/// Two runs of one call with an effect at the same time, though the first one's process ran all the
-/// time: it should have ended it before the broker gave the call to another.
+/// Checks that no call with an effect runs twice at once. Only a pause or the death of the first
+/// run's process excuses an overlap: a running worker must end its run before the broker delivers
+/// the call to another one.
 fn overlaps(runs: &[Run]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (n, first) in runs.iter().enumerate().filter(|(_, run)| run.effect != Effect::Pure) {
@@ -280,8 +283,8 @@ fn overlaps(runs: &[Run]) -> Vec<String> {
     wrong
 }
 
-/// Tools with an effect that began after the end of their job, or after somebody was told that it is
-/// canceled, in a process that had been able to know.
+/// Checks that no tool with an effect begins after the end of its job, in a process that was
+/// connected all the time.
 fn too_late(evidence: &Evidence) -> Vec<String> {
     let mut wrong = Vec::new();
     for run in evidence.runs.iter().filter(|run| run.effect != Effect::Pure) {
@@ -298,7 +301,8 @@ fn too_late(evidence: &Evidence) -> Vec<String> {
     wrong
 }
 
-/// Runs that went on long after the end of their job, in a process that had been able to know.
+/// Checks that no run continues long after the end of its job, in a process that was connected all
+/// the time.
 fn unwanted(evidence: &Evidence) -> Vec<String> {
     let mut wrong = Vec::new();
     for run in &evidence.runs {
@@ -314,7 +318,8 @@ fn unwanted(evidence: &Evidence) -> Vec<String> {
     wrong
 }
 
-/// Everything that was stored and done, byte by byte: what two runs of one seed must agree on.
+/// Returns the transcript of a world, byte by byte. Two runs of one seed must have equal
+/// transcripts.
 pub(crate) fn transcript(logs: &Logs, runs: &[Run], begin: Instant) -> Vec<String> {
     let mut lines = Vec::new();
     for (id, entries) in logs {
@@ -335,7 +340,6 @@ pub(crate) fn transcript(logs: &Logs, runs: &[Run], begin: Instant) -> Vec<Strin
     lines
 }
 
-/// The hash of a transcript.
 pub(crate) fn hash(transcript: &[String]) -> String {
     let mut hash = Sha256::new();
     for line in transcript {
@@ -345,7 +349,7 @@ pub(crate) fn hash(transcript: &[String]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A record of a log in one line.
+/// Formats a record as one line.
 pub(crate) fn line(entry: &Entry) -> String {
     let Ok(record) = &entry.record else { return format!("{} unreadable", entry.seq) };
     let what = match record.known() {
@@ -353,7 +357,7 @@ pub(crate) fn line(entry: &Entry) -> String {
         Ok(Known::Decision(decision)) => decision_words(&decision),
         Err(error) => error.to_string(),
     };
-    // The beginning of its id tells two runs apart that look the same.
+    // The beginning of the record's id distinguishes two runs with similar records.
     let id = record.id.get(..6).unwrap_or(&record.id);
     format!("{:>4} {} (by {}, {id})", entry.seq.0, what, record.by)
 }

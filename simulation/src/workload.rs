@@ -1,5 +1,4 @@
-//! The jobs of a world, as a seed draws them: what is wanted, by which agent, and what is said to
-//! them while they run.
+//! The jobs of a world, drawn from its seed: their goals, agents and signals.
 
 use std::time::Duration;
 
@@ -8,34 +7,31 @@ use serde_json::{Value, json};
 
 use crate::{agents::Agents, chance::Chance, operator_actions::Deed};
 
-/// Shapes of plans that the model's script knows.
+/// The shapes of plans in the model's script.
 const SHAPES: &[&str] = &[
     "chain", "diamond", "wide", "loops", "mixed", "failing", "doomed", "query", "select", "form",
     "empty", "one", "again",
 ];
 
-/// Tools that stand in those plans; some more often.
+/// The tools in those plans. Repeated names are drawn more often.
 const TOOLS: &[&str] = &["note", "put", "put", "pay", "pay", "wire", "flaky"];
 
-/// A job of a world.
 #[derive(Debug, Clone)]
 pub(crate) struct Workload {
-    /// Its id.
     pub(crate) job: JobId,
-    /// When it is submitted, since the world began.
+    /// The time of the submission, since the world began.
     pub(crate) at: Duration,
-    /// The submission.
     pub(crate) body: Value,
-    /// Whether two submit it at the same time.
+    /// `true` if two people submit the job at the same time.
     pub(crate) twice: bool,
-    /// What is said to it, and how long after it was accepted.
+    /// The signals to the job, each with the wait before it.
     pub(crate) signals: Vec<(Duration, Signal)>,
-    /// What else people do with it, in this order.
+    /// Further operations on the job, in order.
     pub(crate) deeds: Vec<Deed>,
 }
 
 impl Workload {
-    /// Draws all jobs of a world that is rough for `rough`.
+    /// Draws all jobs of a world whose faults end after `rough`.
     pub(crate) fn draw(chance: &Chance, rough: Duration) -> Vec<Self> {
         let agents = Agents::new();
         let most = chance.number(1..=5);
@@ -46,7 +42,7 @@ impl Workload {
         let job = JobId::new(format!("job-{n}")).expect("letters, digits and dashes are an id");
         let within = u64::try_from(rough.as_millis()).unwrap_or(u64::MAX) / 2;
         let (shape, tool) = (chance.pick(SHAPES), chance.pick(TOOLS));
-        // What names several things to do is planned where the agent looks for that.
+        // An agent with `plan.when: auto` plans a goal that names several tasks.
         let more = if chance.percent(50) { "; first this, then that" } else { "" };
         let goal = format!("errand: {shape} {tool}{more}");
         let agent = agents.draw(chance);
@@ -75,7 +71,7 @@ fn signals(chance: &Chance) -> Vec<(Duration, Signal)> {
     }
     if chance.percent(10) {
         signals.push((chance.millis(0..=20_000), Signal::Pause));
-        // One in five is forgotten.
+        // One pause in five has no resume.
         if !chance.percent(20) {
             signals.push((chance.millis(1_000..=40_000), Signal::Resume));
         }

@@ -1,5 +1,5 @@
-//! One world, from its beginning to its verdict: everything in one thread, on a clock that moves
-//! only when everybody waits.
+//! One world, from its beginning to its verdict: all processes in one thread, on a clock that moves
+//! only when every task waits.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,31 +35,31 @@ use crate::{
     workload::Workload,
 };
 
-/// How long a world may take to come to rest once nothing goes wrong any more.
+/// The time that a world has to come to rest after the last fault.
 const REST_WITHIN: Duration = Duration::from_secs(30 * 60);
-/// The same with a planted bug, which is seen in most worlds by what does not come to rest.
+/// The same with a planted bug, which most worlds show by a job that does not come to rest.
 const PLANTED_REST_WITHIN: Duration = Duration::from_secs(5 * 60);
-/// How long it is looked at after it came to rest: what is late comes now.
+/// The time for which a world is observed after it came to rest, so that late messages arrive.
 const AFTER_REST: Duration = Duration::from_secs(30);
-/// How often it is looked whether everything rests.
+/// The interval between checks whether the world rests.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// What came of a world.
+/// The result of a world.
 #[derive(Debug, Clone)]
 pub(crate) struct Outcome {
-    /// What is wrong.
+    /// The violations.
     pub(crate) wrong: Vec<String>,
-    /// Everything that was stored and done.
+    /// One line for each record and each run of a tool.
     pub(crate) transcript: Vec<String>,
-    /// How long it took, in its own time.
+    /// The duration of the world on its own clock.
     pub(crate) time: Duration,
-    /// What happened how often.
+    /// The events of the world, counted by name.
     pub(crate) counts: Counts,
-    /// What happened, when that was wanted.
+    /// The story; empty unless it was requested.
     pub(crate) story: Vec<Line>,
 }
 
-/// Runs the world of a seed. Must be called where time is paused until everybody waits.
+/// Runs the world of a seed. Must be called in a runtime whose time is paused while tasks are busy.
 pub(crate) async fn run(seed: u64, plant: Option<Plant>, with_story: bool) -> Outcome {
     let begin = Instant::now();
     let story = Story::begin(with_story);
@@ -99,7 +99,7 @@ pub(crate) async fn run(seed: u64, plant: Option<Plant>, with_story: bool) -> Ou
     }
 }
 
-/// What came of a world in which more happened than may.
+/// Returns the result of a world that exceeded its bound of messages.
 fn endless(environment: &Environment, too_many: String, begin: Instant) -> Outcome {
     Outcome {
         wrong: vec![too_many],
@@ -110,8 +110,8 @@ fn endless(environment: &Environment, too_many: String, begin: Instant) -> Outco
     }
 }
 
-/// Waits until a world in which nothing goes wrong any more has come to rest, and for what is late;
-/// what is wrong then, and what shows it.
+/// Waits until a world without faults has come to rest and late messages have arrived. Returns the
+/// violations and the evidence.
 async fn until_it_rests(
     environment: &Environment,
     jobs: &[JobId],
@@ -128,7 +128,7 @@ async fn until_it_rests(
         }
         tokio::time::sleep(AFTER_REST).await;
         let evidence = evidence(environment, &witness, jobs, people, begin).await;
-        // What was late may have had a job go on that had come to rest.
+        // A late message may have continued a job that rested.
         let moving = quiescence::moving(&evidence.logs, &evidence.told);
         if !wrong.is_empty() || moving.is_empty() {
             break evidence;
@@ -165,8 +165,8 @@ async fn evidence(
     }
 }
 
-/// Since when nobody wants what was decided in a generation of a job: its end, or what was decided
-/// first in a later one.
+/// Returns the time from which no command of a generation of a job is needed: the end of the job,
+/// or the first decision of a later generation.
 fn ends(logs: &Logs, time: impl Fn(&Entry) -> Instant) -> BTreeMap<(JobId, Generation), Instant> {
     let mut ends = BTreeMap::new();
     for (job, entries) in logs {
@@ -215,7 +215,7 @@ fn people(environment: &Environment, seed: u64, workloads: Vec<Workload>) -> Peo
     People::begin(Counter { broker }, chance, environment.story.clone(), workloads)
 }
 
-/// A connection of somebody who only looks, and whom nothing keeps from it.
+/// Creates a broker connection for observation, without faults or delays.
 pub(crate) fn witness(environment: &Environment) -> Broker {
     let pace = Pace { usual_ms: 0, slow_percent: 0, slow_ms: 0 };
     let chance = Chance::new(0, "witness");
@@ -231,14 +231,14 @@ pub(crate) fn witness(environment: &Environment) -> Broker {
     wire::behind(&wire, environment.memory.connect(wire.name.clone()))
 }
 
-/// Waits until every job rests; else those that do not.
+/// Waits until every job rests. The error has the jobs that still move at the deadline.
 async fn come_to_rest(
     witness: &Broker,
     jobs: &[JobId],
     people: &People,
     until: Instant,
 ) -> Result<(), Vec<JobId>> {
-    // Jobs that have ended for good, as far as anybody will say: they are not read again.
+    // The logs of jobs that are certain not to change any more, which are not read again.
     let mut over = Logs::new();
     loop {
         let told = people.told();
@@ -265,8 +265,8 @@ async fn logs(witness: &Broker, jobs: &[JobId], told: &Told) -> Logs {
     logs
 }
 
-/// Reads the logs that are not there yet: of the jobs that were submitted, and of those that they
-/// were told work for them.
+/// Reads the logs that are not in `logs` yet: those of the submitted jobs and of all their
+/// descendants.
 async fn read_all(witness: &Broker, jobs: &[JobId], told: &Told, logs: &mut Logs) {
     let mut wanted: Vec<JobId> = jobs.iter().chain(&told.accepted).cloned().collect();
     let mut seen = BTreeSet::new();
@@ -283,7 +283,7 @@ async fn read_all(witness: &Broker, jobs: &[JobId], told: &Told, logs: &mut Logs
     }
 }
 
-/// The story with the records of all logs in between.
+/// Merges the records of all logs into the story, by time.
 fn merged(environment: &Environment, logs: &Logs, mut lines: Vec<Line>) -> Vec<Line> {
     for (job, entries) in logs {
         lines.extend(entries.iter().map(|entry| {

@@ -1,7 +1,7 @@
-//! The actors that run the job machine on a log: the role that decides.
+//! The supervisor role: actors that run the job machine on the log.
 //!
-//! Architecture invariant: this crate decides nothing by itself; the machine does. It never calls
-//! another role's crate: they meet in subjects.
+//! Architecture invariant: this crate makes no decision of its own; the machine decides. It depends
+//! on no other role's crate: roles meet only in subjects.
 
 mod activation;
 pub mod actors;

@@ -1,5 +1,5 @@
-//! A whole company for tests: a real nats-server, the scripted model over HTTP, and `callboard
-//! serve` processes that can be killed, stopped and started again.
+//! An installation for tests: a real nats-server, the scripted model over HTTP, and `callboard
+//! serve` processes that can be killed, stopped and restarted.
 
 use std::{
     collections::BTreeMap,
@@ -14,19 +14,19 @@ use tempfile::TempDir;
 
 use crate::callboard;
 
-/// A broker, a scripted model, and processes.
+/// A broker, a scripted model, and the settings of the processes.
 pub struct Company<N = NatsServer> {
-    /// The broker.
+    /// The broker, which a test may kill.
     pub nats: N,
-    /// The model.
+    /// The scripted model's server.
     pub model: ScriptServer,
     dir: TempDir,
     settings: BTreeMap<String, String>,
 }
 
-/// Where the processes of a company connect to.
+/// A broker to which the processes of an installation connect.
 pub trait Broker {
-    /// Addresses, comma-separated.
+    /// Returns the addresses of the servers, separated by commas.
     fn address(&self) -> String;
 }
 
@@ -48,7 +48,7 @@ impl<N> std::fmt::Debug for Company<N> {
     }
 }
 
-/// A `callboard serve` process. Killed when dropped.
+/// A `callboard serve` process. It is killed when it is dropped.
 #[derive(Debug)]
 pub struct Process {
     roles: String,
@@ -57,20 +57,20 @@ pub struct Process {
 }
 
 impl Company {
-    /// Starts a nats-server and a model that answers by a script.
+    /// Starts a nats-server and a model with the given script.
     ///
     /// # Panics
-    /// When either cannot be started.
+    /// Panics if either cannot be started.
     pub async fn start(script: &str) -> Self {
         Self::on(NatsServer::start().await, script).await
     }
 }
 
 impl<N: Broker> Company<N> {
-    /// As [`Company::start`], on a broker that is there already.
+    /// Starts an installation on a running broker, with a model as in [`Company::start`].
     ///
     /// # Panics
-    /// When the model cannot be started.
+    /// Panics if the model cannot be started.
     pub async fn on(nats: N, script: &str) -> Self {
         let script = Script::parse(script).expect("the script of a test is right");
         let model = model::script::serve(script, SocketAddr::from(([127, 0, 0, 1], 0))).await;
@@ -83,7 +83,7 @@ impl<N: Broker> Company<N> {
             ("NATS__ACK_WAIT_MS", "3000".to_owned()),
             ("NATS__FACTS_ACK_WAIT_MS", "2000".to_owned()),
             ("NATS__PIN_TIMEOUT_MS", "1000".to_owned()),
-            // Every kill hands a command out once more; a test kills more often than the world does.
+            // Every kill causes one more delivery, and a test kills more often than reality does.
             ("WORKERS__DELIVERIES_MAX", "1000".to_owned()),
             ("MODEL__KIND", "openai".to_owned()),
             ("MODEL__NAME", "scripted".to_owned()),
@@ -101,21 +101,21 @@ impl<N: Broker> Company<N> {
         self.variable(&format!("CALLBOARD__{key}"), value);
     }
 
-    /// Sets a variable of the environment for processes started from now on.
+    /// Sets an environment variable of processes that start from now on.
     pub fn variable(&mut self, name: &str, value: &str) {
         self.settings.insert(name.to_owned(), value.to_owned());
     }
 
-    /// The directory that `read_file` and `write_file` see.
+    /// Returns the directory that `read_file` and `write_file` see.
     #[must_use]
     pub fn workspace(&self) -> PathBuf {
         self.dir.path().join("workspace")
     }
 
-    /// Starts a process in some roles.
+    /// Starts a process with the given roles, separated by commas.
     ///
     /// # Panics
-    /// When the program cannot be started.
+    /// Panics if the program cannot be started.
     #[must_use]
     pub fn serve(&self, name: &str, roles: &str) -> Process {
         let log = self.dir.path().join(format!("{name}.log"));
@@ -131,7 +131,7 @@ impl<N: Broker> Company<N> {
         command.spawn().expect("the program that was just built can be started")
     }
 
-    /// The `callboard` program with the company's settings.
+    /// Returns a command for `callboard` with the installation's settings.
     #[must_use]
     pub fn command(&self) -> Command {
         let mut command = Command::new(callboard());
@@ -144,50 +144,51 @@ impl<N: Broker> Company<N> {
 }
 
 impl Process {
-    /// Kills the process as a crash would.
+    /// Kills the process with SIGKILL, as a crash would.
     pub fn kill9(&mut self) {
-        // It may have died already, which is what is wanted.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Starts it again.
+    /// Kills the process, and starts it again in the same roles.
     pub fn restart<N: Broker>(&mut self, company: &Company<N>) {
         self.kill9();
         self.child = company.spawn(&self.roles, &self.log);
     }
 
-    /// Sends it a signal by name (`STOP`, `CONT`, `TERM`).
+    /// Sends a signal by name (`STOP`, `CONT`, `TERM`).
     ///
     /// # Panics
-    /// When `kill` cannot be run.
+    /// Panics if `kill` fails.
     pub fn signal(&self, name: &str) {
         let sent =
             Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
         assert!(sent.is_ok_and(|status| status.success()), "kill -{name} failed");
     }
 
-    /// Whether it is still running.
+    /// Returns whether the process is running.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits for its end and gives its exit code. It blocks the thread, and needs a runtime of several.
+    /// Waits for the end of the process, and returns its exit code; `None` when a signal ended it.
+    /// It blocks the thread, and so needs a multi-threaded runtime.
     ///
     /// # Panics
-    /// When it cannot be waited for.
+    /// Panics if the process cannot be waited for.
     pub fn wait(&mut self) -> Option<i32> {
         let status = tokio::task::block_in_place(|| self.child.wait());
         status.expect("a child can be waited for").code()
     }
 
-    /// The process id.
+    /// Returns the process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it logged so far.
+    /// Returns the log of the process so far.
     #[must_use]
     pub fn logged(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()

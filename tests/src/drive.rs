@@ -1,23 +1,23 @@
-//! A supervisor's decisions, stored by hand.
+//! The decisions of a supervisor, stored by a test.
 
 use broker::testing::jobs::{Jobs, trace};
 use machine::{Job, Tell, replay};
 use proto::{fact::Fact, id::JobId};
 
-/// The timers of a job that is moved by hand.
+/// The treatment of timers by [`drive`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timers {
-    /// Armed, as a supervisor arms them.
+    /// Arm the timers, as a supervisor does.
     Armed,
-    /// Left out.
+    /// Arm no timers.
     LeftOut,
 }
 
-/// Stores every decision that should follow, and what other jobs must be told before it. Returns the
-/// job as it is then.
+/// Stores every decision that should follow, after its messages to other jobs. Returns the job at
+/// the end.
 ///
 /// # Panics
-/// When the broker does not do as it is told.
+/// Panics if the broker refuses a write.
 pub async fn drive(jobs: &Jobs, job: &JobId, timers: Timers) -> Job {
     loop {
         let folded = replay(job, &jobs.read(job).await);

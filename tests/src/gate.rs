@@ -1,36 +1,36 @@
-//! A gate: an HTTP server that answers nobody until a test opens it. A call that stands before it is
-//! in the middle for exactly as long as the test wants.
+//! A gate: an HTTP server that answers no request until a test opens it. A tool call to it is in
+//! progress for exactly as long as the test needs.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
 };
 
-/// A closed gate.
+/// A gate, closed until [`Gate::open`].
 #[derive(Debug)]
 pub struct Gate(TcpListener);
 
 impl Gate {
-    /// Makes one.
+    /// Creates a closed gate on a free port.
     ///
     /// # Panics
-    /// When no port can be listened on.
+    /// Panics if no port can be bound.
     pub async fn closed() -> Self {
         Self(TcpListener::bind("127.0.0.1:0").await.expect("a free port can be listened on"))
     }
 
-    /// Where to send a `GET`.
+    /// Returns the address for a `GET` request.
     ///
     /// # Panics
-    /// When the listener has no address.
+    /// Panics if the listener has no address.
     #[must_use]
     pub fn url(&self) -> String {
         let address = self.0.local_addr().expect("a listener has an address");
         format!("http://{address}/")
     }
 
-    /// Answers `42` to every request from now on, and to those that wait, even if nobody hears it any
-    /// more.
+    /// Answers `42` to every request from now on, and to those that wait, even if the client has
+    /// gone.
     pub fn open(self) {
         tokio::spawn(async move {
             while let Ok((mut visitor, _)) = self.0.accept().await {

@@ -1,5 +1,5 @@
-//! What the tests of the whole share: where the checkout is, and the programs it builds and
-//! installs, processes of them, and jobs that are moved by hand.
+//! Support for the tests of the whole: the checkout, the programs that it builds and installs,
+//! processes of those programs, and jobs that tests move by hand.
 
 pub mod company;
 pub mod drive;
@@ -15,7 +15,7 @@ use std::{
     sync::OnceLock,
 };
 
-/// The root of the checkout.
+/// Returns the root of the checkout.
 #[must_use]
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -23,25 +23,25 @@ pub fn root() -> &'static Path {
         .expect("the crate lies in a directory of the checkout")
 }
 
-/// The `callboard` program as the sources are now: cargo builds it when it is missing or old, and
-/// otherwise only looks.
+/// Returns the path of the `callboard` program, built from the current sources. Cargo builds it
+/// when it is missing or outdated.
 ///
-/// Cargo tells a test where the programs of its own package are, but not those of another package.
+/// Cargo gives a test the paths of its own package's programs, but not those of another package.
 ///
 /// # Panics
-/// When cargo cannot build it; its own words are on standard error.
+/// Panics if the build fails. Cargo's messages are on standard error.
 #[must_use]
 pub fn callboard() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        // The same selection of packages and kinds as `cargo nextest run --workspace`: any other
-        // would choose other features and compile half of the dependencies once more.
+        // The selection of packages and targets is that of `cargo nextest run --workspace`. Another
+        // one would enable other features and compile half of the dependencies again.
         let mut build = Command::new(env!("CARGO"));
         build
             .args(["build", "--quiet", "--workspace", "--bin", "callboard", "--test", "it"])
             .current_dir(root());
-        // What cargo told this test about its own package would look to build scripts (ring's, for
-        // one) like a change of theirs, and everything above them would be compiled again.
+        // Build scripts (such as ring's) would take this package's variables for a change, and all
+        // their dependents would be compiled again.
         for (name, _) in env::vars_os() {
             let of_this_package = ["CARGO_PKG_", "CARGO_MANIFEST_"]
                 .iter()
@@ -58,11 +58,11 @@ pub fn callboard() -> &'static Path {
     })
 }
 
-/// A program that `tools/install` finds or installs: `nats-server`, or `python` for one that has
-/// nats-py.
+/// Returns the path of a program that `tools/install` finds or installs, such as `nats-server`, or
+/// `python` for an interpreter with nats-py.
 ///
 /// # Panics
-/// When it can be neither found nor installed; what to do is on standard error.
+/// Panics if the program can be neither found nor installed. Standard error has instructions.
 #[must_use]
 pub fn installed(program: &str) -> PathBuf {
     let found = Command::new(root().join("tools/install"))
@@ -77,7 +77,7 @@ pub fn installed(program: &str) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(&found.stdout).trim())
 }
 
-/// `target/debug`, or wherever the running test was built: it lies in `deps` below it.
+/// Returns the profile directory, such as `target/debug`. The running test is in `deps` below it.
 fn profile_directory() -> PathBuf {
     let test = env::current_exe().expect("a running program has a path");
     test.ancestors().nth(2).expect("tests are built into target/<profile>/deps").to_owned()

@@ -1,5 +1,5 @@
-//! Many jobs, and what became of them: submitted, waited for, and their logs checked. What the jobs
-//! do is the test's own business.
+//! Load: many jobs that are submitted and awaited, with checks of their logs. The test defines the
+//! work of the jobs.
 
 use std::collections::BTreeMap;
 
@@ -24,13 +24,13 @@ use crate::{
     wait,
 };
 
-/// Jobs that are waited for at the same time.
+/// The number of jobs that are awaited concurrently.
 const WATCHED: usize = 64;
 
-/// Connects as the processes of a company do, to an installation that has these shards and replicas.
+/// Connects to the broker of an installation with the given numbers of shards and replicas.
 ///
 /// # Panics
-/// When there is no broker.
+/// Panics if the broker cannot be reached.
 pub async fn connect<N: company::Broker>(
     company: &Company<N>,
     shards: u16,
@@ -47,19 +47,19 @@ pub async fn connect<N: company::Broker>(
     nats::connect(&options, subjects, test).await.expect("a company has a broker")
 }
 
-/// Ids for some jobs.
+/// Returns `count` job ids that begin with `name`.
 ///
 /// # Panics
-/// When the name is no id.
+/// Panics if `name` is not valid in an id.
 #[must_use]
 pub fn ids(name: &str, count: usize) -> Vec<JobId> {
     (0..count).map(|n| JobId::new(format!("{name}{n}")).expect("a name and a number")).collect()
 }
 
-/// Submits jobs for an agent that asks nobody; each has the goal that `goal` gives it.
+/// Submits jobs for an agent that asks no questions. `goal` returns the goal of each.
 ///
 /// # Panics
-/// When one is refused.
+/// Panics if a submission is refused.
 pub async fn submit(client: &Client, ids: &[JobId], goal: impl Fn(&JobId) -> String) {
     let all = stream::iter(unattended(ids, goal)).for_each_concurrent(32, |submit| async move {
         client.submit(submit).await.expect("a submission is taken");
@@ -67,10 +67,10 @@ pub async fn submit(client: &Client, ids: &[JobId], goal: impl Fn(&JobId) -> Str
     all.await;
 }
 
-/// [`submit`], again and again while the broker is away.
+/// Like [`submit`], with retries while the broker is away.
 ///
 /// # Panics
-/// When one is never taken.
+/// Panics if a submission is never accepted.
 pub async fn submit_patiently(client: &Client, ids: &[JobId], goal: impl Fn(&JobId) -> String) {
     let all = stream::iter(unattended(ids, goal)).for_each_concurrent(32, |submit| async move {
         eventually("a submission that is taken", async || client.submit(submit.clone()).await)
@@ -91,10 +91,10 @@ fn unattended(ids: &[JobId], goal: impl Fn(&JobId) -> String) -> Vec<Submit> {
 /// Waits until jobs have ended, and checks their logs.
 ///
 /// # Panics
-/// When one never ends; it says where that one stands.
+/// Panics if a job never ends, with the job's view.
 pub async fn ended(broker: &Broker, ids: &[JobId]) -> BTreeMap<JobId, Checked> {
     let ended = stream::iter(ids).map(|id| async move {
-        // The last of them counts: an end can be taken back.
+        // Only the last end counts, since a rollback can follow an end.
         let is_over = |entries: &[Entry]| {
             let last =
                 entries.iter().rfind(|e| e.record.as_ref().is_ok_and(|r| r.kind == "finish"));
@@ -105,17 +105,17 @@ pub async fn ended(broker: &Broker, ids: &[JobId]) -> BTreeMap<JobId, Checked> {
     ended.buffer_unordered(WATCHED).collect().await
 }
 
-/// What is wrong with jobs that should all have completed with a clean log.
+/// Returns the violations of jobs that should all have completed with a clean log.
 #[must_use]
 pub fn unclean(ended: &BTreeMap<JobId, Checked>) -> Vec<String> {
     let unclean = ended.iter().filter(|(_, checked)| !checked.is_clean());
     unclean.map(|(id, checked)| format!("{id}: {checked:?}")).collect()
 }
 
-/// Proves of every job of an installation that it is where it should be, as `callboard fsck` does.
+/// Checks every job of an installation, as `callboard fsck` does, and returns the report.
 ///
 /// # Panics
-/// When one is not, with what is wrong; or when something cannot be read.
+/// Panics with the findings if a job is not where it should be, or if a log cannot be read.
 pub async fn proved(broker: &Broker) -> Report {
     let report = fsck::look(broker, &Scope::default()).await.expect("an installation can be read");
     assert!(report.is_clean(), "{:#?}", report.wrong);
@@ -123,10 +123,10 @@ pub async fn proved(broker: &Broker) -> Report {
     report
 }
 
-/// One id in each shard.
+/// Returns one job id for each shard.
 ///
 /// # Panics
-/// When the name is no id.
+/// Panics if `name` is not valid in an id.
 #[must_use]
 pub fn one_a_shard(subjects: &Subjects, name: &str) -> Vec<JobId> {
     let mut found: BTreeMap<Shard, JobId> = BTreeMap::new();
@@ -140,10 +140,10 @@ pub fn one_a_shard(subjects: &Subjects, name: &str) -> Vec<JobId> {
     found.into_values().collect()
 }
 
-/// Waits until each job has a decision in its log: its shard is looked after.
+/// Waits until each job has a decision in its log, which shows that its shard has an owner.
 ///
 /// # Panics
-/// When one never has.
+/// Panics if a job never has a decision.
 pub async fn decided(broker: &Broker, ids: &[JobId]) {
     for id in ids {
         wait::log(broker, id, |entries| (entries.len() > 1).then_some(())).await;

@@ -1,8 +1,8 @@
-//! Plays a Callboard of a later release on the broker of this one. It knows two kinds of record that
-//! this one does not, a later version of a third, and puts fields that are new into all it writes;
-//! what it reads it takes back to what this release means by it, as a later release would.
+//! A Callboard of a later release, on the broker of this one. It knows two kinds of record that
+//! this release does not, a later version of a third kind, and new fields in every record. It
+//! converts the records that it reads to the meaning of this release, as a later release would.
 //!
-//! It must write nothing but what this test release's own roles decide: only the words are newer.
+//! It writes only what the roles of this release decide; only the format is newer.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -29,27 +29,27 @@ use proto::{
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-/// A kind of fact of the later release: what is `called` here.
+/// A kind of fact of the later release, which corresponds to `called`.
 pub const TALLIED: &str = "tallied";
-/// A kind of decision of the later release: what is `wait` here.
+/// A kind of decision of the later release, which corresponds to `wait`.
 pub const REST: &str = "rest";
-/// The later version of the format.
+/// The later version of the record format.
 pub const VERSION: u16 = 2;
-/// A field that is new in every record, and one that is new in every body.
+/// A new field of every record, and a new field of every body.
 pub const NEW_FIELDS: [&str; 2] = ["weight", "because"];
 
-/// How the later release writes the results of a job.
+/// The form in which the later release writes the results of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Results {
-    /// As this one, with new fields.
+    /// The kind of this release, with new fields.
     SameKind,
-    /// As a new kind.
+    /// A new kind.
     NewKind,
-    /// In a new version of the format.
+    /// A new version of the record format.
     NewVersion,
 }
 
-/// The log as the later release sees and writes it.
+/// The log as the later release reads and writes it.
 pub struct NewerLog {
     inner: Arc<dyn Log>,
     raw: RawWriter,
@@ -57,7 +57,7 @@ pub struct NewerLog {
     results: fn(&JobId) -> Results,
 }
 
-/// A broker whose log is that of the later release.
+/// Returns a broker whose log is that of the later release.
 pub async fn broker(
     of: &Broker,
     url: &str,
@@ -76,7 +76,7 @@ pub async fn broker(
     Broker { log: Arc::new(log), ..of.clone() }
 }
 
-/// What a record of the later release means in the words of this one.
+/// Converts a record of the later release to its meaning in this release.
 #[must_use]
 pub fn understood(mut entry: Entry) -> Entry {
     if let Ok(record) = &mut entry.record {
@@ -96,7 +96,7 @@ fn understood_delivery(delivery: Delivery) -> Delivery {
     Delivery { entry: understood(delivery.entry), ..delivery }
 }
 
-/// A record in the words of the later release.
+/// Converts a record to the format of the later release.
 fn newer(record: &Record, change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let mut value = serde_json::to_value(record).expect("a record is JSON");
     let [weight, because] = NEW_FIELDS;

@@ -1,5 +1,5 @@
-//! Waits for what happens to jobs. Each is for an event of the log or of the front door, where there
-//! is one; `broker::testing::wait` has the others, and the one bound of all.
+//! Waits for events of jobs. Each function waits for an event of the log or of the front door,
+//! where such an event exists. `broker::testing::wait` has the other waits, and the common timeout.
 
 use std::time::Duration;
 
@@ -21,14 +21,14 @@ use proto::{
 
 use crate::company::Process;
 
-/// How long the front door has for an answer. A question that reaches a door while it closes may be
-/// lost: then it is asked again.
+/// The timeout of a request to the front door. A request to a closing door may be lost, and is then
+/// repeated.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// Waits until somebody serves the front door.
+/// Waits until a process serves the front door.
 ///
 /// # Panics
-/// When nobody ever does.
+/// Panics if no process ever does.
 pub async fn wait_for_door(client: &Client) {
     holds("somebody who serves the front door", async || {
         client.call(&List::default()).await.is_ok()
@@ -39,16 +39,16 @@ pub async fn wait_for_door(client: &Client) {
 /// Waits until a tool is registered.
 ///
 /// # Panics
-/// When it never is.
+/// Panics if the tool is never registered.
 pub async fn wait_for_tool(client: &Client, name: &str) {
     let is_there = |tools: proto::door::Tools| tools.tools.iter().any(|t| t.name.as_str() == name);
     holds(name, async || client.tools().await.is_ok_and(is_there)).await;
 }
 
-/// Waits until a process says something of itself.
+/// Waits until a process announces a presence for which `says` is `true`.
 ///
 /// # Panics
-/// When it never does, with what it logged.
+/// Panics with the log of the process if it never does.
 pub async fn member(
     client: &Client,
     process: &Process,
@@ -63,25 +63,26 @@ pub async fn member(
     .await
 }
 
-/// Waits until a job is in a state.
+/// Waits until a job has a state.
 ///
 /// # Panics
-/// When it never is, with what it is instead.
+/// Panics with the job's view if the job never has the state.
 pub async fn until(client: &Client, job: &JobId, state: JobState) -> JobView {
     view(client, job, |view| view.state == state).await
 }
 
-/// Waits until the front door shows a job as wanted.
+/// Waits until the front door shows a view of the job for which `wanted` is `true`.
 ///
 /// # Panics
-/// When it never does, with what it shows instead.
+/// Panics with the last view if none is ever shown.
 #[expect(clippy::panic, reason = "a test that waits in vain fails, and shows the job")]
 pub async fn view(client: &Client, job: &JobId, wanted: impl Fn(&JobView) -> bool) -> JobView {
-    // Views alone: no record has that position.
+    // Only views: no record has that position.
     let options =
         WatchOptions { give_up_after: PATIENCE, ..WatchOptions::records(Seq(i64::MAX as u64)) };
     let mut last = None;
-    // A watch ends with the job, which an operator may take back; or there is no such job yet.
+    // A watch ends with its job, which may be rolled back later. It also ends when the job does not
+    // exist yet.
     let looking = repeatedly(async || {
         let mut shown = Box::pin(client.watch(job, options));
         while let Some(item) = shown.next().await {
@@ -109,10 +110,10 @@ pub async fn view(client: &Client, job: &JobId, wanted: impl Fn(&JobView) -> boo
 /// Waits until `look` finds something in a job's whole log.
 ///
 /// # Panics
-/// When it never does, with what the log says of the job.
+/// Panics with the job's view if `look` never does.
 #[expect(clippy::panic, reason = "a test that waits in vain fails, and shows the job")]
 pub async fn log<T>(broker: &Broker, job: &JobId, look: impl Fn(&[Entry]) -> Option<T>) -> T {
-    // An error is a broker that is away, and gives no event when it is back.
+    // After an error the watch is repeated, because a broker that returns causes no event.
     let looking = repeatedly(async || follow(broker, job, &look).await.ok());
     if let Some(found) = patiently(looking).await {
         return found;
@@ -141,10 +142,10 @@ async fn follow<T>(
     }
 }
 
-/// Waits until a record in a job's log is of a kind.
+/// Waits until a job's log has a record of a kind, and returns its position.
 ///
 /// # Panics
-/// When there never is one.
+/// Panics if the log never has such a record.
 pub async fn record(broker: &Broker, job: &JobId, kind: &str) -> Seq {
     let of_kind = |entry: &&Entry| entry.record.as_ref().is_ok_and(|record| record.kind == kind);
     log(broker, job, |entries| entries.iter().find(of_kind).map(|entry| entry.seq)).await

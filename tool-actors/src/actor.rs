@@ -1,4 +1,4 @@
-//! The tools' actor and its command: the edge between the pool and the tools.
+//! The tools' actor and its command, between the pool and the tools.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use runtime::{
 
 use crate::{call, tool::ToolFault, toolset::Toolset, work::Calls};
 
-/// The bounds of a toolset's pool: at most `slots` calls in hand, the rest as usual.
+/// Builds the pool options of a toolset: at most `slots` concurrent calls, defaults otherwise.
 #[must_use]
 pub fn options(tools: &Toolset, slots: usize) -> PoolOptions {
     PoolOptions::new(DecisionKind::Call, tools.pool().clone(), slots)
@@ -33,7 +33,7 @@ impl Command for CallCommand {
         Some(Self(work.clone()))
     }
 
-    /// The failure of a `once` tool never invites another run: the tool may have had its effect.
+    /// A `once` tool that failed is never run again by itself: the tool may have had its effect.
     fn failed(&self, failure: &Failure) -> Option<Fact> {
         let Self(work) = self;
         let ToolFault { fault, message } = match work.effect {
@@ -63,8 +63,8 @@ impl Command for CallCommand {
 pub struct ToolActor(Arc<Calls>);
 
 impl ToolActor {
-    /// An actor for the calls of `tools`. `content` puts arguments and results into traces, as far
-    /// as they may be seen.
+    /// Creates an actor for the calls of `tools`. With `content`, arguments and results go into
+    /// traces as its settings allow.
     #[must_use]
     pub fn new(broker: Broker, tools: Arc<Toolset>, content: Option<Arc<Content>>) -> Self {
         Self(Arc::new(Calls { broker, tools, content }))
@@ -75,7 +75,7 @@ impl ToolActor {
         tokio::select! {
             biased;
             called = self.0.carry_out(&task, work) => Some(Fact::Called(called)),
-            // The tool's future is dropped; its work on other threads sees the token.
+            // Dropping the tool's future does not stop its other threads: they watch the token.
             () = task.canceled.cancelled() => None,
         }
     }

@@ -1,4 +1,4 @@
-//! One call of one tool: under its timeout, with panics caught and its answer bounded.
+//! The execution of one call under its timeout, with panics caught and the result bounded.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
@@ -11,8 +11,7 @@ use crate::tool::{CallContext, Tool, ToolFault};
 /// Largest result, in bytes of JSON.
 pub(crate) const RESULT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Carries out a call that has passed every guard. The tool's future is dropped when its time is
-/// over.
+/// Runs a call that has passed every guard. On timeout the tool's future is dropped.
 pub(crate) async fn carry_out(
     tool: &dyn Tool,
     spec: &ToolSpec,
@@ -32,8 +31,8 @@ pub(crate) async fn carry_out(
     }
 }
 
-/// A `once` tool that did not come to its end may have had its effect, whatever kept it from the
-/// end. Only a tool's own word that nothing was done is taken.
+/// Maps the fault of an interrupted `once` tool to [`Fault::Unknown`], because it may have had its
+/// effect. A fault by which the tool itself reports that nothing happened is kept.
 fn settle(effect: Effect, fault: ToolFault) -> ToolFault {
     let ended_unclear = match fault.fault {
         Fault::Timeout | Fault::Internal | Fault::WorkerLost => true,
@@ -49,7 +48,7 @@ fn settle(effect: Effect, fault: ToolFault) -> ToolFault {
     }
 }
 
-/// The fault of a `once` tool that was caught in the middle.
+/// Builds the fault of an interrupted `once` tool.
 pub(crate) fn unknown(why: &str) -> ToolFault {
     ToolFault::new(
         Fault::Unknown,
@@ -59,7 +58,7 @@ pub(crate) fn unknown(why: &str) -> ToolFault {
     )
 }
 
-/// The result, or a failure in its place when it is too large to be kept.
+/// Replaces a result that is too large to store by a failure.
 fn bounded(result: ToolResult) -> ToolResult {
     let size = json_bytes(&result);
     if size <= RESULT_BYTES_MAX {
@@ -82,7 +81,7 @@ fn json_bytes(result: &ToolResult) -> usize {
         }
     }
     let mut counter = Counter(0);
-    // Strings and JSON can always be written as JSON, and the counter takes everything.
+    // Strings and JSON always serialise, and the counter accepts any number of bytes.
     let _ = serde_json::to_writer(&mut counter, result);
     counter.0
 }

@@ -1,13 +1,13 @@
-//! What can be set for the built-in tools.
+//! The settings of the built-in tools.
 
 use std::{path::PathBuf, time::Duration};
 
-/// What can be set for the built-in tools.
+/// The settings of the built-in tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolsConfig {
-    /// For `read_file` and `write_file`.
+    /// Settings of `read_file` and `write_file`.
     pub files: FilesConfig,
-    /// For `http_get`.
+    /// Settings of the tools that use HTTP.
     pub http: EgressConfig,
 }
 
@@ -26,17 +26,17 @@ impl From<&runtime::config::Tools> for ToolsConfig {
     }
 }
 
-/// Where files are read and written.
+/// The workspace of the file tools and its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilesConfig {
-    /// The directory beneath which tools read and write. Made when it is not there.
+    /// Directory beneath which tools read and write; created if missing.
     pub workspace: PathBuf,
-    /// Files and directories beneath it that are never written, besides every name that begins with
-    /// a dot.
+    /// Files and directories beneath the workspace that tools never write, in addition to every
+    /// name that begins with a dot.
     pub protected: Vec<String>,
-    /// Most bytes one `read_file` gives.
+    /// Largest number of bytes that one `read_file` returns.
     pub read_bytes_max: usize,
-    /// Largest file `write_file` makes, in bytes.
+    /// Largest file that `write_file` writes, in bytes.
     pub file_bytes_max: u64,
 }
 
@@ -51,18 +51,18 @@ impl Default for FilesConfig {
     }
 }
 
-/// What may be fetched.
+/// The permitted targets of HTTP requests, and their limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EgressConfig {
-    /// Whether addresses may be reached that are not of the public internet. Anything a private
-    /// network trusts by address is then open to everybody who can write a goal.
+    /// `true` to permit addresses outside the public internet. Services of a private network that
+    /// trust addresses are then open to everybody who can write a goal.
     pub allow_private: bool,
-    /// If any are given, only these hosts may be reached: a host, or `*.` and a domain for all hosts
+    /// The only permitted hosts, unless empty: a host name, or `*.` and a domain for all hosts
     /// below it.
     pub allow_hosts: Vec<String>,
-    /// Longest fetch, redirects and body included, in milliseconds.
+    /// Time limit of one request in milliseconds, including redirects and the body.
     pub timeout_ms: u64,
-    /// Most bytes one fetch gives.
+    /// Largest number of body bytes that one request returns.
     pub body_bytes_max: usize,
 }
 
@@ -78,13 +78,13 @@ impl Default for EgressConfig {
 }
 
 impl EgressConfig {
-    /// Longest fetch.
+    /// Time limit of one request, at least one millisecond.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms.max(1))
     }
 
-    /// Whether a host, as the URL parser writes it, may be reached as far as the list is concerned.
+    /// `true` if `allow_hosts` permits a host, given as the URL parser writes it.
     #[must_use]
     pub fn allows_host(&self, host: &str) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();

@@ -1,5 +1,5 @@
-//! The files that came with a job, for the tools that read them. What there is stands in the job's
-//! first record; it is looked up when a tool asks, so that no other call pays for it.
+//! The files attached to a job, for the tools that read them. Their list is in the job's first
+//! record, which is read only when a tool asks for it, so that no other call pays for the read.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use proto::{
 
 use crate::tool::ToolFault;
 
-/// The files of one job; none outside of a job. Cheap to clone.
+/// The attached files of one job, or an empty set outside of a job. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct JobFiles(Option<(Broker, JobId)>);
 
@@ -23,16 +23,16 @@ impl fmt::Debug for JobFiles {
 }
 
 impl JobFiles {
-    /// The files of a job.
+    /// Returns the files of a job. Reads nothing yet.
     #[must_use]
     pub fn of(broker: &Broker, job: &JobId) -> Self {
         Self(Some((broker.clone(), job.clone())))
     }
 
-    /// What there is, in the order of the submission: models call them by number, from 1.
+    /// Lists the files in the order of the submission; models refer to them by number, from 1.
     ///
     /// # Errors
-    /// When the job's first record cannot be read.
+    /// If the job's first record cannot be read.
     pub async fn list(&self) -> Result<Vec<File>, ToolFault> {
         let Some((broker, job)) = &self.0 else { return Ok(Vec::new()) };
         let read = broker.log.read(job, Seq(0)).await;
@@ -44,10 +44,10 @@ impl JobFiles {
         Ok(submitted.files)
     }
 
-    /// What is in a file.
+    /// Reads the content of a file.
     ///
     /// # Errors
-    /// When a piece is missing, or the object store cannot be reached.
+    /// If a piece is missing, or the object store is unreachable.
     pub async fn read(&self, pieces: &[Piece]) -> Result<Vec<u8>, ToolFault> {
         let Some((broker, _)) = &self.0 else { return Ok(Vec::new()) };
         let mut content = Vec::new();

@@ -1,8 +1,8 @@
-//! The protocol of `once` tools: say in the job's log that the run begins, before it begins.
+//! The protocol of `once` tools: a run is announced in the job's log before it starts.
 //!
-//! The log puts all who say so into one order, and the first of them owns the run. Another worker
-//! must not run the tool: it may be running somewhere, or have run and died before its result
-//! was stored. Nobody can know, so the call is reported `unknown`.
+//! The log orders all announcements, and the first one owns the run. Another worker must not run
+//! the tool: the owner may still be running it, or may have died before its result was stored.
+//! Nothing can tell these cases apart, so the call is reported `unknown`.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use proto::{
     trace::TraceContext,
 };
 
-/// Wait before the log is tried again.
+/// Pause before the log is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// Says that the run of a `once` tool begins, and gives whether it may. Returns only when that is
-/// known; tries again for as long as the log cannot be reached.
+/// Announces the run of a `once` tool, and returns `true` if this worker may run it. Retries for as
+/// long as the log is unreachable.
 ///
-/// A write whose outcome could not be found out is made again. Should both be stored, the earlier
-/// one counts, is not known to be ours, and the run is not made: an error to the safe side.
+/// A write with an unknown outcome is repeated. If both copies are stored, the earlier one counts.
+/// It is not recognised as ours, so the tool does not run: an error on the safe side.
 ///
 /// # Errors
-/// When the log refuses the write or the look for good. Nothing may be run then.
+/// If the log rejects the write or a read with a permanent error. The tool must not run then.
 pub(crate) async fn claim(
     log: &dyn Log,
     job: &JobId,
@@ -35,8 +35,8 @@ pub(crate) async fn claim(
 ) -> Result<bool, LogError> {
     let unit = Unit { work: call.work.clone(), attempt: call.attempt };
     let mine = Fact::Started(Started { work: call.work.clone(), attempt: call.attempt });
-    // Somebody who began earlier is seen before anything is written. The whole log is read: the
-    // decision to run may have been stored after a rollback that its supervisor had not seen.
+    // An earlier announcement is noticed before anything is written. The whole log is read, because
+    // the decision to run may follow a rollback that its supervisor had not seen.
     let mut entries = retried(|| log.read(job, Seq(0))).await?;
     if intent::first(&entries, command, &unit).is_some() {
         return Ok(false);
@@ -44,8 +44,8 @@ pub(crate) async fn claim(
     let stored = retried(|| log.append(job, &mine, trace)).await?;
     let seen = entries.last().map_or(command, |entry| entry.seq);
     entries.extend(retried(|| log.read(job, seen)).await?);
-    // A rollback that was stored before the intent leaves the command behind; one that is stored
-    // later knows of the run.
+    // A rollback stored before the announcement makes the command obsolete; one stored later takes
+    // the run into account.
     let mine_it_is = intent::first(&entries, command, &unit) == Some(stored);
     Ok(mine_it_is && call.work.generation() == intent::generation_before(&entries, stored))
 }
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(claims.await.into_iter().filter(|mine| *mine).count(), 1);
     }
 
-    /// The command is as good as the record at this place: only where it stands matters.
+    /// The command can be any record: only its position matters.
     #[rstest]
     #[case::nothing_went_back("g0.s1", &[steered(), steered()], 2, true)]
     #[case::it_went_back_after_the_command("g0.s1", &[steered(), steered(), back_to(1)], 2, false)]

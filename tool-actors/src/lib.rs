@@ -1,13 +1,13 @@
-//! Tools: their interface, the guards around every call, the built-in ones, and the actor that takes
-//! `do.call` from the log and answers with `called`.
+//! Tools: their interface, the guards around every call, the built-in tools, and the actor that
+//! takes `do.call` from the log and answers with `called`.
 //!
-//! [`ToolActor`] is a ractor actor. The pool parses a decision into a [`CallCommand`], starts one actor
-//! for it and supervises that actor: a panic ends one call and no other.
+//! [`ToolActor`] is a ractor actor. The pool parses a decision into a [`CallCommand`], starts one
+//! actor for it and supervises that actor: a panic ends one call and no other.
 //!
-//! A call passes, in this order: the tool is known, its version and effect are those that were
-//! planned, what a person approved is what would run, the arguments fit the schema, there is a free
-//! place, and, for a `once` tool, nobody has begun the same attempt. Only then does it run, under a
-//! timeout, with panics caught and its answer bounded.
+//! A call passes these guards, in this order. The tool exists. Its version and effect match the
+//! plan. The approved call is the call to run. The arguments fit the schema. A slot is free. For a
+//! `once` tool, no worker has started the same attempt. Only then does the tool run, under a
+//! timeout, with panics caught and its result bounded.
 //!
 //! Architecture invariants: tools know nothing of jobs' states and decide nothing about retries;
 //! every URL goes through [`egress`], every path through [`workspace`]; this crate knows no other

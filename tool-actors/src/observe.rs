@@ -1,5 +1,5 @@
-//! What is measured about a call: an `execute_tool` span of its own, and how long the tool took.
-//! Arguments and results are put into the span only as [`Content`] lets them be seen.
+//! Telemetry of a call: an `execute_tool` span and the tool's duration. The span contains arguments
+//! and results only as [`Content`] permits.
 
 use std::{sync::LazyLock, time::Duration};
 
@@ -15,17 +15,17 @@ use tokio::time::Instant;
 
 use crate::tool::ToolFault;
 
-/// What tools are counted as that are not here: a command may name any.
+/// Metric label of tools that are not in this toolset: a command may contain any name.
 const OTHER: &str = "other";
-/// What came of a call that nobody waits for any more.
+/// Metric label of a call that was cancelled.
 const CANCELED: &str = "canceled";
-/// What came of a call that the tool itself answered with "no".
+/// Metric label of a call that the tool itself answered with a failure.
 const FAILED: &str = "failed";
 
 static DURATION: LazyLock<Histogram<f64>> =
     LazyLock::new(|| telemetry::histogram("callboard.tool.duration", "A tool call.", SECONDS));
 
-/// A call being carried out. Recorded when it ends; as canceled, when it is dropped before.
+/// A running call. Recorded when it ends, or as cancelled when it is dropped before.
 #[derive(Debug)]
 pub(crate) struct Execution<'a> {
     span: Span,
@@ -37,7 +37,7 @@ pub(crate) struct Execution<'a> {
 }
 
 impl<'a> Execution<'a> {
-    /// A call whose own context is `own`, below `parent`.
+    /// Starts the span `own` below `parent`.
     pub(crate) fn start(
         job: &JobId,
         call: &'a CallWork,
@@ -65,13 +65,14 @@ impl<'a> Execution<'a> {
         Self { span, tool, content, begun: Instant::now(), ran: false, ended: false }
     }
 
-    /// The tool itself begins now; what came before was waiting.
+    /// Marks the start of the tool itself, after the guards and the wait for a slot.
     pub(crate) fn begin(&mut self) {
         self.begun = Instant::now();
         self.ran = true;
     }
 
-    /// The call ended. Gives the tool's own time in milliseconds; 0 when it was never asked.
+    /// Records the end of the call. Returns the tool's own time in milliseconds; 0 if the tool
+    /// never ran.
     pub(crate) fn end(mut self, ended: &Result<ToolResult, ToolFault>) -> u64 {
         if let (Ok(result), Some(content)) = (ended, self.content) {
             self.span.content(keys::GEN_AI_TOOL_CALL_RESULT, || {

@@ -29,10 +29,10 @@ use crate::{
     workspace::{FileError, Workspace},
 };
 
-/// How often tools are announced again, in case an announcement was lost or replaced.
+/// Interval at which tools are announced again, in case an announcement was lost or replaced.
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(30);
 
-/// The tools cannot start.
+/// The reason why the tools cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The workspace cannot be used.
@@ -49,10 +49,10 @@ pub enum StartError {
     Announce(#[from] AnnounceError),
 }
 
-/// The built-in tools.
+/// Creates the built-in tools.
 ///
 /// # Errors
-/// When the workspace or the HTTP client cannot be set up.
+/// If the workspace or the HTTP client cannot be set up.
 pub fn builtin(
     broker: &Broker,
     model: Arc<dyn Model>,
@@ -90,26 +90,26 @@ pub fn builtin(
 /// The arguments of a toolset's start.
 #[derive(Debug)]
 pub struct Setup {
-    /// The source of calls, and the place of their results.
+    /// Delivers calls and stores their results.
     pub broker: Broker,
-    /// The name of this process.
+    /// Id of this process as a worker.
     pub worker: WorkerId,
-    /// The other processes.
+    /// Presence of the other processes.
     pub crew: Crew,
-    /// Puts arguments and results into traces, when present.
+    /// Puts arguments and results into traces, if present.
     pub content: Option<Arc<Content>>,
-    /// The bounds of the pool; see [`crate::actor::options`].
+    /// Limits of the pool; see [`crate::actor::options`].
     pub options: PoolOptions,
-    /// Begins the shutdown.
+    /// Starts the shutdown when cancelled.
     pub shutdown: CancellationToken,
 }
 
-/// Announces a toolset and gives the children of a tree that carry out its calls, with the gauge
-/// that shows how busy they are. The children stop by themselves after `shutdown`.
+/// Announces a toolset and returns the children of an actor tree that carry out its calls, with the
+/// gauge of their load. The children stop by themselves after `shutdown`.
 ///
 /// # Errors
-/// When a tool cannot be announced: another worker that is alive has another tool of that name and
-/// version, or the registry cannot be reached.
+/// If a tool cannot be announced: a live worker has a different tool of that name and version, or
+/// the registry is unreachable.
 pub async fn start(setup: Setup, tools: Arc<Toolset>) -> Result<(Vec<Child>, Gauge), StartError> {
     let Setup { broker, worker, crew, content, options, shutdown } = setup;
     let announcer = Announcements {
@@ -119,7 +119,11 @@ pub async fn start(setup: Setup, tools: Arc<Toolset>) -> Result<(Vec<Child>, Gau
         specs: tools.specs().cloned().collect(),
         shutdown: shutdown.clone(),
     };
-    announcer.announce().await?;
+    broker::kv::reach(
+        || announcer.announce(),
+        |error| matches!(error, AnnounceError::Kv(kv) if kv.is_unavailable()),
+    )
+    .await?;
     let role = ToolActor::new(broker.clone(), Arc::clone(&tools), content);
     let name = |what: &str| format!("{what}.{}", tools.pool());
     let pool = PoolArgs::new(broker, worker, role, options, shutdown);
@@ -127,7 +131,7 @@ pub async fn start(setup: Setup, tools: Arc<Toolset>) -> Result<(Vec<Child>, Gau
     Ok((vec![pool, Child::actor(name("announce"), || Announcer, announcer)], gauge))
 }
 
-/// Announces tools at intervals.
+/// The actor that announces tools at intervals.
 struct Announcer;
 
 #[derive(Clone)]
@@ -182,7 +186,7 @@ impl Actor for Announcer {
         Announce: Announce,
         (args, _): &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // The calls that are in the log are carried out all the same, so this is no reason to end.
+        // Calls in the log are carried out without an announcement, so this is no reason to stop.
         if let Err(error) = args.announce().await {
             tracing::error!(%error, "a tool could not be announced");
         }

@@ -1,4 +1,4 @@
-//! What a tool is, to Rust code: a specification and one asynchronous function.
+//! The interface of tools in Rust: a specification and one asynchronous function.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,49 +18,50 @@ use tokio_util::sync::CancellationToken;
 
 use crate::files::JobFiles;
 
-/// A tool. What it needs (a store, a client, a directory) is given to it when it is made.
+/// A tool. Its constructor receives the resources it needs, such as a store, a client or a
+/// directory.
 #[async_trait]
 pub trait Tool: Send + Sync + 'static {
-    /// How it is announced. Must be the same at every call.
+    /// The specification to announce. Must return the same value at every call.
     fn spec(&self) -> ToolSpec;
 
     /// Carries out one call. The arguments fit the specification's schema. The future may be
-    /// dropped at any await: when the time is over, or when the job does not want the call any more.
+    /// dropped at any await, on timeout or cancellation.
     ///
     /// # Errors
-    /// When the tool could not give an answer of its own. A "no" that a model or a person can act
-    /// upon is not an error but [`ToolResult::failed`].
+    /// If the tool could not answer. A negative answer that a model or a person can act upon is not
+    /// an error but [`ToolResult::failed`].
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault>;
 }
 
-/// What a tool is told of the call beside its arguments.
+/// The context of a call, besides its arguments.
 #[derive(Debug, Clone)]
 pub struct CallContext {
-    /// The job.
+    /// The job that makes the call.
     pub job: JobId,
-    /// The unit of work, the same over all attempts.
+    /// The unit of work, the same for all attempts.
     pub work: WorkId,
-    /// The step it is for.
+    /// The step that the call belongs to.
     pub step: StepId,
-    /// The try.
+    /// Number of this attempt, from 1.
     pub attempt: Attempt,
-    /// The same over all attempts of the call and never that of another call: hand it to whatever
-    /// has an effect.
+    /// Unique per call and the same for all attempts: pass it to every system in which the call has
+    /// an effect.
     pub idempotency_key: String,
-    /// The language of the texts the tool answers with.
+    /// Language of the texts in the tool's result.
     pub language: Language,
-    /// The span of the call, for requests on its behalf.
+    /// The call's span, to propagate in requests.
     pub trace: TraceContext,
-    /// Canceled when the answer is not wanted any more. Work on other threads must look at it.
+    /// Cancelled when the result is no longer needed. Work on other threads must watch it.
     pub canceled: CancellationToken,
-    /// Where the tool says what the call costs.
+    /// Records the cost of the call.
     pub meter: Meter,
-    /// The files that came with the job.
+    /// The files attached to the job; empty unless [`CallContext::with_files`] was used.
     pub files: JobFiles,
 }
 
 impl CallContext {
-    /// The context of a command.
+    /// Builds the context of a command, without the job's files.
     #[must_use]
     pub fn of(
         job: &JobId,
@@ -82,30 +83,29 @@ impl CallContext {
         }
     }
 
-    /// The same, for a tool that may read the files of the job.
+    /// Adds access to the job's files.
     #[must_use]
     pub fn with_files(self, broker: &Broker) -> Self {
         Self { files: JobFiles::of(broker, &self.job), ..self }
     }
 }
 
-/// What a call costs, as its tool says it while it goes on: what was spent before a call broke was
-/// spent all the same.
+/// The running cost of a call. It counts even if the call fails afterwards.
 #[derive(Debug, Clone, Default)]
 pub struct Meter(Arc<Mutex<Cost>>);
 
 impl Meter {
-    /// A model was asked.
+    /// Adds the tokens of a model call.
     pub fn spend(&self, usage: Usage) {
         self.change(|cost| cost.usage += usage);
     }
 
-    /// Money was paid, in US dollars: for all of the call, the tokens it spent included.
+    /// Adds an amount in US dollars. The sum must cover the whole call, including its tokens.
     pub fn pay(&self, dollars: f64) {
         self.change(|cost| cost.money = Some(cost.money.unwrap_or_default() + dollars));
     }
 
-    /// What it has come to.
+    /// Returns the cost so far.
     #[must_use]
     pub fn read(&self) -> Cost {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -116,36 +116,36 @@ impl Meter {
     }
 }
 
-/// Why a call gave no answer of the tool's own.
+/// A call that failed without a result from the tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolFault {
-    /// The kind, by which the job machine decides about another attempt.
+    /// Kind of fault; the job machine uses it to decide about another attempt.
     pub fault: Fault,
-    /// What happened, for people and models.
+    /// Explanation for people and models.
     pub message: String,
 }
 
 impl ToolFault {
-    /// A fault of a kind, with its reason.
+    /// Creates a fault.
     #[must_use]
     pub fn new(fault: Fault, message: impl Into<String>) -> Self {
         Self { fault, message: message.into() }
     }
 
-    /// Something the tool needs is not there; nothing was done, and later it may be.
+    /// A required resource is unavailable. Nothing was done; a later attempt may succeed.
     #[must_use]
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(Fault::Unavailable, message)
     }
 
-    /// The tool broke.
+    /// The tool has a bug or failed unexpectedly.
     #[must_use]
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Fault::Internal, message)
     }
 
-    /// The arguments pass the schema but make no sense; the message names the field.
+    /// The arguments fit the schema but are invalid; the message names the field.
     #[must_use]
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Fault::InvalidArguments, message)

@@ -1,4 +1,4 @@
-//! Tools that share a pool, and the guards that every call passes before its tool is asked.
+//! A set of tools that share a pool, and the guards before every call.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::{
     tool::{CallContext, Tool, ToolFault},
 };
 
-/// Tools by name that share a pool.
+/// The tools of one pool, by name.
 pub struct Toolset {
     pool: Pool,
     tools: BTreeMap<ToolName, Entry>,
@@ -33,23 +33,23 @@ struct Entry {
     places: Arc<Semaphore>,
 }
 
-/// Tools that cannot form a set.
+/// The reason why tools cannot form a set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidToolset {
-    /// Two tools have one name.
+    /// Two tools have the same name.
     #[error("two tools are called {0}")]
     Twice(ToolName),
-    /// A tool is announced for another pool.
+    /// A tool's specification names another pool.
     #[error("the tool {tool} belongs to the pool {theirs}, not {ours}")]
     ForeignPool {
-        /// The tool.
+        /// Name of the tool.
         tool: ToolName,
-        /// Its pool.
+        /// Pool in the tool's specification.
         theirs: Pool,
-        /// The set's pool.
+        /// Pool of the set.
         ours: Pool,
     },
-    /// A specification is out of bounds.
+    /// A specification violates a limit; holds the reason.
     #[error("{0}")]
     Spec(String),
 }
@@ -64,10 +64,10 @@ impl std::fmt::Debug for Toolset {
 }
 
 impl Toolset {
-    /// Tools that share a pool.
+    /// Creates a set of tools that share a pool.
     ///
     /// # Errors
-    /// When names repeat, a tool belongs to another pool, or a specification cannot be used.
+    /// If names repeat, a tool names another pool, or a specification is invalid.
     pub fn new(pool: Pool, tools: Vec<Arc<dyn Tool>>) -> Result<Self, InvalidToolset> {
         let mut set = Self { pool, tools: BTreeMap::new(), schemas: Schemas::new() };
         for tool in tools {
@@ -91,27 +91,27 @@ impl Toolset {
         Ok(Entry { tool, places: Arc::new(Semaphore::new(places)), spec })
     }
 
-    /// The pool.
+    /// The pool whose calls the set carries out.
     #[must_use]
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// How the tools are announced, by name.
+    /// The specifications to announce, by tool name.
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.values().map(|entry| &entry.spec)
     }
 
-    /// Whether a tool of that name is here.
+    /// `true` if the set contains a tool of that name.
     #[must_use]
     pub fn has(&self, tool: &ToolName) -> bool {
         self.tools.contains_key(tool)
     }
 
-    /// The tool of a call, once the call has passed every check that needs no waiting.
+    /// Finds the tool of a call, and applies every guard that does not wait.
     ///
     /// # Errors
-    /// The first check that it does not pass.
+    /// The fault of the first guard that fails.
     pub fn admit(&self, job: &JobId, call: &CallWork) -> Result<Admitted, ToolFault> {
         let entry = self.tools.get(&call.tool).ok_or_else(|| {
             let why = format!("there is no tool {} in the pool {}", call.tool, self.pool);
@@ -130,7 +130,7 @@ impl Toolset {
 }
 
 impl Entry {
-    /// The tool here must be the one that was planned.
+    /// Checks that this tool is the planned one.
     fn same(&self, call: &CallWork) -> Result<(), ToolFault> {
         let spec = &self.spec;
         let differs = |what, here: &str, planned: &str| {
@@ -149,8 +149,8 @@ impl Entry {
         Ok(())
     }
 
-    /// What was approved must be what is about to run: the digest is made again, here, from this
-    /// call and this tool, and not taken from anybody.
+    /// Checks that the approved call is the one about to run. The digest is computed here, from
+    /// this call and this tool, and taken from no message.
     fn approved(&self, job: &JobId, call: &CallWork) -> Result<(), ToolFault> {
         let refuse = |why: &str| {
             let why = format!("{}: {why}; it was not run", self.spec.name);
@@ -176,7 +176,7 @@ fn word(effect: Effect) -> &'static str {
     }
 }
 
-/// A tool whose guards a call has passed.
+/// A tool and a slot limit, for a call that has passed the guards.
 pub struct Admitted {
     tool: Arc<dyn Tool>,
     spec: ToolSpec,
@@ -190,23 +190,23 @@ impl std::fmt::Debug for Admitted {
 }
 
 impl Admitted {
-    /// What a repeat does.
+    /// The effect class of the tool.
     #[must_use]
     pub fn effect(&self) -> Effect {
         self.spec.effect
     }
 
-    /// Waits until fewer calls of the tool run than it allows. The place is held until it is
-    /// dropped.
+    /// Waits until the tool runs fewer calls than its concurrency limit. The slot is held until the
+    /// permit is dropped.
     pub async fn place(&self) -> OwnedSemaphorePermit {
         let places = Arc::clone(&self.places);
         places.acquire_owned().await.expect("a tool's places are never closed")
     }
 
-    /// Carries out the call: under its timeout, with panics caught and its answer bounded.
+    /// Runs the call under its timeout, with panics caught and the result bounded.
     ///
     /// # Errors
-    /// When the tool gave no answer of its own.
+    /// If the tool gave no result.
     pub async fn run(
         &self,
         context: CallContext,

@@ -1,4 +1,5 @@
-//! Turns a `call` into a `called`: the guards, the intent of `once` tools, the tool, the clock.
+//! The path from a `call` to a `called`: guards, the announcement of `once` tools, the tool,
+//! timing.
 
 use std::sync::Arc;
 
@@ -52,7 +53,8 @@ impl Calls {
         execution: &mut Execution<'_>,
     ) -> Result<ToolResult, ToolFault> {
         let admitted = self.tools.admit(&task.job, call)?;
-        // The place comes before the intent: a worker that dies while it waits began nothing.
+        // The slot is taken before the announcement: a worker that dies while waiting has started
+        // nothing.
         let _place = admitted.place().await;
         if admitted.effect() == Effect::Once {
             match intent::claim(&*self.broker.log, &task.job, task.seq, call, context.trace).await {

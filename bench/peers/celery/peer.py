@@ -1,7 +1,7 @@
-"""Celery on Redis. Tasks may run on any worker; the state of a canvas is in Redis alone.
+"""Celery on Redis. Tasks may run on any worker; the state of a canvas is only in Redis.
 
-`celery` waits for the disk at every write of Redis (appendfsync always), which is what the other
-peers do. `celery-everysec` is what Redis recommends: a power cut loses up to a second.
+`celery` waits for the disk at every write of Redis (appendfsync always), as the other peers do.
+`celery-everysec` is Redis's recommendation: a power failure loses up to a second.
 """
 
 import os
@@ -16,7 +16,7 @@ VARIANTS = ["celery", "celery-everysec"]
 
 WORKERS = 2
 
-# Debian's redis-tools has the server's program under this name.
+# The server program of Debian's redis-tools; it dispatches on argv[0].
 SERVER = "/usr/bin/redis-check-rdb"
 
 
@@ -24,7 +24,7 @@ def prepare(variant):
     server = shutil.which("redis-server")
     if server is None:
         if not os.path.exists(SERVER):
-            # Not redis-server: that package starts a server of its own.
+            # Not redis-server: that package starts a system service.
             install.apt("redis-tools")
         server = SERVER
     return {"server": server, "bin": install.pip("celery")}
@@ -35,7 +35,7 @@ def start(variant, installed, processes, fsync):
     mode = ("everysec" if variant == "celery-everysec" else "always") if fsync else "no"
     command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
     command += ["--appendonly", "yes", "--appendfsync", mode, "--dir", processes.directory]
-    # One program with several names, of which this is the one that serves.
+    # A multi-call program: run it as redis-server.
     server = processes.start("redis-server", command, executable=installed["server"])
     wait_for("Redis", lambda: listens(port), server)
     python = os.path.join(installed["bin"], "python3")
@@ -48,7 +48,7 @@ def start(variant, installed, processes, fsync):
     }
     worker = [python, "-m", "celery", "-A", "tasks", "worker", "--loglevel=WARNING"]
     worker += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    # A process for each core that takes its tasks itself: cheaper than a pool behind one that does.
+    # One process for each core that fetches its own tasks: cheaper than a pool behind a dispatcher.
     worker += ["--pool=solo"]
     workers = [
         processes.start("celery", [*worker, f"--hostname=w{number}"], env=environment)

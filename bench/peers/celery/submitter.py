@@ -1,5 +1,5 @@
-"""The submitter: sends canvases and looks for their results with one MGET for all that are waited
-for, which is cheaper than `get()` for each.
+"""The submitter: sends canvases and polls all pending results with one MGET, which is cheaper than
+`get()` for each.
 """
 
 import asyncio
@@ -28,7 +28,8 @@ class Submitter:
 
     async def look(self):
         while self.waiting:
-            # One job: its latency is measured. Many: what looking costs is saved.
+            # Poll often for one job, whose latency is measured, and rarely for many, to save
+            # processor time.
             await asyncio.sleep(0.001 if len(self.waiting) == 1 else 0.01)
             keys = list(self.waiting)
             for key, value in zip(keys, self.redis.mget(keys)):

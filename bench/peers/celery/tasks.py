@@ -1,6 +1,6 @@
-"""The workload on Celery: one task for every activity, put together as a canvas.
+"""The workload on Celery: one task for every activity, combined into a canvas.
 
-The diamond is the canvas's own shape; what a step needs is handed on by Celery.
+The canvas has the shape of the diamond; Celery passes each step the results of its dependencies.
 """
 
 import os
@@ -14,11 +14,11 @@ URL = os.environ["PEER_REDIS"]
 
 app = Celery("tasks", broker=URL, backend=URL)
 app.conf.update(
-    # A task that was running when its worker died is run again.
+    # Tasks of a worker that dies are run again.
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     worker_prefetch_multiplier=4,
-    # Nobody looks at events or at who is there.
+    # Nothing consumes events or heartbeats.
     worker_send_task_events=False,
     task_send_sent_event=False,
     worker_enable_remote_control=False,
@@ -29,7 +29,7 @@ app.conf.update(
 )
 
 
-# Nobody reads the results of these two: the chain hands them on.
+# Nothing reads the results of these two tasks: the chain passes them on.
 @app.task(ignore_result=True)
 def plan(goal, sleep_ms):
     time.sleep(sleep_ms / 1000)

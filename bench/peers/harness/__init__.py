@@ -1,1 +1,1 @@
-"""What runs the peers and measures all of them in one way. No peer's own code is here."""
+"""The harness that runs and measures all peers in the same way. It contains no code of any peer."""

@@ -1,7 +1,7 @@
-"""Carries out the commands of the harness for peers in Python, as load/src/driver.rs does.
+"""Executes the commands of the harness for peers in Python, as load/src/driver.rs does.
 
-A peer is an object with `run(job)`, and with `park(job)`, `parked()` and `resume(job)` where it can
-wait for an approval; a job is its id and the milliseconds that its activities sleep.
+A peer is an object with `run(job)`, and with `park(job)`, `parked()` and `resume(job)` if it can
+wait for an approval. A job is its id and the milliseconds for which its activities sleep.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from .work import expected
 
 
 class Wrong(Exception):
-    """A job has a wrong result: a peer that drops work would look fast."""
+    """A job has a wrong result. Without this check, a peer that drops work would look fast."""
 
 
 def say(event, **more):
@@ -23,7 +23,7 @@ def say(event, **more):
 
 
 async def drive(peer):
-    """Reads commands until the input ends."""
+    """Executes commands until the end of the input."""
     numbers = itertools.count()
     prefix = f"j{os.getpid()}"
     driver = Driver(peer, lambda: f"{prefix}-{next(numbers)}")
@@ -60,7 +60,7 @@ class Driver:
         opened, before = time.perf_counter(), done
         say("open")
         await pause(seconds, clients)
-        # A queue moves slow jobs on in step, and they end together: count more than one such wave.
+        # A queue advances slow jobs in step, and they end in waves: count more than one wave.
         while done - before < 2 * in_flight and time.perf_counter() - opened < 4 * seconds:
             await pause(1, clients)
         after, took = done, time.perf_counter() - opened
@@ -115,7 +115,7 @@ class Driver:
 
 
 async def pause(seconds, clients):
-    """Waits; ends early with the error of a client that gave up."""
+    """Sleeps, but raises early the error of a client that failed."""
     done, _ = await asyncio.wait(clients, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
     for client in done:
         client.result()

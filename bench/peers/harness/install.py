@@ -1,7 +1,8 @@
-"""Installs what a peer needs, pinned, into its own folder; only Debian's packages go elsewhere.
+"""Installs the pinned dependencies of a peer into the peer's folder; only Debian packages are
+installed system-wide.
 
-Each function does nothing when nothing is to be done, and otherwise says on standard error what it
-does. What cannot be installed ends the peer with a text that says what to install by hand.
+Each function does nothing if its work is done already, and otherwise reports it on standard error.
+If an installation fails, the peer is skipped with a message that names what to install by hand.
 """
 
 import os
@@ -41,7 +42,7 @@ def text(path):
 
 
 def cargo(peer):
-    """Builds the peer's Rust program as its Cargo.lock says; answers with its path."""
+    """Builds the peer's Rust program with its Cargo.lock and returns the program's path."""
     home = folder(peer)
     target = os.path.join(home, "target")
     environment = {k: v for k, v in os.environ.items() if k != "CARGO_TARGET_DIR"}
@@ -56,12 +57,13 @@ def cargo(peer):
 
 
 def npm(peer):
-    """Installs what the peer's package-lock.json says; answers with node_modules."""
+    """Installs the packages of the peer's package-lock.json and returns node_modules."""
     home = folder(peer)
     modules, lock = os.path.join(home, "node_modules"), os.path.join(home, "package-lock.json")
     stamp = os.path.join(modules, ".installed")
     if text(stamp) != text(lock):
-        # Without scripts: a postinstall script of a dependency reports installations to somebody.
+        # Without scripts: the postinstall script of a dependency reports installations to a third
+        # party.
         do(
             f"installing the npm packages of {peer}",
             ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
@@ -73,14 +75,14 @@ def npm(peer):
 
 
 def pip(peer):
-    """A virtual environment with what the peer's requirements.txt says; answers with its bin."""
+    """Creates a virtual environment from requirements.txt and returns its bin directory."""
     home = folder(peer)
     venv, pins = os.path.join(home, ".venv"), os.path.join(home, "requirements.txt")
     stamp, python = os.path.join(venv, "installed.txt"), os.path.join(venv, "bin", "python3")
     if text(stamp) != text(pins):
         need_pip()
         hint = "Python with pip and its index are needed."
-        # Without its own pip, which Debian keeps in yet another package.
+        # Without its own pip, which Debian has in a separate package.
         make = [sys.executable, "-m", "venv", "--clear", "--without-pip", venv]
         do(f"making a Python for {peer}", make, hint)
         install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
@@ -97,7 +99,7 @@ def need_pip():
 
 
 def apt(package):
-    """Installs a Debian package, which needs Debian and root."""
+    """Installs a Debian package. Needs Debian and root."""
     hint = f"On Debian, as root: apt-get install {package}"
     if not shutil.which("apt-get") or os.geteuid() != 0:
         raise Failed(f"{package} is needed and is not installed. {hint}")
@@ -112,6 +114,6 @@ def apt(package):
 
 
 def version_of(command):
-    """What a program says of its version, in one line."""
+    """Returns the first line of a program's version output, or "unknown"."""
     output = subprocess.run(command, capture_output=True, text=True).stdout
     return output.splitlines()[0].strip() if output else "unknown"

@@ -1,7 +1,7 @@
-"""The measurements: commands to the drivers, and what processes cost while a window is open.
+"""The measurements: commands to the drivers, and the resource usage of processes during a window.
 
-Percentiles, processor time and memory are computed here alone, so that they mean the same for
-every peer. It must know no peer.
+Percentiles, processor time and memory are computed only here, so that they mean the same for every
+peer. This module must not depend on any peer.
 """
 
 import json
@@ -12,14 +12,14 @@ import time
 from . import proc
 from .proc import Failed
 
-# Longer than any window; a job that is lost would be waited for forever.
+# Longer than any window. Without a limit, a lost job would block the run forever.
 PATIENCE_S = 300
 
 
 class Peer:
-    """A peer that runs: `workers` and `servers` do the work, `drivers` submit and wait.
+    """A running peer: `workers` and `servers` do the work, `drivers` submit jobs and wait.
 
-    A library runs jobs inside the process that submits them: then the drivers are workers too.
+    A library runs jobs inside the submitting process: its drivers are workers as well (`embedded`).
     """
 
     def __init__(self, version, durability, servers, workers, drivers, embedded=False):
@@ -37,7 +37,7 @@ class Peer:
 
 
 def expect(peer, driver, event):
-    """The driver's next answer, which must be this event."""
+    """Returns the driver's next answer, and fails if it is another event."""
     end = time.monotonic() + PATIENCE_S
     while b"\n" not in driver.heard:
         if select.select([driver.stdout], [], [], 0.5)[0]:
@@ -60,7 +60,7 @@ def expect(peer, driver, event):
 
 
 def command(peer, drivers, orders):
-    """Gives each driver its order; answers with their answers and with what the window cost."""
+    """Sends each driver its order; returns the answers, the cost of the window, and the memory."""
     for driver, order in zip(drivers, orders):
         driver.stdin.write(json.dumps(order).encode() + b"\n")
         driver.stdin.flush()
@@ -89,7 +89,7 @@ def sample(peer):
 
 
 def record(n, cost, memory):
-    """What every scenario reports."""
+    """The fields that every scenario reports."""
     own = cost["server"] + cost["worker"]
     others = cost["machine"] - own - cost["client"]
     return {
@@ -104,7 +104,7 @@ def record(n, cost, memory):
 
 
 def percentile(sorted_ms, part):
-    """Nearest rank."""
+    """The sample at rank `part` of the sorted samples, without interpolation."""
     return round(sorted_ms[min(len(sorted_ms) - 1, int(part * len(sorted_ms)))], 2)
 
 
@@ -115,7 +115,7 @@ def percentiles(ms):
 
 
 def throughput(peer, seconds, warm, in_flight):
-    """A: jobs per second with so many in flight."""
+    """A: jobs per second with a fixed number in flight."""
     count = len(peer.drivers)
     order = {"run": "throughput", "warm_s": warm, "seconds": seconds}
     orders = [dict(order, in_flight=in_flight // count) for _ in range(count)]
@@ -135,8 +135,8 @@ def latency(peer, warm, n):
 
 
 def parked(peer, n, resumed):
-    """C: jobs that wait for an approval; what they cost, and how fast one goes on."""
-    # What a process and a database need once is not what a parked job costs.
+    """C: jobs that wait for an approval: their cost, and the time to resume one."""
+    # Exclude one-time costs of the process and the database from the cost of a parked job.
     throughput(peer, 2, 2, 200)
     command(peer, peer.drivers[:1], [{"run": "park", "n": 100}])
     command(peer, peer.drivers[:1], [{"run": "resume", "n": 100}])
@@ -158,7 +158,7 @@ def parked(peer, n, resumed):
 
 
 def makespan(peer, n, sleep_ms):
-    """D: jobs submitted at once whose every activity sleeps."""
+    """D: jobs submitted at once, with activities that sleep."""
     count = len(peer.drivers)
     order = {"run": "makespan", "n": n // count, "sleep_ms": sleep_ms}
     answers, cost, memory = command(peer, peer.drivers, [order] * count)

@@ -1,5 +1,5 @@
-"""PostgreSQL 15 for the peers that keep their state in it: a cluster of its own in the directory of
-the run. No cluster that is there already is touched.
+"""PostgreSQL 15 for peers that store their state in it: a new cluster in the directory of the run.
+Existing clusters are not touched.
 """
 
 import os
@@ -15,8 +15,8 @@ from .proc import Failed, free_port, wait_for
 DEBIAN = "/usr/lib/postgresql/15/bin"
 CREATE_CLUSTER = "/etc/postgresql-common/createcluster.conf"
 
-# What a small server that does little else is usually given. Commits wait for the disk
-# (`synchronous_commit` is on by default), and checkpoints do not fall into a window of 20 s.
+# The usual settings of a small dedicated server. Commits wait for the disk (`synchronous_commit` is
+# on by default), and no checkpoint falls into a window of 20 s.
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "max_connections": "200",
@@ -28,13 +28,13 @@ SETTINGS = {
 
 
 def need():
-    """The directory with PostgreSQL's programs."""
+    """Returns the directory of PostgreSQL's programs."""
     if not os.path.exists(os.path.join(DEBIAN, "postgres")):
         found = shutil.which("postgres")
         if found and " 15." in install.version_of([found, "--version"]):
             return os.path.dirname(os.path.realpath(found))
         if os.geteuid() == 0 and not os.path.exists(CREATE_CLUSTER):
-            # So that the package starts no server of its own.
+            # Keeps the package from starting a server of its own.
             os.makedirs(os.path.dirname(CREATE_CLUSTER), exist_ok=True)
             with open(CREATE_CLUSTER, "w") as file:
                 file.write("create_main_cluster = false\n")
@@ -43,7 +43,7 @@ def need():
 
 
 def start(processes, programs, fsync):
-    """Starts a server; answers with the process, the URL of an empty database and its version."""
+    """Starts a server; returns the process, the URL of an empty database and the version."""
     data, port = os.path.join(processes.directory, "postgres"), free_port()
     os.mkdir(data)
     who = {}

@@ -1,6 +1,6 @@
-"""Processes: starting them, stopping exactly those, and reading from /proc what they cost.
+"""Processes: starts them, stops exactly those, and reads their resource usage from /proc.
 
-It must never end a process that it did not start.
+This module must never end a process that it did not start.
 """
 
 import os
@@ -13,18 +13,18 @@ TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 
 
 class Failed(Exception):
-    """Something could not be done; the text says what, and what to do next."""
+    """An operation failed; the text names it and the next step for the user."""
 
 
 def free_port():
-    """A port of the loopback interface that nobody has now."""
+    """Returns a port of the loopback interface that is free at the moment."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
 
 
 def wait_for(what, ready, process=None, seconds=60):
-    """Waits until `ready()` is true; fails when the process ends or the time is up."""
+    """Waits until `ready()` is true; fails if the process ends or the time is up."""
     end = time.monotonic() + seconds
     while not ready():
         if process is not None and process.poll() is not None:
@@ -49,14 +49,14 @@ def tail(process):
 
 
 class Processes:
-    """What one peer runs. Everything that is started here is stopped by `stop`, last first."""
+    """The processes of one peer. `stop` stops everything started here in reverse order."""
 
     def __init__(self, directory):
         self.directory = directory
         self.started = []
 
     def start(self, name, command, pipes=False, **more):
-        """Starts a program whose output goes to a log in the directory, or to pipes."""
+        """Starts a program with its output in a log file in the directory, or in pipes."""
         log = os.path.join(self.directory, f"{name}-{len(self.started)}.log")
         with open(log, "wb") as output:
             process = subprocess.Popen(
@@ -72,7 +72,7 @@ class Processes:
         return process
 
     def stop_with(self, process, how):
-        """Names the signal that stops this process in order, where it is not SIGTERM."""
+        """Sets the signal for an orderly stop of this process, if it is not SIGTERM."""
         self.started = [(p, how if p is process else s) for p, s in self.started]
 
     def stop(self):
@@ -88,7 +88,7 @@ class Processes:
                 process.kill()
                 process.wait()
             for pid in family:
-                # A worker that lost its parent; its number is not reused within these moments.
+                # An orphaned worker; its PID is not reused within this short time.
                 if alive(pid) and pid != process.pid:
                     os.kill(pid, signal.SIGKILL)
         self.started = []
@@ -100,7 +100,7 @@ def alive(pid):
 
 
 def stat(pid):
-    """The fields of /proc/PID/stat from the state on, or nothing when the process is gone."""
+    """The fields of /proc/PID/stat from the state on, or `None` if the process is gone."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()
@@ -109,7 +109,7 @@ def stat(pid):
 
 
 def tree(pids):
-    """These processes and all that descend from them."""
+    """These processes and all their descendants."""
     children = {}
     for name in os.listdir("/proc"):
         if name.isdigit() and (fields := stat(name)):
@@ -123,7 +123,7 @@ def tree(pids):
 
 
 def cpu_ms(pids):
-    """Processor time of these processes and of their descendants, those that ended included."""
+    """Processor time of these processes and their descendants, including those that have ended."""
     total = 0
     for pid in tree(pids):
         if fields := stat(pid):
@@ -132,7 +132,7 @@ def cpu_ms(pids):
 
 
 def memory_mb(pids):
-    """Proportional set size of these processes and of their descendants."""
+    """Proportional set size of these processes and their descendants."""
     total = 0
     for pid in tree(pids):
         try:
@@ -144,7 +144,7 @@ def memory_mb(pids):
 
 
 def machine_cpu_ms():
-    """Processor time of everything on this machine."""
+    """Processor time of the whole machine, without idle time and I/O wait."""
     with open("/proc/stat") as file:
         fields = [int(field) for field in file.readline().split()[1:]]
     # user, nice, system, irq, softirq, steal: without idle and the wait for disks.

@@ -1,5 +1,5 @@
-"""The job, for peers in Python: a plan of four steps in a diamond, each of which answers at once with
-200 bytes made from what it depends on. The same as load/src/work.rs, to the byte.
+"""The job for peers in Python: a plan of four steps in a diamond, each of which immediately returns
+200 bytes derived from its dependencies. Byte for byte the same as load/src/work.rs.
 """
 
 import zlib
@@ -22,7 +22,7 @@ def plan(goal):
 
 
 def step(name, goal, results):
-    """The activity of a step; `results` are what it needs, in the order of their names."""
+    """The activity of a step; `results` of its dependencies are in the order of their names."""
     crc = zlib.crc32(goal.encode())
     for result in results:
         crc = zlib.crc32(result.encode(), crc)
@@ -30,7 +30,7 @@ def step(name, goal, results):
 
 
 def expected(goal=GOAL):
-    """The result that a job must have; what the submitter compares with."""
+    """The correct result of a job, which the submitter compares with."""
     done = {}
     for planned in DIAMOND:
         done[planned["id"]] = step(planned["id"], goal, [done[n] for n in planned["needs"]])

@@ -1,7 +1,7 @@
 """The workload on LangGraph: the graph, and the submitter in the same process.
 
 Every node is an activity; a checkpoint is written before the next one starts (durability "sync").
-The diamond is the graph's own shape, which is cheaper than one that is read from the plan.
+The graph has the shape of the diamond, which is cheaper than building it from the plan.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ def graph():
 
 
 class Application:
-    """Jobs are spread over several checkpointers: each holds a lock around its connection."""
+    """Spreads jobs over several checkpointers, since each locks its connection."""
 
     def __init__(self, graphs):
         self.graphs = itertools.cycle(graphs)

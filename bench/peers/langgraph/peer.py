@@ -27,7 +27,7 @@ def start(variant, installed, processes, fsync):
     program = os.path.join(install.folder("langgraph"), "application.py")
     command = [python, program, url, str(SAVERS), "pipeline" if PIPELINE else "plain"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("LANG")}
-    # Nothing is traced to a service.
+    # No traces to an external service.
     environment |= {"PYTHONPATH": install.HOME, "LANGSMITH_TRACING": "false"}
     environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
     setup = processes.start("setup", [python, program, "setup", url], env=environment)

@@ -1,7 +1,7 @@
 """Restate: the server from npm with four partitions, and its Rust SDK.
 
-`restate-rpc`: every activity is a durable call that any worker may take. `restate-inline`: activities
-are journaled steps of the handler that runs the job.
+`restate-rpc`: every activity is a durable call that any worker may execute. `restate-inline`:
+activities are journaled steps of the handler that runs the job.
 """
 
 import json
@@ -15,10 +15,10 @@ from harness.measure import Peer
 from harness.proc import Failed, free_port, listens, wait_for
 
 VARIANTS = ["restate-rpc", "restate-inline"]
-# Inlined steps follow each other, so they would only be slower in D.
+# Inlined steps run sequentially, so scenario D would only be slower.
 SCENARIOS = {"restate-rpc": "ABCD"}
 
-# The default of 24 is for clusters; with 2 cores 4 gives 1.6 times the throughput.
+# The default of 24 is meant for clusters; on 2 cores, 4 partitions have 1.6 times the throughput.
 PARTITIONS = 4
 
 MACHINES = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}
@@ -46,14 +46,14 @@ def start(variant, installed, processes, fsync):
         "RESTATE_INGRESS__BIND_PORT": str(ingress),
         "RESTATE_ADMIN__BIND_PORT": str(admin),
         "RESTATE_DEFAULT_NUM_PARTITIONS": str(PARTITIONS),
-        # So that 2,000 jobs whose activities sleep are all running (scenario D).
+        # High enough to run 2,000 jobs with sleeping activities at once (scenario D).
         "RESTATE_WORKER__INVOKER__CONCURRENT_INVOCATIONS_LIMIT": "20000",
         "RESTATE_LOG_SERVER__ROCKSDB_DISABLE_WAL_FSYNC": "false" if fsync else "true",
         "RESTATE_LOG_FILTER": "warn",
         "RESTATE_DISABLE_TELEMETRY": "true",
         "DO_NOT_TRACK": "1",
     }
-    # Only a fresh environment: settings of the user's would be measured too.
+    # Without the user's own RESTATE_* settings, which would influence the measurement.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RESTATE_")}
     command = [installed["server"], "--no-logo"]
     server = processes.start("restate-server", command, env={**environment, **settings})

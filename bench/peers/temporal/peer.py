@@ -1,7 +1,7 @@
-"""Temporal's development server, which keeps its state in SQLite, with the Python SDK.
+"""Temporal's development server, which stores its state in SQLite, with the Python SDK.
 
-It is here to show that the workload runs on it. It is not what Temporal runs in production, and its
-figures must not be quoted as Temporal's speed.
+It shows that the workload runs on Temporal. It is not Temporal's production server, and its results
+must not be quoted as Temporal's speed.
 """
 
 import os
@@ -12,7 +12,7 @@ from harness.proc import free_port, listens, wait_for
 
 VARIANTS = ["temporal-dev"]
 
-# More in flight only makes the queue longer: with 200 no job was done within seconds.
+# A higher limit only lengthens the queue: with 200, no job completed within seconds.
 IN_FLIGHT_MAX = 20
 
 
@@ -24,7 +24,7 @@ def start(variant, installed, processes, fsync):
     port = free_port()
     address = f"127.0.0.1:{port}"
     program = os.path.join(installed["bin"], "temporal")
-    # SQLite's own word for fsync: 2 is FULL, 0 is OFF.
+    # SQLite's values of `synchronous`: 2 is FULL, 0 is OFF.
     pragmas = ["journal_mode=wal", f"synchronous={2 if fsync else 0}"]
     command = [program, "server", "start-dev", "--headless", "--log-level=error"]
     command += ["--ip=127.0.0.1", f"--port={port}"]

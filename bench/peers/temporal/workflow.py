@@ -1,6 +1,6 @@
 """The workload on Temporal: the workflow, its activities, and the worker that serves both.
 
-The worker is started as `workflow.py ADDRESS`.
+Start the worker as `workflow.py ADDRESS`.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ async def serve(address):
         task_queue=QUEUE,
         workflows=[Job],
         activities=[plan, step],
-        # The sandbox checks code for what is not deterministic; this has been.
+        # The sandbox detects non-deterministic code; this workflow is known to be deterministic.
         workflow_runner=UnsandboxedWorkflowRunner(),
         max_concurrent_workflow_tasks=400,
         max_concurrent_activities=2000,

@@ -1,11 +1,11 @@
-//! The bench runs, on whatever there is now: a measurement that nobody can make any more is found
-//! before somebody needs it. Says nothing about how fast anything is.
+//! A test that every scenario runs and reports its figures, so that a broken measurement is found
+//! early. It makes no claim about performance.
 
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Everything once, as small as it can be.
+/// The arguments that run every scenario once, with minimal sizes.
 const SMALL: [&str; 24] = [
     "a",
     "b",
@@ -35,7 +35,7 @@ const SMALL: [&str; 24] = [
 
 #[test]
 fn every_scenario_runs_and_has_its_figures() {
-    // The bench starts the `callboard` that lies beside it.
+    // The bench starts the `callboard` program in its own directory.
     let callboard = callboard_tests::callboard();
     let bench = env!("CARGO_BIN_EXE_callboard-bench");
     let server = broker::nats_server::find().expect("nats-server: make nats-server").path;
@@ -76,7 +76,7 @@ fn every_scenario_runs_and_has_its_figures() {
     ] {
         positive(pointer);
     }
-    // What the last table of the run says, and that the machine is named.
+    // The output has the last table of the run, and names the machine.
     for words in ["T: throughput of diamonds, watched", "cores", "request → submitted"] {
         assert!(said.contains(words), "{words}: {said}");
     }

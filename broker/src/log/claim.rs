@@ -1,8 +1,9 @@
-//! A record as bytes: what is too large to travel goes to the object store and travels as a
-//! reference (claim check). The one place where records are encoded and decoded, on every broker.
+//! Encoding and decoding of records, with claim checks: a body too large to travel goes to the
+//! object store, and the record carries a reference. Every broker encodes and decodes records here
+//! and nowhere else.
 //!
-//! It must never lose a field it does not know, and must never call a record damaged because the
-//! object store could not be reached for a moment: that would park a healthy job.
+//! Decoding must not lose an unknown field. It must not call a record damaged because the object
+//! store was unreachable for a moment: that would park a healthy job.
 
 use bytes::Bytes;
 use proto::{
@@ -14,11 +15,12 @@ use serde_json::value::RawValue;
 use super::LogError;
 use crate::objects::{ObjectError, Objects};
 
-/// The bytes that are stored for a record. A body above [`limits::INLINE_BYTES_MAX`] bytes is in
-/// the object store once this returns.
+/// Encodes a record for storage. A body above [`limits::INLINE_BYTES_MAX`] bytes is in the object
+/// store once this returns.
 ///
 /// # Errors
-/// When the object store cannot be reached or is full.
+/// [`LogError::Unavailable`] if the object store cannot be reached, [`LogError::Full`] if it is
+/// full.
 pub async fn encode(mut record: Record, objects: &dyn Objects) -> Result<Bytes, LogError> {
     if let Body::Inline(body) = &record.body
         && body.get().len() > limits::INLINE_BYTES_MAX
@@ -30,11 +32,12 @@ pub async fn encode(mut record: Record, objects: &dyn Objects) -> Result<Bytes, 
     Ok(Bytes::from(record.to_vec()))
 }
 
-/// The record stored as these bytes, with its body. The inner result never changes: a record that
-/// cannot be read now cannot be read later.
+/// Decodes a stored record and fetches its body. The inner result is final: a record that is
+/// unreadable now will not become readable later.
 ///
 /// # Errors
-/// When the object store could not be reached. The record may be well: try again.
+/// [`LogError::Unavailable`] if the object store could not be reached. The record may be intact:
+/// retry.
 pub async fn decode(
     payload: &[u8],
     objects: &dyn Objects,
@@ -59,7 +62,7 @@ pub async fn decode(
     Ok(Ok(record))
 }
 
-/// The name of the body, of a stored submission that is too large to travel.
+/// Returns the object name of a submission's body, if that body is in the object store.
 pub(super) fn submission(payload: &[u8]) -> Option<String> {
     let record = Record::from_slice(payload).ok()?;
     match record.body {

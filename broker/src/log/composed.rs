@@ -22,17 +22,17 @@ use super::{
     reader::ambassador_impl_Reader, writer::ambassador_impl_Writer,
 };
 
-/// A log put together from parts. A wrapper that changes one part takes the others from the log
-/// below it: `Composed { writer, ..Composed::from(log) }`.
+/// A log assembled from parts. A wrapper that changes one part takes the others from the wrapped
+/// log: `Composed { writer, ..Composed::from(log) }`.
 #[derive(Clone)]
 pub struct Composed {
-    /// Reads.
+    /// Reads the logs of jobs.
     pub reader: Arc<dyn Reader>,
-    /// Writes.
+    /// Appends records, arms and cancels timers.
     pub writer: Arc<dyn Writer>,
-    /// Delivers.
+    /// Delivers facts and commands.
     pub queues: Arc<dyn Queues>,
-    /// Inspects and maintains.
+    /// Inspects and maintains the installation.
     pub maintenance: Arc<dyn Maintenance>,
 }
 

@@ -1,31 +1,31 @@
-//! A delivered record.
+//! A delivered record and its acknowledgement.
 
 use async_trait::async_trait;
 use proto::entry::Entry;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// A delivered record. Dropping it without an acknowledgement has it redelivered.
+/// A delivered record. Dropping it without an acknowledgement causes a redelivery.
 #[derive(Debug)]
 pub struct Delivery {
-    /// The record.
+    /// The decoded record, with its position in the log.
     pub entry: Entry,
-    /// The number of deliveries, including this one. Above 1, an earlier worker may have died, or
-    /// still running.
+    /// Number of deliveries, including this one. Above 1, an earlier worker may have died or may
+    /// still be running.
     pub delivered: u64,
-    /// Its acknowledgement.
+    /// The handle that acknowledges this delivery.
     pub ack: Box<dyn Ack>,
-    /// The slot that a command occupies.
+    /// The permit of a command's slot, released on drop; absent for facts.
     pub slot: Option<OwnedSemaphorePermit>,
 }
 
-/// Acknowledges a delivery. An acknowledgement never proves ownership: a late one is honoured too,
-/// and results are fenced by attempt.
+/// The acknowledgement of a delivery. It never proves ownership: a late one is honoured too, and
+/// results are fenced by attempt.
 #[async_trait]
 pub trait Ack: Send + Sync + std::fmt::Debug {
-    /// The work is done: no redelivery. A lost acknowledgement leads to a redelivery.
+    /// Confirms that the work is done. A lost acknowledgement leads to a redelivery.
     async fn done(&self);
-    /// The work goes on: the redelivery is postponed.
+    /// Extends the delivery's deadline: the work is still running.
     async fn working(&self);
-    /// The work cannot be done here now: asks for a redelivery after a wait.
+    /// Requests a redelivery after `wait`: this worker cannot do the work now.
     async fn later(&self, wait: std::time::Duration);
 }

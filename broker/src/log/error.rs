@@ -1,39 +1,40 @@
-//! Failures of the log, as its callers see them.
+//! The error type of log operations.
 
 use proto::error::{Code, Failure};
 
-/// An operation on the log failed.
+/// A failed operation on the log.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LogError {
-    /// The broker cannot be reached or has no leader. Nothing is known to be written.
+    /// The broker is unreachable or has no leader. It is not known to have stored anything.
     #[error("the log cannot be reached: {0}")]
     Unavailable(String),
-    /// A write was sent and its outcome could not be found out. Ask again: it is safe.
+    /// A write was sent and its outcome could not be determined. Repeating it is safe.
     #[error("the outcome of a write could not be found out: {0}")]
     Unknown(String),
-    /// There is no room: a storage limit of the broker is reached. Nothing was written.
+    /// A storage limit of the broker is reached. Nothing was written.
     #[error("the log is full: {0}")]
     Full(String),
-    /// The record is larger than the broker takes.
+    /// The record exceeds the broker's size limit.
     #[error("the record is too large: {0}")]
     TooLarge(String),
-    /// The stream, a consumer or the server is not as it must be. Nothing is changed by itself.
+    /// A stream, a consumer or the server differs from its required settings. Callboard does not
+    /// repair the difference by itself.
     #[error("{0}")]
     Drift(String),
-    /// The caller may not do this.
+    /// The broker denied the caller permission.
     #[error("not permitted: {0}")]
     Forbidden(String),
-    /// A forged message occupies the place of the job's first record: the id cannot be used until
+    /// A forged message occupies the position of the job's first record: the id is unusable until
     /// it is purged. Nothing was written.
     #[error("{0}")]
     Taken(String),
-    /// A value cannot be written as JSON.
+    /// A value cannot be serialised as JSON.
     #[error("cannot be written as a record: {0}")]
     Invalid(String),
 }
 
 impl LogError {
-    /// The same call may succeed later.
+    /// `true` if the same call may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {

@@ -8,9 +8,9 @@ use super::Depth;
 /// The size of one shard.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShardLoad {
-    /// Records.
+    /// Number of stored records.
     pub records: u64,
-    /// Their size, in bytes, as far as it is known.
+    /// Size of the records in bytes, as far as the broker reports it.
     pub bytes: u64,
     /// Every command queue that a worker has opened, busy or idle.
     pub queues: Vec<QueueLoad>,
@@ -21,11 +21,12 @@ pub struct ShardLoad {
 pub struct QueueLoad {
     /// The kind of command.
     pub kind: DecisionKind,
-    /// The pool whose workers take them.
+    /// The pool whose workers take the commands.
     pub pool: Pool,
     /// The numbers of pending and of unacknowledged commands.
     pub depth: Depth,
-    /// The server's time of the oldest of them.
+    /// Server time of the oldest of these commands; absent if the queue is empty or the broker does
+    /// not say.
     pub oldest: Option<Timestamp>,
 }
 

@@ -14,50 +14,50 @@ use crate::objects;
 #[async_trait]
 #[delegatable_trait]
 pub trait Maintenance: Send + Sync + 'static {
-    /// The progress of each queue of a shard. Counts every delivery that was not acknowledged before
-    /// this call.
+    /// Returns the progress of each queue of a shard. Counts every delivery that was not
+    /// acknowledged before this call.
     async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError>;
 
-    /// The timers of a job that are armed: neither fired nor canceled.
+    /// Returns the armed timers of a job: neither fired nor cancelled.
     async fn armed(&self, job: &JobId) -> Result<BTreeSet<TimerName>, LogError>;
 
-    /// All armed timers of a shard, in memory that does not grow with their number.
+    /// Streams all armed timers of a shard, in memory that does not grow with their number.
     async fn timers(
         &self,
         shard: Shard,
     ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError>;
 
-    /// The names of large values in the messages of a shard, page by page, with the job whose record
-    /// it is where its subject can be read. Includes messages that cannot be read as records, and
-    /// names of other things that have the same form. Covers every record whose write had been
-    /// acknowledged to any client before this call.
+    /// Streams the names of large values in the messages of a shard, page by page, with the job of
+    /// each message if its subject is readable. Includes unreadable messages, and text that only
+    /// looks like such a name. Covers every record whose write had been acknowledged to any client
+    /// before this call.
     async fn object_refs(
         &self,
         shard: Shard,
     ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError>;
 
-    /// Removes a job's log, irreversibly. The job's id may be submitted again.
+    /// Removes a job's log, irreversibly. Afterwards its id may be submitted again.
     async fn purge(&self, job: &JobId) -> Result<(), LogError>;
 
     /// Removes a job's records up to a position and the timers armed before it, irreversibly, and
     /// returns the number of messages removed. Later records stay.
     async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError>;
 
-    /// The size of a shard and of its queues.
+    /// Returns the size of a shard and of its queues.
     async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError>;
 
-    /// The space that all shards, buckets and objects of the account take and may take.
+    /// Returns the disk space used and allowed, over all shards, buckets and objects of the
+    /// account.
     async fn storage(&self) -> Result<Storage, LogError>;
 
-    /// The program that keeps the log, for people: its name and version.
+    /// Returns the name and version of the broker's program, for display.
     fn server_info(&self) -> String;
 
-    /// Asks the broker something small and waits for the answer. Returns a number that changes
+    /// Sends a small request to the broker and waits for the reply. Returns a number that changes
     /// when the connection is lost.
     async fn ping(&self) -> Result<u64, LogError>;
 
-    /// Compares the streams and consumers that keep jobs with their required settings. Changes
-    /// nothing.
+    /// Compares the streams and consumers of jobs with their required settings. Changes nothing.
     async fn check(&self) -> Result<(), LogError>;
 
     /// Flushes pending messages and disconnects, within a bounded time. Every later call fails.
@@ -67,17 +67,17 @@ pub trait Maintenance: Send + Sync + 'static {
 /// The names of large values in one stored message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectRefs {
-    /// The job, if the message's subject can be read.
+    /// The job, if the message's subject is readable.
     pub job: Option<JobId>,
-    /// Names.
+    /// Every run of 64 lower-case hex digits in the payload.
     pub names: Vec<String>,
-    /// The name of a submission's body, if the message is a submission whose body is stored. That
-    /// body alone names the files of its job.
+    /// Object name of a submission's body, if the message is a submission with a stored body. Only
+    /// that body names the job's attached files.
     pub submission: Option<String>,
 }
 
 impl ObjectRefs {
-    /// The names in a payload.
+    /// Collects the names in a payload.
     #[must_use]
     pub fn of(job: Option<JobId>, payload: &[u8]) -> Self {
         let names = objects::names_in(payload);

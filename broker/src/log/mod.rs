@@ -1,8 +1,8 @@
-//! The log of jobs and its promises, independent of the broker that keeps it.
+//! The log of jobs and its promises, independent of the broker.
 //!
 //! Two implementations, [`crate::nats`] and [`crate::memory`], pass one contract test suite that
-//! includes JetStream's nasty habits: a conflict reply may lie, a late acknowledgement is honoured,
-//! a redelivery overtakes, a duplicate is not always noticed.
+//! includes JetStream's pitfalls: a conflict reply may be wrong, a late acknowledgement is
+//! honoured, a redelivery overtakes later messages, a duplicate is not always detected.
 
 pub mod claim;
 mod composed;
@@ -28,7 +28,7 @@ pub use self::{
     writer::{CasOutcome, Submission, Writer},
 };
 
-/// The log of all jobs of an installation. Code that needs one part of it takes that part:
+/// The log of all jobs of an installation. Code that needs one part of the log takes that part:
 /// `&dyn Log` coerces to `&dyn Reader`.
 pub trait Log: Reader + Writer + Queues + Maintenance {}
 

@@ -5,12 +5,12 @@ use proto::{
     id::{JobId, Pool, Seq, TimerName},
 };
 
-/// A queue of a shard's records.
+/// A queue of a shard: its facts, or its commands of one kind and pool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Queue {
-    /// Facts, to the shard's supervisor.
+    /// Facts, consumed by the shard's supervisor.
     Facts,
-    /// Commands of one kind, to the workers of one pool.
+    /// Commands of one kind, consumed by the workers of one pool.
     Commands(DecisionKind, Pool),
 }
 
@@ -27,11 +27,11 @@ impl std::fmt::Display for Queue {
 /// many are unacknowledged, but not which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// The queue.
+    /// The queue that this progress describes.
     pub queue: Queue,
-    /// Every record up to here is acknowledged.
+    /// Every record up to this position is acknowledged.
     pub done: Seq,
-    /// No record after this was ever delivered.
+    /// No record after this position was ever delivered.
     pub delivered: Seq,
     /// The number of delivered records without an acknowledgement.
     pub unacknowledged: u64,
@@ -40,16 +40,16 @@ pub struct Progress {
 /// The state of a record in its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whereabouts {
-    /// It was never delivered.
+    /// Never delivered.
     Queued,
-    /// It was delivered and may be unacknowledged.
+    /// Delivered, and possibly not yet acknowledged.
     Delivered,
-    /// It was acknowledged: no redelivery.
+    /// Acknowledged: no redelivery.
     Done,
 }
 
 impl Progress {
-    /// The state of the record at a position.
+    /// Returns the state of the record at `seq`.
     #[must_use]
     pub fn of(&self, seq: Seq) -> Whereabouts {
         if seq > self.delivered {
@@ -65,8 +65,8 @@ impl Progress {
 /// An armed timer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Armed {
-    /// Its job.
+    /// The job that the timer belongs to.
     pub job: JobId,
-    /// Its name.
+    /// The timer's name, unique within its job.
     pub timer: TimerName,
 }

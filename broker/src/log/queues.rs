@@ -37,22 +37,23 @@ pub struct Depth {
 #[async_trait]
 #[delegatable_trait]
 pub trait Queues: Send + Sync + 'static {
-    /// The facts of a shard. At most one feed per shard receives facts at a time; another one takes
-    /// over within a few seconds of the first one's death. Facts that were delivered and not
-    /// acknowledged are redelivered, possibly after later ones.
+    /// Subscribes to the facts of a shard. At most one feed per shard receives facts at a time;
+    /// another one takes over within a few seconds of the first one's death. Unacknowledged facts
+    /// are redelivered, possibly after later ones.
     async fn facts(
         &self,
         shard: Shard,
     ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError>;
 
-    /// Jobs of a shard with facts that were delivered and not acknowledged: a supervisor that takes
-    /// the shard over must look at them first. May name other jobs with recently delivered facts.
+    /// Returns the jobs of a shard with delivered but unacknowledged facts: a supervisor that takes
+    /// over the shard must process them first. May include other jobs with recently delivered
+    /// facts.
     async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError>;
 
-    /// Commands of one kind for one pool, from all shards. Each command is delivered to one worker at
-    /// a time and redelivered if it is neither acknowledged nor kept alive within
-    /// [`Queues::ack_wait`]. The queue gives no more of them than `slots` has permits; a delivery
-    /// holds its permit until it is dropped.
+    /// Subscribes to commands of one kind for one pool, from all shards. Each command is delivered
+    /// to one worker at a time and redelivered if it is neither acknowledged nor kept alive within
+    /// [`Queues::ack_wait`]. The queue delivers at most as many commands as `slots` has permits; a
+    /// delivery holds its permit until it is dropped.
     async fn commands(
         &self,
         kind: DecisionKind,
@@ -60,9 +61,11 @@ pub trait Queues: Send + Sync + 'static {
         slots: Arc<Semaphore>,
     ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError>;
 
-    /// The number of commands of one kind that wait for one pool, over all shards.
+    /// Returns the length of the queue of one kind and pool, over all shards. Creates the queue if
+    /// no worker has opened it.
     async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError>;
 
-    /// The longest silence about a command before it is delivered to another worker.
+    /// Returns the time without an acknowledgement or sign of life after which a command is
+    /// redelivered.
     fn ack_wait(&self) -> Duration;
 }

@@ -1,4 +1,4 @@
-//! Reading the logs of jobs.
+//! Read access to the logs of jobs.
 
 use std::collections::BTreeSet;
 
@@ -17,22 +17,23 @@ use super::LogError;
 #[async_trait]
 #[delegatable_trait]
 pub trait Reader: Send + Sync + 'static {
-    /// The subjects of the installation.
+    /// Returns the subjects of the installation.
     fn subjects(&self) -> &Subjects;
 
-    /// A job's records after a position, in the order of the log, without timers. Holds every
-    /// record whose write had been acknowledged to any client before this call.
+    /// Reads a job's records after a position, in log order, without timers. Includes every record
+    /// whose write had been acknowledged to any client before this call.
     async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError>;
 
-    /// A job's records after a position, then those that are stored from now on, without a gap and
-    /// in order. Ends only with an error or when it is dropped.
+    /// Streams a job's records after a position and then new records as they are stored, in order
+    /// and without a gap. Ends only with an error or when it is dropped.
     async fn watch(
         &self,
         job: &JobId,
         after: Seq,
     ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError>;
 
-    /// First records of a shard's jobs, newest first, those before a position, at most `limit`.
+    /// Reads the first records of a shard's jobs, newest first: at most `limit`, all before
+    /// `before`.
     async fn submissions(
         &self,
         shard: Shard,
@@ -40,8 +41,8 @@ pub trait Reader: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Entry>, LogError>;
 
-    /// The jobs that have ended, among at most 1,000 jobs of one shard, as far as the broker knows
-    /// it cheaply. A job is left out if the door appended a fact after its end, or if a decision
-    /// follows an end: it may have been rolled back.
+    /// Returns which of at most 1,000 jobs of one shard have ended, as far as the broker can tell
+    /// cheaply. Omits a job if the door appended a fact after its end, or if a decision follows an
+    /// end: the job may have been rolled back.
     async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError>;
 }

@@ -1,13 +1,13 @@
-//! Finds out what became of a write that is only made at a certain position.
+//! Determination of the outcome of a guarded write.
 //!
-//! No reply of a broker but an acknowledgement says what happened: after a timeout, an error and
-//! even a conflict (a leader that was just replaced may answer it for a record it stored), the only
-//! truth is who stands at that position. So every reply is settled by reading the log and looking
-//! for the record's own id. A write that is not there is made again with the same id: the guard on
-//! its position lets at most one of the tries through.
+//! Only an acknowledgement from the broker is conclusive. A timeout, an error and even a conflict
+//! reply are not: a leader that was just replaced may report a conflict for a record it stored. The
+//! record at the guarded position is the only truth. So every other reply is settled by reading the
+//! log and looking for the record's own id. A write that is absent is sent again with the same id:
+//! the guard on its position lets at most one attempt through.
 //!
-//! It must never report a conflict for a record that is stored, and never a stored record that is
-//! somebody else's.
+//! It must never report a conflict for a record that is stored, and never report another writer's
+//! record as stored.
 
 use std::time::Duration;
 
@@ -16,56 +16,56 @@ use proto::id::Seq;
 
 use super::{CasOutcome, LogError};
 
-/// What a broker said about a write.
+/// The broker's reply to a write.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
-    /// It is stored, here.
+    /// The record is stored at this position.
     Stored(Seq),
-    /// Something else is at the position. May be wrong.
+    /// Another record is at the expected position. May be wrong.
     Conflict,
-    /// It was sent and nothing is known: no reply in time, or one that says nothing.
+    /// The write was sent and its outcome is unknown: no reply in time, or an inconclusive one.
     Unknown(String),
-    /// It was not stored, for certain; the same write may succeed later.
+    /// Certainly not stored; the same write may succeed later.
     NotNow(LogError),
-    /// It was not stored, for certain, and will not be.
+    /// Certainly not stored, and never will be.
     Refused(LogError),
 }
 
-/// Who stands at the position a write was for.
+/// The record at the position that a write was guarded by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Occupant {
-    /// Where.
+    /// Its position in the stream.
     pub seq: Seq,
-    /// The id of its record; none when it cannot be read.
+    /// The record's id; `None` if it is unreadable.
     pub id: Option<String>,
 }
 
 /// A write of one record.
 #[async_trait]
 pub(crate) trait Write: Send + Sync {
-    /// Sends the write once. Every try has the same record id, so that a broker that still knows
-    /// the first one stores no second.
+    /// Sends the write once. Every attempt carries the same record id, so a broker that still
+    /// remembers the first attempt stores no second copy.
     async fn publish(&self) -> Reply;
 }
 
-/// A write that is only made at a certain position.
+/// A write that succeeds only if a position is still unchanged.
 #[async_trait]
 pub(crate) trait GuardedWrite: Write {
-    /// The id of the record that is written.
+    /// The id of the record to write.
     fn id(&self) -> &str;
-    /// The *first* record under the guard's filter after the expected position, as the leader has
-    /// it. The first and not the last: others may have built on ours already.
+    /// Reads the *first* record under the guard's filter after the expected position, from the
+    /// leader. Not the last: others may already have appended after ours.
     async fn occupant(&self) -> Result<Option<Occupant>, LogError>;
 }
 
-/// How long to go on, and how fast.
+/// Retry policy of a write.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
-    /// Wait before the second try; doubles with each, up to `wait_max`.
+    /// Pause before the second attempt; doubles with each one, up to `wait_max`.
     pub wait_first: Duration,
-    /// Longest wait between two tries.
+    /// Longest pause between two attempts.
     pub wait_max: Duration,
-    /// When to give up.
+    /// Time since the first attempt after which a failed one is not repeated.
     pub total: Duration,
 }
 
@@ -80,16 +80,16 @@ impl Default for Patience {
     }
 }
 
-/// How often a conflict is tried again when nobody is found at the position. A leader that was just
-/// replaced may deny a record that the new one is about to store; a position that is beyond the end
-/// of the log (the job was purged meanwhile) is denied for ever.
+/// Number of retries of a conflict when no record is found at the position. A leader that was just
+/// replaced may reject a record that the new one is about to store. A position beyond the end of
+/// the log (the job was purged meanwhile) is rejected for ever.
 const EMPTY_CONFLICTS_MAX: u32 = 3;
 
-/// Makes a write and finds out what became of it.
+/// Sends a guarded write until its outcome is known.
 ///
 /// # Errors
-/// [`LogError::Unknown`] when a try may have been stored and neither it nor another record was found
-/// at the position in the end; what the broker said when no try was stored, for certain.
+/// [`LogError::Unknown`] if an attempt may have been stored and no record was found at the
+/// position; the broker's own error if certainly no attempt was stored.
 pub(crate) async fn settle(
     write: &impl GuardedWrite,
     patience: Patience,
@@ -97,7 +97,7 @@ pub(crate) async fn settle(
     let start = tokio::time::Instant::now();
     let mut wait = patience.wait_first;
     let mut empty_conflicts = 0;
-    // Whether some try may be stored, or may still arrive.
+    // `true` if an attempt may be stored, or may still arrive.
     let mut in_doubt = false;
     loop {
         let reply = write.publish().await;
@@ -138,11 +138,11 @@ pub(crate) async fn settle(
     }
 }
 
-/// Makes a write that has no position until it is stored. It may be stored twice, when the broker
-/// has forgotten the first try.
+/// Sends an unguarded write until it is stored. It may be stored twice if the broker has forgotten
+/// the first attempt.
 ///
 /// # Errors
-/// [`LogError::Unknown`] when a try may have been stored, what the broker said otherwise.
+/// [`LogError::Unknown`] if an attempt may have been stored, otherwise the broker's own error.
 pub(crate) async fn insist(write: &impl Write, patience: Patience) -> Result<Seq, LogError> {
     let start = tokio::time::Instant::now();
     let mut wait = patience.wait_first;
@@ -181,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// Replies and occupants in turn; the last of each stays.
+    /// Scripted replies and occupants, taken in turn; the last of each repeats.
     #[derive(Debug)]
     struct Script {
         replies: Mutex<Vec<Reply>>,

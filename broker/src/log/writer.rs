@@ -1,4 +1,4 @@
-//! Appending to the logs of jobs, and timers.
+//! Appending to the logs of jobs, and arming and cancelling timers.
 
 use ambassador::delegatable_trait;
 use async_trait::async_trait;
@@ -27,7 +27,7 @@ pub enum CasOutcome {
 pub enum Submission {
     /// The submission is stored as the job's first record.
     Stored(Seq),
-    /// The job existed already; this is its first record.
+    /// The job already exists; this is its first record.
     Exists(Box<Entry>),
 }
 
@@ -40,7 +40,7 @@ pub enum Submission {
 #[delegatable_trait]
 pub trait Writer: Send + Sync + 'static {
     /// Stores a job's first record. Once this returns [`Submission::Stored`], the job survives the
-    /// death of every process, and a supervisor will take it up. At most one submission of a job is
+    /// death of every process, and a supervisor will process it. At most one submission of a job is
     /// ever stored, for as long as its log is kept.
     async fn submit(
         &self,
@@ -49,12 +49,12 @@ pub trait Writer: Send + Sync + 'static {
         trace: TraceContext,
     ) -> Result<Submission, LogError>;
 
-    /// Stores a fact. Once this returns, the fact will be delivered to the shard's supervisor. It may
-    /// be stored twice if the first reply was lost: the fold ignores the second.
+    /// Stores a fact. Once this returns, the fact will be delivered to the shard's supervisor. A
+    /// lost reply may lead to a second copy, which the fold ignores.
     async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError>;
 
     /// Stores an answer if the job's last fact from a person is at `after` (0 for none). Of several
-    /// answers that saw the same position exactly one is stored.
+    /// answers with the same `after`, exactly one is stored.
     async fn answer(
         &self,
         job: &JobId,
@@ -63,9 +63,9 @@ pub trait Writer: Send + Sync + 'static {
         trace: TraceContext,
     ) -> Result<CasOutcome, LogError>;
 
-    /// Stores a decision if the job's last decision is at `after` (0 for none), and in the same
-    /// write cancels the timer `disarm`. Of several supervisors that saw the same position exactly
-    /// one gets [`CasOutcome::Stored`]; a conflict leaves the timer armed.
+    /// Stores a decision if the job's last decision is at `after` (0 for none), and cancels the
+    /// timer `disarm` in the same write. Of several supervisors with the same `after`, exactly one
+    /// gets [`CasOutcome::Stored`]; a conflict leaves the timer armed.
     async fn decide(
         &self,
         job: &JobId,
@@ -75,8 +75,8 @@ pub trait Writer: Send + Sync + 'static {
         trace: TraceContext,
     ) -> Result<CasOutcome, LogError>;
 
-    /// Has `Fired { timer }` appended to the job at a time, by the broker itself: never before it,
-    /// at least once, across restarts. Replaces a timer of the same name.
+    /// Schedules `Fired { timer }` to be appended to the job at `at`, by the broker itself: never
+    /// earlier, at least once, across restarts. Replaces a timer of the same name.
     async fn arm(
         &self,
         job: &JobId,

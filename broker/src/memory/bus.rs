@@ -22,12 +22,11 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 use super::{Call, Faults};
 use crate::bus::{Bus, BusError, Message, Reply, Request, RequestContext};
 
-/// Messages that wait for one subscriber at most; what comes then is lost, as on NATS.
+/// Capacity of one subscriber's queue; further messages are lost, as on NATS.
 const WAITING_MAX: usize = 64 * 1024;
-/// The largest message a broker takes by default, in bytes.
+/// A broker's default limit on the size of a message, in bytes.
 const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
 
-/// The bus.
 #[derive(Debug)]
 pub(super) struct MemoryBus {
     subjects: Subjects,
@@ -45,12 +44,12 @@ struct Listeners {
 struct Listener {
     id: u64,
     pattern: String,
-    /// Servers of a verb share its requests.
+    /// The verb, if this listener serves one. Its servers share the requests.
     verb: Option<Verb>,
     sender: Sender<Sent>,
 }
 
-/// A message on its way.
+/// A message in transit.
 #[derive(Debug, Clone)]
 struct Sent {
     message: Message,
@@ -59,7 +58,7 @@ struct Sent {
     reply: Option<Sender<Message>>,
 }
 
-/// Takes a listener away when it is dropped.
+/// Removes its listeners on drop.
 #[derive(Debug)]
 struct Listening {
     listeners: Arc<Listeners>,
@@ -83,7 +82,8 @@ impl Listeners {
         id
     }
 
-    /// Gives a message to every subscriber and to one server of its verb; whether anybody was there.
+    /// Delivers a message to every subscriber and to one server of each verb. Returns whether
+    /// anyone received it.
     fn send(&self, sent: &Sent) -> bool {
         let all = self.lock();
         let mut there: Vec<_> =
@@ -130,8 +130,8 @@ impl MemoryBus {
     }
 }
 
-/// The next answer. Waits for it even after the last service is gone: a NATS client does not notice
-/// the death of a service either.
+/// Waits for the next answer, even after the last service has ended: a NATS client does not notice
+/// the end of a service either.
 async fn answer(answers: &mut Receiver<Message>, wait: Duration) -> Option<Message> {
     let next = async {
         match answers.recv().await {
@@ -212,7 +212,7 @@ impl Bus for MemoryBus {
         Ok(Box::pin(async_stream::stream! {
             let _listening = listening;
             while let Some(sent) = requests.recv().await {
-                // A message without a reply subject is no request.
+                // Without a reply subject, a message is not a request.
                 if let (Some(verb), Some(reply)) = (sent.verb, sent.reply) {
                     let reply = Box::new(MemoryReply { subject: sent.message.subject, reply });
                     yield Request {
@@ -252,7 +252,7 @@ impl Reply for MemoryReply {
     }
 }
 
-/// A subject matches a pattern: `*` is one token, `>` one or more at the end.
+/// `true` if a subject matches a pattern: `*` is one token, `>` one or more at the end.
 fn matches(pattern: &str, subject: &str) -> bool {
     let mut tokens = subject.split('.');
     for part in pattern.split('.') {

@@ -1,4 +1,4 @@
-//! The time of day that moves with tokio's time, paused or not.
+//! A time of day that advances with tokio's time, paused or not.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use tokio::time::Instant;
 
 use crate::clock::Clock;
 
-/// A clock that starts at some time of day and moves with tokio's time. Copies show the same.
+/// A clock that starts at a given time of day and advances with tokio's time. Copies show the same
+/// time.
 #[derive(Debug, Clone, Copy)]
 pub struct VirtualClock {
     start: Instant,
@@ -15,13 +16,13 @@ pub struct VirtualClock {
 }
 
 impl VirtualClock {
-    /// A clock that shows the machine's time now.
+    /// Creates a clock that shows the machine's current time.
     #[must_use]
     pub fn new() -> Self {
         Self::starting_at(Timestamp::now())
     }
 
-    /// A clock that shows `origin` now.
+    /// Creates a clock that shows `origin` now.
     #[must_use]
     pub fn starting_at(origin: Timestamp) -> Self {
         Self { start: Instant::now(), origin }

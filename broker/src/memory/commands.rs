@@ -1,4 +1,4 @@
-//! Commands of one kind for one pool: no more are taken than there are slots.
+//! The commands of one kind for one pool, within the limit of slots.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ pub(super) fn open(
     })
 }
 
-/// The next command and a slot for it; none when there will be no more slots. No slot is held while
-/// there is nothing to do, so that several kinds of command can share them.
+/// Waits for the next command and a slot for it; `None` once the slots are closed. Holds no slot
+/// while the queue is empty, so that several kinds of command can share the slots.
 async fn next(
     shared: &Shared,
     key: &QueueKey,
@@ -33,13 +33,13 @@ async fn next(
 ) -> Option<(Arc<Message>, u64, OwnedSemaphorePermit)> {
     let wake = Arc::clone(&shared.lock().queue(key.clone()).wake);
     loop {
-        // Notifications are kept from here on, before the wait begins.
+        // Registers before the checks below, so that no notification is lost.
         let changed = wake.notified();
         let due = if shared.options.faults.is_down() {
             Some(Instant::now() + feed::DOWN)
         } else if shared.lock().queue(key.clone()).is_ready(Instant::now()) {
             let slot = Arc::clone(slots).acquire_owned().await.ok()?;
-            // Somebody else may have been faster while this one waited for a slot.
+            // Another task may have taken the command while this one waited for a slot.
             let taken = feed::take(shared.lock().queue(key.clone()), shared);
             match taken {
                 Some((message, delivered)) => return Some((message, delivered, slot)),

@@ -1,4 +1,4 @@
-//! Faults on demand, each of which a real broker was seen to have.
+//! Injectable faults, each observed on a real broker unless its documentation says otherwise.
 
 use std::{
     collections::VecDeque,
@@ -10,56 +10,56 @@ use std::{
 
 use crate::log::LogError;
 
-/// A kind of call.
+/// A kind of call that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Call {
-    /// `Log::submit`.
+    /// `Writer::submit`.
     Submit,
-    /// `Log::append`.
+    /// `Writer::append`.
     Append,
-    /// `Log::answer`.
+    /// `Writer::answer`.
     Answer,
-    /// `Log::decide`.
+    /// `Writer::decide`.
     Decide,
-    /// `Log::arm` and `Log::disarm`.
+    /// `Writer::arm` and `Writer::disarm`.
     Timer,
-    /// Everything of the log that reads, and what settles a write.
+    /// Every read of the log, including those that settle a write.
     Read,
-    /// `Log::purge`.
+    /// `Maintenance::purge` and `Maintenance::purge_until`.
     Purge,
-    /// The object store.
+    /// Every method of `Objects`.
     Objects,
-    /// The key-value store.
+    /// Every method of `Kv`.
     Kv,
-    /// The bus.
+    /// Every method of `Bus`.
     Bus,
 }
 
-/// A fault of one attempt. Calls that write nothing are unavailable, whatever the fault.
+/// A fault of one attempt. A call that does not write fails as unavailable, whatever the fault.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// It is stored, and a conflict is answered: a replaced leader did that.
+    /// Stores the record but replies with a conflict, as a replaced leader did.
     LyingConflict,
-    /// It is stored, and the reply is lost.
+    /// Stores the record but loses the reply.
     LostReply,
-    /// It is not stored, and there is no reply.
+    /// Loses the request: nothing is stored, and no reply arrives.
     LostRequest,
-    /// The broker cannot be reached. The call waits a little and tries again.
+    /// The broker is unreachable. The call pauses and retries.
     Unavailable,
-    /// The call fails with this at once, and nothing is stored.
+    /// Fails at once with this error and stores nothing.
     Fails(LogError),
 }
 
 /// A fault of a due timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimerFault {
-    /// It fires twice.
+    /// Fires twice.
     Twice,
-    /// It never fires. No broker that was measured did that: it shows what sweeps are good for.
+    /// Never fires. No measured broker did that; the fault exercises the sweep.
     Never,
 }
 
-/// Faults to come. They are used up in the order in which they were asked for.
+/// Pending faults, consumed in the order of injection.
 #[derive(Debug, Default)]
 pub struct Faults {
     calls: Mutex<VecDeque<(Call, Fault)>>,
@@ -78,42 +78,42 @@ struct Deliveries {
 }
 
 impl Faults {
-    /// The next `times` tries of a call go wrong.
+    /// Makes the next `times` attempts of a call fail.
     pub fn inject(&self, call: Call, fault: &Fault, times: usize) {
         lock(&self.calls).extend((0..times).map(|_| (call, fault.clone())));
     }
 
-    /// The next `times` timers that are due go wrong.
+    /// Makes the next `times` due timers misbehave.
     pub fn inject_timer(&self, fault: TimerFault, times: usize) {
         lock(&self.timers).extend((0..times).map(|_| fault));
     }
 
-    /// Delivers the next `times` deliveries a second time right away.
+    /// Repeats each of the next `times` deliveries immediately.
     pub fn duplicate_deliveries(&self, times: usize) {
         lock(&self.deliveries).twice += times;
     }
 
-    /// The next `times` deliveries are the newest of their queue.
+    /// Delivers the newest message of the queue for the next `times` deliveries.
     pub fn reorder_deliveries(&self, times: usize) {
         lock(&self.deliveries).newest_first += times;
     }
 
-    /// The next `times` acknowledgements are lost.
+    /// Loses the next `times` acknowledgements.
     pub fn lose_acks(&self, times: usize) {
         lock(&self.deliveries).acks_lost += times;
     }
 
-    /// The broker is unreachable. Deliveries stop too.
+    /// Makes the broker unreachable, deliveries included, or reachable again.
     pub fn set_down(&self, down: bool) {
         self.down.store(down, Ordering::SeqCst);
     }
 
-    /// There is no room for more records.
+    /// Makes writes fail with [`LogError::Full`], or lifts that.
     pub fn set_full(&self, full: bool) {
         self.full.store(full, Ordering::SeqCst);
     }
 
-    /// Nothing goes wrong from now on: whatever was asked for and has not come to pass is forgotten.
+    /// Removes all pending faults and resets all modes.
     pub fn clear(&self) {
         lock(&self.calls).clear();
         lock(&self.timers).clear();
@@ -123,12 +123,12 @@ impl Faults {
         self.set_forgetful(false);
     }
 
-    /// A record that is sent twice is stored twice.
+    /// Disables deduplication: a record that is sent twice is stored twice.
     pub fn set_forgetful(&self, forgetful: bool) {
         self.forgetful.store(forgetful, Ordering::SeqCst);
     }
 
-    /// The number of call faults still to come.
+    /// Number of call faults still pending.
     #[must_use]
     pub fn left(&self) -> usize {
         lock(&self.calls).len()
@@ -143,7 +143,7 @@ impl Faults {
         calls.remove(first).map(|(_, fault)| fault)
     }
 
-    /// For calls that write nothing: why this one fails, if it does.
+    /// Returns the error of a call that does not write, if a fault is pending.
     pub(super) fn failure(&self, call: Call) -> Option<LogError> {
         match self.take(call)? {
             Fault::Fails(error) => Some(error),

@@ -21,12 +21,12 @@ use super::{
 };
 use crate::log::{Ack, Delivery, Feed, LogError};
 
-/// The interval at which a broker that is down is polled.
+/// Interval at which a broker that is down is polled.
 pub(super) const DOWN: Duration = Duration::from_millis(100);
-/// The wait before a record without its body is redelivered.
+/// Delay before a record whose body could not be fetched is redelivered.
 const BODY_AWAY: Duration = Duration::from_secs(1);
 
-/// Tells feeds apart.
+/// Source of feed ids.
 static FEEDS: AtomicU64 = AtomicU64::new(0);
 
 pub(super) fn open(log: MemoryLog, shard: Shard) -> BoxStream<'static, Result<Feed, LogError>> {
@@ -35,7 +35,7 @@ pub(super) fn open(log: MemoryLog, shard: Shard) -> BoxStream<'static, Result<Fe
         let wake = Arc::clone(&log.shared.lock().queue(place.key.clone()).wake);
         let mut epoch = None;
         loop {
-            // Notifications are kept from here on, before the wait begins.
+            // Registers before the checks below, so that no notification is lost.
             let changed = wake.notified();
             match place.next(&mut epoch) {
                 Next::Reset => yield Ok(Feed::Reset),
@@ -49,7 +49,7 @@ pub(super) fn open(log: MemoryLog, shard: Shard) -> BoxStream<'static, Result<Fe
     })
 }
 
-/// A feed's place in the line for a shard's facts; left when it is dropped.
+/// A feed's registration with the queue of its shard; removed on drop.
 struct Standing {
     shared: Arc<Shared>,
     key: QueueKey,
@@ -93,7 +93,7 @@ impl Drop for Standing {
     }
 }
 
-/// Takes something from a queue, the faults of deliveries included.
+/// Takes the next message from a queue, subject to injected faults.
 pub(super) fn take(queue: &mut Queue, shared: &Shared) -> Option<(Arc<Message>, u64)> {
     let (faults, now) = (&shared.options.faults, Instant::now());
     if !queue.is_ready(now) {
@@ -106,7 +106,7 @@ pub(super) fn take(queue: &mut Queue, shared: &Shared) -> Option<(Arc<Message>, 
     Some(taken)
 }
 
-/// Makes a delivery of what was taken. When its body cannot be fetched it goes back.
+/// Builds a delivery. Requeues the message if its body cannot be fetched.
 pub(super) async fn deliver(
     log: &MemoryLog,
     key: &QueueKey,
@@ -124,7 +124,7 @@ pub(super) async fn deliver(
     }
 }
 
-/// Says what became of a delivery.
+/// Acknowledges a delivery.
 #[derive(Debug)]
 struct MemoryAck {
     shared: Arc<Shared>,

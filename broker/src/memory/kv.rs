@@ -13,7 +13,6 @@ use tokio::sync::mpsc::{self, UnboundedSender};
 use super::{Call, Faults};
 use crate::kv::{Bucket, Change, Kv, KvError, Versioned};
 
-/// The key-value store.
 #[derive(Debug)]
 pub(super) struct MemoryKv {
     faults: Arc<Faults>,

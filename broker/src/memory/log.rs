@@ -1,4 +1,4 @@
-//! [`Log`](crate::log::Log) in memory: encodes, sends, settles, reads.
+//! [`Log`](crate::log::Log) in memory.
 
 use std::{
     collections::BTreeSet,
@@ -38,20 +38,20 @@ use crate::log::{
     settle::{self, Patience},
 };
 
-/// The broker is in this process: what is not there now will hardly come.
+/// Short waits, as the broker is in this process: a write that is absent now will hardly appear.
 const PATIENCE: Patience = Patience {
     wait_first: Duration::from_millis(1),
     wait_max: Duration::from_millis(50),
     total: Duration::from_millis(500),
 };
 
-/// The log, as one connection sees it.
+/// The log, through one connection.
 #[derive(Debug, Clone)]
 pub(super) struct MemoryLog {
     pub(super) shared: Arc<Shared>,
     objects: Arc<MemoryObjects>,
     writer: WorkerId,
-    /// The writer of timers' records.
+    /// Writer of the records of fired timers.
     broker: WorkerId,
 }
 
@@ -106,7 +106,7 @@ impl MemoryLog {
         self.shared.options.faults.failure(call).map_or(Ok(()), Err)
     }
 
-    /// Sends something that is no record, again when the reply is lost: doing it twice does no harm.
+    /// Sends an idempotent change that is not a record, and repeats it if the reply is lost.
     async fn change(
         &self,
         call: Call,
@@ -172,7 +172,7 @@ impl Reader for MemoryLog {
         let news = self.shared.lock().watcher(&job);
         Ok(Box::pin(async_stream::try_stream! {
             loop {
-                // Notifications are kept from here on, before the wait begins.
+                // Registers before the read, so that no notification is lost.
                 let changed = news.notified();
                 for message in log.records_after(&job, after) {
                     after = message.seq;
@@ -229,7 +229,7 @@ impl Writer for MemoryLog {
                     if let Some(first) = self.first_from_the_door(job) {
                         return Ok(Submission::Exists(Box::new(self.entry(&first).await?)));
                     }
-                    // It was purged in between: there is no such job any more.
+                    // The job was purged in between and no longer exists.
                 }
             }
         }
@@ -420,7 +420,7 @@ impl Maintenance for MemoryLog {
     async fn close(&self) {}
 }
 
-/// Drawn where a simulation can seed it: two runs of one seed must write the same records.
+/// Uses a generator that a simulation can seed: two runs of one seed must write the same records.
 fn new_id() -> String {
     format!("{:032x}", fastrand::u128(..))
 }

@@ -1,13 +1,12 @@
-//! The log and what stands beside it in one process, kept nowhere: for tests, simulation and
-//! `callboard dev` on a machine without nats-server.
+//! The log, the bus, key-value buckets and the object store in one process, without persistence:
+//! for tests, simulation and `callboard dev` on a machine without nats-server.
 //!
-//! It keeps the same promises as [`crate::nats`] and has the same habits: records are encoded and
-//! decoded on their way, sequence numbers have gaps, a late acknowledgement is honoured, a
-//! redelivery overtakes, a duplicate may be forgotten. [`Faults`] has it misbehave on demand, below
-//! the layer that finds out what became of a write. It must never be kinder than JetStream where a
-//! caller could come to depend on it.
+//! It keeps the same promises as [`crate::nats`] and has the same quirks: records are encoded and
+//! decoded, sequence numbers have gaps, a late acknowledgement is honoured, a redelivery overtakes,
+//! a duplicate may be forgotten. [`Faults`] makes it misbehave on demand, below the layer that
+//! settles writes. It must never be kinder than JetStream where a caller could depend on that.
 //!
-//! All time is tokio's, so that tests may pause it; the time of day is a [`Clock`].
+//! All durations are tokio's, so that tests may pause time; the time of day is a [`Clock`].
 
 mod bus;
 mod clock;
@@ -41,23 +40,23 @@ pub use self::{
 };
 use crate::{Broker, clock::Clock};
 
-/// The behaviour of the broker in memory.
+/// Settings of an in-memory broker.
 #[derive(Debug, Clone)]
 pub struct MemoryOptions {
-    /// The longest silence about a command before it is redelivered.
+    /// Time without an acknowledgement or sign of life after which a command is redelivered.
     pub ack_wait: Duration,
-    /// The same, for facts.
+    /// Time after which an unacknowledged fact is redelivered.
     pub facts_ack_wait: Duration,
-    /// The limit on records over all jobs; above it writes fail with `Full`.
+    /// Limit on records over all jobs, above which writes fail with `Full`; absent for no limit.
     pub records_max: Option<usize>,
-    /// The age above which a stored large value is rewritten when it is put again.
+    /// Age above which storing a large value again rewrites it.
     pub objects_renewed_after: Duration,
-    /// The writer of records made through the first connection.
+    /// Writer id of the connection that [`start`] opens.
     pub writer: WorkerId,
-    /// The time of day. The default moves with tokio's time; a process that people use for days
-    /// should take [`crate::clock::SystemClock`], which sees the machine sleep.
+    /// Source of the time of day. The default advances with tokio's time; a process that runs for
+    /// days should use [`crate::clock::SystemClock`], which accounts for the machine's sleep.
     pub clock: Arc<dyn Clock>,
-    /// Faults.
+    /// Faults to inject; shared with the caller.
     pub faults: Arc<Faults>,
 }
 
@@ -75,7 +74,7 @@ impl Default for MemoryOptions {
     }
 }
 
-/// One installation in memory. Gone when it and every connection to it are dropped.
+/// One installation in memory, destroyed with its last handle or connection.
 #[derive(Debug, Clone)]
 pub struct Memory {
     shared: Arc<Shared>,
@@ -85,7 +84,7 @@ pub struct Memory {
     writer: WorkerId,
 }
 
-/// A new installation, and one connection to it. Must be called on a tokio runtime.
+/// Creates an installation and one connection to it. Must be called on a tokio runtime.
 #[must_use]
 pub fn start(subjects: Subjects, options: MemoryOptions) -> Broker {
     let memory = Memory::new(subjects, options);
@@ -93,7 +92,7 @@ pub fn start(subjects: Subjects, options: MemoryOptions) -> Broker {
 }
 
 impl Memory {
-    /// A new installation.
+    /// Creates an installation.
     #[must_use]
     pub fn new(subjects: Subjects, options: MemoryOptions) -> Self {
         let faults = Arc::clone(&options.faults);
@@ -106,7 +105,7 @@ impl Memory {
         }
     }
 
-    /// A connection to it.
+    /// Opens a connection whose records name `writer`.
     #[must_use]
     pub fn connect(&self, writer: WorkerId) -> Broker {
         let log = MemoryLog::new(Arc::clone(&self.shared), Arc::clone(&self.objects), writer);
@@ -118,23 +117,23 @@ impl Memory {
         }
     }
 
-    /// Stores bytes as they are, as a program that is not Callboard may.
+    /// Stores raw bytes, as a foreign program could.
     ///
     /// # Errors
-    /// When the subject is not one that is stored.
+    /// If the subject belongs to no stream.
     pub fn store_raw(&self, subject: &str, payload: Bytes) -> Result<Seq, ForeignSubject> {
         let Place { job, family, .. } = self.shared.subjects.parse(subject)?;
         Ok(self.shared.lock().append(&self.shared, &job, family, payload, None))
     }
 
-    /// Redelivers every unacknowledged delivery, as if its time had passed. Its first recipient
-    /// keeps it.
+    /// Redelivers every unacknowledged message as if its deadline had passed. The first recipient
+    /// keeps its delivery.
     pub fn redeliver_now(&self) {
         self.shared.lock().redeliver_now();
     }
 
-    /// Moves the pin of a shard's facts to the next feed. The feed that loses it does not notice,
-    /// and its acknowledgements still count: a pin is not a fence.
+    /// Moves the pin of a shard's facts to the next feed. The feed that loses the pin does not
+    /// notice, and its acknowledgements still count: a pin is not a fence.
     pub fn unpin(&self, shard: Shard) {
         self.shared.lock().queue(QueueKey::Facts(shard)).unpin();
     }

@@ -17,7 +17,6 @@ use crate::{
     objects::{Kept, ObjectError, Objects},
 };
 
-/// The object store.
 #[derive(Debug)]
 pub(super) struct MemoryObjects {
     options: MemoryOptions,
@@ -51,7 +50,7 @@ impl MemoryObjects {
     }
 
     fn age(&self, value: &Value) -> Duration {
-        // Nothing is older than nothing when the time of day jumps back.
+        // The age is zero if the time of day jumps back.
         self.options.clock.now().duration_since(value.stored).try_into().unwrap_or_default()
     }
 }

@@ -16,7 +16,6 @@ use tokio::{sync::Notify, time::Instant};
 use super::stream::Message;
 use crate::log::{self, Depth, Progress};
 
-/// Names a queue.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum QueueKey {
     /// The facts of a shard.
@@ -37,9 +36,9 @@ struct Item {
 enum Phase {
     /// Never delivered.
     Fresh,
-    /// To be redelivered, at this turn.
+    /// Due for redelivery, in the order of this counter.
     Again(u64),
-    /// Delivered, and due for redelivery at this time.
+    /// Delivered; redelivered at this time unless acknowledged.
     Out(Instant),
 }
 
@@ -48,25 +47,25 @@ enum Phase {
 pub(super) struct Queue {
     ack_wait: Duration,
     items: BTreeMap<u64, Item>,
-    /// Never delivered.
+    /// Tickets of messages that were never delivered.
     fresh: BTreeSet<u64>,
-    /// Messages to redeliver, in the order in which they became due: before fresh ones.
+    /// Tickets to redeliver, before fresh ones, in the order in which they became due.
     again: BTreeMap<u64, u64>,
     due: BTreeSet<(Instant, u64)>,
-    /// Second copies on their way: an acknowledgement does not catch them any more.
+    /// Duplicates in transit, which an acknowledgement no longer stops.
     echoes: VecDeque<(Arc<Message>, u64)>,
     turn: u64,
     pin: Pin,
-    /// Woken when something changes.
+    /// Notified on every change.
     pub(super) wake: Arc<Notify>,
 }
 
-/// Feeds of a shard's facts, the first of which has the pin.
+/// The open feeds of a shard's facts; the first one holds the pin.
 #[derive(Debug, Default)]
 struct Pin {
-    /// The feeds that are open; the first one is given the facts.
+    /// Ids of the open feeds; the first one receives the facts.
     feeds: Vec<u64>,
-    /// The number of changes of the first.
+    /// Number of changes of the pin's holder.
     epoch: u64,
 }
 
@@ -91,13 +90,13 @@ impl Queue {
         self.wake.notify_waiters();
     }
 
-    /// A message can be delivered now.
+    /// `true` if a message can be delivered now.
     pub(super) fn is_ready(&mut self, now: Instant) -> bool {
         self.expire(now);
         !(self.echoes.is_empty() && self.again.is_empty() && self.fresh.is_empty())
     }
 
-    /// Hands something out and tells how often it has been.
+    /// Delivers a message and returns it with its number of deliveries.
     pub(super) fn take(&mut self, now: Instant, newest: bool) -> Option<(Arc<Message>, u64)> {
         self.expire(now);
         if let Some(echo) = self.echoes.pop_front() {
@@ -114,24 +113,24 @@ impl Queue {
         Some((Arc::clone(&item.message), item.delivered))
     }
 
-    /// When the next delivery runs out of time.
+    /// Returns the earliest deadline of a delivery.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// Acknowledges a message, from any recipient and however late.
+    /// Acknowledges a message, for any recipient and however late.
     pub(super) fn done(&mut self, ticket: u64) {
         if let Some(item) = self.items.remove(&ticket) {
             self.leave(ticket, item.phase);
         }
     }
 
-    /// Extends the time of the current delivery, on the word of any recipient.
+    /// Extends the deadline of the current delivery, for any recipient.
     pub(super) fn working(&mut self, ticket: u64, now: Instant) {
         self.postpone(ticket, now + self.ack_wait);
     }
 
-    /// Redelivers a message after a wait.
+    /// Schedules a redelivery at `at`.
     pub(super) fn later(&mut self, ticket: u64, at: Instant) {
         self.postpone(ticket, at);
         self.wake.notify_waiters();
@@ -166,7 +165,7 @@ impl Queue {
         Depth { pending, in_flight: self.items.len() as u64 - pending }
     }
 
-    /// The part of one shard: how much waits and is in hand, and when the oldest was stored.
+    /// Returns the depth of the queue in one shard, and the time of its oldest message.
     pub(super) fn part(&self, is_there: impl Fn(&JobId) -> bool) -> (Depth, Option<Timestamp>) {
         let mut depth = Depth::default();
         let mut oldest = None;
@@ -180,7 +179,7 @@ impl Queue {
         (depth, oldest)
     }
 
-    /// Its progress in one shard, whose last position is `last`.
+    /// Returns the queue's progress in one shard, whose last position is `last`.
     pub(super) fn progress(
         &self,
         queue: log::Queue,
@@ -198,7 +197,7 @@ impl Queue {
         }
     }
 
-    /// Jobs with unacknowledged messages.
+    /// Returns the jobs with unacknowledged messages.
     pub(super) fn unsettled(&self) -> BTreeSet<JobId> {
         let out = self.items.values().filter(|item| item.delivered > 0);
         out.map(|item| item.message.job.clone()).collect()
@@ -263,7 +262,7 @@ impl Queue {
         self.wake.notify_waiters();
     }
 
-    /// The epoch in which this feed is given the facts, if it is now.
+    /// Returns the current epoch if this feed holds the pin.
     pub(super) fn pinned(&self, feed: u64) -> Option<u64> {
         (self.pin.feeds.first() == Some(&feed)).then_some(self.pin.epoch)
     }

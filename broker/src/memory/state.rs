@@ -1,4 +1,4 @@
-//! Everything an installation in memory holds, behind one lock that is never kept over an await.
+//! The state of an in-memory installation, behind one lock that is never held over an await.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -21,10 +21,10 @@ use super::{
 };
 use crate::log::{self, Progress, QueueLoad, ShardLoad};
 
-/// Record ids that are remembered, to notice a record that is sent a second time.
+/// Number of record ids remembered for deduplication.
 const REMEMBERED_MAX: usize = 4096;
 
-/// The state that all connections to an installation share.
+/// The state shared by all connections.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) subjects: Subjects,
@@ -54,7 +54,7 @@ impl Shared {
     }
 }
 
-/// The state of an installation.
+/// The state behind the lock.
 #[derive(Debug)]
 pub(super) struct State {
     streams: Vec<Stream>,
@@ -147,7 +147,7 @@ impl State {
         seq
     }
 
-    /// The position of a record with this id, while it is remembered.
+    /// Returns the position of a remembered record id.
     pub(super) fn remembered(&self, id: &str) -> Option<Seq> {
         self.seq_of.get(id).copied()
     }
@@ -162,7 +162,7 @@ impl State {
         }
     }
 
-    /// Woken whenever the job has a new record.
+    /// Returns the notifier of a job's new records.
     pub(super) fn watcher(&mut self, job: &JobId) -> Arc<Notify> {
         if let Some(watcher) = self.watchers.get(job).and_then(Weak::upgrade) {
             return watcher;
@@ -188,8 +188,8 @@ impl State {
         self.timers.purge(job);
     }
 
-    /// Removes a job's records up to a position, its timers too when nothing of it is left, and tells
-    /// how many records there were.
+    /// Removes a job's records up to a position, and its timers if no record remains. Returns the
+    /// number of records removed.
     pub(super) fn purge_until(&mut self, shard: Shard, job: &JobId, until: Seq) -> u64 {
         let removed = self.stream(shard).purge_until(job, until);
         self.records -= removed.min(self.records);

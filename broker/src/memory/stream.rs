@@ -13,29 +13,28 @@ use proto::{
     subject::Family,
 };
 
-/// A stored message.
 #[derive(Debug)]
 pub(super) struct Message {
-    /// Its position in the shard.
+    /// Position in the shard.
     pub seq: Seq,
-    /// Its position among all messages of all shards: the order of delivery.
+    /// Position among all messages of all shards: the order of delivery.
     pub ticket: u64,
-    /// When it was stored.
+    /// Time of the append, by the broker's clock.
     pub time: Timestamp,
-    /// The job.
+    /// The job whose log contains the message.
     pub job: JobId,
-    /// The rest of its subject.
+    /// The rest of the subject.
     pub family: Family,
-    /// The record.
+    /// The encoded record.
     pub payload: Bytes,
-    /// The `traceparent` header.
+    /// Value of the `traceparent` header.
     pub trace: Option<String>,
 }
 
-/// The records of a job that a compare-and-set compares.
+/// The records of a job that a compare-and-set covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filter {
-    /// All decisions.
+    /// Decisions of every kind and pool.
     Decisions,
     /// Facts of one source.
     Facts(Source),
@@ -55,23 +54,21 @@ impl Filter {
     }
 }
 
-/// One shard.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     last: u64,
     jobs: HashMap<JobId, Vec<Arc<Message>>>,
-    /// The first record of each job that came through the door, by position.
+    /// The first fact from the door of each job, by position.
     submissions: BTreeMap<u64, Arc<Message>>,
 }
 
 impl Stream {
-    /// Uses up a position. Timers take one too, as scheduled messages do: positions have gaps.
+    /// Allocates a position. Timers take one too, as scheduled messages do: positions have gaps.
     pub(super) fn next_seq(&mut self) -> Seq {
         self.last += 1;
         Seq(self.last)
     }
 
-    /// The last position that was used up.
     pub(super) fn last_seq(&self) -> Seq {
         Seq(self.last)
     }
@@ -85,19 +82,19 @@ impl Stream {
         job.push(message);
     }
 
-    /// A job's records after a position.
+    /// Returns a job's records after a position.
     pub(super) fn after(&self, job: &JobId, after: Seq) -> &[Arc<Message>] {
         let all = self.jobs.get(job).map_or(&[][..], Vec::as_slice);
         &all[all.partition_point(|m| m.seq <= after)..]
     }
 
-    /// The position of the last record under a filter, or 0.
+    /// Returns the position of the last record under a filter, or 0.
     pub(super) fn last(&self, job: &JobId, filter: Filter) -> Seq {
         let mut newest_first = self.after(job, Seq(0)).iter().rev();
         newest_first.find(|m| filter.matches(&m.family)).map_or(Seq(0), |m| m.seq)
     }
 
-    /// The first record under a filter after a position.
+    /// Returns the first record under a filter after a position.
     pub(super) fn first_after(
         &self,
         job: &JobId,
@@ -107,24 +104,24 @@ impl Stream {
         self.after(job, after).iter().find(|m| filter.matches(&m.family))
     }
 
-    /// Submissions before a position, newest first.
+    /// Returns submissions before a position, newest first.
     pub(super) fn submissions(&self, before: Option<Seq>, limit: usize) -> Vec<Arc<Message>> {
         let end = before.map_or(u64::MAX, |s| s.0);
         self.submissions.range(..end).rev().take(limit).map(|(_, m)| Arc::clone(m)).collect()
     }
 
-    /// The number of records and their size in bytes.
+    /// Returns the number of records and their size in bytes.
     pub(super) fn size(&self) -> (u64, u64) {
         let all = self.jobs.values().flatten();
         all.fold((0, 0), |(count, bytes), m| (count + 1, bytes + m.payload.len() as u64))
     }
 
-    /// Every record, job by job.
+    /// Iterates over every record, job by job.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Message>> {
         self.jobs.values().flatten()
     }
 
-    /// Removes a job's records up to a position and tells how many there were.
+    /// Removes a job's records up to a position and returns their number.
     pub(super) fn purge_until(&mut self, job: &JobId, until: Seq) -> usize {
         let left = self.after(job, until).to_vec();
         let removed = self.purge(job) - left.len();
@@ -132,7 +129,7 @@ impl Stream {
         removed
     }
 
-    /// Removes a job's records and tells how many there were.
+    /// Removes a job's records and returns their number.
     pub(super) fn purge(&mut self, job: &JobId) -> usize {
         self.submissions.retain(|_, m| m.job != *job);
         self.jobs.remove(job).map_or(0, |records| records.len())

@@ -1,4 +1,4 @@
-//! Timers, and the task that appends what is due.
+//! Timers, and the task that appends their records when due.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,25 +19,23 @@ use tokio::{sync::Notify, task::AbortHandle};
 use super::{TimerFault, state::Shared};
 use crate::log::{Armed, ObjectRefs};
 
-/// Longest sleep: the time of day may jump, and a machine may have slept.
+/// Longest sleep: the time of day may jump, and the machine may have slept.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
-/// Wait before a timer is tried again that cannot be stored now.
+/// Pause before a due timer that could not be stored is retried.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// A scheduled record.
 #[derive(Debug, Clone)]
 pub(super) struct Timer {
-    /// Not before.
+    /// Earliest time of the append.
     pub at: Timestamp,
-    /// The record.
+    /// The encoded record to append.
     pub payload: Bytes,
-    /// Its trace.
+    /// Trace context of the record.
     pub trace: TraceContext,
 }
 
 type Name = (JobId, TimerName);
 
-/// The timers of an installation.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     by_name: BTreeMap<Name, Timer>,
@@ -45,7 +43,7 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// Sets a timer; one of the same name is replaced.
+    /// Arms a timer; replaces one of the same name.
     pub(super) fn arm(&mut self, job: &JobId, name: &TimerName, timer: Timer) {
         self.disarm(job, name);
         let name = (job.clone(), name.clone());
@@ -53,7 +51,7 @@ impl Timers {
         self.by_name.insert(name, timer);
     }
 
-    /// The names of large values in a shard's timers.
+    /// Collects the names of large values in a shard's timers.
     pub(super) fn mentions(&self, subjects: &Subjects, shard: Shard) -> Vec<ObjectRefs> {
         let there = self.by_name.iter().filter(|((job, _), _)| subjects.shard_of(job) == shard);
         let mention =
@@ -73,13 +71,12 @@ impl Timers {
         self.by_time.retain(|(_, (j, _))| j != job);
     }
 
-    /// Those of one job.
+    /// Returns the armed timers of one job.
     pub(super) fn of(&self, job: &JobId) -> BTreeSet<TimerName> {
         let own = self.by_name.keys().filter(|(owner, _)| owner == job);
         own.map(|(_, timer)| timer.clone()).collect()
     }
 
-    /// All of them.
     pub(super) fn all(&self) -> Vec<Armed> {
         let armed = |(job, timer): &Name| Armed { job: job.clone(), timer: timer.clone() };
         self.by_name.keys().map(armed).collect()
@@ -99,7 +96,8 @@ impl Timers {
     }
 }
 
-/// The task; it starts with the first timer and ends with the installation.
+/// The task that appends due records; it starts with the first timer and ends with the
+/// installation.
 #[derive(Debug, Default)]
 pub(super) struct TimerTask {
     wake: Arc<Notify>,
@@ -107,7 +105,7 @@ pub(super) struct TimerTask {
 }
 
 impl TimerTask {
-    /// Has the task read the timers again.
+    /// Makes the task read the timers again.
     pub(super) fn wake(&self, shared: &Arc<Shared>) {
         self.running.get_or_init(|| {
             tokio::spawn(run(Arc::downgrade(shared), Arc::clone(&self.wake))).abort_handle()
@@ -130,12 +128,12 @@ async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
             let Some(shared) = shared.upgrade() else { return };
             fire(&shared)
         };
-        // Either way the timers are read again.
+        // After a notification or a timeout alike, the timers are read again.
         let _ = tokio::time::timeout(wait, wake.notified()).await;
     }
 }
 
-/// Appends what is due and tells how long to wait for the next.
+/// Appends the due records and returns the time until the next timer.
 fn fire(shared: &Shared) -> Duration {
     let mut state = shared.lock();
     let faults = &shared.options.faults;
@@ -157,7 +155,7 @@ fn fire(shared: &Shared) -> Duration {
         }
     }
     let left = state.timers.next().map(|at| at.duration_since(now));
-    // One millisecond more: a timer that is read a moment too early would spin.
+    // One millisecond of margin: waking a moment too early would spin.
     left.map_or(LOOK_AGAIN, |left| {
         Duration::try_from(left).unwrap_or_default().saturating_add(Duration::from_millis(1))
     })

@@ -1,5 +1,5 @@
-//! One write as it is sent to the broker, and the broker's reply. Faults are injected here, below
-//! the layer that settles writes.
+//! One attempt of a write, and the broker's reply. Faults are injected here, below the layer that
+//! settles writes.
 
 use std::sync::Arc;
 
@@ -18,10 +18,9 @@ use crate::log::{
     settle::{GuardedWrite, Occupant, Reply, Write},
 };
 
-/// The largest record a broker takes by default, in bytes.
+/// A broker's default limit on the size of a record, in bytes.
 const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
 
-/// A write of a record.
 #[derive(Debug)]
 pub(super) struct Publish {
     pub(super) shared: Arc<Shared>,
@@ -31,14 +30,14 @@ pub(super) struct Publish {
     pub(super) id: String,
     pub(super) payload: Bytes,
     pub(super) trace: TraceContext,
-    /// Stored only if the last record under the filter is at this position.
+    /// Condition: the last record under the filter is at this position.
     pub(super) guard: Option<(Filter, Seq)>,
-    /// Cancelled in the same write.
+    /// Timer to cancel in the same write.
     pub(super) disarm: Option<TimerName>,
 }
 
 impl Publish {
-    /// Stores the record, without faults.
+    /// Stores the record, ignoring faults.
     fn store(&self) -> Reply {
         if self.payload.len() > PAYLOAD_BYTES_MAX {
             let bytes = self.payload.len();
@@ -47,8 +46,8 @@ impl Publish {
         let shared = &self.shared;
         let mut state = shared.lock();
         let stream = state.stream(shared.subjects.shard_of(&self.job));
-        // As on JetStream the position is compared first: a second try of a guarded write is
-        // answered with a conflict, not with the position of the first.
+        // JetStream checks the position before duplicates: a second attempt of a guarded write gets
+        // a conflict, not the first one's position.
         if let Some((filter, expected)) = self.guard
             && stream.last(&self.job, filter) != expected
         {
@@ -75,7 +74,7 @@ impl Publish {
 #[async_trait]
 impl Write for Publish {
     async fn publish(&self) -> Reply {
-        // A broker is never as near as the next instruction: let others come between.
+        // A real broker takes time: let other tasks run in between.
         tokio::task::yield_now().await;
         match self.shared.options.faults.take(self.call) {
             None => self.store(),

@@ -1,5 +1,4 @@
-//! Acknowledgements: their address, which describes the delivery, and their content, a message to
-//! the server without a reply.
+//! Acknowledgements: parsing of their reply subject, which describes the delivery, and sending.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,7 +10,7 @@ use serde_json::json;
 use super::link::Link;
 use crate::log::Ack;
 
-/// Says what became of a delivery.
+/// Acknowledges a delivery by a message to the server, without a reply.
 #[derive(Debug)]
 pub(super) struct NatsAck {
     pub(super) link: Arc<Link>,
@@ -23,7 +22,7 @@ impl NatsAck {
         self.link.tell(self.reply.clone(), what).await;
     }
 
-    /// No redelivery, to any worker.
+    /// Terminates the message: no redelivery to any worker.
     pub(super) async fn never(&self) {
         self.say(Bytes::from_static(b"+TERM")).await;
     }
@@ -45,7 +44,7 @@ impl Ack for NatsAck {
     }
 }
 
-/// The reply subject of a delivery, which describes it.
+/// A delivery's reply subject, parsed.
 pub(super) struct Address<'a> {
     pub(super) stream: &'a str,
     pub(super) delivered: u64,
@@ -56,8 +55,8 @@ pub(super) struct Address<'a> {
 }
 
 impl<'a> Address<'a> {
-    /// `$JS.ACK.[<domain>.<account>.]<stream>.<consumer>.<delivered>.<seq>.<consumer seq>.<time>.<pending>`,
-    /// in the longer form perhaps with more behind it.
+    /// Parses `$JS.ACK.[<domain>.<account>.]<stream>.<consumer>.<delivered>.<seq>.<consumer
+    /// seq>.<time>.<pending>`; the longer form may have further tokens.
     pub(super) fn parse(subject: &'a str) -> Option<Self> {
         let tokens: Vec<&str> = subject.strip_prefix("$JS.ACK.")?.split('.').collect();
         let at = match tokens.len() {

@@ -17,7 +17,7 @@ use crate::bus::{Bus, BusError, Message, Request, RequestContext};
 /// The header that carries a caller's token.
 pub(super) const TOKEN: &str = "Callboard-Token";
 
-/// The bus.
+/// Ephemeral messages over one connection.
 #[derive(Debug)]
 pub(super) struct NatsBus {
     link: Arc<Link>,
@@ -36,7 +36,7 @@ impl NatsBus {
         if bytes > self.link.client.max_payload() { Err(BusError::TooLarge(bytes)) } else { Ok(()) }
     }
 
-    /// Hands something over to the connection, which takes nothing when it was broken for long.
+    /// Passes something to the connection, which blocks after a long outage; hence the time limit.
     async fn hand_over<T, E: std::fmt::Display>(
         &self,
         what: impl Future<Output = Result<T, E>> + Send,
@@ -47,9 +47,9 @@ impl NatsBus {
         }
     }
 
-    /// Waits until the server has processed every earlier message of this connection: otherwise a
+    /// Waits until the server has processed every earlier message of this connection. Otherwise a
     /// message from another connection could overtake a subscription. A flush alone proves only
-    /// that it was sent.
+    /// that the message was sent.
     async fn settled(&self) -> Result<(), BusError> {
         let client = &self.link.client;
         let inbox = client.new_inbox();

@@ -1,10 +1,11 @@
-//! Commands of one kind for one pool, from the consumers of all shards: as many as there are slots.
+//! The commands of one kind for one pool, pulled from the consumers of all shards within the limit
+//! of slots.
 //!
-//! A slot is reserved before a command is requested, and returned if none comes. With more slots
-//! than shards every shard has some of them, busy shards more. With fewer, they go where commands
+//! A slot is reserved before a command is requested, and released if none arrives. With more slots
+//! than shards, every shard has some of them, busy shards more. With fewer, they go where commands
 //! are known to wait and visit the other shards in turn; each shard is polled many times a second.
-//! Some slots always stay free for other kinds that share them, and none is held for long without a
-//! command.
+//! Some slots always stay free for other kinds that share them, and no slot is held for long
+//! without a command.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,24 +28,23 @@ use super::{
 };
 use crate::log::{Ack, Delivery, LogError};
 
-/// Slots a quiet shard has, and the most a busy one asks for at a time.
+/// Slots of a quiet shard, and the most that a busy shard requests at a time.
 const SHARE_MIN: usize = 16;
 const SHARE_MAX: usize = 256;
-/// The wait of a request when there are slots enough, …
+/// Wait of a request when slots remain.
 const PATIENT: Duration = Duration::from_secs(5);
-/// … when it took the last one, …
+/// Wait of a request that took the last slot.
 const SHORT: Duration = Duration::from_millis(500);
-/// … and when there are fewer slots than shards.
+/// Wait of a request when there are fewer slots than shards.
 const BRIEF: Duration = Duration::from_millis(50);
-/// With fewer slots than shards, the interval at which each shard is polled though commands wait
+/// Interval at which each shard is polled, with fewer slots than shards, even if commands wait
 /// elsewhere.
 const LOOK: Duration = Duration::from_millis(100);
-/// The wait before a command without its body is redelivered.
+/// Delay before a command whose body could not be fetched is redelivered.
 const BODY_AWAY: Duration = Duration::from_secs(1);
-/// The interval at which quiet consumers are checked for a stall.
+/// Interval at which consumers are checked for a stall.
 const WATCH: Duration = Duration::from_secs(5);
 
-/// Opens a stream of commands.
 pub(super) async fn open(
     log: NatsLog,
     kind: DecisionKind,
@@ -71,7 +71,7 @@ pub(super) async fn open(
                         queue.reserve(slot);
                         continue;
                     }
-                    // There will be no more slots.
+                    // The semaphore is closed: no more slots.
                     Err(_) => return,
                 },
                 _ = watchdog.tick() => match queue.puller.watchdog().await {
@@ -107,12 +107,12 @@ pub(super) async fn open(
     }))
 }
 
-/// The consumers, and the slots that are reserved for what was asked of them.
+/// The consumers and the slots reserved for their requests.
 struct Queue {
     puller: Puller,
     demand: Demand,
     slots: Arc<Semaphore>,
-    /// One permit for each message that was asked for, and some that were not used yet.
+    /// One permit for each requested message, and some that are unused.
     reserved: Option<OwnedSemaphorePermit>,
 }
 
@@ -124,14 +124,14 @@ impl Queue {
         }
     }
 
-    /// Slots that are reserved and nothing was asked for with.
+    /// Number of reserved slots that no request uses.
     fn idle(&self) -> usize {
         let asked: usize = self.puller.lanes.iter().map(|lane| lane.credit).sum();
         let reserved = self.reserved.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         reserved.saturating_sub(asked)
     }
 
-    /// Asks for what there are slots for. Whether a shard waits for a slot.
+    /// Requests as many commands as there are slots. Returns `true` if a shard waits for a slot.
     async fn ask(&mut self) -> bool {
         loop {
             let credits: Vec<usize> = self.puller.lanes.iter().map(|lane| lane.credit).collect();
@@ -143,7 +143,7 @@ impl Queue {
             if missing > 0 {
                 match Arc::clone(&self.slots).try_acquire_many_owned(missing) {
                     Ok(slots) => self.reserve(slots),
-                    // Somebody else was faster.
+                    // Another task took the slots first.
                     Err(_) => return true,
                 }
             }
@@ -164,21 +164,21 @@ impl Queue {
     }
 }
 
-/// The choice of the next shard and of the number of commands to request there. Pure but for the
-/// time it reads.
+/// The choice of the next shard and of the number of commands to request there. Pure except that it
+/// reads the time.
 struct Demand {
     lanes: Vec<Wanted>,
     cursor: usize,
 }
 
-/// The statistics of a shard.
+/// Demand statistics of a shard.
 #[derive(Clone)]
 struct Wanted {
-    /// Slots it gets at a time.
+    /// Largest number of commands of its next request.
     share: usize,
-    /// The time of its last request.
+    /// Number of commands of its last request.
     given: usize,
-    /// Commands that waited when the last one came.
+    /// Number of pending commands behind the last one delivered.
     waiting: u64,
     looked: Option<Instant>,
 }
@@ -189,8 +189,8 @@ impl Demand {
         Self { lanes: vec![wanted; lanes], cursor: 0 }
     }
 
-    /// The next shard to ask, for how many, and how. `credits` is what each still owes, `free` the
-    /// slots that can be used.
+    /// Chooses the next shard, the number of commands and the wait. `credits` holds the outstanding
+    /// commands of each shard, `free` the number of usable slots.
     fn next(&mut self, credits: &[usize], free: usize) -> Option<(usize, usize, Wait)> {
         if free == 0 {
             return None;
@@ -199,7 +199,7 @@ impl Demand {
         let order: Vec<usize> = (0..count).map(|n| (self.cursor + n) % count).collect();
         let empty: Vec<usize> = order.iter().copied().filter(|&lane| credits[lane] == 0).collect();
         if empty.is_empty() {
-            // Busy shards get more before they run out.
+            // A busy shard gets more before its credit is used up.
             let busy = |&lane: &usize| self.lanes[lane].is_busy(credits[lane]);
             let lane = order.into_iter().find(busy)?;
             let n = self.lanes[lane].share.min(free.div_ceil(2));
@@ -256,8 +256,8 @@ fn wait(n: usize, free: usize) -> Wait {
     Wait::For(if n == free { SHORT } else { PATIENT })
 }
 
-/// Makes a delivery of a command. What is no record of this installation never comes again; a
-/// command whose body cannot be fetched comes again soon.
+/// Builds the delivery of a command. Terminates a message that is not a record of this
+/// installation. Has a command redelivered soon if its body cannot be fetched.
 async fn deliver(
     log: &NatsLog,
     delivered: Delivered,

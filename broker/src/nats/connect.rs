@@ -1,8 +1,8 @@
-//! Opens a connection to an installation: checks the server, then creates or checks streams,
+//! Opening of a connection to an installation: checks the server, then creates or checks streams,
 //! buckets and consumers.
 //!
-//! An installation has a marker with the settings it was created with. One of the processes that
-//! may start at the same time writes it last; from then on a missing stream is a lost stream.
+//! An installation has a marker with the settings it was created with. The marker is written last;
+//! from then on a missing stream is a lost stream.
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,41 +36,41 @@ use crate::{
     nats_server::Version,
 };
 
-/// The key of the marker.
+/// Key of the marker in [`Bucket::Installation`].
 const MARKER: &str = "created";
-/// The interval of pings on a quiet connection.
+/// Interval of pings on an idle connection.
 const PING: Duration = Duration::from_secs(10);
-/// Between two requests to a cluster without a leader.
+/// Pause between two requests to a cluster without a leader.
 const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(100));
-/// Between two attempts to connect again, after the second.
+/// Pauses between later attempts to reconnect; the first ones follow at once.
 const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(20), Duration::from_secs(1));
 
-/// A connection cannot be opened.
+/// The reason why a connection cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// No server answers, or it refuses the connection.
+    /// No server answers, or it rejects the connection.
     #[error("cannot connect to {servers}: {why}")]
     Unreachable {
-        /// The servers that were tried, without what may be secret in them.
+        /// The server URLs without credentials.
         servers: String,
-        /// Why.
+        /// The client library's reason.
         why: String,
     },
-    /// The credentials, or a certificate, cannot be used.
+    /// The credentials or a certificate cannot be used.
     #[error("{0}")]
     Credentials(String),
-    /// The server is too old.
+    /// The server is older than [`Version::FLOOR`].
     #[error("nats-server {0} is too old: {floor} is the least, {sound} or newer is better", floor = Version::FLOOR, sound = Version::SOUND)]
     TooOld(String),
-    /// The server keeps nothing.
+    /// JetStream does not answer, so nothing can be stored.
     #[error("JetStream does not answer: is it switched on for this account? ({0})")]
     NoJetStream(String),
-    /// The installation on the server has other settings.
+    /// The installation on the server has other settings, or cannot be read.
     #[error(transparent)]
     Installation(LogError),
 }
 
-/// What an installation was created with.
+/// The settings that an installation was created with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Marker {
     v: u16,
@@ -79,11 +79,12 @@ struct Marker {
     created: Timestamp,
 }
 
-/// Opens a connection to an installation, and makes what is not there yet if the options say so.
+/// Opens a connection to an installation. Creates missing streams and buckets if `options.create`
+/// is set.
 ///
 /// # Errors
-/// When the server cannot be reached, is too old or keeps nothing; when what is on it is not as the
-/// options say, or is gone.
+/// If the server is unreachable, too old or without JetStream; if the installation differs from the
+/// options, or has lost a stream.
 pub async fn connect(
     options: &NatsOptions,
     subjects: Subjects,
@@ -101,13 +102,14 @@ pub async fn connect(
     Ok(Broker { log: Arc::new(log), bus, kv, objects })
 }
 
-/// Makes and checks everything that roles need on the server: streams, buckets, and the consumers of
-/// facts and of every kind of command, with those of the named pools of tools beside the built-in
-/// ones. Needs an operator's rights; a role with `create` off then needs none of these.
+/// Creates and checks everything that roles need on the server: streams, buckets, and the consumers
+/// of facts and of every kind of command, for the built-in pools and `tool_pools`. Needs an
+/// operator's permissions. Afterwards roles can run with `create` off and without those
+/// permissions.
 ///
 /// # Errors
-/// When the server cannot be reached, is too old or keeps nothing; when what is on it is not as the
-/// options say, is gone, or may not be made by this user.
+/// If the server is unreachable, too old or without JetStream; if the installation differs from the
+/// options, has lost a stream, or this user may not create one.
 pub async fn set_up(
     options: &NatsOptions,
     subjects: &Subjects,
@@ -130,17 +132,17 @@ pub async fn set_up(
 /// The result of [`set_up`].
 #[derive(Debug, Clone)]
 pub struct SetUp {
-    /// There was no installation before.
+    /// `true` if no installation existed before.
     pub is_new: bool,
-    /// The kinds of command with their pools, each with a consumer in every shard.
+    /// Every kind of command with its pool; each pair has a consumer in every shard.
     pub queues: Vec<(DecisionKind, Pool)>,
 }
 
-/// Opens a connection for the bus alone: for clients of the front door, which need no permission to
+/// Opens a connection for the bus alone, for clients of the front door, which need no permission to
 /// read streams. Creates nothing and checks only the server's version.
 ///
 /// # Errors
-/// When the server cannot be reached or is too old.
+/// If the server is unreachable or too old.
 pub async fn connect_bus(
     options: &NatsOptions,
     subjects: Subjects,
@@ -177,7 +179,7 @@ pub(super) async fn open(options: &NatsOptions, who: &str) -> Result<Link, Conne
     Ok(Link::new(client, &events, options.request_timeout()))
 }
 
-/// A cluster that just began takes a moment to choose who leads it.
+/// Waits until JetStream answers: a cluster that has just started has no leader yet.
 async fn wait_for_jetstream(link: &Link, options: &NatsOptions) -> Result<(), ConnectError> {
     let start = tokio::time::Instant::now();
     let lacks_leader = |error: &AskError| match error {
@@ -197,12 +199,12 @@ async fn wait_for_jetstream(link: &Link, options: &NatsOptions) -> Result<(), Co
         .map_err(|error| ConnectError::NoJetStream(error.to_string()))
 }
 
-/// The identity, encryption and inbox of every connection.
+/// Builds the authentication, TLS and inbox settings of every connection.
 ///
 /// # Errors
-/// When a credentials file, a seed or a certificate cannot be used.
+/// If a credentials file, a seed or a certificate cannot be used.
 pub(crate) fn authenticated(options: &NatsOptions) -> Result<ConnectOptions, ConnectError> {
-    // Fails only when a provider is installed already, which is as good.
+    // Fails only if a provider is installed already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let refused = |what: &str, why: &dyn std::fmt::Display| {
         ConnectError::Credentials(format!("the {what} cannot be used: {why}"))
@@ -241,7 +243,8 @@ pub(crate) fn authenticated(options: &NatsOptions) -> Result<ConnectOptions, Con
     Ok(connect.custom_inbox_prefix(&options.inbox_prefix))
 }
 
-/// At once, then later and later up to a second; at random, so that not all come back at once.
+/// Returns no pause for the first attempts, then growing pauses up to a second, with jitter so that
+/// clients do not reconnect together.
 fn reconnect_delay(attempt: usize) -> Duration {
     match u32::try_from(attempt).unwrap_or(u32::MAX) {
         0 | 1 => Duration::ZERO,
@@ -249,7 +252,7 @@ fn reconnect_delay(attempt: usize) -> Duration {
     }
 }
 
-/// Servers without a user, a password or a token in them.
+/// Joins the server URLs without their credentials.
 fn shown(servers: &[String]) -> String {
     let bare = |server: &String| match (server.split_once("://"), server.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
@@ -269,7 +272,7 @@ async fn prepare_patiently(
 ) -> Result<bool, ConnectError> {
     let start = tokio::time::Instant::now();
     let patience = options.connect_timeout().max(Duration::from_millis(options.write_patience_ms));
-    // Boxed: the futures of all callers hold it.
+    // Boxed, because the futures of all callers contain it.
     (|| Box::pin(prepare(link, kv, subjects, options)))
         .retry(BACKOFF)
         .when(|error| matches!(error, LogError::Unavailable(_)) && start.elapsed() < patience)
@@ -280,7 +283,7 @@ async fn prepare_patiently(
         .map_err(ConnectError::Installation)
 }
 
-/// There was no installation before.
+/// Creates or checks the installation. Returns `true` if none existed before.
 async fn prepare(
     link: &Link,
     kv: &NatsKv,
@@ -293,7 +296,7 @@ async fn prepare(
     if let Some(found) = &found {
         found.check(subjects, options)?;
     }
-    // From the marker on, a stream that is missing was lost.
+    // Once the marker exists, a missing stream was lost.
     let missing = if found.is_some() { Missing::Refuse } else { may_make };
     let shards =
         subjects.all_shards().map(|shard| setup::shard(link, subjects, shard, options, missing));
@@ -318,7 +321,8 @@ async fn marker(kv: &NatsKv) -> Result<Option<Marker>, LogError> {
     })
 }
 
-/// Writes the marker. When another process was faster, what it wrote holds for this one too.
+/// Writes the marker. If another process wrote one first, that one is checked against these
+/// options.
 async fn mark(kv: &NatsKv, subjects: &Subjects, options: &NatsOptions) -> Result<(), LogError> {
     let marker_of_ours = Marker {
         v: 1,

@@ -1,8 +1,8 @@
-//! `$SRV.PING`, `$SRV.INFO` and `$SRV.STATS`: the NATS micro protocol (ADR-32), for all services, by
-//! the name of ours and by the id of this instance.
+//! `$SRV.PING`, `$SRV.INFO` and `$SRV.STATS`: the NATS micro protocol (ADR-32), for all services,
+//! by the service's name and by this instance's id.
 //!
-//! The client library has it too, and answers to any subject a caller names. Here an answer passes
-//! the same rule as every other one.
+//! The client library implements the protocol too, but replies to any subject a caller names. Here
+//! a reply passes the same rule as every other one.
 
 use std::{
     collections::BTreeMap,
@@ -23,11 +23,10 @@ use tokio::sync::watch;
 
 use super::{link::Link, reply::ReplyRule};
 
-/// The name of the service.
 const NAME: &str = "callboard";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const DESCRIPTION: &str = "Runs agents as durable jobs.";
-/// The group among which requests for a verb are shared; that of the NATS client libraries.
+/// Queue group that shares the requests of a verb; the same as in NATS client libraries.
 pub(super) const QUEUE_GROUP: &str = "q";
 
 /// One instance of the service, as discovery shows it.
@@ -38,7 +37,7 @@ pub(super) struct Instance {
     endpoints: Vec<Arc<Endpoint>>,
 }
 
-/// One verb, and what was counted of it.
+/// One verb and its statistics.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     name: &'static str,
@@ -63,7 +62,7 @@ impl Endpoint {
         }
     }
 
-    /// Counts a request by its first answer, with the code of a refusal. Messages are not kept:
+    /// Counts a request by its first answer, with the code of a refusal. Error texts are not kept:
     /// they may quote user input.
     pub(super) fn count(&self, took: Duration, refused: Option<Code>) {
         self.requests.fetch_add(1, Ordering::Relaxed);
@@ -76,7 +75,7 @@ impl Endpoint {
     }
 }
 
-/// The questions, by their token in `$SRV.<verb>`.
+/// The discovery requests, by their token in `$SRV.<verb>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verb {
     Ping,
@@ -96,7 +95,7 @@ impl Verb {
     }
 }
 
-/// Asks for everything that [`answer`] answers.
+/// Subscribes to everything that [`answer`] answers.
 pub(super) async fn subscribe(
     link: &Link,
     instance: &Instance,
@@ -113,7 +112,7 @@ pub(super) async fn subscribe(
     Ok(all)
 }
 
-/// The question behind a subject.
+/// A subscription to one discovery subject.
 pub(super) struct Questions {
     verb: Verb,
     messages: Subscriber,
@@ -131,7 +130,7 @@ impl futures::Stream for Questions {
     }
 }
 
-/// Answers until the connection is closed.
+/// Answers discovery requests until the connection is closed.
 pub(super) async fn answer(
     link: Arc<Link>,
     rule: Arc<ReplyRule>,

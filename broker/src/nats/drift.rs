@@ -1,5 +1,5 @@
-//! Differences between an installation and its configuration, in every field of every stream and
-//! consumer, for `callboard doctor`. Changes and creates nothing.
+//! Comparison of an installation with its configuration, in every field of every stream and
+//! consumer, for `callboard doctor`. It changes and creates nothing.
 
 use proto::{id::Pool, subject::Subjects};
 use serde_json::{Value, json};
@@ -13,43 +13,43 @@ use super::{
 };
 use crate::kv::Bucket;
 
-/// A difference, or a missing answer.
+/// A difference, or a failed comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Drift {
-    /// A field has another value.
+    /// A field has an unexpected value.
     Field {
-        /// The stream or consumer.
+        /// Name of the stream or consumer.
         what: String,
-        /// The field.
+        /// Name of the field in the server's configuration.
         field: String,
-        /// The value found.
+        /// The server's value, as JSON.
         found: String,
-        /// The value required.
+        /// The required value, as JSON.
         wanted: String,
     },
-    /// A stream is not there.
+    /// A stream is missing.
     Missing {
-        /// Its name.
+        /// Name of the stream.
         what: String,
     },
-    /// A consumer is missing. No worker may have needed it yet.
+    /// A consumer is missing. Perhaps no worker has needed it yet.
     Unmade {
-        /// Its name.
+        /// Name of the consumer.
         what: String,
     },
-    /// The server refuses to describe it.
+    /// The server refused to describe a stream or consumer.
     Unseen {
-        /// The stream or consumer.
+        /// Name of the stream or consumer.
         what: String,
-        /// The server's words.
+        /// The server's reason.
         why: String,
     },
 }
 
-/// Compares everything that there must be, consumers of the named pools of tools included.
+/// Compares every required stream and consumer, including consumers of `tool_pools`.
 ///
 /// # Errors
-/// When the server cannot be reached, or is lost while it is asked.
+/// If the server is unreachable, or the connection is lost meanwhile.
 pub async fn drift(
     options: &NatsOptions,
     subjects: &Subjects,

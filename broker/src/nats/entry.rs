@@ -1,12 +1,12 @@
-//! Stored messages as entries of the log.
+//! Conversion of stored messages to entries of the log.
 //!
-//! The broker's permissions say who may write where, but two features of the server write in its
-//! own name where a sender may not: a schedule, whose target is any subject of the stream, and a
-//! read whose reply subject is one. The server marks both, and a marked message is not trusted
-//! unless it is a timer that fired.
+//! The broker's permissions define who may write where. Two features of the server let a sender
+//! bypass them, because the server writes in its own name: a schedule, whose target is any subject
+//! of the stream, and a read whose reply subject is one. The server marks both kinds of message. A
+//! marked message is not trusted unless it is a fired timer.
 //!
-//! An untrusted message is no entry, except under a compare-and-set: a writer that does not see it
-//! could never write again. There it is an empty entry.
+//! An untrusted message is no entry, except under a compare-and-set: a writer that could not see it
+//! could never write again. There it becomes an empty entry.
 
 use async_nats::HeaderMap;
 use proto::{
@@ -24,11 +24,11 @@ use crate::{
     objects::Objects,
 };
 
-/// The entry of a stored message. Timers and foreign messages have no entry. A forged message is
-/// [`Unreadable::Forged`] where a write could collide with it, and no entry elsewhere.
+/// Converts a stored message. Timers and foreign messages yield `None`. A forged message yields
+/// [`Unreadable::Forged`] where a write could collide with it, and `None` elsewhere.
 ///
 /// # Errors
-/// When its body is in the object store and that could not be reached.
+/// If the body is in the object store and the store is unreachable.
 pub(super) async fn of(
     message: Stored,
     subjects: &Subjects,
@@ -60,8 +60,8 @@ pub(super) async fn of(
     }))
 }
 
-/// The family of a forged message under a compare-and-set. It is not one of the known families, so
-/// that a reader of families alone does not take it for a decision.
+/// The family of a forged message under a compare-and-set. It is no known decision, so
+/// that a reader of families alone does not take it for one.
 fn guarded(family: Family) -> Option<Family> {
     match family {
         Family::Do(..) | Family::UnknownDo(_) => Some(among_decisions()),
@@ -81,13 +81,13 @@ fn forged(message: &Stored, job: JobId, family: Family) -> Entry {
     Entry { seq, time, job, family, record: Err(Unreadable::Forged), trace: None }
 }
 
-/// A stored message is a record that its writer was permitted to write.
+/// `true` if the writer was permitted to write this message on its subject.
 pub(super) fn is_record(message: &Stored, subjects: &Subjects) -> bool {
     let place = subjects.parse(&message.subject);
     place.is_ok_and(|place| is_genuine(message, &place, subjects))
 }
 
-/// The writer was permitted to write there. Only supervisors may write timers.
+/// `true` if the writer was permitted to write there. Only supervisors may write timers.
 fn is_genuine(message: &Stored, place: &Place, subjects: &Subjects) -> bool {
     let scheduler = message.headers.get_last(SCHEDULER).map(|value| value.as_str());
     let by_timer = scheduler.is_some_and(|timer| {
@@ -99,11 +99,11 @@ fn is_genuine(message: &Stored, place: &Place, subjects: &Subjects) -> bool {
     !message.relayed && if clock || scheduler.is_some() { by_timer } else { true }
 }
 
-/// The header in which the server names the schedule of a message that fired. A decision names the
-/// timer that it cancels there.
+/// Header in which the server names the schedule of a fired message. A decision uses it to name the
+/// timer that it cancels.
 const SCHEDULER: &str = "Nats-Scheduler";
 
-/// The trace that headers carry, if they carry a valid one.
+/// Returns the trace context from the headers, if it is valid.
 pub(super) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
     headers.get(TRACEPARENT).and_then(|value| TraceContext::parse(value.as_str()).ok())
 }

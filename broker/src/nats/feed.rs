@@ -1,4 +1,4 @@
-//! The feed of a shard's facts, for the holder of the pin.
+//! The feed of a shard's facts, for the holder of the consumer's pin.
 //!
 //! The server assigns the pin with the first message it delivers and withdraws it after a pin
 //! timeout without requests; so a feed always has a request open and renews it three times in that
@@ -21,14 +21,14 @@ use super::{
 };
 use crate::log::{Ack, Delivery, Feed, LogError};
 
-/// Facts that are on their way or wait here, at most.
+/// Largest number of facts requested or buffered.
 const BATCH: usize = 512;
-/// The wait before a fact without its body is redelivered.
+/// Delay before a fact whose body could not be fetched is redelivered.
 const BODY_AWAY: Duration = Duration::from_secs(1);
-/// The interval at which quiet consumers are checked for a stall.
+/// Interval at which the consumer is checked for a stall.
 const WATCH: Duration = Duration::from_secs(5);
 
-/// Opens a feed.
+/// Opens the feed of a shard's facts.
 pub(super) async fn open(
     log: NatsLog,
     shard: Shard,
@@ -84,17 +84,16 @@ pub(super) async fn open(
     }))
 }
 
-/// A place in the line for a shard's facts, and what was seen of it.
+/// This feed's position in the consumer's deliveries.
 struct Line {
     puller: Puller,
-    /// The last delivery of the consumer that is accounted for.
+    /// Sequence number of the consumer's last accounted delivery.
     last: u64,
     pin: Option<String>,
 }
 
 impl Line {
-    /// Takes note of where the consumer is: a reset follows, so what it delivered before is
-    /// accounted for.
+    /// Accounts for all deliveries so far, as a reset follows.
     async fn look(&mut self) -> Result<(), LogError> {
         let infos = self.puller.infos().await?;
         self.last = infos.first().map_or(0, |info| info.delivered.consumer_seq);
@@ -108,7 +107,7 @@ impl Line {
         Ok(())
     }
 
-    /// Keeps a request open, and room for more before it is used up.
+    /// Keeps a request open, and renews it before it is used up.
     async fn ask(&mut self, renewal: Duration) {
         let credit = self.puller.lanes[0].credit;
         if credit <= BATCH / 2 {
@@ -116,7 +115,7 @@ impl Line {
         }
     }
 
-    /// Another feed may have received facts before this one.
+    /// `true` if another feed may have received facts before this delivery.
     fn is_interrupted(&mut self, delivered: &Delivered) -> bool {
         let follows = delivered.consumer_seq == self.last + 1;
         let other_pin = self.pin.is_some() && self.pin != delivered.pin;
@@ -126,11 +125,11 @@ impl Line {
     }
 }
 
-/// A fact cannot be given out now and comes again.
+/// The fact's body is unavailable now; the fact will be redelivered.
 struct NotYet;
 
-/// Makes a delivery of a fact. What is no record of this installation never comes again; a fact
-/// whose body cannot be fetched now comes again soon.
+/// Builds the delivery of a fact. Terminates a message that is not a record of this installation.
+/// Has a fact redelivered soon if its body cannot be fetched.
 async fn deliver(log: &NatsLog, delivered: Delivered) -> Result<Option<Delivery>, NotYet> {
     let ack = NatsAck { link: Arc::clone(&log.link), reply: delivered.reply };
     let (seq, times) = (delivered.message.seq, delivered.delivered);

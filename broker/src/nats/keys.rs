@@ -1,4 +1,4 @@
-//! The keys of the broker's users (nkeys): made here, and checked before they are used.
+//! User keys of the broker (nkeys): creation and validation.
 //!
 //! A seed is a user's identity. It is never printed, logged or put into an error.
 
@@ -8,32 +8,32 @@ use secrecy::{ExposeSecret, SecretString};
 /// A new user of the broker.
 #[derive(Debug)]
 pub struct User {
-    /// The user's secret (`SU…`).
+    /// The secret seed (`SU…`).
     pub seed: SecretString,
-    /// The user's public key (`U…`).
+    /// The public key (`U…`).
     pub public: String,
 }
 
-/// A text is not the seed of a user.
+/// The text is not a user's seed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("is not the seed of a user: one line that begins with SU")]
 pub struct InvalidSeed;
 
 impl User {
-    /// Makes one.
+    /// Generates a user.
     ///
     /// # Errors
-    /// When a seed cannot be told, which would be a defect of the library.
+    /// If the library cannot encode a new seed, which would be a bug in it.
     pub fn new() -> Result<Self, InvalidSeed> {
         let keys = KeyPair::new_user();
         let seed = SecretString::from(keys.seed().map_err(|_| InvalidSeed)?);
         Ok(Self { seed, public: keys.public_key() })
     }
 
-    /// The user of a seed.
+    /// Derives the user from a seed.
     ///
     /// # Errors
-    /// When it is not the seed of a user; the error does not repeat it.
+    /// If the text is not a user's seed; the error does not contain it.
     pub fn of(seed: &SecretString) -> Result<Self, InvalidSeed> {
         let keys = KeyPair::from_seed(seed.expose_secret().trim()).map_err(|_| InvalidSeed)?;
         match keys.key_pair_type() {
@@ -49,10 +49,10 @@ impl User {
     }
 }
 
-/// Checks that a text is the seed of a user.
+/// Checks that a text is a user's seed.
 ///
 /// # Errors
-/// When it is not.
+/// If the text is not a user's seed; the error does not contain it.
 pub fn check_user(seed: &SecretString) -> Result<(), InvalidSeed> {
     User::of(seed).map(|_| ())
 }

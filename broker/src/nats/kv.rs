@@ -1,9 +1,9 @@
-//! [`Kv`] on streams that are JetStream key-value buckets, so that any NATS tool can look into them.
+//! [`Kv`] on JetStream key-value buckets, so that any NATS tool can read them.
 //!
-//! Deleted keys leave a mark behind for a day, which watchers see; then nothing is left of them.
+//! A deleted key leaves a marker for watchers, which the server removes after a day.
 //!
-//! A value that a sender without the permission made the server write is not trusted: its key has
-//! no value. Watchers are notified, since the value before may still hold.
+//! A value that the server wrote on behalf of a sender without permission is not trusted: its key
+//! has no value. Watchers are notified, as the previous value may still be valid.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::{
 /// The lifetime of a deletion marker.
 const MARK_KEPT: &str = "24h";
 
-/// The key-value store.
+/// The key-value store over one connection.
 #[derive(Debug)]
 pub(super) struct NatsKv {
     link: Arc<Link>,
@@ -37,7 +37,7 @@ pub(super) struct NatsKv {
     replicas: u8,
 }
 
-/// Makes or checks the stream of a bucket.
+/// Creates or checks the stream of a bucket.
 pub(super) async fn ensure(
     link: &Link,
     subjects: &Subjects,
@@ -48,7 +48,7 @@ pub(super) async fn ensure(
     setup::stream(link, &bucket_stream(subjects, bucket, options), missing).await
 }
 
-/// The stream of a bucket, as it must be.
+/// The required configuration of a bucket's stream.
 pub(super) fn bucket_stream(subjects: &Subjects, bucket: Bucket, options: &NatsOptions) -> Value {
     let name = subjects.bucket(bucket.name());
     let mut wanted =
@@ -92,8 +92,8 @@ impl NatsKv {
         found.map_err(|error| unavailable(&error))
     }
 
-    /// Writes if the last write of the key, or of its deletion marker, is at `seq`, and settles the
-    /// outcome: no error reply proves that the write was not stored.
+    /// Writes if the last write of the key, or of its deletion marker, is at `seq`, and determines
+    /// the outcome: no error reply proves that the write was not stored.
     async fn compare_and_set(
         &self,
         bucket: Bucket,
@@ -129,7 +129,7 @@ impl NatsKv {
     }
 }
 
-/// The header that tells one write of a value from all others.
+/// Header that identifies one write of a value.
 const NONCE: &str = "Callboard-Write";
 
 #[async_trait]
@@ -235,7 +235,7 @@ impl NatsKv {
     }
 }
 
-/// The deletion marker.
+/// Headers of a deletion marker.
 fn mark() -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert("KV-Operation", "PURGE");
@@ -249,13 +249,13 @@ fn is_mark(message: &Stored) -> bool {
         || message.headers.get("Nats-Marker-Reason").is_some()
 }
 
-/// The server wrote it as the answer to a read. An answer that found nothing is stored like an
-/// empty value: readers of a bucket decode values and trust no empty one.
+/// `true` if the server wrote this as the reply to a read. A reply that found nothing is stored
+/// like an empty value: readers of a bucket decode values and trust no empty one.
 fn is_foreign(message: &Stored) -> bool {
     message.relayed
 }
 
-/// A key with this message has no value.
+/// `true` if this message leaves its key without a value.
 fn is_nothing(message: &Stored) -> bool {
     is_foreign(message) || is_mark(message)
 }

@@ -1,24 +1,24 @@
-//! One consumer that messages are taken from, and what it still owes.
+//! The state of one pulled consumer, including its outstanding messages.
 
 use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
-/// One consumer.
+/// One consumer of a puller.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) stream: String,
     pub(super) consumer: String,
-    /// Messages that were asked for and neither came nor were given up.
+    /// Number of requested messages that have neither arrived nor been given up.
     pub(super) credit: usize,
-    /// The pin, for a consumer that delivers to one puller at a time.
+    /// The pin id, for a consumer that delivers to one puller at a time.
     pub(super) pin: Option<String>,
     pub(super) pinned: bool,
-    /// Requests that may be open, oldest first: their token, and what they asked for.
+    /// Requests that may be open, oldest first: token and number of messages.
     pub(super) open: VecDeque<(u64, usize)>,
-    /// Something comes before this, or something was lost.
+    /// Time by which the server must give a sign of life; after that, something was lost.
     pub(super) silent_at: Option<Instant>,
-    /// The last delivery, or when there was none, the first request.
+    /// Time of the last delivery, or of the first request.
     pub(super) moved: Instant,
     pub(super) stalled: bool,
 }
@@ -38,14 +38,15 @@ impl Lane {
         }
     }
 
-    /// The server gave a sign of life: a message, or a heartbeat, which it leaves out while messages
-    /// come. What is asked for is not lost for so long.
+    /// Notes a sign of life of the server: a message, or a heartbeat, which it omits while messages
+    /// arrive. Postpones the deadline of outstanding messages.
     pub(super) fn heard(&mut self, silence: Duration) {
         let now = Instant::now();
         self.silent_at = self.silent_at.map(|at| at.max(now + silence));
     }
 
-    /// So many of those that were asked for came, or do not come; no more than were asked for.
+    /// Settles `left` outstanding messages, because they arrived or will not. Returns their number,
+    /// which the credit bounds.
     pub(super) fn settle(&mut self, left: usize) -> usize {
         let left = left.min(self.credit);
         self.credit -= left;

@@ -1,7 +1,7 @@
-//! The connection: requests, and what can become of them.
+//! A connection to the server: requests and their failures.
 //!
 //! A pending request fails at once when the connection breaks, not after its timeout. A denied
-//! request fails with the denial, although the server reports it only beside the request.
+//! request fails with the denial, although the server reports it in a separate message.
 
 use std::{
     collections::VecDeque,
@@ -21,19 +21,19 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::log::LogError;
 
-/// Writes that may be under way at a time over one connection.
+/// Largest number of concurrent writes over one connection.
 const WRITES_MAX: usize = 4096;
 /// The time limit for closing a connection.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
-/// The number of denied subjects that are remembered for their callers.
+/// Number of denied subjects kept for their callers.
 const DENIED_MAX: usize = 64;
 
-/// A connection, shared by everything that uses it.
+/// A connection, shared by all its users.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) client: Client,
     pub(super) request_timeout: Duration,
-    /// The number of watches over this connection.
+    /// Number of watches over this connection.
     pub(super) watchers: AtomicUsize,
     incidents: watch::Receiver<Incidents>,
     writes: Semaphore,
@@ -42,68 +42,66 @@ pub(super) struct Link {
 /// Events of the connection.
 #[derive(Debug, Default)]
 pub(super) struct Incidents {
-    /// The number of losses.
+    /// Number of times the connection was lost.
     lost: u64,
-    /// The number of denials, and the latest of them.
+    /// Number of denials, and the latest of them.
     denials: u64,
     denied: VecDeque<String>,
-    /// It was closed for good.
+    /// `true` once the connection is closed and will not reconnect.
     closed: bool,
 }
 
-/// A failed request.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum AskError {
-    /// No service answers: the request certainly was not carried out.
+    /// No service answers: the request was certainly not carried out.
     #[error("nobody answers on {0}")]
     NoResponders(String),
     /// No answer in time, or a lost connection: the request may have been carried out.
     #[error("{0}")]
     Lost(String),
-    /// It is forbidden.
+    /// The server denied the caller permission.
     #[error("{0}")]
     Denied(String),
-    /// It is larger than the server takes.
+    /// The request exceeds the server's size limit.
     #[error("{0}")]
     TooLarge(String),
-    /// The answer cannot be read.
+    /// The reply cannot be parsed.
     #[error("an answer that cannot be read: {0}")]
     Malformed(String),
-    /// JetStream refuses the request.
+    /// JetStream refused the request.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
 impl AskError {
-    /// No server answered: the same request may succeed later.
+    /// `true` if no server answered: the same request may succeed later.
     pub(super) fn is_transient(&self) -> bool {
         matches!(self, Self::Lost(_) | Self::NoResponders(_))
     }
 
-    /// Another message is at the expected position, or the server says so.
+    /// `true` if another message is at the expected position, according to the server.
     pub(super) fn is_conflict(&self) -> bool {
-        // Seen before it was proposed to the other replicas, and after.
+        // Codes of a check before and after the proposal to other replicas.
         matches!(self, Self::Refused(Refusal { err_code: 10071 | 10164, .. }))
     }
 }
 
-/// JetStream's refusal.
 #[derive(Debug, Clone, Default, Deserialize, thiserror::Error)]
 #[serde(default)]
 #[error("{description} [{err_code}]")]
 pub(super) struct Refusal {
-    /// The class, as HTTP has it.
+    /// The class, as an HTTP status code.
     pub(super) code: u16,
-    /// The exact reason.
+    /// The exact reason, as a JetStream error code.
     pub(super) err_code: u32,
-    /// In words.
+    /// The reason in words.
     pub(super) description: String,
 }
 
 impl Refusal {
-    /// There is no room: a limit of the account, the server or the disk.
+    /// `true` if a limit of the account, the server or the disk is reached.
     pub(super) fn is_full(&self) -> bool {
-        // 10077 covers every error of the store; only some of them are about room.
+        // 10077 covers every error of the store, not only a lack of space.
         let store = || ["maximum", "no space", "insufficient"];
         match self.err_code {
             10002 | 10023 | 10028 | 10047 | 10122 => true,
@@ -112,7 +110,7 @@ impl Refusal {
         }
     }
 
-    /// The subject of the question does not exist.
+    /// `true` if the subject of the request does not exist.
     pub(super) fn is_missing(&self) -> bool {
         self.code == 404
     }
@@ -135,7 +133,7 @@ impl From<AskError> for LogError {
     }
 }
 
-/// Hears what happens to a connection; made before it.
+/// The sender of a connection's events, created before the connection.
 #[derive(Debug, Clone)]
 pub(super) struct Events(Arc<watch::Sender<Incidents>>);
 
@@ -184,7 +182,7 @@ impl Incidents {
         }
     }
 
-    /// The denial of this subject since the first `before` denials.
+    /// Returns the denial of this subject since the first `before` denials.
     fn denial_of(&self, subject: &str, before: u64) -> Option<&String> {
         let news = usize::try_from(self.denials - before).unwrap_or(usize::MAX);
         let quoted = format!("\"{subject}\"");
@@ -203,13 +201,13 @@ impl Link {
         }
     }
 
-    /// The connection is up, as far as is known.
+    /// `true` if the connection is up, as far as is known.
     pub(super) fn is_connected(&self) -> bool {
         let state = self.client.connection_state();
         state == async_nats::connection::State::Connected && !self.incidents.borrow().closed
     }
 
-    /// Sends what waits to be sent, and closes the connection for good.
+    /// Sends pending messages and closes the connection; it will not reconnect.
     pub(super) async fn close(&self) {
         let (client, mut incidents) = (self.client.clone(), self.incidents.clone());
         let closed = async {
@@ -223,14 +221,14 @@ impl Link {
         }
     }
 
-    /// Counts the times the connection was lost, now and whenever it changes.
+    /// Subscribes to losses of the connection.
     pub(super) fn losses(&self) -> Losses {
         let incidents = self.incidents.clone();
         let seen = incidents.borrow().lost;
         Losses { incidents, seen }
     }
 
-    /// Asks, and waits for one answer.
+    /// Sends a request and waits for one reply.
     pub(super) async fn request(
         &self,
         subject: &str,
@@ -247,7 +245,7 @@ impl Link {
             request = request.headers(headers);
         }
         let answer = self.client.send_request(subject.to_owned(), request);
-        // The client's own limit does not count the wait for a place among what is to be sent.
+        // The client's own time limit does not cover the wait for a place in its send queue.
         let mut answer = std::pin::pin!(tokio::time::timeout(self.request_timeout, answer));
         loop {
             tokio::select! {
@@ -284,7 +282,7 @@ impl Link {
         })
     }
 
-    /// Writes to a stream, and waits for its answer.
+    /// Writes to a stream and waits for the acknowledgement.
     pub(super) async fn write(
         &self,
         subject: &str,
@@ -296,17 +294,16 @@ impl Link {
         read(&answer.payload)
     }
 
-    /// The number of denials so far.
     pub(super) fn denials(&self) -> u64 {
         self.incidents.borrow().denials
     }
 
-    /// A denial of this subject has arrived since `before`.
+    /// `true` if a denial of this subject has arrived since `before`.
     pub(super) fn is_denied(&self, subject: &str, before: u64) -> bool {
         self.incidents.borrow().denial_of(subject, before).is_some()
     }
 
-    /// Asks JetStream for something, in JSON.
+    /// Sends a JSON request to the JetStream API.
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
         verb: &str,
@@ -317,7 +314,7 @@ impl Link {
         read(&answer.payload)
     }
 
-    /// Sends without waiting for anything.
+    /// Publishes without waiting for a reply.
     pub(super) async fn tell(&self, subject: String, payload: Bytes) {
         if let Err(error) = self.client.publish(subject, payload).await {
             tracing::debug!(%error, "a message could not be sent");
@@ -325,7 +322,7 @@ impl Link {
     }
 }
 
-/// The answer to a write that was stored.
+/// The acknowledgement of a stored write.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct PubAck {
     pub(super) stream: String,
@@ -337,7 +334,7 @@ fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, AskError> {
     struct Answer {
         error: Option<Refusal>,
     }
-    // Refusals may hold more than the error, and lack what an answer has.
+    // A refusal may have fields besides the error, and lacks those of an answer.
     match serde_json::from_slice(payload) {
         Ok(Answer { error: Some(refusal) }) => Err(refusal.into()),
         Ok(Answer { error: None }) => {
@@ -347,7 +344,7 @@ fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, AskError> {
     }
 }
 
-/// Tells when the connection was lost.
+/// A subscription to losses of the connection.
 #[derive(Debug, Clone)]
 pub(super) struct Losses {
     incidents: watch::Receiver<Incidents>,
@@ -355,29 +352,29 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// The number of losses at the last call, or at the start.
+    /// Number of losses at the last call of [`Losses::take`], or at the start.
     pub(super) fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// It was lost since the last call.
+    /// Returns whether the connection was lost since the last call.
     pub(super) fn take(&mut self) -> bool {
         let lost = self.incidents.borrow_and_update().lost;
         std::mem::replace(&mut self.seen, lost) != lost
     }
 
-    /// Waits until it is lost. Nothing is missed when this is dropped.
+    /// Waits until the connection is lost. Cancellation safe.
     pub(super) async fn next(&mut self) {
         while !self.take() {
             if self.incidents.changed().await.is_err() {
-                // Nothing will happen to a connection that is gone.
+                // A closed connection has no further events.
                 std::future::pending::<()>().await;
             }
         }
     }
 }
 
-/// Counts itself among the watchers of a connection.
+/// Counts a watch of the connection until it is dropped.
 #[derive(Debug)]
 pub(super) struct Watching(pub(super) Arc<Link>);
 

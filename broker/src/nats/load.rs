@@ -1,4 +1,5 @@
-//! The size of a shard and of its queues, from a few requests to JetStream, whatever the size.
+//! The size of a shard and of its queues, in a few requests to JetStream, whatever the number of
+//! records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,7 @@ use super::{
 };
 use crate::log::{Depth, LogError, QueueLoad, ShardLoad, Storage};
 
-/// Consumers, or messages, of one answer of the server.
+/// Number of consumers, or messages, in one page of the server.
 const PAGE: usize = 256;
 
 #[derive(Deserialize)]
@@ -58,7 +59,7 @@ struct Limits {
     max_storage: i64,
 }
 
-/// The size of one shard.
+/// Reads the size of one shard.
 pub(super) async fn of_shard(log: &NatsLog, shard: Shard) -> Result<ShardLoad, LogError> {
     let stream = log.subjects.stream(shard);
     let StreamInfo { state } = log.link.ask(&format!("STREAM.INFO.{stream}"), &json!({})).await?;
@@ -80,7 +81,7 @@ pub(super) async fn of_shard(log: &NatsLog, shard: Shard) -> Result<ShardLoad, L
     Ok(ShardLoad { records: state.messages, bytes: state.bytes, queues })
 }
 
-/// Every consumer of a stream with its state.
+/// Lists every consumer of a stream with its state.
 pub(super) async fn consumers(log: &NatsLog, stream: &str) -> Result<Vec<Named>, LogError> {
     let mut all: Vec<Named> = Vec::new();
     loop {
@@ -96,17 +97,17 @@ pub(super) async fn consumers(log: &NatsLog, stream: &str) -> Result<Vec<Named>,
     }
 }
 
-/// The kind and pool of a command consumer, from its name. Absent for other consumers.
+/// Parses the name of a command consumer into kind and pool; `None` for other consumers.
 pub(super) fn queue_of(name: &str) -> Option<(DecisionKind, Pool)> {
     let (kind, pool) = name.split_once('-')?;
     let kind = DecisionKind::ALL.into_iter().find(|known| known.as_str() == kind)?;
     Some((kind, Pool::new(pool).ok()?))
 }
 
-/// Submissions that are asked for at a time: none is larger than a record may be.
+/// Number of submissions read at a time, given the largest size of a record.
 const DOORS: usize = 50;
 
-/// The jobs that have ended, among some of one shard, by the state of any replica.
+/// Returns which of these jobs of one shard have ended, by the state of any replica.
 pub(super) async fn finished_among(
     log: &NatsLog,
     jobs: &[JobId],
@@ -153,7 +154,7 @@ struct LastSaid {
     is_submission: bool,
 }
 
-/// The positions of some jobs' last decisions, for each kind.
+/// Reads the positions of each job's last decision of every kind.
 async fn decided(
     log: &NatsLog,
     stream: &str,
@@ -168,7 +169,7 @@ async fn decided(
     Ok(all)
 }
 
-/// The positions of the last facts from the door in some jobs' logs.
+/// Reads the positions of each job's last fact from the door.
 async fn last_said(log: &NatsLog, stream: &str, jobs: &[JobId]) -> Result<Vec<LastSaid>, LogError> {
     let subjects: Vec<String> =
         jobs.iter().map(|job| log.subjects.fact(job, Source::Door)).collect();
@@ -183,7 +184,7 @@ async fn last_said(log: &NatsLog, stream: &str, jobs: &[JobId]) -> Result<Vec<La
     Ok(page.messages.iter().filter_map(said).collect())
 }
 
-/// A record precedes a forged message in its place.
+/// `true` if a genuine record precedes a forged message on the same subject.
 async fn is_below(log: &NatsLog, stream: &str, last: &Stored) -> Result<bool, LogError> {
     let mut after = Seq(0);
     loop {
@@ -198,7 +199,7 @@ async fn is_below(log: &NatsLog, stream: &str, last: &Stored) -> Result<bool, Lo
     }
 }
 
-/// The account's disk space.
+/// Reads the disk usage of the account.
 pub(super) async fn storage(log: &NatsLog) -> Result<Storage, LogError> {
     let Account { storage, limits } = log.link.ask("INFO", &json!({})).await?;
     Ok(Storage { used: storage, limit: u64::try_from(limits.max_storage).ok().filter(|l| *l > 0) })

@@ -1,4 +1,4 @@
-//! [`Log`](crate::log::Log) on JetStream: encodes, sends, settles, reads.
+//! [`Log`](crate::log::Log) on JetStream.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -37,10 +37,10 @@ use crate::{
     objects::Objects,
 };
 
-/// Attempts of a submission that meets a conflict and then no record.
+/// Attempts of a submission that meets a conflict but then finds no record.
 const SUBMIT_TRIES: u32 = 5;
 
-/// The log, as one connection sees it.
+/// The log, through one connection.
 #[derive(Clone)]
 pub(super) struct NatsLog {
     pub(super) link: Arc<Link>,
@@ -48,9 +48,10 @@ pub(super) struct NatsLog {
     pub(super) objects: Arc<dyn Objects>,
     pub(super) options: Arc<NatsOptions>,
     writer: WorkerId,
-    /// The writer of timers' records.
+    /// Writer of the records of fired timers.
     broker: WorkerId,
-    /// The timer that never fires: its subject takes what is only written for its headers.
+    /// Name of a timer that never fires: its subject receives writes that matter only for their
+    /// headers.
     nothing: TimerName,
 }
 
@@ -103,10 +104,10 @@ impl NatsLog {
         self.write(job, self.subjects.fact(job, fact.source()), record, trace).await
     }
 
-    /// A job's first record, if it has one.
+    /// Reads a job's first record from the leader.
     ///
     /// # Errors
-    /// When a forged message is in its place.
+    /// [`LogError::Taken`] if a forged message occupies its position.
     async fn first(&self, job: &JobId, door: &str) -> Result<Option<Entry>, LogError> {
         let stream = self.stream_of(job);
         let first = read::next_at_leader(&self.link, &stream, door, Seq(0)).await?;
@@ -121,7 +122,7 @@ impl NatsLog {
         self.entry(first).await?.map(Some).ok_or_else(taken)
     }
 
-    /// The entry of a stored message, if it is one.
+    /// Converts a stored message; `None` if it is not a record.
     pub(super) async fn entry(&self, message: Stored) -> Result<Option<Entry>, LogError> {
         entry::of(message, &self.subjects, &*self.objects).await
     }
@@ -198,7 +199,7 @@ impl Writer for NatsLog {
                     if let Some(first) = self.first(job, &door).await? {
                         return Ok(Submission::Exists(Box::new(first)));
                     }
-                    // It was purged in between: there is no such job any more.
+                    // The job was purged in between and no longer exists.
                     tokio::time::sleep(patience.wait_first).await;
                 }
             }
@@ -251,22 +252,22 @@ impl Writer for NatsLog {
         at: Timestamp,
         trace: TraceContext,
     ) -> Result<(), LogError> {
-        // The server copies the message as it is: what fires is a record of the log already.
+        // The server copies the payload unchanged, so it already has the form of a record.
         let fact = Fact::Fired(Fired { timer: timer.clone() });
         let record = Record::of_fact(&fact, new_id(), &self.broker).map_err(|e| invalid(&e))?;
         let target = self.subjects.fact(job, Source::Clock);
         let mut write = self.write(job, self.subjects.timer(job, timer), record, trace).await?;
         write.headers.insert("Nats-Schedule", publish::plain(&format!("@at {at}")));
         write.headers.insert("Nats-Schedule-Target", publish::plain(&target));
-        // Servers before 2.14.3 need to know that one subject holds one timer.
+        // Servers before 2.14.3 must be told that a subject holds one timer.
         write.headers.insert("Nats-Rollup", "sub");
         let patience = self.patience(self.options.write_patience_ms);
         settle::insist(&write, patience).await.map(|_| ())
     }
 
     async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
-        // A write that has the server remove the timer, as decisions have: to purge a stream is a
-        // right that no role has.
+        // A write that makes the server remove the timer, as decisions do: no role may purge a
+        // stream.
         let mut headers = HeaderMap::new();
         headers.insert("Nats-Scheduler", publish::plain(&self.subjects.timer(job, timer)));
         headers.insert("Nats-Schedule-Next", "purge");
@@ -309,7 +310,7 @@ impl Queues for NatsLog {
     }
 
     async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
-        // An autoscaler that starts the first worker must see the queue before the worker opens it.
+        // An autoscaler must see the depth before the first worker creates the queue.
         setup::commands(&self.link, &self.subjects, kind, pool, &self.options).await?;
         let name = self.subjects.commands_consumer(kind, pool);
         let each = self

@@ -1,11 +1,11 @@
-//! The log and what stands beside it on NATS JetStream.
+//! The log, the bus, key-value buckets and the object store on NATS JetStream.
 //!
 //! Durable state: one stream per shard with the records of its jobs, one pinned consumer of its
 //! facts and one consumer for each kind of command and pool; one stream for each key-value bucket,
-//! and one for large values. Messages that are not kept are core NATS.
+//! and one for large values. Ephemeral messages are core NATS.
 //!
-//! It must never change a stream or a consumer that is there, never make an empty stream in place
-//! of one that is gone, and never believe a reply that is not an acknowledgement.
+//! It must never change an existing stream or consumer, never recreate a lost stream empty, and
+//! never trust a reply that is not an acknowledgement.
 
 mod ack;
 mod bus;

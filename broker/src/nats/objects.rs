@@ -1,8 +1,8 @@
-//! [`Objects`] on a stream: each value in pieces, named by its SHA-256.
+//! [`Objects`] on a stream: each value in pieces, named by the value's SHA-256.
 //!
-//! A piece is stored only if its place is free, so that writing a value twice stores it once. An
+//! A piece is stored only if its subject is empty, so that writing a value twice stores it once. An
 //! old value is rewritten piece by piece, with the same pieces: garbage collection removes only the
-//! versions that it has listed. Values are checked against their names when they are read.
+//! versions that it has listed. A value is checked against its name when it is read.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -26,21 +26,21 @@ use crate::{
     objects::{Kept, ObjectError, Objects, is_name},
 };
 
-/// Bytes of one piece; half of what a server takes by default.
+/// Size of one piece in bytes; half of a server's default limit.
 const PIECE: usize = 512 * 1024;
-/// Pieces that are on their way at a time.
+/// Number of pieces written concurrently.
 const AT_A_TIME: usize = 8;
-/// Attempts to write a value after the first.
+/// Number of retries of a write.
 const RETRIES: usize = 4;
-/// Between two of them.
+/// Pause between two retries.
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(200), Duration::from_millis(1_600));
-/// Reads of an incomplete value before it counts as missing.
+/// Number of reads of an incomplete value before it counts as missing.
 const LOOKS: u32 = 3;
-/// The wait between two of them.
+/// Pause between two of these reads.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// The object store.
+/// The object store over one connection.
 #[derive(Debug)]
 pub(super) struct NatsObjects {
     link: Arc<Link>,
@@ -50,7 +50,7 @@ pub(super) struct NatsObjects {
     patience: Duration,
 }
 
-/// Makes or checks the stream.
+/// Creates or checks the stream.
 pub(super) async fn ensure(
     link: &Link,
     subjects: &Subjects,
@@ -60,7 +60,7 @@ pub(super) async fn ensure(
     setup::stream(link, &stream_of_all(subjects, options), missing).await
 }
 
-/// The stream, as it must be.
+/// The required configuration of the stream.
 pub(super) fn stream_of_all(subjects: &Subjects, options: &NatsOptions) -> serde_json::Value {
     setup::plain_stream(&subjects.bucket("objects"), &[subjects.all_objects()], options)
 }
@@ -76,7 +76,7 @@ impl NatsObjects {
         self.subjects.bucket("objects")
     }
 
-    /// Stores one piece; false when something was in its place.
+    /// Stores one piece; `false` if its subject was not empty.
     async fn put_piece(&self, name: &str, at: usize, piece: Bytes) -> Result<bool, AskError> {
         let mut headers = HeaderMap::new();
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, HeaderValue::from(0_u64));
@@ -87,14 +87,14 @@ impl NatsObjects {
         }
     }
 
-    /// The pieces of a value; one at least.
+    /// Cuts a value into pieces, at least one.
     fn pieces(&self, bytes: &Bytes) -> Vec<Bytes> {
         let size = PIECE.min(self.link.client.server_info().max_payload / 2).max(1);
         let count = bytes.len().div_ceil(size).max(1);
         (0..count).map(|at| bytes.slice(at * size..bytes.len().min((at + 1) * size))).collect()
     }
 
-    /// Stores a value; whether it is certainly whole.
+    /// Stores a value; `false` if some piece existed already and the value may be incomplete.
     async fn put_all(&self, name: &str, bytes: &Bytes) -> Result<bool, AskError> {
         let pieces = self.pieces(bytes).into_iter().enumerate();
         let put = pieces.map(|(at, piece)| self.put_piece(name, at, piece));
@@ -102,8 +102,8 @@ impl NatsObjects {
         stored.try_fold(true, |all, one| async move { Ok(all && one) }).await
     }
 
-    /// Stores a value in place of pieces that make no value of its name. They are replaced one by one,
-    /// and what is left behind the last is made empty: to purge a stream is a right that no role has.
+    /// Stores a value over pieces that do not form it. The pieces are replaced one by one, and
+    /// those beyond the last are emptied: no role may purge a stream.
     async fn replace_all(&self, name: &str, bytes: &Bytes) -> Result<(), AskError> {
         let pieces = self.pieces(bytes);
         let there = self.stored(name).await?;
@@ -115,22 +115,22 @@ impl NatsObjects {
         Ok(())
     }
 
-    /// Stores one piece, whatever is in its place.
+    /// Stores one piece unconditionally.
     async fn replace(&self, name: &str, at: usize, piece: Bytes) -> Result<(), AskError> {
         let mut headers = HeaderMap::new();
         headers.insert("Nats-Rollup", "sub");
         self.link.write(&self.subjects.object_piece(name, at), headers, piece).await.map(|_| ())
     }
 
-    /// The pieces that are there, by their place. One that is replaced while it is read may be read
-    /// twice: what was stored later counts.
+    /// Reads the stored pieces by index. A piece that is replaced meanwhile may be read twice; the
+    /// later version wins.
     async fn stored(&self, name: &str) -> Result<BTreeMap<usize, Stored>, AskError> {
         let filter = self.subjects.object(name);
         let found = read::all(&self.link, &self.stream(), &filter, Seq(0), self.replicas).await?;
         Ok(found.into_iter().filter_map(|piece| Some((at(&piece.subject)?, piece))).collect())
     }
 
-    /// The pieces of the value with this name, if they are complete. Incomplete pieces are read
+    /// Reads the value of this name, or `None` if it is incomplete. Incomplete pieces are read
     /// again: another writer may be replacing them.
     async fn whole(
         &self,
@@ -154,10 +154,10 @@ impl NatsObjects {
         Ok(None)
     }
 
-    /// Some of these pieces are so old that garbage collection may have listed them.
+    /// `true` if some piece is so old that garbage collection may have listed it.
     async fn are_old(&self, pieces: &BTreeMap<usize, Stored>) -> bool {
-        // Only the server's time tells the age of a piece. A user who may not ask for it rewrites
-        // too often.
+        // Only the server's time gives the age of a piece. A user without permission to read that
+        // time rewrites too often.
         let Ok(now) = removal::server_time(&self.link, &self.stream()).await else { return true };
         let limit = SignedDuration::try_from(self.renewed_after).unwrap_or(SignedDuration::MAX);
         pieces.values().any(|piece| now.duration_since(piece.time) > limit)
@@ -169,13 +169,13 @@ impl NatsObjects {
         }
         match self.whole(name).await? {
             Some((pieces, _)) if !self.are_old(&pieces).await => return Ok(()),
-            // With the same cuts: a concurrent reader finds the value whole.
+            // The pieces stay the same, so a concurrent reader always finds the whole value.
             Some((pieces, _)) => {
                 for (at, piece) in pieces {
                     self.replace(name, at, piece.payload).await?;
                 }
             }
-            // Pieces of something else are in its place: nothing that could be read is lost with them.
+            // The pieces belong to no readable value, so replacing them loses nothing.
             None => self.replace_all(name, bytes).await?,
         }
         if self.whole(name).await?.is_some() {
@@ -185,7 +185,7 @@ impl NatsObjects {
     }
 }
 
-/// The place of a piece, by its subject.
+/// Parses the index of a piece from its subject.
 fn at(subject: &str) -> Option<usize> {
     subject.rsplit('.').next().and_then(|n| n.parse().ok())
 }

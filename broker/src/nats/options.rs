@@ -12,67 +12,68 @@ use crate::objects::RENEWED_AFTER;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NatsOptions {
-    /// Servers; more than one only for the members of one cluster. A user or a token in a URL is
+    /// Server URLs; several only for the members of one cluster. A user or a token in a URL is
     /// ignored.
     pub servers: Vec<String>,
-    /// The connection's name, as the server shows it. The writer's id is added.
+    /// Name of the connection, as the server shows it. The writer's id is appended.
     pub name: String,
-    /// A NATS credentials file: its path.
+    /// Path of a NATS credentials file.
     pub credentials_file: Option<PathBuf>,
-    /// The content of a NATS credentials file.
+    /// Content of a NATS credentials file.
     pub credentials: Option<SecretString>,
-    /// A user, with the password.
+    /// User name, used together with `password`.
     pub user: Option<String>,
-    /// The user's password.
+    /// Password of `user`.
     pub password: Option<SecretString>,
-    /// The seed of an nkey.
+    /// Seed of an nkey (`SU…`).
     pub nkey: Option<SecretString>,
-    /// A token.
+    /// Authentication token.
     pub token: Option<SecretString>,
-    /// Refuse connections without TLS.
+    /// Rejects connections without TLS.
     pub require_tls: bool,
-    /// Certificates of authorities, in PEM, beside those of the system.
+    /// PEM file of certificate authorities, in addition to those of the system.
     pub ca_file: Option<PathBuf>,
-    /// A client certificate and its key, in PEM.
+    /// Client certificate for mutual TLS.
     pub certificate: Option<Certificate>,
-    /// The inbox prefix of this connection; no other user should be permitted to subscribe to it.
+    /// Inbox prefix of this connection; no other user should be permitted to subscribe to it.
     pub inbox_prefix: String,
-    /// Prefixes of the inboxes that requests are answered in, without a dot at the end.
+    /// Allowed prefixes of callers' reply inboxes, without a trailing dot.
     pub reply_inboxes: Vec<String>,
-    /// Copies of every record: 1, 3 or 5.
+    /// Number of copies of every record: 1, 3 or 5.
     pub replicas: u8,
-    /// Create missing streams and consumers. Otherwise a missing one is an error.
+    /// Creates missing streams and consumers. If `false`, a missing one is an error.
     pub create: bool,
-    /// The longest silence about a command before it is delivered to another worker.
+    /// Time without an acknowledgement or sign of life after which a command is redelivered.
     pub ack_wait_ms: u64,
-    /// The time for which a supervisor may hold a fact before it is redelivered.
+    /// Time for which a supervisor may hold a fact before it is redelivered.
     pub facts_ack_wait_ms: u64,
-    /// The time without a request after which a supervisor loses the pin of a shard's facts.
+    /// Time without a request after which a supervisor loses the pin of a shard's facts.
     pub pin_timeout_ms: u64,
-    /// The timeout of a connection.
+    /// Time limit for establishing a connection.
     pub connect_timeout_ms: u64,
-    /// The timeout of one request.
+    /// Time limit of one request.
     pub request_timeout_ms: u64,
-    /// The time for which writes are retried; the election of a leader takes up to 8 s.
+    /// Time for which writes are retried; the election of a leader takes up to 8 s.
     pub write_patience_ms: u64,
-    /// The same for submissions, which a caller waits for and does not repeat.
+    /// Time for which submissions are retried. A caller waits for a submission and does not repeat
+    /// it.
     pub submit_patience_ms: u64,
-    /// The time for which a consumer with pending messages may deliver none before its subscription
-    /// is reopened, and once more before the stream of deliveries fails.
+    /// Time for which a consumer with pending messages may deliver none before its subscription is
+    /// reopened. After the same time again, the stream of deliveries fails.
     pub stall_ms: u64,
-    /// Commands, or facts, that one consumer delivers before it waits for acknowledgements.
+    /// Largest number of unacknowledged commands, or facts, of one consumer.
     pub ack_pending_max: u32,
-    /// The age above which a stored large value is rewritten when it is put again.
+    /// Age above which storing a large value again rewrites it.
     pub objects_renewed_after_ms: u64,
 }
 
-/// A client certificate.
+/// A client certificate and its private key.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
-    /// The certificate.
+    /// Path of the certificate, in PEM.
     pub file: PathBuf,
-    /// Its key.
+    /// Path of the private key, in PEM.
     pub key_file: PathBuf,
 }
 

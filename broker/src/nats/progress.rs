@@ -11,10 +11,10 @@ use proto::{
 use super::{load, log::NatsLog, read};
 use crate::log::{Armed, LogError, Progress, Queue};
 
-/// Timers of one answer of the server.
+/// Number of timers in one page of the server.
 const PAGE: usize = 500;
 
-/// The progress of each consumer, by its leader's state.
+/// Reads the progress of each consumer, from its leader.
 pub(super) async fn of_shard(log: &NatsLog, shard: Shard) -> Result<Vec<Progress>, LogError> {
     let stream = log.subjects.stream(shard);
     let facts = log.subjects.facts_consumer();
@@ -35,7 +35,7 @@ pub(super) async fn of_shard(log: &NatsLog, shard: Shard) -> Result<Vec<Progress
     Ok(all.collect())
 }
 
-/// The timers of one job that are armed.
+/// Reads the armed timers of one job.
 pub(super) async fn armed(log: &NatsLog, job: &JobId) -> Result<BTreeSet<TimerName>, LogError> {
     let stream = log.subjects.stream(log.subjects.shard_of(job));
     let filter = log.subjects.timers_of(job);
@@ -47,7 +47,7 @@ pub(super) async fn armed(log: &NatsLog, job: &JobId) -> Result<BTreeSet<TimerNa
     Ok(found.iter().filter_map(|message| name(&message.subject)).collect())
 }
 
-/// The timers of a shard that are armed, a page at a time.
+/// Streams the armed timers of a shard, page by page.
 pub(super) fn timers(log: &NatsLog, shard: Shard) -> BoxStream<'static, Result<Armed, LogError>> {
     let log = log.clone();
     Box::pin(async_stream::try_stream! {

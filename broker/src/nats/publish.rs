@@ -1,4 +1,4 @@
-//! One write of a record as it is sent, and the server's reply.
+//! The write of a record on JetStream, and the interpretation of the server's reply.
 
 use async_nats::{HeaderMap, HeaderValue};
 use async_trait::async_trait;
@@ -20,8 +20,8 @@ use crate::log::{
 
 /// A write of a record.
 ///
-/// It carries no `Nats-Msg-Id`: the server would remember every id for two minutes, which at ten
-/// thousand writes a second is a gigabyte, to keep out what a guard or the fold keeps out anyway.
+/// It carries no `Nats-Msg-Id`: the server would remember every id for two minutes, a gigabyte at
+/// ten thousand writes a second, to reject duplicates that a guard or the fold rejects anyway.
 #[derive(Debug)]
 pub(super) struct Publish<'a> {
     pub(super) link: &'a Link,
@@ -29,12 +29,11 @@ pub(super) struct Publish<'a> {
     pub(super) subject: String,
     pub(super) headers: HeaderMap,
     pub(super) payload: Bytes,
-    /// The record's id.
     pub(super) id: String,
     pub(super) guard: Option<Guard>,
 }
 
-/// Stored only if the last message under the filter is at this position.
+/// A condition: the last message under the filter is at this position.
 #[derive(Debug)]
 pub(super) struct Guard {
     pub(super) filter: String,
@@ -42,7 +41,7 @@ pub(super) struct Guard {
 }
 
 impl Publish<'_> {
-    /// Adds the guard's headers.
+    /// Adds the headers of a guard.
     pub(super) fn guarded(mut self, filter: String, after: Seq) -> Self {
         self.headers.insert(
             async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE,
@@ -56,14 +55,14 @@ impl Publish<'_> {
     }
 }
 
-/// The headers of every message of a job.
+/// Builds the headers of every message of a job.
 pub(super) fn headers(trace: TraceContext) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(TRACEPARENT, plain(&trace.to_string()));
     headers
 }
 
-/// A header's value from a text of our own making: ids, subjects, times.
+/// Builds a header value from a text of Callboard's own: an id, a subject, a time.
 pub(super) fn plain(text: &str) -> HeaderValue {
     text.parse().expect("a subject, an id and a time hold no line break")
 }
@@ -89,7 +88,7 @@ fn reply(error: AskError) -> Reply {
         return Reply::Conflict;
     }
     match error {
-        // The message, or its header, is larger than the stream takes.
+        // The message or its headers exceed the stream's limits.
         AskError::Refused(refusal @ Refusal { err_code: 10054 | 10097, .. }) => {
             Reply::Refused(LogError::TooLarge(refusal.to_string()))
         }
@@ -98,7 +97,7 @@ fn reply(error: AskError) -> Reply {
         }
         AskError::Refused(refusal) if refusal.code >= 500 => Reply::Unknown(refusal.to_string()),
         AskError::Lost(why) | AskError::Malformed(why) => Reply::Unknown(why),
-        // Nobody was there to store it.
+        // No server received the write.
         error @ AskError::NoResponders(_) => Reply::NotNow(error.into()),
         error @ (AskError::Denied(_) | AskError::TooLarge(_) | AskError::Refused(_)) => {
             Reply::Refused(error.into())

@@ -1,4 +1,4 @@
-//! Taking messages from consumers, over one subscription, no more than was asked for.
+//! Pulling messages from consumers over one subscription, in exactly the requested number.
 //!
 //! The client library's own streams request the next messages before the last ones are processed; a
 //! message that waits in their buffer past its time is redelivered. Here demand is exactly what the
@@ -31,54 +31,52 @@ use crate::{
     log::LogError,
 };
 
-/// The delay of a status after which a message counts as lost.
+/// Delay of a status message after which the outstanding messages count as lost.
 const GRACE: Duration = Duration::from_secs(1);
-/// The longest silence of a server: more than two heartbeats.
+/// Longest silence of a server: more than two heartbeats.
 const SIGNS: Duration = Duration::from_secs(3);
-/// From this on a request asks for heartbeats.
+/// Shortest wait for which a request asks for heartbeats.
 const HEARTBEATS_FROM: Duration = Duration::from_secs(4);
-/// Wait before a server that does not answer is asked again.
+/// Pause before a retry when the server does not answer.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// The wait of a request.
+/// The wait of a request for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// Takes what is there now.
+    /// Returns only messages that are available now.
     No,
-    /// Waits so long for more.
+    /// Waits up to this time for more.
     For(Duration),
 }
 
-/// An item of a puller.
 pub(super) enum Event {
-    /// A message of a lane.
+    /// A message of a lane arrived.
     Delivered(Box<Delivered>),
-    /// So many messages that were asked for do not come.
+    /// That many requested messages will not arrive.
     Ended { lane: usize, left: usize },
-    /// The subscription was interrupted: nothing that was asked for comes any more. Call
+    /// The subscription was interrupted: no outstanding message will arrive. Call
     /// [`Puller::reopen`].
     Broken(&'static str),
-    /// It cannot go on.
+    /// The puller cannot continue.
     Failed(LogError),
 }
 
-/// A message from a consumer.
 pub(super) struct Delivered {
     pub(super) lane: usize,
     pub(super) message: Stored,
-    /// The number of deliveries, including this one.
+    /// Number of deliveries, including this one.
     pub(super) delivered: u64,
-    /// Its place among all deliveries of the consumer.
+    /// Its sequence number among all deliveries of the consumer.
     pub(super) consumer_seq: u64,
-    /// The number of pending messages behind it.
+    /// Number of pending messages behind it.
     pub(super) pending: u64,
-    /// The address of its acknowledgement.
+    /// The subject of its acknowledgement.
     pub(super) reply: String,
-    /// The pin it was delivered under.
+    /// The pin id under which it was delivered.
     pub(super) pin: Option<String>,
 }
 
-/// Takes messages from consumers.
+/// A subscription that pulls messages from several consumers.
 pub(super) struct Puller {
     link: Arc<Link>,
     pub(super) lanes: Vec<Lane>,
@@ -135,7 +133,7 @@ impl Puller {
         self.infos().await
     }
 
-    /// The state of each consumer. Waits for the server.
+    /// Reads the state of each consumer. Waits for the server.
     pub(super) async fn infos(&self) -> Result<Vec<ConsumerInfo>, LogError> {
         let is_away = |error: &AskError| {
             error.is_transient()
@@ -150,7 +148,7 @@ impl Puller {
         Ok(ask.retry(Backoff::constant(AGAIN)).when(is_away).await?)
     }
 
-    /// Asks a consumer for `n` messages more.
+    /// Requests `n` more messages from a consumer.
     pub(super) async fn request(&mut self, lane: usize, n: usize, wait: Wait) {
         self.token += 1;
         let (token, at) = (self.token, lane);
@@ -191,13 +189,13 @@ impl Puller {
         }
     }
 
-    /// The next thing that happens. Nothing is lost when this is dropped.
+    /// Waits for the next event. Cancellation safe.
     pub(super) async fn next(&mut self) -> Event {
         loop {
             if let Some(event) = self.waiting.pop_front() {
                 return event;
             }
-            // Under load messages wait already: no timer is needed to take them.
+            // Under load messages are already buffered, so no timer is needed.
             if let Some(Some(message)) = self.subscription.next().now_or_never() {
                 if let Some(event) = self.take(message) {
                     return event;
@@ -237,7 +235,7 @@ impl Puller {
         let at = self.lanes.iter().position(|lane| lane.stream == ack.stream)?;
         let (lane, reply) = (&mut self.lanes[at], reply.to_owned());
         if lane.credit == 0 {
-            // More than was asked for. It must not wait here until its time is over.
+            // An unrequested message. It must not wait here until its deadline passes.
             let link = Arc::clone(&self.link);
             tokio::spawn(async move { link.tell(reply, Bytes::from_static(b"-NAK")).await });
             return None;
@@ -293,14 +291,14 @@ impl Puller {
                 let about = format!("the consumer {} of {}: {error}", lane.consumer, lane.stream);
                 Some(Event::Failed(LogError::Drift(about)))
             }
-            // The consumer is not there, has no leader or too much to do, or JetStream only begins.
+            // The consumer is missing, leaderless or overloaded, or JetStream is still starting.
             None if matches!(code, 409 | 503) => Some(Event::Broken("it is not taken up")),
             None => Some(Event::Ended { lane: at, left }),
         }
     }
 
-    /// Finds stalled consumers, which have pending messages and deliver none. Reopens them first,
-    /// and fails if that did not help.
+    /// Detects stalled consumers, which have pending messages but deliver none. Reopens the
+    /// subscription first, and fails if that did not help.
     pub(super) async fn watchdog(&mut self) -> Option<Event> {
         for at in 0..self.lanes.len() {
             let lane = &mut self.lanes[at];
@@ -328,7 +326,7 @@ impl Puller {
         None
     }
 
-    /// Lets another puller have the messages of a pinned consumer at once.
+    /// Releases the pins, so that another puller receives the messages at once.
     fn unpin(&self) {
         for lane in self.lanes.iter().filter(|lane| lane.pin.is_some()) {
             let subject = format!("$JS.API.CONSUMER.UNPIN.{}.{}", lane.stream, lane.consumer);
@@ -353,7 +351,7 @@ async fn subscribe(link: &Link) -> Result<(Subscriber, String), LogError> {
     Ok((subscribed.map_err(|e| LogError::Unavailable(e.to_string()))?, inbox))
 }
 
-/// Has undelivered messages redelivered at once.
+/// Negatively acknowledges buffered messages, so that they are redelivered at once.
 fn give_back(link: &Arc<Link>, subscription: &mut Subscriber) {
     let mut replies = Vec::new();
     while let Some(Some(message)) = subscription.next().now_or_never() {
@@ -369,7 +367,7 @@ fn give_back(link: &Arc<Link>, subscription: &mut Subscriber) {
     }
 }
 
-/// Does something after this, when there still is a runtime.
+/// Spawns a task, if a runtime still exists.
 fn later(what: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn(what);
@@ -380,7 +378,7 @@ fn closed() -> Event {
     Event::Failed(LogError::Unavailable("the connection is closed".to_owned()))
 }
 
-/// An error that a retry cannot mend.
+/// Returns the server's text if a retry cannot succeed.
 fn refusal(code: u16, said: &str) -> Option<&str> {
     let word = |word: &str| said.contains(word);
     match code {

@@ -1,11 +1,11 @@
-//! Reading stored messages without a consumer: one request and many replies, about half a
+//! Reads of stored messages without a consumer: one request and many replies, about half a
 //! millisecond for the thirty records of a job.
 //!
-//! Direct reads are served by any replica. With more than one, what is read is held against the
-//! leader, and what a slow replica does not have yet is read from the leader.
+//! Any replica serves direct reads. With several replicas, the result is compared with the leader,
+//! and messages that a slow replica lacks are read from the leader.
 //!
-//! A stored message may hold any header and any status that its writer put there. The server's
-//! headers about a message come after those and win; its reply about a *request* has none of them.
+//! A stored message may contain any header and any status that its writer chose. The server appends
+//! its own headers, so they take precedence; its reply about a *request* contains none of them.
 
 use std::time::Duration;
 
@@ -22,10 +22,9 @@ use serde_json::{Value, json};
 
 use super::link::{AskError, Link, Refusal};
 
-/// Messages of one page.
+/// Number of messages of one page.
 const PAGE: usize = 500;
 
-/// A message as it is stored.
 #[derive(Debug, Clone)]
 pub(super) struct Stored {
     pub(super) seq: Seq,
@@ -33,27 +32,27 @@ pub(super) struct Stored {
     pub(super) subject: String,
     pub(super) headers: HeaderMap,
     pub(super) payload: Bytes,
-    /// It is the answer to a read, stored because its reply subject is one of the stream.
+    /// `true` if this is a reply to a read, stored because its reply subject belongs to the stream.
     pub(super) relayed: bool,
 }
 
-/// The headers name the origin of a read more often than they should.
+/// `true` if the headers state a position more often than a genuine message would.
 pub(super) fn is_relayed(headers: &HeaderMap, read_once: bool) -> bool {
     let said = headers.get_all(SEQUENCE).count();
     said > usize::from(read_once)
 }
 
-/// The server's headers about the position of a message.
+/// The server's header with the position of a message.
 const SEQUENCE: &str = "Nats-Sequence";
 
-/// A page of messages, and whether there were more.
+/// A page of messages, and whether more follow.
 pub(super) struct Page {
     pub(super) messages: Vec<Stored>,
     pub(super) more: bool,
 }
 
-/// All messages of a stream whose subject matches, after a position, in order. Holds every one whose
-/// write was acknowledged before.
+/// Reads all messages of a stream under a filter after a position, in order. Includes every message
+/// whose write was acknowledged before.
 pub(super) async fn all(
     link: &Link,
     stream: &str,
@@ -68,7 +67,7 @@ pub(super) async fn all(
         tokio::join!(pages(link, stream, filter, after), last_at_leader(link, stream, filter));
     let (mut read, last) = (read?, last?);
     let last = last.map_or(Seq(0), |message| message.seq);
-    // A replica applies writes in order: what it has is the beginning of what there is.
+    // A replica applies writes in order, so its messages are a prefix of the leader's.
     let mut at = read.last().map_or(after, |message| message.seq);
     while at < last {
         let Some(next) = next_at_leader(link, stream, filter, at).await? else { break };
@@ -96,7 +95,7 @@ async fn pages(
     }
 }
 
-/// Some of the messages whose subject matches, after a position, as any replica has them.
+/// Reads one page of messages under a filter after a position, from any replica.
 pub(super) async fn page(
     link: &Link,
     stream: &str,
@@ -108,7 +107,7 @@ pub(super) async fn page(
     ask(link, stream, &json!({"seq": from, "next_by_subj": filter, "batch": limit})).await
 }
 
-/// The answer of any replica to a direct request.
+/// Sends a direct request to any replica.
 pub(super) async fn ask(link: &Link, stream: &str, request: &Value) -> Result<Page, AskError> {
     let request = request.to_string();
     let lost = |why: String| AskError::Lost(format!("the stream {stream} was not read: {why}"));
@@ -168,14 +167,14 @@ fn stored(reply: Message) -> Result<Reply, AskError> {
         Some(503) => Err(AskError::NoResponders("a stream".to_owned())),
         code => {
             let description = reply.description.unwrap_or_default();
-            // Only what the server cannot do now is worth another try.
+            // Only a temporary failure is worth a retry.
             let code = if code == Some(429) { 503 } else { code.unwrap_or_default() };
             Err(Refusal { code, err_code: 0, description }.into())
         }
     }
 }
 
-/// The first message after a position whose subject matches, as the leader has it.
+/// Reads the first message under a filter after a position, from the leader.
 pub(super) async fn next_at_leader(
     link: &Link,
     stream: &str,
@@ -186,7 +185,7 @@ pub(super) async fn next_at_leader(
     leader(link, stream, &json!({"seq": from, "next_by_subj": filter})).await
 }
 
-/// The last message whose subject matches, as the leader has it.
+/// Reads the last message under a filter, from the leader.
 pub(super) async fn last_at_leader(
     link: &Link,
     stream: &str,
@@ -211,7 +210,7 @@ async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Store
         serde_json::from_value(message).map_err(|e| malformed(e.to_string()))?;
     let headers = raw.headers.take();
     let bare = RawMessage { headers: None, ..raw.clone() };
-    // Headers that cannot be read must not hide the message they came with.
+    // Unreadable headers must not hide their message.
     let message = StreamMessage::try_from(RawMessage { headers, ..raw })
         .or_else(|_| StreamMessage::try_from(bare))
         .map_err(|e| malformed(e.to_string()))?;
@@ -225,8 +224,8 @@ async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Store
     }))
 }
 
-/// The interval at which a watch reads without a hint: longer with more watches. A thousand watches
-/// cost a few hundred small reads a second.
+/// Interval at which a watch reads without a hint; grows with the number of watches. A thousand
+/// watches cost a few hundred small reads a second.
 pub(super) fn look_interval(watchers: usize) -> Duration {
     Duration::from_millis(u64::try_from(watchers).unwrap_or(u64::MAX).saturating_mul(5))
         .clamp(Duration::from_secs(1), Duration::from_secs(10))

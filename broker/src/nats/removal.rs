@@ -1,8 +1,8 @@
-//! Removal of a job's log up to a position, and of unreferenced large values, with an operator's
-//! permissions.
+//! Removal of a job's log up to a position, and of unreferenced large values. Both need an
+//! operator's permissions.
 //!
-//! Nothing unread may be removed: every removal names the position up to which the log or the value
-//! was read, and concurrent writes are behind it.
+//! Every removal names the position up to which its caller has read, so unread concurrent writes
+//! survive.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -25,17 +25,16 @@ use crate::{
     objects::{self, Kept},
 };
 
-/// Messages of one page of records.
+/// Number of messages in one page of records.
 const PAGE: usize = 200;
-/// Messages of one page of a list, which come without what they hold.
+/// Number of messages in one page of a listing, which omits their payload.
 const LISTED: usize = 1_000;
-/// The time after which the server drops an abandoned listing.
+/// Time after which the server drops an abandoned listing.
 const LIST_KEPT: Duration = Duration::from_secs(60);
-/// Between two attempts of a removal, which may be repeated.
+/// Pause between two attempts of a removal, which is idempotent.
 const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(100));
 
-/// Removes what is stored under a filter, up to a position if there is one, and tells how many messages
-/// it was.
+/// Removes the messages under a filter, up to `until` if given, and returns their number.
 pub(super) async fn purge(
     link: &Link,
     stream: &str,
@@ -50,7 +49,7 @@ pub(super) async fn purge(
     let (verb, start) = (format!("STREAM.PURGE.{stream}"), tokio::time::Instant::now());
     let mut request = json!({"filter": filter});
     if let Some(until) = until {
-        // The server takes the first position that stays.
+        // The server expects the first position to keep.
         request["seq"] = json!(until.0.saturating_add(1));
     }
     let purged = (|| link.ask::<Purged>(&verb, &request))
@@ -60,7 +59,7 @@ pub(super) async fn purge(
     Ok(purged.purged)
 }
 
-/// Removes a job's records, and its timers, up to a position if there is one.
+/// Removes a job's records and timers, up to `until` if given, and returns their number.
 pub(super) async fn purge_job(
     log: &NatsLog,
     job: &JobId,
@@ -71,8 +70,8 @@ pub(super) async fn purge_job(
     Ok(purge(&log.link, &stream, &log.subjects.everything_of(job), until, patience).await?)
 }
 
-/// The names of large values in everything that a shard holds. What a slow replica does not have yet
-/// is read from the leader.
+/// Streams the names of large values in all messages of a shard. Messages that a slow replica lacks
+/// are read from the leader.
 pub(super) fn object_refs(
     log: &NatsLog,
     shard: Shard,
@@ -104,7 +103,7 @@ fn mention(log: &NatsLog, message: &Stored) -> ObjectRefs {
     ObjectRefs::of(job, &message.payload)
 }
 
-/// A piece of a value, without what it holds.
+/// A piece of a value, without its payload.
 struct Piece {
     name: String,
     bytes: u64,
@@ -112,7 +111,7 @@ struct Piece {
     time: Timestamp,
 }
 
-/// Every value that is stored in a stream, by its pieces.
+/// Lists the values in a stream, by their pieces.
 pub(super) async fn list(link: &Link, stream: &str) -> Result<Vec<Kept>, AskError> {
     let now = server_time(link, stream).await?;
     let name = format!("list-{}", uuid::Uuid::now_v7().simple());
@@ -129,7 +128,7 @@ pub(super) async fn list(link: &Link, stream: &str) -> Result<Vec<Kept>, AskErro
     let request = json!({"stream_name": stream, "config": config, "action": "create"});
     link.ask::<Value>(&format!("CONSUMER.CREATE.{stream}.{name}"), &request).await?;
     let listed = pieces(link, stream, &name).await;
-    // It goes by itself when this is not heard.
+    // The server drops the consumer by itself if this request is lost.
     let _ = link.ask::<Value>(&format!("CONSUMER.DELETE.{stream}.{name}"), &json!({})).await;
     let mut values: BTreeMap<String, Kept> = BTreeMap::new();
     for piece in listed? {
@@ -149,7 +148,7 @@ pub(super) async fn list(link: &Link, stream: &str) -> Result<Vec<Kept>, AskErro
     Ok(values)
 }
 
-/// The time of the server that keeps the stream.
+/// Reads the time of the server that leads the stream.
 pub(super) async fn server_time(link: &Link, stream: &str) -> Result<Timestamp, AskError> {
     #[derive(Deserialize)]
     struct Info {
@@ -159,7 +158,7 @@ pub(super) async fn server_time(link: &Link, stream: &str) -> Result<Timestamp, 
     Ok(ts)
 }
 
-/// Everything that a consumer gives, and that it gave it without a gap.
+/// Reads everything that a consumer delivers, and checks that there is no gap.
 async fn pieces(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Piece>, AskError> {
     let mut all = Vec::new();
     let mut given = 0;
@@ -178,7 +177,7 @@ async fn pieces(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Piece>,
             }
             // `<prefix>.object.<name>.<piece>`
             let Some(name) = message.subject.rsplit('.').nth(1) else { continue };
-            // A user who may store values may name one `*`: a removal by that name would remove
+            // A user who may store values may store one under `*`: removing that name would remove
             // everything.
             if !objects::is_name(name) {
                 continue;
@@ -195,7 +194,7 @@ async fn pieces(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Piece>,
     }
 }
 
-/// The next messages of a consumer; none when there are no more.
+/// Reads the next messages of a consumer; empty when there are no more.
 async fn page(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Message>, AskError> {
     let lost = |why: &str| AskError::Lost(format!("the list of {stream} was not read: {why}"));
     let mut losses = link.losses();
@@ -216,7 +215,7 @@ async fn page(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Message>,
         let Ok(Some(reply)) = reply else { return Err(lost("silence")) };
         match reply.status.map(|status| status.as_u16()) {
             None => messages.push(reply),
-            // Nothing more, or not as much as was asked for.
+            // Nothing more, or fewer than requested.
             Some(404 | 408) => break,
             Some(503) => return Err(AskError::NoResponders("a consumer".to_owned())),
             Some(code) => return Err(lost(&format!("status {code}"))),

@@ -1,12 +1,12 @@
-//! The rule for replies: Callboard publishes to a subject that a caller chose only if it is an
-//! inbox of a user who may ask.
+//! The allow-list of reply subjects: Callboard publishes to a caller's subject only if that is an
+//! inbox of a permitted user.
 //!
-//! A reply is published with the permissions of the service, which are wider than the caller's. So
-//! the rule is an allow-list. The server does not say which user sent a request: callers are kept
-//! from writing into anything but inboxes, not from writing into one another's.
+//! A reply is published with the permissions of the service, which are wider than the caller's. The
+//! server does not say which user sent a request. So callers cannot write anywhere but into
+//! inboxes, but one caller can write into another's.
 //!
-//! Every answer goes through a [`ReplyTo`], which nothing but the rule makes. Acknowledgements, whose
-//! subjects the server chooses, are no answers: `ack.rs` reads those.
+//! Every answer passes through a [`ReplyTo`], which only this rule creates. Acknowledgements are
+//! not answers: the server chooses their subjects, and `ack.rs` parses those.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,23 +17,23 @@ use proto::{excerpt, subject::Subjects};
 use super::link::Link;
 use crate::bus::BusError;
 
-/// Inboxes of the callers in `deploy/nats`, and the default of NATS clients.
+/// Inboxes of the users in `deploy/nats`, and the default of NATS clients.
 pub(super) const REPLY_INBOXES: [&str; 4] =
     ["_INBOX", "_INBOX_client", "_INBOX_watcher", "_INBOX_operator"];
-/// Longest prefix of inboxes, in bytes.
+/// Longest inbox prefix, in bytes.
 const INBOX_BYTES_MAX: usize = 64;
-/// Longest subject an answer is sent to, in bytes.
+/// Longest reply subject, in bytes.
 const REPLY_BYTES_MAX: usize = 256;
-/// Characters of a refused subject in the log.
+/// Characters of a rejected subject in the log.
 const SHOWN_CHARS: usize = 80;
-/// First token of the subjects by which servers lead answers from one account to another.
+/// First token of the subjects that route replies between accounts.
 const BETWEEN_ACCOUNTS: &str = "_R_";
 
-/// Checks that inboxes may begin so: words joined by dots, under which no server and no Callboard
-/// keeps anything.
+/// Checks an inbox prefix: words joined by dots, outside the subjects that servers and Callboard
+/// use.
 ///
 /// # Errors
-/// With a reason that fits behind the name of the setting.
+/// The reason, phrased to follow the name of the setting.
 pub fn check_inbox(inbox: &str, prefix: &str) -> Result<(), &'static str> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     let word = |word: &str| !word.is_empty() && word.bytes().all(plain);
@@ -49,26 +49,26 @@ pub fn check_inbox(inbox: &str, prefix: &str) -> Result<(), &'static str> {
     }
 }
 
-/// The subjects that replies are sent to.
+/// The inbox prefixes that replies may be sent to.
 #[derive(Debug)]
 pub(super) struct ReplyRule {
     inboxes: Vec<String>,
     has_warned: AtomicBool,
 }
 
-/// A subject that the rule allows.
+/// An allowed reply subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReplyTo(Subject);
 
 impl ReplyRule {
-    /// Allows what lies below these inboxes. An entry that is no inbox allows nothing.
+    /// Allows the subjects below these inboxes. An invalid prefix allows nothing.
     pub(super) fn new(inboxes: &[String], subjects: &Subjects) -> Self {
         let valid = inboxes.iter().filter(|inbox| check_inbox(inbox, subjects.prefix()).is_ok());
         let inboxes = valid.map(|inbox| format!("{inbox}.")).collect();
         Self { inboxes, has_warned: AtomicBool::new(false) }
     }
 
-    /// The reply subject of a message, if a reply may be sent there.
+    /// Returns a message's reply subject, if the rule allows it.
     pub(super) fn admit(&self, message: &Message) -> Option<ReplyTo> {
         let reply = message.reply.as_ref()?;
         if self.allows(reply) {
@@ -99,7 +99,7 @@ impl ReplyTo {
     /// Sends an answer.
     ///
     /// # Errors
-    /// When it is larger than the server takes, or the connection is closed.
+    /// If the answer exceeds the server's size limit, or the connection is closed.
     pub(super) async fn send(
         &self,
         link: &Link,
@@ -191,7 +191,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is put behind or around an inbox: what is answered lies below one of them.
+        /// For any text around an inbox: an allowed subject is below one of the inboxes.
         #[test]
         fn what_is_answered_is_one_subject_below_an_inbox(
             reply in r"(_INBOX|_INBOX_client|\$KV|cb|_R_|\PC{0,4})?[.a-zA-Z0-9$*>_ \r\n-]{0,24}",

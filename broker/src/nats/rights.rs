@@ -1,6 +1,6 @@
-//! The permissions of a broker user, found by attempts that change nothing: reads are harmless,
-//! subscriptions end at once, and a write expects another stream than its own, which the server
-//! refuses after it has checked the user's permissions.
+//! Probing of a broker user's permissions by attempts that change nothing. Reads are harmless,
+//! subscriptions are cancelled at once, and a write names a wrong stream, which the server rejects
+//! after it has checked the permissions.
 
 use std::time::Duration;
 
@@ -14,27 +14,27 @@ use super::{
     link::{AskError, Link},
 };
 
-/// A stream that no record is stored in.
+/// Name of a stream that must not exist.
 const NOWHERE: &str = "callboard-doctor-stores-nothing";
 
-/// The time that a denial may take from the connection to here.
+/// Grace period for denials that are still under way.
 const HEARD_AFTER: Duration = Duration::from_millis(250);
 
-/// Something that may be allowed.
+/// An operation that a user may be permitted to perform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Try {
-    /// To read something of JetStream; the verb.
+    /// Read from JetStream; holds the API verb.
     Look(String),
-    /// To listen on a subject.
+    /// Subscribe to a subject.
     Listen(String),
-    /// To say something on a subject that no stream stores.
+    /// Publish to a subject that no stream stores.
     Say(String),
-    /// To store something under a subject. Nothing is stored.
+    /// Publish to a stored subject. Nothing is stored.
     Store(String),
 }
 
 impl Try {
-    /// The subject it is about.
+    /// The subject that the operation publishes or subscribes to.
     #[must_use]
     pub fn subject(&self) -> String {
         match self {
@@ -47,37 +47,37 @@ impl Try {
 /// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Right {
-    /// It is.
+    /// The user has the permission.
     Granted,
-    /// It is not.
+    /// The user lacks the permission.
     Denied,
-    /// Unknown, and the reason.
+    /// The attempt was inconclusive, for this reason.
     Unknown(String),
 }
 
-/// Tries what the user of a connection may do.
+/// A connection that probes the permissions of its user.
 #[derive(Debug)]
 pub struct Rights {
     link: Link,
 }
 
 impl Rights {
-    /// Connects as everybody else does.
+    /// Connects with the same settings as every other process.
     ///
     /// # Errors
-    /// When the server cannot be reached.
+    /// If the server is unreachable.
     pub async fn connect(options: &NatsOptions) -> Result<Self, ConnectError> {
         Ok(Self { link: open(options, "doctor").await? })
     }
 
-    /// Tries things, at most 60 at a time, and gives an answer to each in their order.
+    /// Makes at most 60 attempts and returns their results in order.
     pub async fn of(&self, attempts: &[Try]) -> Vec<Right> {
         let before = self.link.denials();
         let mut asked = Vec::with_capacity(attempts.len());
         for attempt in attempts {
             asked.push(self.attempt(attempt).await);
         }
-        // A denial comes before this answer, on a way of its own.
+        // Denials arrive before this reply, but on another path.
         let heard = told(self.link.ask::<Value>("INFO", &json!({})).await.map(|_| ()));
         tokio::time::sleep(HEARD_AFTER).await;
         let silent = |attempt: &Try| match &heard {
@@ -89,7 +89,7 @@ impl Rights {
         each.map(|(attempt, asked)| asked.unwrap_or_else(|| silent(attempt))).collect()
     }
 
-    /// Tries one thing. Nothing when the server only speaks up if it is forbidden.
+    /// Makes one attempt. Returns `None` if the server replies only with a denial.
     async fn attempt(&self, attempt: &Try) -> Option<Right> {
         let subject = attempt.subject();
         match attempt {
@@ -110,7 +110,7 @@ impl Rights {
             }
             Try::Listen(_) => {
                 if let Ok(mut heard) = self.link.client.subscribe(subject).await {
-                    // It ends with the connection at the latest.
+                    // The subscription ends with the connection at the latest.
                     let _ = heard.unsubscribe().await;
                 }
                 None
@@ -118,13 +118,13 @@ impl Rights {
         }
     }
 
-    /// Lets go of the connection.
+    /// Closes the connection.
     pub async fn close(self) {
         self.link.close().await;
     }
 }
 
-/// The permission that an answer shows. JetStream's refusal is an answer too.
+/// Derives the permission from a reply. A refusal by JetStream proves the permission too.
 fn told(answer: Result<(), AskError>) -> Right {
     match answer {
         Ok(()) | Err(AskError::Refused(_)) => Right::Granted,

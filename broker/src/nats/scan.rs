@@ -1,5 +1,5 @@
-//! Scans of a shard: its newest submissions, and the jobs with unacknowledged facts. Neither costs
-//! more with more jobs.
+//! Scans of a shard: its newest submissions, and the jobs with unacknowledged facts. The cost of
+//! both is independent of the number of jobs.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,12 @@ use super::{
 };
 use crate::log::LogError;
 
-/// Positions that are looked through first; each further step back is twice as long.
+/// Number of positions in the first step back; each further step doubles it.
 const WINDOW: u64 = 2_000;
-/// Facts of one page.
+/// Number of facts in one page.
 const PAGE: usize = 500;
 
-/// The state of a consumer.
+/// State of a consumer, as the server reports it.
 #[derive(Debug, Deserialize)]
 pub(super) struct ConsumerInfo {
     pub(super) num_pending: u64,
@@ -32,14 +32,14 @@ pub(super) struct ConsumerInfo {
     pub(super) delivered: Position,
 }
 
-/// A position of a consumer.
+/// A position in the consumer's deliveries and in the stream.
 #[derive(Debug, Deserialize)]
 pub(super) struct Position {
     pub(super) consumer_seq: u64,
     pub(super) stream_seq: u64,
 }
 
-/// Asks a consumer about itself.
+/// Reads the state of a consumer.
 pub(super) async fn consumer(
     link: &Link,
     stream: String,
@@ -48,13 +48,13 @@ pub(super) async fn consumer(
     link.ask(&format!("CONSUMER.INFO.{stream}.{name}"), &json!({})).await
 }
 
-/// Jobs with facts between the acknowledgement floor and the last delivery. Some of these facts may
-/// be acknowledged: the server does not say which.
+/// Returns the jobs with facts between the acknowledgement floor and the last delivery. Some of
+/// these facts may be acknowledged: the server does not say which.
 pub(super) async fn unsettled(log: &NatsLog, shard: Shard) -> Result<Vec<JobId>, LogError> {
     let (link, subjects) = (&log.link, &log.subjects);
     let (stream, name) = (subjects.stream(shard), subjects.facts_consumer());
     let info = match consumer(link, stream.clone(), &name).await {
-        // Nobody has ever taken facts.
+        // The consumer does not exist: no supervisor has pulled facts yet.
         Err(AskError::Refused(refusal)) if refusal.err_code == 10014 => return Ok(Vec::new()),
         info => info?,
     };
@@ -77,7 +77,8 @@ pub(super) async fn unsettled(log: &NatsLog, shard: Shard) -> Result<Vec<JobId>,
     Ok(jobs.into_iter().collect())
 }
 
-/// Submissions before a position, newest first: steps back through the stream, further each time.
+/// Returns submissions before a position, newest first: steps back through the stream, in growing
+/// steps.
 pub(super) async fn submissions(
     log: &NatsLog,
     shard: Shard,
@@ -120,7 +121,7 @@ async fn bounds(link: &Link, stream: &str) -> Result<(u64, u64), AskError> {
     Ok((state.first_seq, state.last_seq))
 }
 
-/// Facts from the door between `start` and `end`, without the latter.
+/// Reads the facts from the door in the positions `start..end`.
 async fn door_facts(
     log: &NatsLog,
     shard: Shard,
@@ -143,8 +144,8 @@ async fn door_facts(
     }
 }
 
-/// It is its job's first record. Signals are facts from the door too, and so are forged messages;
-/// the kind in the record alone is not trusted.
+/// `true` if the message is its job's first record. Signals and forged messages are on the same
+/// subjects; the record's kind alone is not trusted.
 async fn is_submission(log: &NatsLog, stream: &str, message: &Stored) -> Result<bool, LogError> {
     if !is_door_fact(&log.subjects, message) {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! The front door as a NATS micro service: any NATS tool can find it, ping it and ask for its
+//! The front door as a NATS micro service, which any NATS tool can discover, ping and query for
 //! statistics.
 
 use std::{
@@ -30,7 +30,7 @@ use super::{
 };
 use crate::bus::{BusError, Reply, Request, RequestContext};
 
-/// Longest text of an error header, in bytes; the body has all of it.
+/// Longest text of an error header, in bytes; the body contains all of it.
 const ERROR_BYTES_MAX: usize = 256;
 
 /// Serves verbs until the stream is dropped.
@@ -88,7 +88,7 @@ impl NatsReply {
         Self { link, to, endpoint, taken: Instant::now(), is_counted: AtomicBool::new(false) }
     }
 
-    /// A request is counted once, however many answers it has.
+    /// Counts a request once, however many answers it has.
     fn count(&self, refused: Option<Code>) {
         if !self.is_counted.swap(true, Ordering::Relaxed) {
             self.endpoint.count(self.taken.elapsed(), refused);
@@ -117,7 +117,7 @@ impl Reply for NatsReply {
     }
 }
 
-/// A text that may stand in a header: one line, and not long.
+/// Shortens a text to one line of ASCII that fits into a header.
 fn header_text(text: &str) -> String {
     let mut line: String =
         text.chars().map(|c| if c.is_ascii_graphic() { c } else { ' ' }).collect();

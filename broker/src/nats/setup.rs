@@ -1,7 +1,7 @@
-//! Streams and consumers: created if missing, otherwise only compared.
+//! Creation and comparison of streams and consumers: existing ones are never changed.
 //!
 //! A difference is an error with the name, the field, the value found and the value required. The
-//! server's *answer* is compared, after a creation too: old servers silently drop settings that
+//! server's *answer* is compared even after a creation: old servers silently drop settings that
 //! they do not know.
 
 use std::time::Duration;
@@ -19,21 +19,20 @@ use super::{
 };
 use crate::log::LogError;
 
-/// The priority group of the consumers of facts.
+/// Priority group of the consumers of facts.
 pub(super) const GROUP: &str = "s";
 
 /// The treatment of a missing stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// It is made.
     Make,
-    /// Creates nothing; as far as is known the stream never existed.
+    /// Fails: as far as is known, the installation never existed.
     Leave,
-    /// It was there once: an empty one in its place would hide that jobs are lost.
+    /// Fails: the stream existed, and an empty replacement would hide the loss of jobs.
     Refuse,
 }
 
-/// The stream of a shard, as it must be.
+/// The required configuration of a shard's stream.
 pub(super) fn shard_stream(subjects: &Subjects, shard: Shard, options: &NatsOptions) -> Value {
     let mut stream = plain_stream(&subjects.stream(shard), &subjects.stored_in(shard), options);
     // Not `discard: new`: servers from 2.14.2 on refuse it together with schedules. Nothing is
@@ -42,7 +41,7 @@ pub(super) fn shard_stream(subjects: &Subjects, shard: Shard, options: &NatsOpti
     stream
 }
 
-/// A stream that keeps every message until it is purged.
+/// Configuration of a stream that keeps every message until it is purged.
 pub(super) fn plain_stream(name: &str, subjects: &[String], options: &NatsOptions) -> Value {
     json!({
         "name": name,
@@ -68,8 +67,8 @@ pub(super) fn plain_stream(name: &str, subjects: &[String], options: &NatsOption
     })
 }
 
-/// The limit on unacknowledged facts of one shard. A supervisor processes them job by job; more
-/// would only queue there until they are redelivered.
+/// Largest number of unacknowledged facts of one shard. A supervisor processes facts job by job;
+/// more would only wait there until they are redelivered.
 const FACTS_PENDING_MAX: u32 = 2_000;
 
 fn consumer(name: &str, filter: &str, ack_wait: Duration, options: &NatsOptions) -> Value {
@@ -83,7 +82,7 @@ fn consumer(name: &str, filter: &str, ack_wait: Duration, options: &NatsOptions)
         "ack_wait": nanos(ack_wait),
         "max_deliver": -1,
         "max_ack_pending": options.ack_pending_max,
-        // One for every pull of every process; the server's own bound of 512 is soon reached.
+        // One per pull of every process; the server's default of 512 is soon reached.
         "max_waiting": 8192,
         "headers_only": false,
     })
@@ -93,7 +92,7 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Makes or checks the stream of a shard.
+/// Creates or checks the stream of a shard.
 pub(super) async fn shard(
     link: &Link,
     subjects: &Subjects,
@@ -115,7 +114,7 @@ pub(super) async fn check(
     futures::future::try_join_all(each).await.map(|_| ())
 }
 
-/// Makes or checks the consumer of a shard's facts.
+/// Creates or checks the consumer of a shard's facts.
 pub(super) async fn facts(
     link: &Link,
     subjects: &Subjects,
@@ -126,7 +125,7 @@ pub(super) async fn facts(
     ensure_consumer(link, &subjects.stream(shard), &wanted, options.create).await
 }
 
-/// The consumer of a shard's facts, as it must be.
+/// The required configuration of a shard's facts consumer.
 pub(super) fn facts_consumer(subjects: &Subjects, shard: Shard, options: &NatsOptions) -> Value {
     let (name, filter) = (subjects.facts_consumer(), subjects.facts_in(shard));
     let mut wanted = consumer(&name, &filter, options.facts_ack_wait(), options);
@@ -137,7 +136,7 @@ pub(super) fn facts_consumer(subjects: &Subjects, shard: Shard, options: &NatsOp
     wanted
 }
 
-/// Makes or checks the consumers of one kind of command for one pool, in all shards.
+/// Creates or checks the consumers of one kind of command for one pool, in all shards.
 pub(super) async fn commands(
     link: &Link,
     subjects: &Subjects,
@@ -152,7 +151,7 @@ pub(super) async fn commands(
     futures::future::try_join_all(each).await.map(|_| ())
 }
 
-/// The consumer of one kind of command for one pool in one shard, as it must be.
+/// The required configuration of a command consumer in one shard.
 pub(super) fn commands_consumer(
     subjects: &Subjects,
     shard: Shard,
@@ -165,7 +164,7 @@ pub(super) fn commands_consumer(
     consumer(&name, &filter, options.ack_wait(), options)
 }
 
-/// Every kind of command with its pool: those of the built-in roles, then named pools of tools.
+/// Returns every kind of command with its pool: the built-in pools, then `tool_pools`.
 pub(super) fn queues(tool_pools: &[Pool]) -> Vec<(DecisionKind, Pool)> {
     let mut queues = vec![
         (DecisionKind::Plan, pools::models()),
@@ -183,14 +182,15 @@ pub(super) fn queues(tool_pools: &[Pool]) -> Vec<(DecisionKind, Pool)> {
     queues
 }
 
-/// Makes or checks a stream.
+/// Creates or checks a stream.
 pub(super) async fn stream(link: &Link, wanted: &Value, missing: Missing) -> Result<(), LogError> {
     let name = wanted["name"].as_str().unwrap_or_default();
     let info = format!("STREAM.INFO.{name}");
     let found = match link.ask::<Value>(&info, &json!({})).await {
         Err(AskError::Refused(refusal)) if refusal.is_missing() => match missing {
             Missing::Make => match link.ask(&format!("STREAM.CREATE.{name}"), wanted).await {
-                // Another process made it at the same moment, or it is another one of that name.
+                // Another process created the stream concurrently, or the name is taken by a
+                // different one.
                 Err(AskError::Refused(refusal)) if refusal.err_code == 10058 => {
                     link.ask(&info, &json!({})).await
                 }
@@ -248,12 +248,12 @@ async fn ensure_consumer(
     compare(&format!("the consumer {name} of the stream {stream}"), wanted, &found?["config"])
 }
 
-/// A default that the server leaves out.
+/// Returns the value found, or the default that the server omits.
 fn or_default(found: Option<&Value>, wanted: &Value) -> Value {
     match (found, wanted) {
         (Some(found), _) => found.clone(),
         (None, Value::Bool(_)) => json!(false),
-        // Limits that are not set are left out as 0, and mean the same as -1.
+        // The server omits unset limits, which equal -1.
         (None, Value::Number(n)) if n.as_i64() == Some(-1) => json!(-1),
         (None, Value::Number(_)) => json!(0),
         (None, Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_)) => Value::Null,
@@ -270,7 +270,7 @@ fn compare(what: &str, wanted: &Value, found: &Value) -> Result<(), LogError> {
     }
 }
 
-/// Every field that is not as it must be: its name, what was found, what is wanted.
+/// Returns every field that differs: its name, the value found, the value required.
 pub(super) fn differences<'a>(
     wanted: &'a Value,
     found: &'a Value,

@@ -1,14 +1,14 @@
-//! A watch: the messages under a filter, then those stored from now on, without a gap and in order.
+//! A watch: the messages under a filter, then those stored later, without a gap and in order.
 //!
 //! A core subscription to the same subjects hints that a message was *sent*; every message is
-//! *read* by position. So a lost hint loses no message, and no message comes twice. A consumer for
-//! each watcher would be exact too, but each costs the server memory and, in a stream with a
-//! million subjects, a quarter of a second to start; thousands of watchers would slow the jobs
+//! *read* by position. So a lost hint loses no message, and no message is duplicated. A consumer
+//! per watcher would be exact too. But each consumer costs the server memory and, in a stream with
+//! a million subjects, a quarter of a second to start; thousands of watchers would slow the jobs
 //! down.
 //!
-//! A hint comes when a message is sent, which is before it is stored, and not at all for messages
-//! the server makes itself (timers). Hence: after a hint it is read until as many messages came as
-//! were hinted at, soon and then later and later; and every second or so in any case.
+//! A hint arrives when a message is sent, which is before it is stored. Messages that the server
+//! creates (timers) give no hint. Hence the watch reads after a hint, at growing intervals, until
+//! it has as many messages as hints; and it reads every second or so in any case.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,26 +23,24 @@ use super::{
 };
 use crate::backoff::{Backoff, Retryable};
 
-/// The target of a watch.
 #[derive(Debug, Clone)]
 pub(super) struct Tail {
     pub(super) stream: String,
-    /// The filter of the messages that are read.
+    /// Filter of the messages to read.
     pub(super) filter: String,
-    /// The subjects of hints; may leave out messages that are not urgent.
+    /// Subjects of hints; may omit messages that are not urgent.
     pub(super) hints: Vec<String>,
     pub(super) replicas: u8,
 }
 
-/// An item of a watch.
 pub(super) enum Watched {
-    /// A message.
+    /// A message under the filter.
     Message(Box<Stored>),
-    /// Every value from before the watch has been delivered.
+    /// Every message older than the watch has been delivered.
     CaughtUp,
 }
 
-/// The waits between reads after a hint whose message is not visible yet.
+/// Pauses between reads after a hint whose message is not visible yet.
 const SOON: [Duration; 6] = [
     Duration::from_millis(1),
     Duration::from_millis(4),
@@ -52,15 +50,15 @@ const SOON: [Duration; 6] = [
     Duration::from_millis(500),
 ];
 
-/// The time for which a watch survives an absent server.
+/// Time for which a watch survives an absent server.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two attempts meanwhile.
+/// Pause between two reads while the server is absent.
 const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(100));
 
-/// Watches from after a position.
+/// Watches the messages after a position.
 ///
 /// # Errors
-/// When it cannot be subscribed.
+/// If the subscription or the first read fails.
 pub(super) async fn watch(
     link: Arc<Link>,
     tail: Tail,
@@ -69,7 +67,7 @@ pub(super) async fn watch(
     let mut news = News::subscribe(&link, &tail.hints).await?;
     let watching = Watching::new(link);
     let link = Arc::clone(&watching.0);
-    // The first read is made before anything is given, so that errors come early.
+    // The first read precedes the stream, so that errors surface here.
     let mut first = Some(read::all(&link, &tail.stream, &tail.filter, after, tail.replicas).await?);
     Ok(Box::pin(async_stream::try_stream! {
         let _watching = watching;
@@ -92,7 +90,7 @@ pub(super) async fn watch(
     }))
 }
 
-/// Reads, and outlasts a server that is started again.
+/// Reads new messages, and survives a restart of the server.
 async fn read_on(link: &Link, tail: &Tail, after: Seq) -> Result<Vec<Stored>, AskError> {
     let start = Instant::now();
     (|| read::all(link, &tail.stream, &tail.filter, after, tail.replicas))
@@ -101,13 +99,13 @@ async fn read_on(link: &Link, tail: &Tail, after: Seq) -> Result<Vec<Stored>, As
         .await
 }
 
-/// Hints of messages that are not read yet.
+/// Hints of messages that have not been read yet.
 struct News {
     hints: futures::stream::SelectAll<Subscriber>,
     losses: super::link::Losses,
-    /// Messages that were hinted at and not found yet.
+    /// Number of hinted messages not found yet.
     expected: usize,
-    /// The index of the next wait in [`SOON`].
+    /// Index of the next pause in [`SOON`].
     tries: usize,
 }
 
@@ -126,14 +124,14 @@ impl News {
         self.expected = self.expected.saturating_sub(messages);
     }
 
-    /// Returns when it should be read again.
+    /// Returns when the stream should be read again.
     async fn wait(&mut self, link: &Link) -> Result<(), AskError> {
         let watchers = link.watchers.load(std::sync::atomic::Ordering::Relaxed);
         let mut look = read::look_interval(watchers);
         if self.expected > 0 {
             match SOON.get(self.tries) {
                 Some(soon) => look = *soon,
-                // It was refused, or made by hand: it is not coming.
+                // The message was rejected, or published by hand: it will not appear.
                 None => self.expected = 0,
             }
             self.tries += 1;
@@ -150,7 +148,7 @@ impl News {
                 }
                 self.tries = 0;
             }
-            // Hints may have been lost with it.
+            // Hints may have been lost with the connection.
             () = self.losses.next() => {}
             () = tokio::time::sleep_until(Instant::now() + look) => {}
         }

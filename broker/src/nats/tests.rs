@@ -48,7 +48,7 @@ async fn stage() -> Stage {
 }
 
 impl Stage {
-    /// A guarded write of a record with this id.
+    /// Builds a guarded write of a record with this id.
     fn write<'a>(&self, link: &'a Link, id: &str, after: Seq) -> Publish<'a> {
         let timer = TimerName::new("t").unwrap();
         let by = WorkerId::new("w").unwrap();
@@ -67,13 +67,13 @@ impl Stage {
     }
 }
 
-/// A leader that was just replaced may answer "wrong last sequence" to a write that it stored.
+/// A leader that was just replaced may reply "wrong last sequence" to a write that it stored.
 #[tokio::test]
 async fn a_conflict_about_our_own_record_is_found_to_be_a_lie() {
     let stage = stage().await;
     let stored = stage.write(&stage.theirs, "mine", Seq(0)).publish().await;
     let Reply::Stored(seq) = stored else { panic!("{stored:?}") };
-    // Others have built on it already.
+    // Another writer has already appended after it.
     assert!(matches!(stage.write(&stage.theirs, "next", seq).publish().await, Reply::Stored(_)));
     let again = stage.write(&stage.ours, "mine", Seq(0));
     assert!(matches!(again.publish().await, Reply::Conflict));

@@ -1,4 +1,4 @@
-//! Three nats-servers that are one cluster. Nothing that runs jobs may use it.
+//! A cluster of three nats-servers, for tests only.
 
 use std::{net::TcpListener, path::PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{start, wait::eventually};
 use crate::nats_server::{Child, ChildOptions};
 
-/// Three nats-servers with ports and directories of their own, all gone when this is dropped.
+/// Three clustered nats-servers with their own ports and directories. Dropping this kills them.
 #[derive(Debug)]
 pub struct NatsCluster {
     servers: Vec<(ChildOptions, Option<Child>)>,
@@ -16,10 +16,10 @@ pub struct NatsCluster {
 }
 
 impl NatsCluster {
-    /// Starts three servers that know each other. They may still be electing a leader.
+    /// Starts three servers that form a cluster. They may still be electing a leader.
     ///
     /// # Panics
-    /// When no nats-server is found or one does not start; the message says what to do.
+    /// If no nats-server is found or one does not start; the message says what to do.
     pub async fn start() -> Self {
         let name = format!("callboard-test-{}", uuid::Uuid::new_v4().simple());
         let dir = std::env::temp_dir().join(name);
@@ -33,6 +33,7 @@ impl NatsCluster {
             let mut options = ChildOptions {
                 store_dir: dir.join(port.to_string()),
                 config: vec![cluster],
+                keeps_name: true,
                 ..ChildOptions::default()
             };
             let server = start(&options).await;
@@ -43,17 +44,16 @@ impl NatsCluster {
         Self { servers, urls, dir }
     }
 
-    /// The servers' URLs.
+    /// The URLs of the servers, in the order of their indices.
     #[must_use]
     pub fn urls(&self) -> &[String] {
         &self.urls
     }
 
-    /// The server that leads a stream, by its place among [`NatsCluster::urls`]. Waits for one to be
-    /// elected.
+    /// Waits for a stream's leader and returns the leader's index in [`NatsCluster::urls`].
     ///
     /// # Panics
-    /// When there never is one, or no server can be reached.
+    /// If no leader is elected in time, or no server is reachable.
     pub async fn leader(&self, stream: &str) -> usize {
         let client =
             Box::pin(async_nats::connect(&self.urls)).await.expect("a server can be reached");
@@ -70,7 +70,7 @@ impl NatsCluster {
         .await
     }
 
-    /// The index of the server with that name, if it runs.
+    /// Returns the index of the running server with that name.
     async fn place(&self, name: &str) -> Option<usize> {
         for (place, url) in self.urls.iter().enumerate() {
             if self.servers[place].1.is_none() {
@@ -84,16 +84,15 @@ impl NatsCluster {
         None
     }
 
-    /// Kills a server, as a crash would.
+    /// Kills a server with `SIGKILL`, as a crash would.
     pub fn kill9(&mut self, place: usize) {
         self.servers[place].1 = None;
     }
 
-    /// Starts a server again on its port and its directory; kills it before if it runs. It has a new
-    /// name, so the cluster takes it for another member.
+    /// Restarts a server under its name, on its port and directory; kills it first if it runs.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If the server does not start.
     pub async fn restart(&mut self, place: usize) {
         self.kill9(place);
         let (options, server) = &mut self.servers[place];
@@ -108,7 +107,7 @@ impl Drop for NatsCluster {
     }
 }
 
-/// Three ports that are free now, each another one.
+/// Returns three distinct ports that are free now.
 fn free_ports() -> Vec<u16> {
     let listen = |_| TcpListener::bind(("127.0.0.1", 0)).expect("a free port can be listened on");
     let held: Vec<TcpListener> = (0..3).map(listen).collect();

@@ -1,4 +1,4 @@
-//! Jobs that a test moves by hand, record by record, and the records they are made of.
+//! Jobs that a test writes record by record, and builders of those records.
 
 use proto::{
     agent::Agent,
@@ -23,7 +23,7 @@ use crate::{
     memory::{Memory, MemoryOptions},
 };
 
-/// An installation without a process. Every method panics when the broker does not do as it is told.
+/// Access to an installation that no process serves. Every method panics when the broker fails.
 #[derive(Debug, Clone)]
 pub struct Jobs {
     /// The connection that the test uses.
@@ -31,10 +31,11 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Jobs on a broker in memory, and the broker for further connections.
+    /// Creates an in-memory broker and a connection to it. The [`Memory`] opens further
+    /// connections.
     ///
     /// # Panics
-    /// When there are no shards.
+    /// If `shards` is 0.
     #[must_use]
     pub fn in_memory(shards: u16, options: MemoryOptions) -> (Memory, Self) {
         let memory = Memory::new(Subjects::new("cb", shards).expect("some shards"), options);
@@ -42,10 +43,10 @@ impl Jobs {
         (memory, Self { broker })
     }
 
-    /// Submits a job.
+    /// Submits a job and returns its id.
     ///
     /// # Panics
-    /// When it cannot be stored, or exists.
+    /// If the submission cannot be stored, or the job exists.
     pub async fn submit(&self, job: &str, submitted: Submitted) -> JobId {
         let job = JobId::new(job).expect("an id");
         let fact = Fact::Submitted(submitted);
@@ -54,18 +55,18 @@ impl Jobs {
         job
     }
 
-    /// Stores a fact.
+    /// Appends a fact and returns its position.
     ///
     /// # Panics
-    /// When it cannot be stored.
+    /// If the fact cannot be stored.
     pub async fn append(&self, job: &JobId, fact: Fact) -> Seq {
         self.broker.log.append(job, &fact, trace()).await.expect("a stored fact")
     }
 
-    /// Stores a decision after the last one in the log.
+    /// Appends a decision after the last one in the log and returns its position.
     ///
     /// # Panics
-    /// When it cannot be stored, or another decision comes between.
+    /// If the decision cannot be stored, or another writer appends a decision first.
     pub async fn decide(&self, job: &JobId, decision: &Decision) -> Seq {
         let decisions = self
             .read(job)
@@ -80,31 +81,31 @@ impl Jobs {
         seq
     }
 
-    /// A job's log.
+    /// Reads a job's whole log.
     ///
     /// # Panics
-    /// When it cannot be read.
+    /// If the log cannot be read.
     pub async fn read(&self, job: &JobId) -> Vec<Entry> {
         self.broker.log.read(job, Seq(0)).await.expect("a log")
     }
 
-    /// The positions of a job's records of one kind.
+    /// Returns the positions of a job's records of one kind.
     ///
     /// # Panics
-    /// When the log cannot be read.
+    /// If the log cannot be read.
     pub async fn positions(&self, job: &JobId, kind: &str) -> Vec<Seq> {
         let is = |entry: &Entry| entry.record.as_ref().is_ok_and(|record| record.kind == kind);
         self.read(job).await.into_iter().filter(is).map(|entry| entry.seq).collect()
     }
 }
 
-/// The trace of everything that is stored by hand.
+/// The trace context of records that tests append.
 #[must_use]
 pub fn trace() -> TraceContext {
     TraceContext::new(1, 1, false)
 }
 
-/// A submission of a goal to an agent that asks nobody before it begins.
+/// Builds a submission of a goal to an agent that starts without confirmation.
 #[must_use]
 pub fn submitted(goal: &str) -> Submitted {
     Submitted {
@@ -123,16 +124,17 @@ pub fn submitted(goal: &str) -> Submitted {
     }
 }
 
-/// A tool of version 1 in the pool of built-in tools, which needs no approval.
+/// Builds a binding to a built-in tool of version 1 without approval.
 #[must_use]
 pub fn binding(effect: Effect) -> Binding {
     Binding { pool: pools::builtin(), effect, approval: Approval::Never, version: "1".to_owned() }
 }
 
-/// A step that is one call of a tool, after others: `b<a` is step `b` after `a`, `c<a,b` after both.
+/// Builds a step that calls one tool, optionally after others: `b<a` is step `b` after `a`, `c<a,b`
+/// after both.
 ///
 /// # Panics
-/// When a name is malformed.
+/// If a step id is malformed.
 #[must_use]
 pub fn step(step: &str, tool: &str, args: Value, binding: Binding) -> Step {
     let id = |step: &str| StepId::new(step).expect("the id of a step");
@@ -146,10 +148,10 @@ pub fn step(step: &str, tool: &str, args: Value, binding: Binding) -> Step {
     }
 }
 
-/// The answer to the first command to plan.
+/// Builds the reply to the first planning command.
 ///
 /// # Panics
-/// Never: its work has a name.
+/// Never: the unit of work has a valid name.
 #[must_use]
 pub fn planned(steps: Vec<Step>) -> Planned {
     Planned {
@@ -162,20 +164,20 @@ pub fn planned(steps: Vec<Step>) -> Planned {
     }
 }
 
-/// The start of an attempt at a call.
+/// Builds the fact that an attempt at a call has started.
 ///
 /// # Panics
-/// When the name of the work is malformed.
+/// If `work` is malformed.
 #[must_use]
 pub fn started(work: &str, attempt: u32) -> Fact {
     let work = WorkId::new(work).expect("the name of a unit of work");
     Fact::Started(Started { work, attempt: Attempt(attempt) })
 }
 
-/// The result of the first attempt at a call.
+/// Builds the successful result of the first attempt at a call.
 ///
 /// # Panics
-/// When the name of the work is malformed.
+/// If `work` is malformed.
 #[must_use]
 pub fn called(work: &str) -> Called {
     Called {

@@ -1,4 +1,4 @@
-//! The log lines of a thread, for tests of what is logged and what is not.
+//! Captured log lines of a thread, for tests of logging.
 
 use std::{
     io,
@@ -10,7 +10,7 @@ use tracing::{Level, subscriber::DefaultGuard};
 
 use super::wait::patiently;
 
-/// The lines that a thread logged.
+/// The captured log lines of a thread.
 #[derive(Debug, Clone, Default)]
 pub struct Lines {
     written: Arc<Mutex<Vec<u8>>>,
@@ -18,7 +18,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Keeps what this thread logs, up to a level, for as long as the guard lives.
+    /// Captures this thread's log output up to a level, for as long as the guard lives.
     #[must_use]
     pub fn of(level: Level) -> (Self, DefaultGuard) {
         let lines = Self::default();
@@ -31,17 +31,17 @@ impl Lines {
         (lines, tracing::subscriber::set_default(subscriber))
     }
 
-    /// Everything that was logged so far.
+    /// Returns everything logged so far.
     #[must_use]
     pub fn text(&self) -> String {
         let bytes = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Waits for a text, and returns everything that was logged by then.
+    /// Waits until a text is logged, and returns everything logged so far.
     ///
     /// # Panics
-    /// When the text was not logged before the end of all patience.
+    /// If [`wait::PATIENCE`](super::wait::PATIENCE) passes before the text is logged.
     #[expect(clippy::panic, reason = "a test that waits in vain fails, and shows what was logged")]
     pub async fn until(&self, text: &str) -> String {
         let found = patiently(async {

@@ -1,8 +1,7 @@
-//! For tests only, of every crate: a real nats-server of a test's own, or three of them; what a
-//! thread logs; waits.
+//! Test support for every crate: a nats-server or a cluster per test, captured logs, and waits.
 //!
-//! It is no feature, so that a test needs no other build of this crate; nothing that runs jobs may
-//! use it.
+//! This is not behind a feature, so that tests need no second build of this crate. No production
+//! code may use it.
 
 mod cluster;
 pub mod jobs;
@@ -17,7 +16,8 @@ use rustix::process::Signal;
 pub use self::{cluster::NatsCluster, lines::Lines, raw::RawWriter};
 use crate::nats_server::{Child, ChildOptions};
 
-/// A nats-server with a port and a directory of its own. Both are gone when it is dropped.
+/// A nats-server with its own port and data directory. Dropping this ends the server and removes
+/// the directory.
 #[derive(Debug)]
 pub struct NatsServer {
     child: Option<Child>,
@@ -26,18 +26,19 @@ pub struct NatsServer {
 }
 
 impl NatsServer {
-    /// Starts one.
+    /// Starts a server with the default configuration.
     ///
     /// # Panics
-    /// When no nats-server is found or it does not start; the message says what to do.
+    /// If no nats-server is found or it does not start; the message says what to do.
     pub async fn start() -> Self {
         Self::start_with(&[], &[]).await
     }
 
-    /// Starts one with further lines of configuration, and further lines within `jetstream { … }`.
+    /// Starts a server with additional lines of configuration, and additional lines within
+    /// `jetstream { … }`.
     ///
     /// # Panics
-    /// When no nats-server is found or it does not start; the message says what to do.
+    /// If no nats-server is found or it does not start; the message says what to do.
     pub async fn start_with(config: &[&str], jetstream: &[&str]) -> Self {
         let name = format!("callboard-test-{}", uuid::Uuid::new_v4().simple());
         let owned = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect();
@@ -52,53 +53,54 @@ impl NatsServer {
         Self { url: child.url(), child: Some(child), options }
     }
 
-    /// Its URL; the same after a restart.
+    /// The server's URL; unchanged by a restart.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Its process id, while it runs.
+    /// The server's process id, if it is running.
     #[must_use]
     pub fn id(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
-    /// Its data directory.
+    /// The server's data directory.
     #[must_use]
     pub fn store_dir(&self) -> PathBuf {
         self.options.store_dir.clone()
     }
 
-    /// Kills it, as a crash would. What the operating system has taken is kept.
+    /// Kills the server with `SIGKILL`, as a crash would. Data that the operating system has
+    /// accepted is kept.
     pub fn kill9(&mut self) {
         self.child = None;
     }
 
-    /// Starts it again on its port and its directory; kills it before if it runs.
+    /// Restarts the server on its port and directory; kills it first if it runs.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If the server does not start.
     pub async fn restart(&mut self) {
         self.kill9();
         self.child = Some(start(&self.options).await);
     }
 
-    /// Asks it to end and waits until it has.
+    /// Terminates the server and waits until it has ended.
     pub async fn shut_down(&mut self) {
         if let Some(child) = self.child.take() {
             child.stop(Duration::from_secs(10)).await;
         }
     }
 
-    /// Suspends it: it holds its connections and sends nothing.
+    /// Suspends the server: it holds its connections open and sends nothing.
     pub fn stop(&mut self) {
         if let Some(child) = &mut self.child {
             child.suspend();
         }
     }
 
-    /// Lets it go on.
+    /// Resumes a suspended server.
     pub fn cont(&mut self) {
         if let Some(child) = &mut self.child {
             child.signal(Signal::CONT);
@@ -114,7 +116,7 @@ impl Drop for NatsServer {
 }
 
 async fn start(options: &ChildOptions) -> Child {
-    // A port that was free may be taken by the time the server wants it: then another will do.
+    // Another process may take a free port before the server binds it; then another port will do.
     for _ in 0..3 {
         match Child::start(options).await {
             Err(crate::nats_server::StartError::Ended(log))

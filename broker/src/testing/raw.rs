@@ -1,31 +1,31 @@
-//! A writer of raw bytes, as another release of Callboard or a foreign program would write them.
-//! Nothing that runs jobs may use it: it checks nothing it writes.
+//! A writer of raw bytes, to imitate another release of Callboard or a foreign program. It checks
+//! nothing it writes, so no production code may use it.
 
 use async_nats::{Client, HeaderMap, header};
 use bytes::Bytes;
 use proto::id::Seq;
 use serde_json::Value;
 
-/// A connection that stores bytes on subjects of a stream.
+/// A connection that stores arbitrary bytes on a stream's subjects.
 #[derive(Debug, Clone)]
 pub struct RawWriter {
     client: Client,
 }
 
 impl RawWriter {
-    /// Connects.
+    /// Connects without credentials.
     ///
     /// # Panics
-    /// When nobody is there.
+    /// If the server is unreachable.
     pub async fn connect(url: &str) -> Self {
         Self { client: async_nats::connect(url).await.expect("a server can be reached") }
     }
 
-    /// Stores bytes, only if the last message under `guard`'s filter is at its position. Nothing when
-    /// it is not.
+    /// Stores bytes, with a `guard` only if the last message under its filter is at its position.
+    /// Returns `None` if it is not.
     ///
     /// # Panics
-    /// When the server does not answer, or refuses for another reason.
+    /// If the server does not answer, or refuses for another reason.
     pub async fn store(
         &self,
         subject: String,
@@ -42,7 +42,7 @@ impl RawWriter {
         let answer: Value = serde_json::from_slice(&answer.payload).expect("an answer is JSON");
         match (answer["seq"].as_u64(), answer["error"]["err_code"].as_u64()) {
             (Some(seq), None) => Some(Seq(seq)),
-            // The last sequence is another one.
+            // JetStream's two codes for a wrong last sequence.
             (_, Some(10071 | 10164)) => None,
             (_, other) => {
                 assert!(other.is_none(), "the stream refuses: {answer}");

@@ -1,33 +1,33 @@
-//! The waits of tests. A test waits for an event, and asserts no time of the real clock: a slower
-//! machine makes a test slower and never red. [`PATIENCE`] only ends a test that waits in vain.
+//! Waits for tests. A test waits for an event and asserts no wall-clock time, so a slow machine
+//! makes a test slow but never red. [`PATIENCE`] only ends a test that would wait for ever.
 
 use std::{
     fmt::{Debug, Display},
     time::{Duration, Instant},
 };
 
-/// The longest wait of any test.
+/// Longest wait of any test.
 pub const PATIENCE: Duration = Duration::from_secs(240);
 
-/// The interval of polls of something that gives no event.
+/// Interval of polls where no event is available.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Waits for a future, with [`PATIENCE`]; `None` when it is not done by then.
+/// Awaits a future for at most [`PATIENCE`]; `None` on timeout.
 pub async fn patiently<F: Future>(future: F) -> Option<F::Output> {
     tokio::time::timeout(PATIENCE, future).await.ok()
 }
 
-/// Waits for a future, with [`PATIENCE`].
+/// Awaits a future for at most [`PATIENCE`].
 ///
 /// # Panics
-/// When it is not done by then; `what` says what was waited for.
+/// On timeout; the message contains `what`.
 pub async fn soon<F: Future>(what: impl Display, future: F) -> F::Output {
     let Some(output) = patiently(future).await else { in_vain(&what, &"") };
     output
 }
 
-/// Looks again and again at something that gives no event, such as the output of another process.
-/// It never gives up: callers bound it with [`patiently`].
+/// Polls something that gives no event, such as another process's output. Polls for ever: callers
+/// bound it with [`patiently`].
 pub async fn repeatedly<T>(mut look: impl AsyncFnMut() -> Option<T>) -> T {
     loop {
         if let Some(found) = look().await {
@@ -37,10 +37,11 @@ pub async fn repeatedly<T>(mut look: impl AsyncFnMut() -> Option<T>) -> T {
     }
 }
 
-/// [`repeatedly`], with [`PATIENCE`]. An error of `look` is what it saw instead.
+/// Polls with [`repeatedly`] for at most [`PATIENCE`]. An error of `look` describes its last
+/// observation.
 ///
 /// # Panics
-/// When [`PATIENCE`] is over, with what was seen last.
+/// On timeout, with the last error of `look`.
 pub async fn eventually<T, E: Debug>(
     what: impl Display,
     mut look: impl AsyncFnMut() -> Result<T, E>,
@@ -59,10 +60,10 @@ pub async fn eventually<T, E: Debug>(
     }
 }
 
-/// [`eventually`], for a condition.
+/// Polls a condition with [`eventually`].
 ///
 /// # Panics
-/// When it does not hold before [`PATIENCE`] is over.
+/// If the condition does not hold within [`PATIENCE`].
 pub async fn until(what: impl Display, mut holds: impl AsyncFnMut() -> bool) {
     eventually(what, async || if holds().await { Ok(()) } else { Err("not yet") }).await;
 }
@@ -70,7 +71,7 @@ pub async fn until(what: impl Display, mut holds: impl AsyncFnMut() -> bool) {
 /// [`eventually`], for a test that has a thread for itself and blocks it.
 ///
 /// # Panics
-/// When [`PATIENCE`] is over, with what was seen last.
+/// On timeout, with the last error of `look`.
 #[expect(clippy::disallowed_methods, reason = "the caller has this thread for itself")]
 pub fn eventually_blocking<T, E: Debug>(
     what: impl Display,

@@ -1,4 +1,4 @@
-//! The promises of a broker, tested on both; and tests of each alone.
+//! The contract of a broker, tested on both implementations, and tests of each implementation.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,7 +7,7 @@
     reason = "a test that cannot be set up fails, and says where"
 )]
 
-// The name under which the other members of the workspace know this crate.
+// The name of this crate in the other members of the workspace.
 extern crate callboard_broker as broker;
 
 mod contract;

@@ -1,4 +1,4 @@
-//! The nats-server that tests start.
+//! The nats-server child process.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn the_server_of_a_parent_that_was_killed_is_ended_and_another_takes_its_p
     let first = Child::start(&options).await.unwrap();
     let port = first.port();
     drop(first);
-    // The shell starts it and is gone at once.
+    // The shell starts the server and exits at once.
     let program = find().unwrap().path;
     let config = dir.path().join("nats-server.conf");
     let start =
@@ -51,7 +51,7 @@ async fn the_server_of_a_parent_that_was_killed_is_ended_and_another_takes_its_p
     let second = Child::start(&ChildOptions { port, ..options.clone() }).await.unwrap();
     assert_ne!(second.id().to_string(), orphan);
     assert!(!std::path::Path::new(&format!("/proc/{orphan}/exe")).exists(), "the orphan has ended");
-    // A server whose parent is alive is no orphan.
+    // A server whose parent is alive is not an orphan.
     assert!(Child::start(&ChildOptions { port, ..options }).await.is_err());
 }
 

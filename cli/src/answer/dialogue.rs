@@ -1,5 +1,5 @@
-//! Asks somebody at a terminal, one line at a time, until there is an answer worth sending. It
-//! sends nothing itself, and may be dropped at any await.
+//! A dialogue with a user at a terminal, line by line, until there is an answer to send. It sends
+//! nothing itself and is cancellation safe.
 
 use std::io::Write;
 
@@ -19,7 +19,7 @@ use crate::{
     render::question,
 };
 
-/// Somebody at a terminal.
+/// A dialogue over a keyboard and an output.
 #[derive(Debug)]
 pub(crate) struct Dialogue<'a, W> {
     keyboard: &'a mut Keyboard,
@@ -30,12 +30,13 @@ pub(crate) struct Dialogue<'a, W> {
 }
 
 impl<'a, W: Write> Dialogue<'a, W> {
-    /// Talks over a keyboard and a screen.
+    /// Starts a dialogue over `keyboard` and `out`.
     pub(crate) fn new(keyboard: &'a mut Keyboard, out: W, look: Look, asked: Question) -> Self {
         Self { keyboard, out, look, draft: AnswerDraft::new(asked) }
     }
 
-    /// Asks. `refused` is why the answer before was not taken. None when input has ended.
+    /// Asks for an answer. `refused` is the server's reason for refusing the previous one. `None`
+    /// at the end of input.
     pub(crate) async fn ask(&mut self, refused: Option<&Failure>) -> Option<Answer> {
         match refused {
             None => {
@@ -71,7 +72,7 @@ impl<'a, W: Write> Dialogue<'a, W> {
     }
 
     fn say(&mut self, text: &str) {
-        // A terminal that is gone ends the input too, which is noticed.
+        // If the terminal is gone, its input ends too, and that is noticed.
         let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
     }
 
@@ -104,7 +105,7 @@ mod tests {
         let mut out = Vec::new();
         let mut dialogue =
             Dialogue::new(&mut keyboard, &mut out, Look::plain(Some(80)), question(n));
-        // What is typed before the question is shown does not count.
+        // Input typed before the question is shown is ignored.
         *dialogue.keyboard = Keyboard::of(typed);
         let answer = dialogue.ask(Some(&Failure::new(Code::InvalidAnswer, "again"))).await;
         (answer, String::from_utf8(out).unwrap())

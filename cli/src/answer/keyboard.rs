@@ -1,6 +1,6 @@
-//! Lines from standard input, one at a time, by a thread of its own: a prompt can be given up (the
-//! question was answered elsewhere) while nobody has typed anything. It must never start a second
-//! thread, which would take lines that were meant for the first.
+//! Lines from standard input, read by a separate thread, so that a prompt can be abandoned while
+//! the user types nothing (the question was answered elsewhere). It must never start a second
+//! thread, which would steal lines from the first.
 
 use std::{
     io::BufRead,
@@ -9,41 +9,41 @@ use std::{
 
 use tokio::sync::{Mutex, mpsc};
 
-/// Longest line that is taken; the rest of it is dropped.
+/// Longest accepted line, in bytes; the rest of it is dropped.
 const LINE_BYTES_MAX: usize = proto::limits::ANSWER_BYTES_MAX;
 
-/// What the one thread reads. Standard input is the process's, and so is its reader: it outlives
-/// every keyboard, because a read that waits for somebody to type cannot be called off.
+/// The lines of the one reader thread. It outlives every keyboard, because a blocking read of
+/// standard input cannot be cancelled.
 static TYPED: OnceLock<Lines> = OnceLock::new();
 
 type Lines = Arc<Mutex<mpsc::Receiver<String>>>;
 
-/// Lines that somebody types.
+/// The lines that the user types.
 #[derive(Debug)]
 pub(crate) struct Keyboard {
     lines: Lines,
 }
 
 impl Keyboard {
-    /// Reads standard input from now on, or goes on with it.
+    /// Starts to read standard input, or continues.
     pub(crate) fn open() -> Self {
         Self { lines: Arc::clone(TYPED.get_or_init(read)) }
     }
 
-    /// The next line; none when there will be no more. Cancel-safe.
+    /// Waits for the next line; `None` at the end of input. Cancellation safe.
     pub(crate) async fn line(&mut self) -> Option<String> {
         self.lines.lock().await.recv().await
     }
 
-    /// Forgets what was typed before anything was asked.
+    /// Drops lines that were typed before the question.
     pub(crate) fn forget(&mut self) {
-        // Another reader holds the lines and waits for its own answer, which must not be lost.
+        // If another reader holds the lock, it awaits its own answer, which must not be lost.
         if let Ok(mut lines) = self.lines.try_lock() {
             while lines.try_recv().is_ok() {}
         }
     }
 
-    /// Lines that were typed beforehand.
+    /// Creates a keyboard with prepared lines.
     #[cfg(test)]
     pub(crate) fn of(typed: &[&str]) -> Self {
         let (sender, lines) = mpsc::channel(typed.len().max(1));
@@ -54,7 +54,7 @@ impl Keyboard {
     }
 }
 
-/// Starts the thread. It is not joined: the process ends without it.
+/// Starts the thread, which is never joined.
 fn read() -> Lines {
     let (sender, lines) = mpsc::channel(1);
     std::thread::spawn(move || {
@@ -70,7 +70,7 @@ fn read() -> Lines {
     Arc::new(Mutex::new(lines))
 }
 
-/// Reads one line, cut at [`LINE_BYTES_MAX`]; says whether there was one.
+/// Reads one line, cut at [`LINE_BYTES_MAX`]. Returns `false` at the end of input.
 fn line(input: &mut impl BufRead, bytes: &mut Vec<u8>) -> std::io::Result<bool> {
     bytes.clear();
     loop {

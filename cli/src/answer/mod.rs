@@ -1,4 +1,4 @@
-//! Answering a question at a terminal: what is typed, made into what was asked for.
+//! Answering of questions at a terminal: from typed lines to answers.
 
 pub(crate) mod dialogue;
 pub(crate) mod keyboard;

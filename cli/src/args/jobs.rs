@@ -1,4 +1,4 @@
-//! Arguments of `jobs`.
+//! The arguments of `jobs`.
 
 use clap::{Args, Subcommand};
 use proto::{id::ConversationId, job::JobState};

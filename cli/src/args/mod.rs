@@ -1,4 +1,4 @@
-//! The command line: what can be typed, and the help that says so. It decides nothing.
+//! The definition of the command line and its help.
 
 mod agents;
 mod chat;

@@ -188,12 +188,12 @@ At a terminal, plans are confirmed and questions answered in place. Without one 
 it prints how to answer from elsewhere and goes on waiting. Ctrl-C stops watching and never the \
 job; a second Ctrl-C ends at once.";
 
-/// Who answers the demo's questions.
+/// The source of answers to the demo's questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Person {
-    /// The one at the terminal.
+    /// The user at the terminal.
     Present,
-    /// Nobody: the demo answers, and says so.
+    /// The demo itself, which prints its answers.
     Absent,
 }
 

@@ -1,5 +1,5 @@
-//! What a slash command is: one of the conversation's own, a command that a tool declares, or a tool by
-//! its name. It never asks a model what was meant.
+//! Resolution of slash commands: built-in commands, commands declared by tools, and tools by name.
+//! No model is involved.
 
 use proto::{
     door::DirectCall,
@@ -10,22 +10,20 @@ use serde_json::{Map, Value};
 
 use super::words::Text;
 
-/// What is to be done.
+/// A resolved slash command.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Slash {
-    /// Say what can be typed.
     Help,
-    /// Say how the current task stands.
+    /// Show the state of the current task.
     Status,
-    /// Say which tools there are.
     Tools,
-    /// Leave; what runs goes on.
+    /// Leave the conversation; running jobs continue.
     Quit,
-    /// Call a tool.
+    /// Call a tool directly.
     Call(DirectCall),
 }
 
-/// The commands of the conversation itself, with what they do. No tool can take their place.
+/// Built-in commands with their descriptions. They take precedence over tools.
 pub(crate) const OWN: [(&str, Text); 5] = [
     ("help", Text::Help),
     ("status", Text::Status),
@@ -34,10 +32,10 @@ pub(crate) const OWN: [(&str, Text); 5] = [
     ("quit", Text::Quit),
 ];
 
-/// Finds out what a command is.
+/// Resolves a slash command.
 ///
 /// # Errors
-/// When there is no such command, or what follows it does not fit; in words for people.
+/// If no such command exists, or its arguments are invalid; worded for users.
 pub(crate) fn resolve(name: &str, rest: &str, tools: &[ToolSpec]) -> Result<Slash, String> {
     match name {
         "help" | "?" => return Ok(Slash::Help),
@@ -60,7 +58,8 @@ pub(crate) fn resolve(name: &str, rest: &str, tools: &[ToolSpec]) -> Result<Slas
     Ok(Slash::Call(DirectCall { tool: tool.name.clone(), args }))
 }
 
-/// A command that begins like another one would be a trap; so words complete nothing, and are listed.
+/// Lists all commands with their descriptions. Abbreviations are not accepted, because a completed
+/// prefix could run the wrong command.
 pub(crate) fn all(tools: &[ToolSpec], language: Language) -> Vec<(String, String)> {
     let own = OWN.iter().map(|(name, about)| ((*name).to_owned(), about.text(language)));
     let is_own = |command: &&SlashCommand| OWN.iter().all(|(own, _)| *own != command.name.as_str());
@@ -90,7 +89,7 @@ fn of_command(command: &SlashCommand, name: &str, rest: &str) -> Result<Value, S
     }
 }
 
-/// Two arguments out of one text.
+/// Splits a text into two arguments.
 fn in_parts(argument: &str, split: &Split, text: &str) -> Option<Value> {
     let (before, after) = split.parts(text)?;
     let two = [(argument, before), (&*split.argument, after)];
@@ -130,8 +129,8 @@ fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
     schema.get("properties").and_then(Value::as_object).into_iter().flatten()
 }
 
-/// The argument that words can only be meant for: the one that is required, or the only one there is;
-/// and a text.
+/// Returns the only argument that a plain text can mean: the single required one or the only one,
+/// if it is a text.
 fn only_text(schema: &Value) -> Option<&str> {
     let required: Vec<&str> = schema
         .get("required")
@@ -148,7 +147,7 @@ fn only_text(schema: &Value) -> Option<&str> {
         _ => return None,
     };
     let (name, schema) = properties(schema).find(|(known, _)| known.as_str() == name)?;
-    // A schema without a type takes a text as well as anything.
+    // A schema without a type accepts a text.
     let is_text = schema.get("type").is_none_or(|kind| kind == "string");
     is_text.then_some(name.as_str())
 }

@@ -1,27 +1,26 @@
-//! What a line is: a word that cancels, a slash command, or words. In that order, whatever goes on; so
-//! a question that is open never takes a command for its answer.
+//! Classification of typed lines: cancellation, slash command, or text, checked in that order. So
+//! an open question never takes a command as its answer.
 
 use proto::lang::Language;
 
-/// A line that was typed.
+/// A classified line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// Nothing.
+    /// An empty line.
     Nothing,
-    /// The current task is to be canceled.
+    /// A request to cancel the current task, in this language.
     Cancel(Language),
-    /// `/name rest`.
+    /// A slash command, `/name rest`.
     Command {
         /// The word after the slash.
         name: String,
-        /// What follows.
+        /// The text after the name.
         rest: String,
     },
-    /// Anything else: the answer to a question that is open, or something to be done.
+    /// Any other text: the answer to an open question, or a new task.
     Words(String),
 }
 
-/// Reads a line.
 pub(crate) fn read(line: &str) -> Line {
     let line = line.trim();
     if line.is_empty() {
@@ -31,7 +30,7 @@ pub(crate) fn read(line: &str) -> Line {
         return Line::Cancel(language);
     }
     match line.strip_prefix('/') {
-        // Somebody writes about a path, or of a comment: no command begins so.
+        // A path or a code comment is text, not a command.
         Some(rest) if !rest.starts_with(['/', ' ']) && !rest.is_empty() => {
             let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
             Line::Command { name: name.to_owned(), rest: rest.trim().to_owned() }
@@ -41,7 +40,7 @@ pub(crate) fn read(line: &str) -> Line {
 }
 
 fn cancels(line: &str) -> Option<Language> {
-    // The command takes nothing after it, and nothing else can be meant.
+    // The command takes no arguments, so further words are ignored.
     if line.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("/cancel")) {
         return Some(Language::En);
     }

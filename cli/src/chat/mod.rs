@@ -1,5 +1,5 @@
-//! What a conversation makes of what is typed, and what it shows. Pure: `commands/chat/` waits, sends
-//! and prints.
+//! The pure part of conversations: interpretation of lines and rendering of events. I/O is in
+//! `commands/chat/`.
 
 pub(crate) mod command;
 pub(crate) mod line;

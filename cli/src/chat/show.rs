@@ -1,5 +1,5 @@
-//! What a conversation shows of the events of its jobs: the way to a result as short lines, and of a
-//! command what its tool answered.
+//! Rendering of job events in a conversation: short progress lines for tasks, the tool's result for
+//! commands.
 
 use client::session::LiveText;
 use proto::{
@@ -16,18 +16,18 @@ use crate::{
     render::{event, line::Line},
 };
 
-/// How far the plan of a task has been told.
+/// The displayed progress of a task's plan.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
-    /// How many plans were before the one that was told of last.
+    /// Number of replans before the last displayed plan; `None` if none was displayed.
     told: Option<u32>,
-    /// The steps of the plan, in its order.
+    /// Steps of the plan, in order.
     steps: Vec<StepId>,
 }
 
 impl Course {
-    /// The lines for an event of a task. Questions, answers and the end are shown by themselves. What
-    /// is fixed of how it gets on is in the language of the job.
+    /// Renders an event of a task. Questions, answers and the end are rendered elsewhere. Fixed
+    /// texts of the progress are in the job's language.
     pub(crate) fn task(
         &mut self,
         look: &Look,
@@ -45,7 +45,7 @@ impl Course {
         }
         if let Happened::Step(step) = happened
             && step.phase == StepPhase::Started
-            // One that failed may be planned again under its name: the newest is meant.
+            // A failed step may be planned again under its name; the newest one counts.
             && let Some(place) = self.steps.iter().rposition(|id| *id == step.step)
         {
             let label = escape::line(step.label.trim());
@@ -58,7 +58,7 @@ impl Course {
     }
 }
 
-/// What an event says by itself.
+/// Renders an event without context.
 fn task(look: &Look, happened: &Happened) -> Vec<String> {
     let shown = match happened {
         Happened::Plan(plan) => plan.confirmed,
@@ -80,7 +80,7 @@ fn task(look: &Look, happened: &Happened) -> Vec<String> {
     if shown { event::lines(look, happened) } else { Vec::new() }
 }
 
-/// The text for an event of a command: what the tool answered, and nothing of the way there.
+/// Renders an event of a command: the tool's result and nothing before it.
 pub(crate) fn command(look: &Look, happened: &Happened) -> Option<String> {
     let Happened::Tool(tool) = happened else { return None };
     let ToolPhase::Called { success, result, error, message, fault: _, duration_ms: _ } =
@@ -105,7 +105,7 @@ pub(crate) fn command(look: &Look, happened: &Happened) -> Option<String> {
     Some(text)
 }
 
-/// What is being said right now, a line for each that speaks.
+/// Renders the model output streamed now, one line for each step.
 pub(crate) fn speech(look: &Look, text: &LiveText) -> Vec<String> {
     let last = |text: &str| text.trim_end().lines().last().unwrap_or_default().to_owned();
     let of_steps = text.of_steps();
@@ -115,7 +115,7 @@ pub(crate) fn speech(look: &Look, text: &LiveText) -> Vec<String> {
         .chain(planner)
         .map(|(who, text)| {
             let room = look.columns().saturating_sub(who.len() + 6);
-            // The end of what is said is what is new.
+            // The tail of the text is the new part.
             let from = text.chars().count().saturating_sub(room / 2);
             let tail: String = text.chars().skip(from).collect();
             let line = Line::new().add(Tone::Busy, format!("┆ {who} "));
@@ -163,7 +163,7 @@ mod tests {
         })
     }
 
-    /// The lines for a plan that is shown, confirmed, started and replanned.
+    /// Renders the lines of a plan that is shown, confirmed, started and replanned.
     fn told(language: Language) -> Vec<String> {
         let (mut course, look) = (Course::default(), Look::plain(None));
         [

@@ -1,4 +1,4 @@
-//! `agents`: what there is, what is wrong with files, and what is put into the bucket or taken out.
+//! `agents`: lists and checks agents, and stores and removes those of the installation.
 
 use std::{path::Path, time::Duration};
 
@@ -24,10 +24,9 @@ use crate::{
     render::agents as render,
 };
 
-/// How long somebody who knows the tools is looked for.
+/// Time limit for reaching a front door that knows the registered tools.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Does what was asked.
 pub(super) async fn run(global: &Global, output: Output, command: AgentsCommand) -> Outcome {
     match command {
         AgentsCommand::Ls => ls(global, output).await,
@@ -58,7 +57,7 @@ async fn show(global: &Global, output: Output, name: &AgentName) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// What is said of a file.
+/// The result of checking one agent.
 #[derive(Debug, Serialize)]
 struct Checked {
     agent: AgentName,
@@ -95,8 +94,8 @@ async fn check(global: &Global, output: Output, args: &CheckAgentsArgs) -> Outco
     Ok(if is_wrong { Exit::Usage } else { Exit::Success })
 }
 
-/// Tools that agents name and no worker announces, where somebody is there who can say so: files are
-/// checked without a server, too.
+/// Finds tools that agents name but no worker announces. Without a reachable server the list is
+/// empty: files can be checked offline.
 async fn unannounced(global: &Global, catalogue: &Catalogue, names: &[AgentName]) -> Vec<String> {
     let usable = names.iter().filter_map(|name| Some((name, catalogue.get(name)?.as_ref().ok()?)));
     let naming: Vec<_> = usable.filter(|(_, agent)| agent.tools.is_some()).collect();

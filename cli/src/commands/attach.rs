@@ -1,4 +1,4 @@
-//! Files that come with a job: read here, uploaded before the job is stored.
+//! Attached files: read locally and uploaded before the job is stored.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -11,18 +11,18 @@ use proto::{
 
 use crate::{failure::CliError, input, interrupt::Interrupts};
 
-/// A file that is named on the command line.
+/// A file named on the command line.
 pub(super) enum Named {
-    /// One that was read.
+    /// Name and content of a local file.
     Content(FileName, Vec<u8>),
-    /// One that is somewhere else.
+    /// Name and address of a remote file.
     Url(FileName, String),
 }
 
-/// Reads the files before anything is asked of anybody.
+/// Reads the local files before anything is sent.
 ///
 /// # Errors
-/// The first that cannot be read, or is too large.
+/// The first file that cannot be read or is too large.
 pub(super) fn read(named: &[String]) -> Result<Vec<Named>, CliError> {
     if named.len() > limits::FILES_MAX {
         let why = format!("{} are too many; at most {} are taken", named.len(), limits::FILES_MAX);
@@ -39,7 +39,7 @@ pub(super) fn read(named: &[String]) -> Result<Vec<Named>, CliError> {
     Ok(files)
 }
 
-/// Numbers files that are called alike: each file of a job has a name of its own.
+/// Numbers files with equal names, as the names of a job's files are unique.
 fn tell_apart(files: &mut [Named]) -> Result<(), CliError> {
     let mut taken = BTreeSet::new();
     for file in files {
@@ -87,10 +87,10 @@ fn one(named: &str) -> Result<Named, CliError> {
     Ok(Named::Content(name, input::bytes("file", path, most)?))
 }
 
-/// Uploads what was read.
+/// Uploads the local files.
 ///
 /// # Errors
-/// What the server refuses.
+/// The server's refusal.
 pub(super) async fn upload(
     client: &Client,
     files: Vec<Named>,

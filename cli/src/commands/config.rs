@@ -1,4 +1,4 @@
-//! `config show`: every key that has a value, with its source; secrets masked.
+//! `config show`: prints every setting with its source; secrets are masked.
 
 use crate::{
     args::Global,
@@ -9,7 +9,6 @@ use crate::{
     render::settings::{self, Shown},
 };
 
-/// Prints the settings.
 pub(super) fn show(global: &Global, output: Output) -> Outcome {
     let config = connect::config(global)?;
     let shown: Vec<Shown> = config.explain().iter().map(Shown::from).collect();

@@ -1,8 +1,7 @@
-//! `crew ls`.
+//! `crew ls`: lists the running processes.
 
 use crate::{args::Global, connect, exit::Exit, failure::Outcome, output::Output, render::crew};
 
-/// Lists the processes that are alive.
 pub(super) async fn ls(global: &Global, output: Output) -> Outcome {
     let found = connect::client(global, output).await?.crew().await?;
     output.list(

@@ -18,7 +18,6 @@ use crate::{
     render::{dead, marks},
 };
 
-/// Does what was asked.
 pub(super) async fn run(global: &Global, output: Output, command: DeadCommand) -> Outcome {
     match command {
         DeadCommand::Ls(args) => ls(global, output, args).await,
@@ -37,7 +36,7 @@ async fn ls(global: &Global, output: Output, args: DeadListArgs) -> Outcome {
 async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let (mut all, mut refused): (Vec<Signaled>, Option<CliError>) = (Vec::new(), None);
-    // A job is listed once for each of its dead letters.
+    // A job appears once per dead letter in the list.
     let mut jobs: Vec<JobId> = Vec::new();
     for named in &args.jobs {
         let job = named_job(&client, named).await?;
@@ -47,7 +46,7 @@ async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
     }
     for job in jobs {
         let (signal, reason) = (Order::Retry, args.reason.clone());
-        // One that went on by itself meanwhile keeps no other from being tried.
+        // A refusal does not stop the retry of the other jobs.
         match client.call(&SendSignal { job, signal, reason, by: caller() }).await {
             Ok(signaled) => all.push(signaled),
             Err(failure) => drop(refused.get_or_insert(failure.into())),
@@ -68,7 +67,7 @@ async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
     refused.map_or(Ok(Exit::Success), Err)
 }
 
-/// The job that is meant. One that cannot be read has no view, and must be named wholly.
+/// Resolves a job's name. An unreadable job has no view, so its id must be given in full.
 async fn named_job(client: &Client, named: &str) -> Result<JobId, CliError> {
     match connect::job(client, named).await {
         Ok(view) => Ok(view.job),

@@ -1,5 +1,5 @@
-//! `demo`: two jobs from the goal to the result, on a log of their own. Ends with 0 only when both
-//! did what they should: what they left behind is looked at, not only what they say.
+//! `demo`: runs two jobs on a separate log. Exits with 0 only if both had their effects, which are
+//! verified in addition to the outcomes.
 
 use std::path::{Path, PathBuf};
 
@@ -29,15 +29,14 @@ use crate::{
     roles, text,
 };
 
-/// The first goal: four task calls, of which the third needs the id that the second gives.
+/// Goal of the first job: four task calls; the third one needs the id that the second one returns.
 const TASKS: &str = "先标记任务 ID:62 完成，创建发邮件任务，标记完成，创建等待反馈任务";
-/// The second goal: reads a file, asks a question, writes a file.
+/// Goal of the second job: reads a file, asks a question, writes a file.
 const SUMMARY: &str =
     "Read examples/demo/notes.md, ask me who the summary is for, and write it to summary.md";
-/// What the demo answers when nobody is there.
+/// Automatic answer of the demo.
 const READER: &str = "the stage crew";
 
-/// Shows both jobs.
 pub(super) async fn run(global: &Global, output: Output, args: DemoArgs) -> Outcome {
     let level = if output.loudness == Loudness::Verbose { "info" } else { "error" };
     let (dir, keep) = directory(args.dir)?;
@@ -64,7 +63,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DemoArgs) -> Outc
     };
     drop(embedded.stop().await);
     if keep {
-        // A log in memory is gone by now.
+        // An in-memory log has vanished by now.
         let what = if memory { "the file that was made" } else { "everything" };
         output
             .note(&format!("{what} is in {}; delete it when you have seen enough", dir.display()));
@@ -80,7 +79,7 @@ fn directory(named: Option<PathBuf>) -> Result<(PathBuf, bool), CliError> {
     Ok((std::env::temp_dir().join(name), true))
 }
 
-/// The defaults: a demo shows the same on every machine, whatever is configured there.
+/// Builds the default configuration: a demo ignores the machine's settings.
 fn config(dir: &Path, workspace: &Path, level: &str) -> Result<Config, CliError> {
     std::fs::create_dir_all(dir).map_err(|e| CliError::io(&dir.display().to_string(), &e))?;
     let flag =
@@ -155,7 +154,7 @@ impl Demo<'_> {
         self.output.look().paint(Tone::Good, words)
     }
 
-    /// Submits a job and stays with it.
+    /// Submits a job and watches it to its end.
     async fn job(&self, id: &str, goal: &str) -> Result<Exit, CliError> {
         let unique = uuid::Uuid::new_v4().simple().to_string();
         let id = format!("{id}-{}", unique.get(..6).unwrap_or_default());
@@ -177,7 +176,7 @@ impl Demo<'_> {
         Ok(session.watch().await?.0)
     }
 
-    /// What the first job must have left: 62 and the mail done, the other one open.
+    /// Verifies the effects of the first job: task 62 and the mail done, the other one open.
     async fn check_tasks(&self, tasks: &TaskList) -> Result<(), CliError> {
         let all = tasks.list().await.map_err(|e| CliError::start(e.to_string()))?;
         let mut lines = Vec::new();
@@ -194,7 +193,7 @@ impl Demo<'_> {
             all.iter().any(|task| task.title() == title && task.status == status)
         };
         let sixty_two = all.iter().any(|t| t.id == 62 && t.status == Status::Completed);
-        // A person may have changed the plan; then only they know what should be there.
+        // A user may have edited the plan; then the expected effects are unknown.
         let as_planned =
             sixty_two && is("发邮件", Status::Completed) && is("等待反馈", Status::Pending);
         if as_planned || self.person == Person::Present {
@@ -203,7 +202,7 @@ impl Demo<'_> {
         Err(CliError::start("the first job completed, and the task list is not as it should be"))
     }
 
-    /// What the second job must have left: the file.
+    /// Verifies the effect of the second job: the file.
     fn check_file(&self) -> Result<(), CliError> {
         let path = self.workspace.join("summary.md");
         match std::fs::read_to_string(&path) {
@@ -219,7 +218,7 @@ impl Demo<'_> {
     }
 }
 
-/// What the demo answers when nobody is there, and what it says about that.
+/// Returns the demo's automatic answer and a text about it.
 fn by_itself(asked: &Question) -> Option<(Answer, String)> {
     match &asked.kind {
         QuestionKind::PlanCheck { digest, plan, .. } => {

@@ -1,4 +1,4 @@
-//! `dev`: everything in one process, to try things out, until Ctrl-C.
+//! `dev`: runs every role in one process until Ctrl-C, for experiments.
 
 use std::net::SocketAddr;
 
@@ -18,10 +18,9 @@ use crate::{
     roles,
 };
 
-/// Where a nats-server of our own listens when nothing is said, which is where clients look.
+/// Default port of the child nats-server, which is also the clients' default.
 const PORT: u16 = 4222;
 
-/// Runs everything.
 pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outcome {
     let mut config = connect::config(global)?;
     let identity = roles::identity(&embedded::all());
@@ -43,7 +42,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outco
     let embedded = Box::pin(Embedded::start(config, &identity, options, shutdown.clone())).await?;
     process.at_work(&embedded.company);
     match greet(output, &embedded, &workspace, process.admin()) {
-        // It goes on serving when nobody reads its output any more.
+        // Closed output does not stop the service.
         Err(error) if !error.is_closed() => return Err(error),
         Ok(()) | Err(_) => {}
     }
@@ -52,7 +51,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outco
     process.end(embedded.stop()).await
 }
 
-/// The port that clients with the same configuration will look at.
+/// Returns the port that clients with the same configuration will use.
 fn port(url: &str) -> u16 {
     let first = url.split(',').next().unwrap_or_default();
     let port = first.rsplit_once(':').and_then(|(_, port)| port.trim_end_matches('/').parse().ok());
@@ -83,7 +82,7 @@ fn greet(
         Kept::Server { url, .. } => output.line(&format!(
             "in another terminal:\n  callboard --url {url} run \"Read examples/demo/notes.md and write a summary\"\n  callboard --url {url} jobs ls"
         )),
-        // Nobody else reaches a log in this process's memory.
+        // Other processes cannot reach an in-memory log.
         Kept::Memory(_) => output.line(
             "without nats-server nothing outside this process reaches it; try `callboard demo --memory`",
         ),

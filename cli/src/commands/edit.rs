@@ -1,5 +1,5 @@
-//! A plan that waits to be confirmed, changed by hand: in an editor, or from a file. What is wrong
-//! with it is said by the server; what was written is never lost.
+//! Editing of a plan that awaits confirmation, in an editor or from a file. The server validates
+//! the plan, and the edited text is never lost.
 
 use std::{
     io::Write,
@@ -25,20 +25,20 @@ use crate::{
     output::{self, Output},
 };
 
-/// What stands above the plan in the editor.
+/// The comment above the plan in the editor.
 const HEAD: &str = "\
 # Change the plan, save and leave. Steps may be added, removed, reordered and changed.
 # A step is a tool call (tool and args) or a task for an agent (neither of them).
 # It is shown again before anything runs. Leave without a change to leave the question open.
 ";
 
-/// The plan of a file, as an answer.
+/// Reads a plan from a file, as an answer.
 ///
 /// # Errors
-/// When the question is not about a plan, or the file holds neither YAML nor JSON.
+/// If the question is not about a plan, or the file is neither YAML nor JSON.
 pub(super) fn from_file(entry: &InboxEntry, file: &str) -> Result<Answer, CliError> {
     let (_, digest) = shown(entry)?;
-    // A plan is always read from somewhere, so that the @ which says so elsewhere may be left out.
+    // The argument always names a file, so the `@` that marks one elsewhere is optional.
     let file = file.strip_prefix('@').unwrap_or(file);
     let text = if file == "-" {
         input::text("plan", "@-", limits::REQUEST_BYTES_MAX)?
@@ -48,14 +48,14 @@ pub(super) fn from_file(entry: &InboxEntry, file: &str) -> Result<Answer, CliErr
     Ok(answer(read(&text)?, digest))
 }
 
-/// Has the plan changed in an editor, again and again until it is taken or left as it is.
+/// Opens the plan in an editor, repeatedly until the plan is accepted or left unchanged.
 ///
 /// # Errors
-/// When the question is not about a plan, the editor cannot be run, or the server refuses what was
-/// written and nobody is there to mend it.
+/// If the question is not about a plan, the editor cannot run, or the server refuses the plan and
+/// the user does not correct it.
 pub(super) async fn in_editor(client: &Client, output: Output, entry: &InboxEntry) -> Outcome {
     let (plan, digest) = shown(entry)?;
-    // A plan that was shortened for the inbox must not be handed back as if it were whole.
+    // A plan truncated in the inbox must not be sent back as if it were complete.
     if plan_digest(&entry.job, plan) != *digest {
         return Err(CliError::usage("the plan is too large to be edited here").hint(format!(
             "write the whole plan to a file: callboard inbox answer {} {} --plan FILE",
@@ -111,7 +111,7 @@ fn answer(value: Value, digest: &str) -> Answer {
     Answer { decision, value: Some(value), text: None, digest }
 }
 
-/// JSON is YAML too.
+/// Parses YAML, of which JSON is a subset.
 fn read(text: &str) -> Result<Value, CliError> {
     serde_saphyr::from_str(text)
         .map_err(|e| CliError::input("plan", format!("the plan is neither YAML nor JSON: {e}")))
@@ -122,7 +122,7 @@ fn written(plan: &Plan) -> Result<String, CliError> {
         .map_err(|e| CliError::usage(format!("the plan cannot be written as YAML: {e}")))
 }
 
-/// A plan as a planner writes it: without what only the machine needs.
+/// Converts a plan to the planner's format, without the machine's own data.
 fn as_planned(plan: &Plan) -> Value {
     let steps: Vec<_> = plan.steps.iter().map(Step::as_planned).collect();
     let mut written = json!({"title": plan.title, "steps": steps});
@@ -132,7 +132,7 @@ fn as_planned(plan: &Plan) -> Value {
     written
 }
 
-/// The editor that somebody named, which may need no terminal, or the usual one, which does.
+/// Returns the configured editor, which may need no terminal, or `vi`, which does.
 fn editor() -> Result<String, CliError> {
     let named = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     match named("VISUAL").or_else(|| named("EDITOR")) {
@@ -143,7 +143,7 @@ fn editor() -> Result<String, CliError> {
     }
 }
 
-/// The file that is edited. It stays when anything goes wrong.
+/// The edited file, kept after any failure.
 struct Draft {
     path: PathBuf,
 }
@@ -169,9 +169,9 @@ impl Draft {
         input::file("plan", &self.path, limits::REQUEST_BYTES_MAX)
     }
 
-    /// Runs the editor and waits for it.
+    /// Runs the editor and waits for its end.
     fn edit(&self, editor: &str) -> Result<(), CliError> {
-        // An editor may be named with arguments, as in `code --wait`.
+        // The setting may contain arguments, as in `code --wait`.
         let mut words = editor.split_whitespace();
         let program = words.next().unwrap_or("vi");
         let status = Command::new(program).args(words).arg(&self.path).status();
@@ -188,7 +188,7 @@ impl Draft {
         .hint(self.kept()))
     }
 
-    /// Puts what is wrong above what was written.
+    /// Writes an error above the edited text.
     fn complain(&self, text: &str, why: &str) -> Result<(), CliError> {
         let without = text.lines().skip_while(|line| line.starts_with("# !"));
         let why = why.lines().map(|line| format!("# ! {line}"));
@@ -196,7 +196,7 @@ impl Draft {
         self.write(&format!("{}\n", lines.join("\n")))
     }
 
-    /// Says what is wrong and asks whether somebody wants to go on; fails with it when nobody does.
+    /// Displays an error and asks whether to edit again; returns the error if not.
     fn refused(&self, error: CliError) -> Result<(), CliError> {
         if !output::is_interactive() {
             return Err(error.hint(self.kept()));

@@ -1,5 +1,5 @@
-//! Everything in this process: a nats-server as a child (or a log in memory), a model, all roles,
-//! and a client. For `demo` and `dev`.
+//! A complete installation in one process, for `demo` and `dev`: a child nats-server or an
+//! in-memory log, a model, all roles, and a client.
 
 use std::{
     collections::BTreeSet,
@@ -25,40 +25,38 @@ use crate::{
     roles::{self, Company, ModelSetup, Role},
 };
 
-/// How long a nats-server may take to end.
+/// Time limit for stopping nats-server.
 const STOP: Duration = Duration::from_secs(10);
 
-/// What is started.
+/// Settings of an embedded installation.
 #[derive(Debug, Clone)]
 pub(super) struct Options {
-    /// Where nats-server keeps its data.
+    /// Data directory of nats-server.
     pub(super) dir: PathBuf,
-    /// Whether it runs without a nats-server.
+    /// `true` to run without a nats-server.
     pub(super) memory: bool,
-    /// Where it listens; 0 for a free port.
+    /// Port of nats-server; 0 for a free one.
     pub(super) port: u16,
-    /// The script of the model, where none is configured.
+    /// Script of the model, if none is configured.
     pub(super) script: String,
 }
 
-/// Where the log is kept.
+/// Storage of the log.
 #[derive(Debug, Clone)]
 pub(super) enum Kept {
-    /// By a nats-server.
+    /// A child nats-server.
     Server {
-        /// Its version.
         version: Version,
-        /// Its address.
         url: String,
-        /// Where it stores.
+        /// Data directory of the server.
         dir: PathBuf,
     },
-    /// Nowhere, and why.
+    /// Memory only; holds the reason.
     Memory(String),
 }
 
 impl Kept {
-    /// What people are told.
+    /// Describes the storage for users.
     pub(super) fn words(&self) -> String {
         match self {
             Self::Server { version, url, dir } => {
@@ -71,28 +69,25 @@ impl Kept {
     }
 }
 
-/// Everything in this process.
 #[derive(Debug)]
 pub(super) struct Embedded {
-    /// The log and what stands beside it.
+    /// Connection to the log, bus, buckets and objects.
     pub(super) broker: Broker,
-    /// Where the log is kept.
+    /// Storage of the log.
     pub(super) kept: Kept,
-    /// Speaks to the front door.
+    /// Client of the front door.
     pub(super) client: Client,
-    /// The model.
     pub(super) model: ModelSetup,
-    /// The roles.
     pub(super) company: Company,
     server: Option<Child>,
     shutdown: CancellationToken,
 }
 
 impl Embedded {
-    /// Starts everything. `config` is told where the server is.
+    /// Starts everything. Sets the server's URL in `config`.
     ///
     /// # Errors
-    /// When something cannot start; what was started before is stopped.
+    /// If a part cannot start; the parts started before are stopped.
     pub(super) async fn start(
         mut config: Config,
         identity: &Identity,
@@ -119,11 +114,11 @@ impl Embedded {
         Ok(Self { broker, kept, client, model, company, server, shutdown })
     }
 
-    /// Ends everything that was started, in the order in which it is needed.
+    /// Stops everything, in reverse order of dependency.
     pub(super) async fn stop(self) -> runtime::actor::End {
         self.shutdown.cancel();
         let end = self.company.ended().await;
-        // Before the server goes: that would be a connection lost.
+        // The connection closes before the server ends, which would count as a lost connection.
         self.broker.log.close().await;
         if let Some(server) = self.server {
             server.stop(STOP).await;
@@ -132,12 +127,11 @@ impl Embedded {
     }
 }
 
-/// Every role.
 pub(super) fn all() -> BTreeSet<Role> {
     Role::ALL.into_iter().collect()
 }
 
-/// A nats-server as a child process, or the reason why it did not start.
+/// Starts a child nats-server, or returns the reason for running without one.
 async fn server(options: &Options) -> Result<(Option<Child>, Kept), CliError> {
     if options.memory {
         return Ok((None, Kept::Memory("--memory was given".to_owned())));
@@ -176,7 +170,7 @@ fn in_memory(config: &Config, writer: WorkerId) -> Result<Broker, CliError> {
     Ok(memory::start(subjects, options))
 }
 
-/// The files that the demo's goals speak of, put into a workspace unless they are there.
+/// Copies the files of the demo's goals to the workspace, unless they exist.
 pub(super) fn put_examples(workspace: &Path) -> Result<(), CliError> {
     let notes = workspace.join("examples/demo/notes.md");
     let fail = |e: std::io::Error| CliError::io(&notes.display().to_string(), &e);
@@ -189,7 +183,7 @@ pub(super) fn put_examples(workspace: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What the model of the demo says.
+/// Script of the demo's model.
 pub(super) const SCRIPT: &str = include_str!("../../../examples/demo/script.yaml");
-/// What the demo reads.
+/// File that the demo's second job reads.
 const NOTES: &str = include_str!("../../../examples/demo/notes.md");

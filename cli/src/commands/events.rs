@@ -1,4 +1,4 @@
-//! `watch`: what happens in a job, event by event, from any of them on. It changes nothing.
+//! `watch`: streams the events of a job, starting at any of them. It changes nothing.
 
 use std::pin::pin;
 
@@ -20,11 +20,10 @@ use crate::{
     render::event,
 };
 
-/// Watches.
 pub(super) async fn run(global: &Global, output: Output, args: WatchArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let job = connect::job(&client, &args.job).await?.job;
-    // What is said while work is done is gone a moment later; lines for people show what stays.
+    // Live updates are only for programs; lines for users show lasting events.
     let live = args.live && output.format.is_json();
     if args.live && !live {
         output.note(
@@ -37,7 +36,7 @@ pub(super) async fn run(global: &Global, output: Output, args: WatchArgs) -> Out
     let mut stream = pin!(client.watch(&job, options));
     let mut interrupts = Interrupts::take()?;
     let look = output.look();
-    // What has no end is never one value; what is there until now is.
+    // An endless stream is never one JSON value; the events up to now are.
     let mut whole = (output.format == Format::Json && args.no_follow).then(Vec::new);
     loop {
         let item = tokio::select! {
@@ -50,7 +49,7 @@ pub(super) async fn run(global: &Global, output: Output, args: WatchArgs) -> Out
                 None => print(output, &look, &event)?,
             },
             Some(Ok(said @ Watched::Live { .. })) => compact(output, &said)?,
-            // A view says that there is nothing more to catch up with.
+            // A view marks the end of the stored events.
             Some(Ok(Watched::View { .. })) if args.no_follow => break,
             Some(Ok(Watched::View { .. } | Watched::Record { .. } | Watched::Heartbeat)) => {}
             Some(Ok(Watched::End { error: None })) | None => break,
@@ -70,7 +69,8 @@ fn print(output: Output, look: &Look, event: &Event) -> Result<(), CliError> {
         Format::Ids => output.line(&event.id.to_string()),
         Format::Table => {
             let time = look.paint(Tone::Dim, &look.clock(event.time));
-            // The clock takes its columns of every line; what belongs together is indented alike.
+            // The time stamp occupies columns of every line; continuation lines have the same
+            // indent.
             let width =
                 look.width.map(|width| width.saturating_sub(look.clock(event.time).len() + 1));
             let narrow = Look { width, ..*look };
@@ -80,7 +80,7 @@ fn print(output: Output, look: &Look, event: &Event) -> Result<(), CliError> {
     }
 }
 
-/// One line for one item, in both forms of JSON: what has no end is never one value.
+/// Prints an item as one line in both JSON formats: an endless stream is never one value.
 fn compact(output: Output, item: &impl serde::Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string(item).map_err(|e| CliError::internal(e.to_string()))?;
     output.line(&text)

@@ -1,5 +1,5 @@
-//! `fsck`: proves of every job that it is where it should be. The one command that reads logs by
-//! itself; it writes nothing.
+//! `fsck`: proves that no record of any job was forgotten. It reads the logs itself, bypassing the
+//! front door, and writes nothing.
 
 use operator::fsck::{self, FsckError, Scope};
 use proto::{
@@ -16,7 +16,6 @@ use crate::{
     render,
 };
 
-/// Looks.
 pub(super) async fn run(global: &Global, output: Output, args: FsckArgs) -> Outcome {
     let cannot_look = |error: CliError| CliError { exit: Exit::Usage, ..error };
     let config = connect::config(global)?;

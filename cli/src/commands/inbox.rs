@@ -1,4 +1,4 @@
-//! `inbox`: questions that wait for a person, and their answers.
+//! `inbox`: lists and answers open questions.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,6 @@ use crate::{
 
 mod wait;
 
-/// Does what was asked.
 pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) -> Outcome {
     let client = connect::client(global, output).await?;
     match command {
@@ -57,8 +56,8 @@ async fn ls(client: &Client, output: Output, args: InboxListArgs) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// The question that is meant: by its job, by a job above that, or, where no job is called so and one
-/// open question is, by its own id.
+/// Finds a question by its job, by an ancestor of that job, or by its own id if no job has that id
+/// and one open question does.
 async fn find(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError> {
     let mut entries = of(client, arg).await?;
     let named = &arg.job;
@@ -83,7 +82,7 @@ async fn find(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError
     })
 }
 
-/// Open questions of what was named first.
+/// Returns the open questions of the job named first.
 async fn of(client: &Client, arg: &QuestionArg) -> Result<Vec<InboxEntry>, CliError> {
     let id = JobId::new(&arg.job).map_err(Failure::from)?;
     let entries = open(client, Some(&id)).await?;
@@ -103,7 +102,7 @@ async fn of(client: &Client, arg: &QuestionArg) -> Result<Vec<InboxEntry>, CliEr
     }
 }
 
-/// Open questions of jobs below one that is itself below another: the inbox knows only the root.
+/// Returns open questions below a job that is itself a descendant: the inbox knows only root jobs.
 async fn below(client: &Client, view: &JobView) -> Result<Vec<InboxEntry>, CliError> {
     let asking: BTreeSet<JobId> =
         client::session::open_questions(view).into_iter().map(|asked| asked.job).collect();
@@ -149,7 +148,7 @@ fn json(field: &str, argument: &str) -> Result<Value, CliError> {
     })
 }
 
-/// Words: the change of a plan, or the value of a question or a choice.
+/// Builds an answer from text: a change to a plan, or the value of a question or a choice.
 fn worded(entry: &InboxEntry, text: &str) -> Result<Answer, CliError> {
     let text = input::text("text", text, limits::ANSWER_BYTES_MAX)?;
     match &entry.question.kind {
@@ -230,7 +229,7 @@ async fn send(client: &Client, output: Output, entry: &InboxEntry, answer: Answe
     taken(output, &client.call(&request(entry, answer)).await?)
 }
 
-/// An answer as it is sent.
+/// Builds the request for an answer.
 pub(super) fn request(entry: &InboxEntry, answer: Answer) -> GiveAnswer {
     let Answer { decision, value, text, digest } = answer;
     let (job, ask) = (entry.job.clone(), entry.question.id.clone());

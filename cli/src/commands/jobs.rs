@@ -1,4 +1,4 @@
-//! `jobs`: looking at jobs and steering them.
+//! `jobs`: lists, describes and controls jobs.
 
 use std::io::IsTerminal;
 
@@ -24,7 +24,6 @@ use crate::{
     render::{describe, dot, jobs, marks, revisions, tree},
 };
 
-/// Does what was asked.
 pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -> Outcome {
     match command {
         JobsCommand::Ls(args) => ls(global, output, args).await,
@@ -96,7 +95,7 @@ async fn plan(global: &Global, output: Output, args: &PlanArgs) -> Outcome {
 async fn signal(global: &Global, output: Output, signal: Order, args: SignalArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let view = connect::job(&client, &args.job).await?;
-    // An ended job is refused by the server, with its own words; there is nothing to confirm.
+    // The server refuses an ended job with its own message, so no confirmation is needed.
     if signal == Order::Cancel && !global.yes && !view.state.is_terminal() {
         confirm(output, &view).await?;
     }
@@ -110,7 +109,7 @@ async fn signal(global: &Global, output: Output, signal: Order, args: SignalArgs
     Ok(Exit::Success)
 }
 
-/// What a signal did, and what the job is now.
+/// Describes the effect of a signal and the job's new state.
 fn did(signal: &Order, before: &JobView, state: JobState) -> String {
     match signal {
         Order::Cancel if state == JobState::Canceled => "is canceled".to_owned(),
@@ -131,14 +130,14 @@ fn did(signal: &Order, before: &JobView, state: JobState) -> String {
     }
 }
 
-/// Asks whether a job is to be ended.
+/// Asks the user to confirm the cancellation of a job.
 async fn confirm(output: Output, view: &JobView) -> Result<(), CliError> {
     let goal = proto::escape::line(&view.goal);
     let what = "Nothing new will be started; what is done stays done. End it? [y/N]";
     confirmed(output, "ending a job", &[format!("{}: {goal}", view.job), what.to_owned()]).await
 }
 
-/// Asks whether something is to be done, in these words; the last of them is the question.
+/// Asks for a confirmation; the last of `words` is the question.
 pub(super) async fn confirmed(
     output: Output,
     what: &str,
@@ -160,7 +159,7 @@ pub(super) async fn confirmed(
     Err(CliError::usage("nothing was done"))
 }
 
-/// Who is at this terminal, for the record of an open installation.
+/// Returns the local user's name, for the record of an installation without tokens.
 pub(super) fn caller() -> Option<String> {
     let name = std::env::var("USER").ok()?;
     let plain = !name.trim().is_empty() && name.len() <= proto::limits::CALLER_BYTES_MAX;

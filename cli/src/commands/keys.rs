@@ -1,5 +1,5 @@
-//! `keys`: makes the keys of the broker's users. Seeds go into files that only their owner may read,
-//! and nowhere else.
+//! `keys`: generates keys of broker users. Seeds are written only to files that their owner alone
+//! can read.
 
 use std::{
     fs,
@@ -18,10 +18,9 @@ use crate::{
     output::Output,
 };
 
-/// The file with everything nats-server must know.
+/// Name of the file with the public keys for nats-server.
 const PUBLIC: &str = "users.conf";
 
-/// Makes keys.
 pub(super) fn run(output: Output, args: &KeysArgs) -> Outcome {
     let failed = |e: io::Error| CliError::io(&args.dir.display().to_string(), &e);
     fs::create_dir_all(&args.dir).map_err(failed)?;
@@ -46,10 +45,10 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Never a moment in which others may read it, nor one in which half of it is there.
+/// Writes a secret atomically, without a moment in which others can read it.
 fn write_secret(path: &Path, seed: &SecretString) -> io::Result<()> {
     let new = path.with_extension("nk.new");
-    // What a run that was cut off has left behind.
+    // Leftover of an interrupted run.
     if new.exists() {
         fs::remove_file(&new)?;
     }
@@ -59,7 +58,7 @@ fn write_secret(path: &Path, seed: &SecretString) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// The public keys of all seeds of a directory, as variables for nats-server.
+/// Collects the public keys of all seeds in a directory, as variables for nats-server.
 fn known(dir: &Path) -> Result<String, CliError> {
     let failed = |e: io::Error| CliError::io(&shown(dir), &e);
     let mut users = Vec::new();

@@ -1,4 +1,4 @@
-//! The commands, one file a verb.
+//! The commands, one file per verb.
 
 mod agents;
 mod attach;
@@ -37,7 +37,6 @@ use crate::{
     output::Output,
 };
 
-/// Does what was asked.
 pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
     let Cli { global, command } = cli;
     match command {

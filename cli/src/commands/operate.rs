@@ -1,4 +1,4 @@
-//! `health`, `log`: ask the listener for operators of one process.
+//! `health`, `log`: queries to one process's admin listener.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -16,12 +16,12 @@ use crate::{
     output::{Format, Output},
 };
 
-/// How long to wait for an answer; the process itself waits 2 s for NATS.
+/// Default timeout; the process itself waits 2 s for NATS.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// Longest answer that is read, in bytes.
+/// Longest response that is read, in bytes.
 const ANSWER_MAX: usize = 64 * 1024;
 
-/// Asks how a process is.
+/// Queries the health of a process.
 pub(super) async fn health(global: &Global, output: Output, args: HealthArgs) -> Outcome {
     let path = match args.question {
         Question::Live => "/livez",
@@ -42,7 +42,7 @@ pub(super) async fn health(global: &Global, output: Output, args: HealthArgs) ->
     Ok(if good { Exit::Success } else { Exit::Failed })
 }
 
-/// An answer, for people: what it is, and what stands in the way.
+/// Describes a health response for users: the status, and the failed checks.
 fn words(facts: &Value, good: bool) -> String {
     let Some(checks) = facts["checks"].as_object() else {
         return format!("{}\n", proto::escape::line(facts["said"].as_str().unwrap_or_default()));
@@ -56,7 +56,7 @@ fn words(facts: &Value, good: bool) -> String {
     words
 }
 
-/// Shows the level of a process's log, or changes it.
+/// Shows or changes the log level of a process.
 pub(super) async fn log(global: &Global, output: Output, args: LogArgs) -> Outcome {
     let place = place(global, &args.admin)?;
     let answer = Answer::of(global, &place, |to, at| match &args.level {
@@ -77,7 +77,7 @@ pub(super) async fn log(global: &Global, output: Output, args: LogArgs) -> Outco
     Ok(Exit::Success)
 }
 
-/// `http://` and where the process answers.
+/// Returns the base URL of the admin listener.
 fn place(global: &Global, admin: &AdminArgs) -> Result<String, CliError> {
     if let Some(address) = &admin.address {
         let bare = address.trim_start_matches("http://").trim_end_matches('/');
@@ -91,7 +91,7 @@ fn place(global: &Global, admin: &AdminArgs) -> Result<String, CliError> {
     Ok(format!("http://{at}"))
 }
 
-/// An address that is all addresses is reached by that of this machine.
+/// Replaces an unspecified address by loopback.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let own: IpAddr = match address {
         SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
@@ -116,7 +116,7 @@ impl Answer {
             CliError::unavailable(format!("{place}: {why}"))
                 .hint("is the process running? its line \"at work\" says where it listens")
         };
-        // Never through a proxy: it is this machine or a neighbour.
+        // A proxy must not be used: the target is this machine or its neighbour.
         let to = reqwest::Client::builder()
             .no_proxy()
             .timeout(global.timeout.unwrap_or(PATIENCE))

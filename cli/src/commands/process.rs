@@ -1,6 +1,6 @@
-//! A process that serves, around what it serves: its log and telemetry, its signals, its listener
-//! for operators, and the lines that say when it began and how it ended. The listener is there
-//! before everything else and stops last, so that every request is answered.
+//! The frame of a serving process: logging and telemetry, signals, the admin listener, and log
+//! lines about start and end. The listener starts first and stops last, so that it answers every
+//! request.
 
 use runtime::{actor::End, admin::Admin, config::Config, shutdown, telemetry};
 use tokio::time::Instant;
@@ -12,19 +12,19 @@ use crate::{
     roles::Company,
 };
 
-/// What a process has beside its roles.
+/// Resources of a process besides its roles.
 pub(super) struct Process {
     telemetry: telemetry::Telemetry,
     admin: Admin,
-    /// Canceled when the process is to finish what it has in hand.
+    /// Cancelled to start the shutdown, which finishes running work.
     pub(super) shutdown: CancellationToken,
 }
 
 impl Process {
-    /// Sets everything up. Nothing is connected to yet.
+    /// Sets up logging, telemetry, signals and the listener. Opens no connection to the broker.
     ///
     /// # Errors
-    /// When a setting cannot be used: the level of the log, a receiver, the listener's address.
+    /// If the log level, a telemetry receiver or the listener's address is invalid.
     pub(super) async fn begin(
         config: &Config,
         identity: &telemetry::Identity,
@@ -37,7 +37,7 @@ impl Process {
         Ok(Self { telemetry, admin, shutdown })
     }
 
-    /// Everything has started: says so, and has it looked at.
+    /// Logs the complete start and exposes the roles on the admin listener.
     pub(super) fn at_work(&self, company: &Company) {
         let watched = company.watched();
         let presence = watched.status.presence();
@@ -55,13 +55,13 @@ impl Process {
         self.admin.health().watch(watched);
     }
 
-    /// Where the listener for operators is.
+    /// Address of the admin listener, if it listens.
     pub(super) fn admin(&self) -> Option<std::net::SocketAddr> {
         self.admin.address()
     }
 
-    /// Waits for the end of the process, and says how it came. What is still to be sent is sent, and
-    /// the listener closes last.
+    /// Waits for the end of the process and logs its reason. Flushes telemetry, and closes the
+    /// listener last.
     pub(super) async fn end(self, ended: impl Future<Output = End>) -> Outcome {
         let mut ended = std::pin::pin!(ended);
         let early = tokio::select! {
@@ -80,7 +80,8 @@ impl Process {
                 tracing::info!(reason, drain_ms, "ended");
                 Ok(Exit::Success)
             }
-            // Standard error is a log too, so what a panic said is in neither.
+            // Standard error is a log too, so a panic's message, which may hold content, is in
+            // neither.
             End::GaveUp { child, why, shown } => {
                 tracing::debug!(child, why, "what it kept failing with");
                 tracing::error!(reason = "gave up", child, why = shown, drain_ms, "ended");

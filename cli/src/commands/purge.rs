@@ -1,5 +1,5 @@
-//! `jobs purge`: removes jobs that have ended, and large values that nobody refers to. With `fsck` one of
-//! two commands that go to the log by themselves, and the only one that removes anything.
+//! `jobs purge`: removes ended jobs and unreferenced large values. Like `fsck` it accesses the log
+//! directly, and it is the only command that removes anything.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,10 @@ use crate::{
     render::purge::{self as words, Report},
 };
 
-/// How long ago jobs ended that are removed, unless it is said.
+/// Default time since the end of the jobs to remove, if no job is named.
 const ENDED_BEFORE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// Removes, or says what it would.
+/// Removes jobs and values, or lists them in a dry run.
 pub(super) async fn run(global: &Global, output: Output, args: PurgeArgs) -> Outcome {
     let config = connect::config(global)?;
     let broker = connect::broker(&config, connect::writer(), false).await?;
@@ -58,7 +58,7 @@ fn told(output: Output, report: &Report) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// A job that was named and must stay is no reason to remove the others.
+/// Fails if a named job must stay; then nothing is removed, not even the other jobs.
 fn refuse(found: &Found) -> Result<(), CliError> {
     let stays = |wanted: Stays| {
         let jobs = found.named.iter().filter(move |(_, stays)| *stays == wanted);

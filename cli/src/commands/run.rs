@@ -1,4 +1,4 @@
-//! `run`: submits a job, or attaches to one, and stays with it to its end.
+//! `run`: submits or attaches to a job, and watches it to its end.
 
 use super::{
     attach, submit,
@@ -11,7 +11,6 @@ use crate::{
     output::{self, Format, Output},
 };
 
-/// Runs.
 pub(super) async fn run(global: &Global, output: Output, args: RunArgs) -> Outcome {
     if args.waiting.raw && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
         return Err(CliError::usage("--raw writes what a model wrote, which may drive a terminal")

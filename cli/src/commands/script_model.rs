@@ -1,4 +1,4 @@
-//! `script-model`: serves a scripted model until it is told to end.
+//! `script-model`: serves a scripted model until it is stopped.
 
 use std::path::Path;
 
@@ -16,7 +16,6 @@ use crate::{
 /// Largest script, in bytes.
 const SCRIPT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Serves the script.
 pub(super) async fn run(output: Output, args: ScriptArgs) -> Outcome {
     let name = args.script.display().to_string();
     let text = read(&args.script)?;
@@ -39,7 +38,7 @@ pub(super) async fn run(output: Output, args: ScriptArgs) -> Outcome {
 /// Reads a script from a file.
 ///
 /// # Errors
-/// When it is no text file.
+/// If the file cannot be read, is too large or is not text.
 pub(super) fn read(path: &Path) -> Result<String, CliError> {
     input::file("FILE", path, SCRIPT_BYTES_MAX)
 }

@@ -1,4 +1,4 @@
-//! `serve`: some roles against a NATS installation, until SIGTERM.
+//! `serve`: runs roles against a NATS installation until SIGTERM.
 
 use super::process::Process;
 use crate::{
@@ -9,14 +9,13 @@ use crate::{
     roles::{self, Company, Role},
 };
 
-/// Serves.
 pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Outcome {
     let roles =
         roles::parse_roles(&args.roles).map_err(|e| CliError::input("roles", e.to_string()))?;
     let config = connect::config(global)?;
     let identity = roles::identity(&roles);
     let process = Process::begin(&config, &identity).await?;
-    // The model is looked at first: a mistake there should not wait for a connection.
+    // The model is set up before the connection, so that a mistake is reported at once.
     let model = if roles.iter().copied().any(Role::needs_model) {
         let setup = roles::connect_model(&config, None).await;
         Some(setup.map_err(|e| CliError::setting(e.to_string()))?)
@@ -29,7 +28,7 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
     let company =
         Company::start(&config, &identity, broker.clone(), &roles, asked, process.shutdown.clone())
             .await?;
-    // Where the log is for programs, every line is for programs; `at work` says the same there.
+    // A log in JSON must stay JSON on every line; it contains an equivalent entry.
     if runtime::telemetry::is_for_people(&config.log) {
         output.note(&format!("{} serves {}", company.worker(), names.join(", ")));
     }

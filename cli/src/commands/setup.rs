@@ -1,4 +1,5 @@
-//! `setup`: makes and checks what roles need on the server, with an operator's rights.
+//! `setup`: creates and checks everything that roles need on the server, with an operator's
+//! permissions.
 
 use broker::nats::set_up;
 
@@ -10,7 +11,7 @@ use crate::{
     output::Output,
 };
 
-/// Makes what is missing.
+/// Creates the missing streams and consumers.
 pub(super) async fn run(global: &Global, output: Output, args: SetupArgs) -> Outcome {
     let config = connect::config(global)?;
     let subjects = connect::subjects(&config)?;

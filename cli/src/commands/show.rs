@@ -1,5 +1,5 @@
-//! `jobs show`: a job's log. Records that a roll-back took out of the job's timeline are marked, which
-//! is known only when what came after them has been read: until then nothing is printed.
+//! `jobs show`: prints a job's log. Records that a rollback removed from the timeline are marked. A
+//! later record decides that, so output starts only when the stored log has been read.
 
 use std::pin::pin;
 
@@ -27,7 +27,6 @@ use crate::{
     render::history,
 };
 
-/// Prints the log.
 pub(super) async fn run(global: &Global, output: Output, args: ShowArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let job = connect::job(&client, &args.job).await?.job;
@@ -43,7 +42,7 @@ pub(super) async fn run(global: &Global, output: Output, args: ShowArgs) -> Outc
             Some(Ok(Watched::Record { seq, family, time, record })) => {
                 log.take(seq, &family, time, &record)?;
             }
-            // A view says that there is nothing more to catch up with.
+            // A view marks the end of the stored records.
             Some(Ok(Watched::View { .. })) => {
                 log.catch_up()?;
                 if !args.follow {
@@ -60,7 +59,7 @@ pub(super) async fn run(global: &Global, output: Output, args: ShowArgs) -> Outc
     Ok(Exit::Success)
 }
 
-/// The plans of a job that people changed before they confirmed them, by its log.
+/// Reads a job's log and returns the plans that people edited before confirming them.
 pub(super) async fn edits(client: &Client, job: &JobId) -> Result<Vec<Edit>, CliError> {
     let mut stream = pin!(client.watch(job, WatchOptions::default()));
     let mut edits = Edits::default();
@@ -71,7 +70,7 @@ pub(super) async fn edits(client: &Client, job: &JobId) -> Result<Vec<Edit>, Cli
                     edits.take(&entry);
                 }
             }
-            // There is nothing more to catch up with.
+            // A view marks the end of the stored records.
             Watched::View { .. } | Watched::End { error: None } => break,
             Watched::End { error: Some(failure) } => return Err((*failure).into()),
             Watched::Live { .. } | Watched::Event { .. } | Watched::Heartbeat => {}
@@ -80,16 +79,16 @@ pub(super) async fn edits(client: &Client, job: &JobId) -> Result<Vec<Edit>, Cli
     Ok(edits.all())
 }
 
-/// The log, as far as it has been read.
+/// The log read so far.
 struct Log {
     job: JobId,
     output: Output,
     look: Look,
     after: Seq,
-    /// One JSON value can only be printed when it is whole.
+    /// `true` for the JSON format, which is one value and printed at the end.
     is_whole: bool,
     timeline: Timeline,
-    /// What is printed when it is known which of it counts.
+    /// Records withheld until it is known whether they are in the timeline.
     held: Vec<(Seq, Value)>,
     follows: bool,
 }
@@ -151,7 +150,7 @@ impl Log {
         self.output.json(&all)
     }
 
-    /// Whether a record counts; said in it for programs where it does not.
+    /// Returns `true` if a record is in the timeline; otherwise marks its JSON.
     fn marked(&self, seq: Seq, mut item: Value) -> (bool, Value) {
         let counts = self.timeline.has(seq);
         if !counts {

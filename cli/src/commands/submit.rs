@@ -1,4 +1,4 @@
-//! `submit`: stores a job and prints its id. Interrupted, it says whether the job exists.
+//! `submit`: stores a job and prints its id. An interrupted command reports whether the job exists.
 
 use std::{path::Path, time::Duration};
 
@@ -30,10 +30,9 @@ use crate::{
     output::{Format, Output},
 };
 
-/// How long an interrupted submission is looked for.
+/// Time limit for looking up an interrupted submission.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Submits.
 pub(super) async fn run(global: &Global, output: Output, args: SubmitArgs) -> Outcome {
     let mut submit = request(&args.goal, &args.job)?;
     let files = attach::read(&args.job.files)?;
@@ -63,7 +62,7 @@ pub(super) async fn run(global: &Global, output: Output, args: SubmitArgs) -> Ou
 pub(super) fn print(output: Output, submitted: &Submitted) -> Result<(), CliError> {
     let job = submitted.job.as_str();
     match output.format {
-        // The id alone, so that it can be taken with $(…).
+        // Prints only the id, for use in `$(…)`.
         Format::Table | Format::Ids => output.line(job)?,
         Format::Json | Format::Jsonl => output.json(submitted)?,
     }
@@ -74,8 +73,8 @@ pub(super) fn print(output: Output, submitted: &Submitted) -> Result<(), CliErro
     Ok(())
 }
 
-/// Makes the request. The id is made up here, before anything is sent, so that it can be told even
-/// when the answer never comes.
+/// Builds the request. The id is chosen here, before anything is sent, so that it is known even if
+/// no reply arrives.
 pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
     let goal = input::text("goal", goal, limits::GOAL_BYTES_MAX)?;
     if goal.trim().is_empty() {
@@ -108,7 +107,7 @@ pub(super) fn agent(named: &str) -> Result<AgentChoice, CliError> {
     Ok(AgentChoice::Inline(Box::new(agent)))
 }
 
-/// An agent file: it may extend those that come with the program.
+/// Parses an agent file, which may extend the shipped agents.
 fn written(named: &str, text: String) -> Result<AgentChoice, CliError> {
     let place = named.trim_start_matches('@').to_owned();
     let stem = Path::new(&place).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
@@ -123,7 +122,7 @@ fn written(named: &str, text: String) -> Result<AgentChoice, CliError> {
     }
 }
 
-/// Stores the job, or says what is known of it when that was interrupted.
+/// Stores the job; if interrupted, reports whether the job exists.
 pub(super) async fn store(
     client: &Client,
     output: Output,
@@ -144,7 +143,7 @@ pub(super) async fn store(
     }
 }
 
-/// After a timeout the job may be there all the same.
+/// Adds a hint after a timeout: the job may exist all the same.
 fn unsure(failure: Failure, id: &JobId) -> CliError {
     let unknown = matches!(failure.code, Code::Timeout | Code::Unavailable);
     let error = CliError::from(failure);

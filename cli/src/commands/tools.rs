@@ -1,8 +1,7 @@
-//! `tools ls`.
+//! `tools ls`: lists the registered tools.
 
 use crate::{args::Global, connect, exit::Exit, failure::Outcome, output::Output, render::tools};
 
-/// Lists the registered tools.
 pub(super) async fn ls(global: &Global, output: Output) -> Outcome {
     let found = connect::client(global, output).await?.tools().await?;
     output.list(&found, &found.tools, |t| t.name.to_string(), |look| tools::list(look, &found))?;

@@ -1,5 +1,5 @@
-//! `jobs snapshot`, `rollback`, `restart`, `fork` and `diff`: points of a job's log, and going on from
-//! one.
+//! `jobs snapshot`, `rollback`, `restart`, `fork` and `diff`: positions of a job's log, and
+//! continuation from one.
 
 use client::Client;
 use proto::{
@@ -23,7 +23,6 @@ use crate::{
     render::{diff, marks, points},
 };
 
-/// `jobs snapshot`.
 pub(super) async fn snapshot(global: &Global, output: Output, args: SnapshotArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let Some(name) = args.name else { return named(&client, output, &args.job).await };
@@ -37,7 +36,7 @@ pub(super) async fn snapshot(global: &Global, output: Output, args: SnapshotArgs
     Ok(Exit::Success)
 }
 
-/// The points that have names.
+/// Lists the snapshots of a job.
 async fn named(client: &Client, output: Output, job: &str) -> Outcome {
     let view = connect::job(client, job).await?;
     let all = &view.snapshots;
@@ -45,7 +44,6 @@ async fn named(client: &Client, output: Output, job: &str) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// `jobs rollback`.
 pub(super) async fn roll_back(global: &Global, output: Output, args: RollBackArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let RollBackArgs { job, to, again, reason } = args;
@@ -53,7 +51,6 @@ pub(super) async fn roll_back(global: &Global, output: Output, args: RollBackArg
     back(&client, output, &job, Order::RollBack { to, again }, reason, global.yes, &said).await
 }
 
-/// `jobs restart`.
 pub(super) async fn restart(global: &Global, output: Output, args: RestartArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let RestartArgs { job, step, again, reason } = args;
@@ -87,7 +84,7 @@ async fn send(
     said: impl FnOnce(&proto::door::Signaled) -> String,
 ) -> Result<SendSignal, CliError> {
     let view = connect::job(client, named).await?;
-    // An ended job that goes back runs again: what it did is done once more.
+    // An ended job that is rolled back runs again and repeats its effects.
     let goes_back = matches!(signal, Order::RollBack { .. } | Order::Restart { .. });
     if goes_back && view.state.is_terminal() && !yes {
         let goal = proto::escape::line(&view.goal);
@@ -105,7 +102,6 @@ async fn send(
     Ok(request)
 }
 
-/// `jobs fork`.
 pub(super) async fn fork(global: &Global, output: Output, args: ForkArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let ForkArgs { job, at, id, again } = args;
@@ -117,7 +113,6 @@ pub(super) async fn fork(global: &Global, output: Output, args: ForkArgs) -> Out
     Ok(Exit::Success)
 }
 
-/// `jobs diff`.
 pub(super) async fn diff(global: &Global, output: Output, args: DiffArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let one = connect::job(&client, &args.job).await?;

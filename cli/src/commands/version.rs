@@ -1,11 +1,10 @@
-//! `version`: of the program, of what it writes, of the nats-server it needs.
+//! `version`: prints the versions of the program, of its records, and of the required nats-server.
 
 use broker::nats_server::Version;
 use serde_json::json;
 
 use crate::{exit::Exit, failure::Outcome, output::Output};
 
-/// Prints the version.
 pub(super) fn print(output: Output) -> Outcome {
     let version = env!("CARGO_PKG_VERSION");
     let facts = json!({

@@ -1,5 +1,5 @@
-//! What changed between two looks at a job, as lines that are only ever appended: for pipes, files
-//! and terminals on which nothing can be drawn again. Pure.
+//! The difference between two views of a job as appended lines, for pipes, files and terminals that
+//! cannot redraw. Pure.
 
 use proto::{
     escape,
@@ -14,7 +14,7 @@ use crate::{
     render::{line::Line, marks, tree},
 };
 
-/// The lines that tell what is new.
+/// Renders the changes from `old` to `new`.
 pub(crate) fn between(look: &Look, old: Option<&JobView>, new: &JobView) -> Vec<String> {
     let mut lines = Vec::new();
     let stands = |view: &JobView| (view.state, view.sub_status, view.reason.clone());
@@ -93,7 +93,7 @@ fn label(step: &StepView) -> String {
     escape::line(words).into_owned()
 }
 
-/// Where a step stands in its plan.
+/// Position of a step in its plan.
 struct Place {
     language: Language,
     number: usize,
@@ -103,12 +103,12 @@ struct Place {
 fn stepped(look: &Look, was: Option<&StepView>, step: &StepView, place: &Place) -> Vec<String> {
     let mut lines = Vec::new();
     let moved = was.map(|was| (was.state, was.attempts)) != Some((step.state, step.attempts));
-    // Steps that have not begun were told of with the plan.
+    // Steps that have not started were displayed with the plan.
     let told = matches!(step.state, StepState::Pending | StepState::Ready);
     for (n, call) in step.calls.iter().enumerate() {
         let before = was.and_then(|was| was.calls.get(n));
         let same = before.is_some_and(|b| (b.state, b.attempts) == (call.state, call.attempts));
-        // A step that is one call says by its own line how that call went.
+        // For a step that is a single call, the step's own line describes the call.
         let said = step.tool.is_some() && call.attempts <= 1 && call.state != CallState::Waiting;
         if same || said {
             continue;

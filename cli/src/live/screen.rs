@@ -1,5 +1,5 @@
-//! Draws lines in place: what was drawn before is taken away first, however the terminal was
-//! resized in between. Knows nothing of jobs.
+//! Redrawing of lines in place: the previous lines are erased first, even after a resize of the
+//! terminal. Independent of jobs.
 
 use std::io::Write;
 
@@ -11,18 +11,18 @@ use crossterm::{
 
 use crate::text;
 
-/// A part of the terminal that is drawn again and again.
+/// A region of the terminal that is redrawn.
 #[derive(Debug, Default)]
 pub(crate) struct Screen {
-    /// The widths of the lines that are there.
+    /// Widths of the displayed lines.
     drawn: Vec<usize>,
 }
 
 impl Screen {
-    /// Draws lines in the place of those drawn before. `size` is columns and rows.
+    /// Replaces the displayed lines. `size` is columns and rows.
     ///
     /// # Errors
-    /// When the terminal cannot be written to.
+    /// If the terminal cannot be written to.
     pub(crate) fn draw(
         &mut self,
         out: &mut impl Write,
@@ -42,15 +42,15 @@ impl Screen {
         out.flush()
     }
 
-    /// Leaves what is drawn where it is; the next drawing begins below it.
+    /// Keeps the displayed lines; the next drawing starts below them.
     pub(crate) fn leave(&mut self) {
         self.drawn.clear();
     }
 
-    /// Takes away what is drawn.
+    /// Erases the displayed lines.
     ///
     /// # Errors
-    /// When the terminal cannot be written to.
+    /// If the terminal cannot be written to.
     pub(crate) fn clear(&mut self, out: &mut impl Write, columns: usize) -> std::io::Result<()> {
         self.erase(out, columns)?;
         self.drawn.clear();
@@ -58,7 +58,7 @@ impl Screen {
     }
 
     fn erase(&self, out: &mut impl Write, columns: usize) -> std::io::Result<()> {
-        // Lines that are wider than the terminal has become since take several rows now.
+        // After a resize, a line may occupy several rows.
         let rows: usize = self.drawn.iter().map(|w| w.div_ceil(columns.max(1)).max(1)).sum();
         if rows > 0 {
             out.queue(MoveToColumn(0))?;
@@ -69,13 +69,13 @@ impl Screen {
     }
 }
 
-/// Columns of a line, colours not counted.
+/// Number of columns of a line, without colour codes.
 fn visible(line: &str) -> usize {
     text::width(&anstream::adapter::strip_str(line).to_string())
 }
 
-/// As many lines as the terminal has rows, less the one for the cursor: the first two, which say
-/// what this is, and the last ones, where things happen.
+/// Cuts lines to the terminal's rows, less one for the cursor. Keeps the first two, which identify
+/// the job, and the last ones, which change.
 fn clipped(lines: &[String], rows: usize) -> Vec<String> {
     const HEAD: usize = 2;
     let room = rows.saturating_sub(1).max(HEAD + 2);
@@ -107,7 +107,7 @@ mod tests {
         assert!(drawn(&mut screen, &["a"], (80, 24)).contains("\u{1b}[2A"));
         let mut screen = Screen::default();
         drawn(&mut screen, &["123456789", "标记任务"], (80, 24));
-        // Three rows and two, now that only four columns are left.
+        // The lines occupy three rows and two after the resize to four columns.
         assert!(drawn(&mut screen, &["a"], (4, 24)).contains("\u{1b}[5A"));
         screen.leave();
         assert!(!drawn(&mut screen, &["a"], (80, 24)).contains('A'));

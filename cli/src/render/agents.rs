@@ -1,4 +1,4 @@
-//! Agents: a list, one of them, and what is wrong with files.
+//! Rendering of agents: a list, a single agent, and mistakes in files.
 
 use proto::{
     door::{AgentEntry, AgentList},
@@ -10,7 +10,7 @@ use crate::{
     render::table::{Piece, plain, table},
 };
 
-/// The list, by name.
+/// Renders the list, by name.
 pub(crate) fn list(look: &Look, agents: &AgentList) -> String {
     let heads = ["AGENT", "FROM", "EXTENDS?", "WHAT FOR"];
     let rows = agents.agents.iter().map(row).collect();
@@ -29,7 +29,7 @@ fn row(agent: &AgentEntry) -> Vec<Piece> {
     vec![plain(agent.name.as_str()), plain(agent.layer.as_str()), plain(extends), about]
 }
 
-/// One agent: its text, which is a valid agent file, and its effective values as comments.
+/// Renders an agent: its text, which is a valid agent file, and its effective values as comments.
 pub(crate) fn show(agent: &AgentEntry) -> String {
     let mut out = match &agent.text {
         Some(text) => {
@@ -54,7 +54,7 @@ pub(crate) fn show(agent: &AgentEntry) -> String {
     out
 }
 
-/// What is said of one file.
+/// Renders the result of checking one file.
 pub(crate) fn checked(look: &Look, place: &str, mistakes: &[String]) -> String {
     if mistakes.is_empty() {
         return format!("{} {}\n", look.paint(Tone::Good, "✓"), escape::line(place));

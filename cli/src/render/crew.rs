@@ -1,4 +1,4 @@
-//! The processes that are alive.
+//! Rendering of the running processes.
 
 use jiff::Timestamp;
 use proto::{
@@ -12,7 +12,7 @@ use crate::{
     render::table::{Piece, plain, table},
 };
 
-/// The list, by id.
+/// Renders the list, by id.
 pub(crate) fn list(look: &Look, crew: &Crew) -> String {
     let heads = ["WORKER", "UP SINCE?", "HOST?", "VERSION?", "SHARDS?", "BUSY?", "ROLES"];
     let rows = crew.workers.iter().map(|worker| row(look, worker)).collect();

@@ -1,4 +1,4 @@
-//! Dead letters: jobs and units of work that wait for an operator.
+//! Rendering of dead letters: jobs and units of work that wait for an operator.
 
 use proto::{
     door::{DeadKind, DeadLetter, DeadLetters},
@@ -10,7 +10,7 @@ use crate::{
     render::table::{Piece, note, plain, table},
 };
 
-/// The list, with a note where jobs were not examined.
+/// Renders the list, with a note if jobs were not examined.
 pub(crate) fn list(look: &Look, found: &DeadLetters) -> String {
     let mut out = rows(look, &found.letters);
     if found.more {
@@ -19,7 +19,7 @@ pub(crate) fn list(look: &Look, found: &DeadLetters) -> String {
     out
 }
 
-/// The letters, one a row.
+/// Renders one row per dead letter.
 pub(crate) fn rows(look: &Look, letters: &[DeadLetter]) -> String {
     let heads = ["JOB", "WHY", "RECORD", "SINCE?", "WORK?", "REASON"];
     let rows = letters.iter().map(|letter| row(look, letter)).collect();

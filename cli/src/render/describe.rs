@@ -1,4 +1,4 @@
-//! Everything about one job, with the reasons.
+//! Rendering of everything about one job.
 
 use proto::{
     escape,
@@ -19,7 +19,6 @@ use crate::{
     text,
 };
 
-/// The description.
 pub(crate) fn describe(look: &Look, view: &JobView) -> String {
     let (mark, tone) = marks::job(view.state);
     let state = match view.sub_status {
@@ -86,13 +85,12 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
     out
 }
 
-/// The files that came with it.
 fn files(view: &JobView) -> String {
     let each = view.files.iter().map(|file| escape::line(&file.to_string()).into_owned());
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// What each tool cost, where it did.
+/// Lists the cost of each tool that incurred any.
 fn tools(view: &JobView) -> String {
     let each = view.tools.iter().map(|cost| {
         let calls =
@@ -105,7 +103,7 @@ fn tools(view: &JobView) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// How far its limits are used.
+/// Lists the usage of each limit.
 fn budget(view: &JobView) -> String {
     let gauges = view.budget.iter().map(|gauge| gauge.text(view.language));
     gauges.collect::<Vec<_>>().join(", ")
@@ -115,7 +113,7 @@ fn budget_tone(view: &JobView) -> Tone {
     if view.budget.iter().any(|gauge| gauge.warned) { Tone::Wait } else { Tone::Plain }
 }
 
-/// Why the job is where it is, and what would move it.
+/// Explains the state of the job, and the action that would change it.
 fn why(view: &JobView) -> String {
     let reason = tree::reason(view).map(escape::text).unwrap_or_default();
     let next = match (view.state, view.sub_status) {
@@ -146,7 +144,7 @@ fn why(view: &JobView) -> String {
     }
 }
 
-/// How a job ended, in full; `place` says at which step, in the language of the job.
+/// Renders the outcome in full; `place` names the failed step, in the language of the job.
 pub(crate) fn ending(look: &Look, outcome: &Outcome, place: Option<&str>) -> String {
     let (mark, tone) = marks::job(outcome.state());
     let (head, body): (String, Option<&str>) = match outcome {
@@ -163,7 +161,7 @@ pub(crate) fn ending(look: &Look, outcome: &Outcome, place: Option<&str>) -> Str
         if look.width.is_some() {
             out.push_str(&text::indent(&body, 2, look.columns()));
         } else {
-            // A pipe gets the words without styling.
+            // A pipe has no width, so the text is printed unwrapped.
             out.push_str(&body);
             out.push('\n');
         }

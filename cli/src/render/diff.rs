@@ -1,4 +1,4 @@
-//! The difference between two points of a job, or between a job and its fork.
+//! Rendering of the difference between two points of a job, or between a job and its fork.
 
 use proto::{
     diff::{Changed, JobDiff, Side},
@@ -12,10 +12,10 @@ use crate::{
     render::line::Line,
 };
 
-/// Characters of a result that are shown.
+/// Characters of a result that are displayed.
 const SHOWN: usize = 200;
 
-/// The difference, a line for each thing that differs.
+/// Renders the difference, one line per item.
 pub(crate) fn show(look: &Look, diff: &JobDiff) -> String {
     let mut out = String::new();
     let mut line = |tone, text: String| {

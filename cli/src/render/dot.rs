@@ -1,5 +1,5 @@
-//! A plan as a graph for Graphviz: its steps with where they stand, and what they come after. Pure; a
-//! title that somebody wrote can be no part of the graph but a label.
+//! Rendering of a plan as a Graphviz graph: steps with states and dependencies. Pure. A title can
+//! only become a label, never syntax.
 
 use proto::{
     escape,
@@ -7,10 +7,10 @@ use proto::{
     view::{JobView, StepView},
 };
 
-/// Characters of a label that are shown.
+/// Characters of a label that are displayed.
 const LABEL_CHARS: usize = 80;
 
-/// The graph; one without steps where there is no plan.
+/// Renders the graph; without steps if there is no plan.
 pub(crate) fn graph(view: &JobView) -> String {
     let steps = view.plan.as_ref().map_or(&[] as &[StepView], |plan| &plan.steps);
     let title = view.plan.as_ref().map_or(view.goal.as_str(), |plan| &plan.title);
@@ -21,13 +21,13 @@ pub(crate) fn graph(view: &JobView) -> String {
         let words = if step.title.is_empty() { &step.description } else { &step.title };
         let tool = step.tool.as_ref().map(|tool| format!(" [{tool}]")).unwrap_or_default();
         let lines = [format!("{}{tool}", step.id), short(words), stands(step)];
-        // `\n` is Graphviz's own word for a new line; what is inside the lines is escaped before.
+        // `\n` is Graphviz's line break; the lines themselves are escaped.
         let label = lines.map(|line| escaped(&line)).join("\\n");
         out.push_str(&format!("  n{n} [label=\"{label}\", fillcolor={}];\n", colour(step)));
     }
     for (n, step) in steps.iter().enumerate() {
         for on in &step.depends_on {
-            // One that failed may be planned again under its name: the newest before it is meant.
+            // A failed step may be planned again under its name: the newest earlier one counts.
             let above = steps.iter().enumerate().rev();
             let mut above = above.filter(|(at, above)| *at != n && above.id == *on);
             if let Some((at, _)) = above.next() {
@@ -46,7 +46,7 @@ fn stands(step: &StepView) -> String {
     step.state.to_string()
 }
 
-/// A colour of Graphviz's own.
+/// Returns the Graphviz colour of a step.
 fn colour(step: &StepView) -> &'static str {
     match step.state {
         StepState::Completed if step.success == Some(false) => "orange",
@@ -108,7 +108,7 @@ mod tests {
         let graph = graph(&view);
         assert!(graph.contains(r#"label="a\"]; evil [label=\"\\";"#), "{graph}");
         assert!(graph.contains(r#"b\" -> \"c"#) && !graph.contains('\u{1b}'), "{graph}");
-        // Every quote that is not escaped is one of ours: two for each text.
+        // Every unescaped quote is a delimiter: two per text.
         let bare = graph.replace("\\\\", "").replace("\\\"", "");
         assert_eq!(bare.matches('"').count() % 2, 0, "{graph}");
     }

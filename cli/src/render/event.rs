@@ -1,4 +1,4 @@
-//! An event as lines for people: what a watcher and a conversation show of a job that goes on. Pure.
+//! Rendering of events as lines for users, in watches and conversations. Pure.
 
 use proto::{
     decision::Closed,
@@ -18,7 +18,7 @@ use crate::{
     render::{line::Line, marks},
 };
 
-/// What is shown of an event; nothing of those that only programs want.
+/// Renders an event; empty for events that only programs need.
 pub(crate) fn lines(look: &Look, happened: &Happened) -> Vec<String> {
     let lines = match happened {
         Happened::Error(error) => vec![self::error(error)],
@@ -37,7 +37,7 @@ fn words(text: &str) -> String {
     escape::line(text.trim()).into_owned()
 }
 
-/// Of which step something is, where it is of one.
+/// Returns the prefix that names a step, or nothing.
 fn of(step: Option<&StepId>) -> String {
     step.map(|step| format!("{step} ")).unwrap_or_default()
 }
@@ -131,7 +131,7 @@ fn interaction(event: &InteractionEvent) -> Line {
     }
 }
 
-/// Where a question below was asked.
+/// Returns a suffix that names the sub-agent's job, or nothing.
 fn whose(below: Option<&Below>) -> String {
     below.map(|below| format!(" of {} ({})", words(&below.path), below.job)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The jobs that work for a job, and what its log says about them, for people.
+//! Rendering of sub-agents' jobs and of the log records about them.
 
 use proto::{
     decision::Note,
@@ -13,7 +13,7 @@ use crate::{
     render::{line::Line, marks},
 };
 
-/// A line for each job that works for this one, and for each question that waits in it or below it.
+/// Renders a line for each child job, and for each question open in it or below it.
 pub(super) fn lines(look: &Look, view: &JobView) -> Vec<String> {
     let mut lines = Vec::new();
     for child in &view.children {
@@ -32,7 +32,7 @@ pub(super) fn lines(look: &Look, view: &JobView) -> Vec<String> {
     lines
 }
 
-/// The job that one works for; nothing when it works for none.
+/// Names the parent job; empty without one.
 pub(super) fn above(view: &JobView) -> String {
     view.parent
         .as_ref()
@@ -40,7 +40,7 @@ pub(super) fn above(view: &JobView) -> String {
         .unwrap_or_default()
 }
 
-/// What a child said.
+/// Renders a message of a child job.
 pub(super) fn child_said(said: &ChildSaid) -> (Tone, String) {
     let who = format!("{}#{}", said.work, said.attempt);
     match &said.news {
@@ -63,7 +63,7 @@ pub(super) fn child_said(said: &ChildSaid) -> (Tone, String) {
     }
 }
 
-/// A note about the family; nothing for any other.
+/// Renders a note about parents and children; empty for other notes.
 pub(super) fn note(note: &Note) -> String {
     match note {
         Note::Spawned { work, attempt, .. } => format!("{work}#{attempt} has begun"),

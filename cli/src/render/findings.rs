@@ -1,4 +1,4 @@
-//! What a doctor found, and what to do about it.
+//! Findings of `callboard doctor`, with advice.
 
 use proto::escape;
 use serde::Serialize;
@@ -8,30 +8,28 @@ use crate::{
     text,
 };
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Grade {
-    /// As it should be.
+    /// No problem.
     Ok,
-    /// It could not be looked at, because of something above.
+    /// The check could not run because an earlier one failed.
     Skipped,
-    /// It works, and somebody should know.
+    /// A risk or an unusual setting; work is possible.
     Warning,
-    /// It does not work.
+    /// A problem that prevents work.
     Bad,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Finding {
-    /// What was looked at: a stable word.
+    /// Stable identifier of the check.
     pub(crate) check: &'static str,
-    /// How bad it is.
     pub(crate) grade: Grade,
-    /// What was found.
     pub(crate) found: String,
-    /// What to do.
+    /// Advice about the next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) advice: Option<String>,
 }
@@ -41,17 +39,17 @@ impl Finding {
         Self { check, grade, found: found.into(), advice: None }
     }
 
-    /// As it should be.
+    /// A check without problem.
     pub(crate) fn ok(check: &'static str, found: impl Into<String>) -> Self {
         Self::new(check, Grade::Ok, found)
     }
 
-    /// It could not be looked at.
+    /// A check that could not run.
     pub(crate) fn skipped(check: &'static str, why: impl Into<String>) -> Self {
         Self::new(check, Grade::Skipped, why)
     }
 
-    /// It works, and somebody should know.
+    /// A check with a warning.
     pub(crate) fn warning(
         check: &'static str,
         found: impl Into<String>,
@@ -60,7 +58,7 @@ impl Finding {
         Self { advice: Some(advice.into()), ..Self::new(check, Grade::Warning, found) }
     }
 
-    /// It does not work.
+    /// A check with a problem.
     pub(crate) fn bad(
         check: &'static str,
         found: impl Into<String>,
@@ -70,7 +68,7 @@ impl Finding {
     }
 }
 
-/// The list, in the order of looking.
+/// Renders the findings, in the order of the checks.
 pub(crate) fn list(look: &Look, findings: &[Finding]) -> String {
     let widest = findings.iter().map(|f| f.check.len()).max().unwrap_or(0);
     let narrow = look.width.is_some_and(|width| width < 60);

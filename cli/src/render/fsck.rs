@@ -1,4 +1,4 @@
-//! What a look at every job found.
+//! Rendering of the results of `fsck`.
 
 use operator::fsck::{Report, Standing};
 use proto::escape;
@@ -12,7 +12,7 @@ use crate::{
     text,
 };
 
-/// Defects, dead letters and a summary line.
+/// Renders defects, dead letters and a summary line.
 pub(crate) fn report(look: &Look, report: &Report) -> String {
     let mut out = String::new();
     if !report.wrong.is_empty() {

@@ -1,5 +1,5 @@
-//! A job's log, one line a record: what it says, for people. It never decides what a record means
-//! for the job; the supervisor's fold does.
+//! Rendering of a job's log, one line per record. It describes records, and does not interpret
+//! their effect on the job: the supervisor's fold does.
 
 use jiff::Timestamp;
 use proto::{
@@ -19,31 +19,31 @@ use crate::{
     text,
 };
 
-/// A stored record as the watch sends it.
+/// A stored record from a watch.
 #[derive(Debug)]
 pub(crate) struct Entry<'a> {
-    /// Its position.
+    /// Position of the record.
     pub(crate) seq: u64,
-    /// Its family and kind.
+    /// Family and kind, as in the record's subject.
     pub(crate) family: &'a str,
-    /// When it was stored.
+    /// Server time of the append.
     pub(crate) time: Timestamp,
-    /// As it is stored.
+    /// The record as JSON.
     pub(crate) record: &'a Value,
-    /// Whether no roll-back has taken it out.
+    /// `false` if a rollback removed the record from the timeline.
     pub(crate) counts: bool,
 }
 
-/// One line.
 pub(crate) fn line(look: &Look, entry: &Entry<'_>) -> String {
     let kind = entry.record.get("kind").and_then(Value::as_str).unwrap_or("?");
     let (tone, words) = match read(entry.record) {
         Ok(Known::Fact(fact)) => self::fact(&fact),
         Ok(Known::Decision(decision)) => self::decision(&decision),
-        // What a new version or a large body looks like from here; the job may be fine.
+        // A record of a newer version, or one with a large body, is unreadable here; the job may be
+        // fine.
         Err(error) => (Tone::Wait, error.to_string()),
     };
-    // What was taken out is told apart without colours, too.
+    // Removed records are distinguishable without colours too.
     let (tone, plain, seq) = if entry.counts {
         (tone, Tone::Plain, format!("{:>6} ", entry.seq))
     } else {
@@ -58,7 +58,7 @@ pub(crate) fn line(look: &Look, entry: &Entry<'_>) -> String {
         .render(look)
 }
 
-/// `in.crew` and `do.call.builtin` as `in.crew` and `do`: the kind follows anyway.
+/// Shortens a family: `do.call.builtin` to `→builtin`, as the kind follows anyway.
 fn family(family: &str) -> String {
     match family.split_once('.') {
         Some(("do", rest)) => match rest.split_once('.') {
@@ -244,7 +244,7 @@ fn decision(decision: &Decision) -> (Tone, String) {
     }
 }
 
-/// The word by which a plain value is written in records.
+/// Returns the string form of a value in records.
 fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,

@@ -1,4 +1,4 @@
-//! A list of jobs.
+//! Rendering of a list of jobs.
 
 use proto::{
     door::Listed,
@@ -16,20 +16,20 @@ use crate::{
     },
 };
 
-/// The list, newest first.
+/// Renders the list, newest first.
 pub(crate) fn list(look: &Look, listed: &Listed) -> String {
     let heads = ["JOB", "STATE", "STEPS?", "AGE", "AGENT?", "GOAL"];
     let rows = listed.jobs.iter().map(|job| row(look, job)).collect();
     shown(look, listed, &heads, rows)
 }
 
-/// The list with every job below the one it works for, as far as that one is listed.
+/// Renders the list with every job below its parent, if the parent is listed.
 pub(crate) fn tree(look: &Look, listed: &Listed) -> String {
     let heads = ["JOB", "STATE", "STEPS?", "AGE", "AGENT?", "GOAL"];
     let is_listed = |id: &JobId| listed.jobs.iter().any(|job| job.job == *id);
     let tops = listed.jobs.iter().filter(|job| !job.parent.as_ref().is_some_and(is_listed));
     let mut rows = Vec::new();
-    // What stands before the job, and before those below it.
+    // The prefix of a job's line, the prefix of its children's lines, and the job.
     let mut waiting: Vec<(String, String, &JobSummary)> =
         tops.rev().map(|job| (String::new(), String::new(), job)).collect();
     while let Some((branch, rail, job)) = waiting.pop() {
@@ -39,7 +39,7 @@ pub(crate) fn tree(look: &Look, listed: &Listed) -> String {
         }
         rows.push(row);
         let below = listed.jobs.iter().filter(|one| one.parent.as_ref() == Some(&job.job));
-        // The last that waits is shown first, and the first last.
+        // The last entry of the stack is rendered first.
         waiting.extend(below.enumerate().map(|(n, job)| {
             let (mark, goes_on) = if n == 0 { ("└ ", "  ") } else { ("├ ", "│ ") };
             (format!("{rail}{mark}"), format!("{rail}{goes_on}"), job)
@@ -62,7 +62,7 @@ fn shown(look: &Look, listed: &Listed, heads: &[&str], rows: Vec<Vec<Piece>>) ->
 
 fn row(look: &Look, job: &JobSummary) -> Vec<Piece> {
     let (mark, tone) = marks::job(job.state);
-    // What can be told from the state alone is not said again.
+    // A sub-status that the state implies is omitted.
     let sub = job.sub_status.filter(|sub| match sub {
         SubStatus::Executing => false,
         SubStatus::Parked => job.state != JobState::InputRequired,

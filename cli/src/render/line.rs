@@ -1,38 +1,37 @@
-//! A line of coloured pieces that never becomes wider than the screen.
+//! A line of coloured texts, cut to the width of the terminal.
 
 use crate::{
     look::{Look, Tone},
     text,
 };
 
-/// Columns of a line where no screen sets a bound: a line of progress is not a page.
+/// Largest width of a line without a terminal.
 const COLUMNS_MAX: usize = 400;
 
-/// Pieces of one line, in order.
+/// The texts of one line, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Line {
     pieces: Vec<(Tone, String)>,
 }
 
 impl Line {
-    /// An empty line.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a piece. It must be free of control characters and line ends.
+    /// Adds a text, which must be free of control characters and line ends.
     pub(crate) fn add(mut self, tone: Tone, text: impl Into<String>) -> Self {
         self.pieces.push((tone, text.into()));
         self
     }
 
-    /// Columns it would take.
+    /// Number of columns of the uncut line.
     pub(crate) fn width(&self) -> usize {
         self.pieces.iter().map(|(_, t)| text::width(t)).sum()
     }
 
-    /// Adds a piece at the right edge of a block of lines that ends at `column`; right after the
-    /// line when there is no room to align it, not at all when there is no room for it.
+    /// Adds a text aligned to the right at `column`. Without space for the alignment the text
+    /// follows directly; without any space it is omitted.
     pub(crate) fn add_right(self, tone: Tone, right: &str, column: usize, look: &Look) -> Self {
         let (left, right_width) = (self.width(), text::width(right));
         if right.is_empty() {
@@ -45,7 +44,7 @@ impl Line {
         self.add(Tone::Plain, " ".repeat(gap)).add(tone, right)
     }
 
-    /// The line, cut to the width of the screen.
+    /// Renders the line, cut to the width of the terminal.
     pub(crate) fn render(&self, look: &Look) -> String {
         let mut room = look.width.unwrap_or(COLUMNS_MAX);
         let mut out = String::new();

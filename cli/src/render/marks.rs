@@ -1,4 +1,4 @@
-//! The one mark and colour of every state, the same on every screen.
+//! The mark and colour of every state, the same in all output.
 
 use proto::{
     job::{JobState, SubStatus},
@@ -8,7 +8,7 @@ use proto::{
 
 use crate::look::Tone;
 
-/// Of a job.
+/// Returns the mark and colour of a job.
 pub(crate) fn job(state: JobState) -> (&'static str, Tone) {
     match state {
         JobState::Submitted => ("○", Tone::Dim),
@@ -20,7 +20,7 @@ pub(crate) fn job(state: JobState) -> (&'static str, Tone) {
     }
 }
 
-/// The colour of a sub-status.
+/// Returns the colour of a sub-status.
 pub(crate) fn sub_status(status: SubStatus) -> Tone {
     match status {
         SubStatus::Planning | SubStatus::Executing | SubStatus::Replanning => Tone::Busy,
@@ -29,7 +29,7 @@ pub(crate) fn sub_status(status: SubStatus) -> Tone {
     }
 }
 
-/// Of a step. One that ended and says it did not succeed looks like one that failed.
+/// Returns the mark and colour of a step. An unsuccessful one looks like a failed one.
 pub(crate) fn step(step: &StepView) -> (&'static str, Tone) {
     match step.state {
         StepState::Completed if step.success == Some(false) => ("✗", Tone::Bad),
@@ -44,7 +44,7 @@ pub(crate) fn step(step: &StepView) -> (&'static str, Tone) {
     }
 }
 
-/// Of a tool call.
+/// Returns the mark and colour of a tool call.
 pub(crate) fn call(state: CallState) -> (&'static str, Tone) {
     match state {
         CallState::Waiting => ("⏸", Tone::Wait),

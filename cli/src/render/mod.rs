@@ -1,5 +1,5 @@
-//! What things look like: pure functions from the protocol's types to text. Every text that came
-//! from a model, a tool or a person is neutralised here, on its way in.
+//! Rendering: pure functions from the protocol's types to text. Every text from a model, a tool or
+//! a person is escaped here.
 
 pub(crate) mod agents;
 pub(crate) mod crew;

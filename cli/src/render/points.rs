@@ -1,5 +1,5 @@
-//! Points of a job's log, for people: where it went back to or was forked from, and those that have
-//! names.
+//! Rendering of positions in a job's log: the target of a rollback, the origin of a fork,
+//! snapshots.
 
 use proto::view::JobView;
 
@@ -8,7 +8,7 @@ use crate::{
     render::table::{plain, table},
 };
 
-/// The points that have names, oldest first.
+/// Renders the snapshots, oldest first.
 pub(crate) fn list(look: &Look, view: &JobView) -> String {
     let heads = ["NAME", "RECORD", "SINCE"];
     let rows = view.snapshots.iter().map(|named| {
@@ -17,13 +17,13 @@ pub(crate) fn list(look: &Look, view: &JobView) -> String {
     table(look, &heads, rows.collect(), "no snapshots")
 }
 
-/// All of them in a line; nothing when there are none.
+/// Renders all snapshots in one line; empty without any.
 pub(super) fn line(view: &JobView) -> String {
     let named = view.snapshots.iter().map(|one| format!("{} at record {}", one.name, one.seq));
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// Where a fork began; nothing for any other job.
+/// Names the origin of a fork; empty for other jobs.
 pub(super) fn origin(view: &JobView) -> String {
     view.forked
         .as_ref()
@@ -31,7 +31,7 @@ pub(super) fn origin(view: &JobView) -> String {
         .unwrap_or_default()
 }
 
-/// How often it went back; nothing when it never did.
+/// Describes the number of rollbacks; empty without any.
 pub(super) fn generation(view: &JobView) -> String {
     if view.generation.is_first() {
         return String::new();

@@ -1,4 +1,4 @@
-//! What a purge removed, or would.
+//! Rendering of the results of a purge, actual or dry run.
 
 use std::collections::BTreeSet;
 
@@ -11,39 +11,38 @@ use crate::{
     text,
 };
 
-/// What is told.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// Whether nothing was removed.
+    /// `true` if nothing was removed.
     pub(crate) dry_run: bool,
     /// Jobs that were removed, or would be.
     pub(crate) jobs: Vec<Ended>,
-    /// Their records.
+    /// Number of records in those jobs.
     pub(crate) records: u64,
-    /// What these say, in bytes.
+    /// Size of those records, in bytes.
     pub(crate) bytes: u64,
-    /// Jobs that stay: not ended.
+    /// Number of jobs kept because they have not ended.
     pub(crate) open: u64,
-    /// Jobs that stay: one that they work for, or that works for them, has not ended.
+    /// Number of jobs kept because a related job, above or below, has not ended.
     pub(crate) family: u64,
-    /// Jobs that stay: ended, or submitted, lately.
+    /// Number of jobs kept because they ended or were submitted recently.
     pub(crate) recent: u64,
-    /// Jobs that were named and are not there.
+    /// Named jobs that do not exist.
     pub(crate) absent: Vec<JobId>,
-    /// Whether there may be more.
+    /// `true` if further jobs may match.
     pub(crate) more: bool,
-    /// Large values that were removed, or would be; nothing when they were left alone.
+    /// Large values that were removed, or would be; absent if they were not examined.
     pub(crate) objects: Option<Objects>,
 }
 
-/// Large values.
+/// The large values of a purge.
 #[derive(Debug, Serialize)]
 pub(crate) struct Objects {
-    /// How many.
+    /// Number of values removed, or to be removed.
     pub(crate) removed: u64,
-    /// Their size.
+    /// Size of those values, in bytes.
     pub(crate) bytes: u64,
-    /// How many stay.
+    /// Number of values kept.
     pub(crate) kept: u64,
 }
 
@@ -73,7 +72,7 @@ impl Report {
         report
     }
 
-    /// Only these jobs were removed.
+    /// Restricts the report to the jobs that were removed.
     pub(crate) fn keep(&mut self, removed: &[JobId]) {
         let removed: BTreeSet<&JobId> = removed.iter().collect();
         self.jobs.retain(|ended| removed.contains(&ended.job));
@@ -86,7 +85,6 @@ impl Report {
     }
 }
 
-/// Everything of a report.
 pub(crate) fn report(look: &Look, report: &Report) -> String {
     let mut parts = vec![summary(report)];
     if let Some(objects) = &report.objects {
@@ -107,7 +105,7 @@ pub(crate) fn report(look: &Look, report: &Report) -> String {
     lines.iter().map(|line| format!("{}\n", look.paint(tone, line))).collect()
 }
 
-/// The jobs, in one sentence.
+/// Renders the jobs in one sentence.
 pub(crate) fn summary(report: &Report) -> String {
     let jobs = count(report.jobs.len() as u64, "job", "jobs");
     let records = count(report.records, "record", "records");
@@ -133,7 +131,7 @@ fn count(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Bytes, for people.
+/// Formats a number of bytes.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
     if bytes < 1_000 {

@@ -1,5 +1,5 @@
-//! A question as a person must see it before answering: all of it, and none of it able to pose as
-//! something else.
+//! Rendering of a question for the person who answers it: complete, and unable to imitate other
+//! output.
 
 use proto::{
     escape,
@@ -14,7 +14,7 @@ use crate::{
     text,
 };
 
-/// The inbox, oldest first.
+/// Renders the inbox, oldest first.
 pub(crate) fn list(look: &Look, page: &proto::door::InboxPage) -> String {
     let heads = ["JOB", "QUESTION", "KIND?", "AGE?", "CLOSES?", "PROMPT"];
     let rows = page.questions.iter().map(|entry| {
@@ -35,7 +35,7 @@ pub(crate) fn list(look: &Look, page: &proto::door::InboxPage) -> String {
     out
 }
 
-/// The job that asks, and where it is when it works for another one.
+/// Names the job that asks, with its path below the root job.
 fn whose(entry: &proto::door::InboxEntry) -> String {
     match &entry.path {
         None => entry.job.to_string(),
@@ -43,13 +43,13 @@ fn whose(entry: &proto::door::InboxEntry) -> String {
     }
 }
 
-/// A line that says where a question below was asked; nothing of the job's own.
+/// Renders a line that names a sub-agent's path; empty for the job's own question.
 pub(crate) fn whose_below(look: &Look, path: Option<&str>) -> String {
     let line = |path| painted(look, Tone::Dim, &format!("{} asks:", escape::line(path)), 2);
     path.map(line).unwrap_or_default()
 }
 
-/// A question wholly, with how to answer it.
+/// Renders a whole question, with the commands that answer it.
 pub(crate) fn show(look: &Look, job: &JobId, asked: &Question) -> String {
     let closes = match (asked.deadline, &asked.default) {
         (None, _) => String::new(),
@@ -78,7 +78,7 @@ pub(crate) fn show(look: &Look, job: &JobId, asked: &Question) -> String {
     out
 }
 
-/// What is asked, without how to answer it.
+/// Renders a question without the commands that answer it.
 pub(crate) fn body(look: &Look, asked: &Question) -> String {
     let mut out = text::indent(&escape::text(&asked.prompt), 2, look.columns());
     match &asked.kind {
@@ -124,7 +124,7 @@ pub(crate) fn body(look: &Look, asked: &Question) -> String {
     out
 }
 
-/// Words in one colour, wrapped and indented.
+/// Wraps, indents and colours a text.
 fn painted(look: &Look, tone: Tone, words: &str, by: usize) -> String {
     let lines = text::indent(words, by, look.columns());
     lines.lines().map(|line| format!("{}\n", look.paint(tone, line))).collect()
@@ -162,7 +162,7 @@ fn option_line(look: &Look, n: usize, value: &str, label: Option<&str>) -> Strin
     text::indent(&format!("{}. {words}", n + 1), 4, look.columns())
 }
 
-/// A field of a form and what it takes.
+/// Renders a field of a form and its accepted values.
 pub(crate) fn field_lines(look: &Look, field: &Field) -> String {
     let must = if field.required { " *" } else { "" };
     let head = format!(
@@ -190,7 +190,7 @@ pub(crate) fn field_lines(look: &Look, field: &Field) -> String {
     out
 }
 
-/// What a field takes, in words.
+/// Describes the values that a field accepts.
 pub(crate) fn takes(input: &Input) -> String {
     match input {
         Input::Text { max_length, min_length, multiline: _ } => match (min_length, max_length) {
@@ -214,7 +214,7 @@ pub(crate) fn takes(input: &Input) -> String {
     }
 }
 
-/// The commands that answer it.
+/// Lists the commands that answer the question.
 pub(crate) fn how(job: &JobId, asked: &Question) -> Vec<String> {
     let id = &asked.id;
     let answer = format!("callboard inbox answer {job} {id}");

@@ -1,4 +1,4 @@
-//! Every plan of a job as a change of the one before, and what people told the job meanwhile.
+//! Rendering of a job's plans as successive changes, with people's instructions in between.
 
 use machine::edits::Edit;
 use proto::{
@@ -12,7 +12,7 @@ use crate::{
     render::line::Line,
 };
 
-/// All plans, oldest first, and before them what people changed in one before they confirmed it.
+/// Renders the edits before a confirmation, then all plans, oldest first.
 pub(crate) fn show(look: &Look, view: &JobView, edits: &[Edit]) -> String {
     let mut out = String::new();
     for edit in edits {
@@ -51,7 +51,7 @@ pub(crate) fn show(look: &Look, view: &JobView, edits: &[Edit]) -> String {
     out
 }
 
-/// One line of a difference, and what is to be said of its step.
+/// Renders one line of a difference with the state of its step.
 fn changed(look: &Look, step: &Changed, state: &str) -> String {
     let tone = match step.change {
         Change::Added => Tone::Good,

@@ -1,5 +1,5 @@
-//! What the snapshot tests draw: jobs, questions, tools and a crew as the protocol sends them, with
-//! long titles, Chinese and hostile text among them.
+//! Sample values for the snapshot tests: jobs, questions, tools and processes in the protocol's
+//! format, with long titles, Chinese and hostile text.
 
 use proto::{
     door::{Crew, InboxPage, Listed, Tools},
@@ -12,7 +12,6 @@ fn read<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("the samples are what the protocol sends")
 }
 
-/// Some jobs.
 pub(crate) fn listed() -> Listed {
     let job = |job: &str,
                state: &str,
@@ -89,7 +88,6 @@ pub(crate) fn questions() -> Value {
     ])
 }
 
-/// The inbox.
 pub(crate) fn inbox() -> InboxPage {
     let entries: Vec<Value> = questions()
         .as_array()
@@ -100,7 +98,6 @@ pub(crate) fn inbox() -> InboxPage {
     read(json!({"questions": entries, "more": false}))
 }
 
-/// Tools.
 pub(crate) fn tools() -> Tools {
     read(json!({"tools": [
         {"name": "complete_task", "description": "Marks a task of the task list as done.", "schema": {},
@@ -110,7 +107,6 @@ pub(crate) fn tools() -> Tools {
     ]}))
 }
 
-/// A crew.
 pub(crate) fn crew() -> Crew {
     let worker = |worker: &str, roles: &[&str], shards: &[u16], draining: bool| {
         json!({"worker": worker, "roles": roles, "version": "0.1.0", "host": "box", "pid": 42,

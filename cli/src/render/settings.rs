@@ -1,4 +1,4 @@
-//! Settings with where each came from.
+//! Rendering of settings with their sources.
 
 use proto::escape;
 use runtime::config::{Origin, Setting};
@@ -9,14 +9,14 @@ use crate::{
     render::table::{plain, table},
 };
 
-/// A setting as programs read it.
+/// A setting for programs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Shown {
-    /// The dotted key.
+    /// Dotted key of the setting.
     pub(crate) key: String,
-    /// The value; the place of a secret instead of the secret.
+    /// The value; for a secret, the place it is read from.
     pub(crate) value: serde_json::Value,
-    /// Where it came from.
+    /// Source of the value: default, file, environment or flag.
     pub(crate) source: String,
 }
 
@@ -31,7 +31,7 @@ impl From<&Setting> for Shown {
     }
 }
 
-/// The list, in the order of the keys.
+/// Renders the list, by key.
 pub(crate) fn list(look: &Look, settings: &[Setting]) -> String {
     let rows = settings.iter().map(|setting| {
         let tone = match setting.source {

@@ -1,4 +1,5 @@
-//! What people see, as snapshots: wide, 40 and 20 columns, without colour; and once with it.
+//! Snapshots of all rendering: unlimited, 100, 40 and 20 columns without colour, and once with
+//! colour.
 
 use proto::job::Outcome;
 use serde_json::json;
@@ -8,13 +9,13 @@ use crate::{look::Look, text};
 
 const WIDTHS: [Option<usize>; 4] = [None, Some(100), Some(40), Some(20)];
 
-/// Draws at every width, checks that nothing is wider or drives the terminal, and compares.
+/// Renders at every width, checks widths and control characters, and compares with the snapshot.
 fn check(name: &str, draw: impl Fn(&Look) -> String) {
     for width in WIDTHS {
         let shown = draw(&Look::plain(width));
         for line in shown.lines() {
             let wide = text::width(line);
-            // A command that is shown to be copied is left whole.
+            // A command to copy is never wrapped.
             let whole = line.contains("callboard inbox");
             assert!(
                 whole || width.is_none_or(|most| wide <= most),

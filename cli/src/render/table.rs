@@ -1,4 +1,4 @@
-//! Tables of one line a row; on a narrow screen, a block of lines a row.
+//! Tables with one line per row; on a narrow screen, one block of lines per row.
 
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
 
@@ -8,19 +8,19 @@ use crate::{
     text,
 };
 
-/// Columns the last cell of a row must have; with less, rows become blocks.
+/// Fewest columns of the last cell; with less space, rows become blocks.
 const LAST_MIN: usize = 12;
 
-/// A cell: its colour and its text, free of control characters.
+/// A cell: its colour and its text, which is free of control characters.
 pub(crate) type Piece = (Tone, String);
 
-/// A cell without colour.
+/// Creates a cell without colour.
 pub(crate) fn plain(text: impl Into<String>) -> Piece {
     (Tone::Plain, text.into())
 }
 
-/// Draws rows under their headings; a column whose heading ends with `?` is left out where there is
-/// no room for it, the last such first. `empty` stands in the place of no rows at all.
+/// Renders rows under their headings. Columns whose heading ends with `?` are omitted for lack of
+/// space, from right to left. `empty` replaces a table without rows.
 pub(crate) fn table(look: &Look, heads: &[&str], rows: Vec<Vec<Piece>>, empty: &str) -> String {
     if rows.is_empty() {
         return note(look, empty);
@@ -52,7 +52,8 @@ pub(crate) fn table(look: &Look, heads: &[&str], rows: Vec<Vec<Piece>>, empty: &
 
 type Arranged<'a> = (Vec<&'a str>, Vec<Vec<Piece>>, usize);
 
-/// Leaves out what there is no room for. Without room for the rest, gives everything back.
+/// Omits optional columns for lack of space. Returns the input as an error if the rest does not fit
+/// either.
 fn arranged<'a>(
     look: &Look,
     heads: &[&'a str],
@@ -75,7 +76,8 @@ fn arranged<'a>(
     }
 }
 
-/// Columns for the last cell; none when there are too few. Ids are never cut: people copy them.
+/// Returns the columns left for the last cell; `None` if too few. Ids are never cut, because users
+/// copy them.
 fn room(look: &Look, heads: &[&str], rows: &[Vec<Piece>]) -> Option<usize> {
     let Some(width) = look.width else { return Some(usize::MAX) };
     let widest = |at: usize, head: &str| {
@@ -87,7 +89,7 @@ fn room(look: &Look, heads: &[&str], rows: &[Vec<Piece>]) -> Option<usize> {
     width.checked_sub(taken).filter(|room| *room >= LAST_MIN)
 }
 
-/// A sentence below a table or in its place.
+/// Renders a sentence below or instead of a table.
 pub(crate) fn note(look: &Look, words: &str) -> String {
     let lines = text::wrap(words, look.columns());
     lines.iter().map(|line| format!("{}\n", look.paint(Tone::Dim, line))).collect()
@@ -130,7 +132,7 @@ fn blocks(look: &Look, heads: &[&str], rows: &[Vec<Piece>]) -> String {
     out
 }
 
-/// Draws labels and values, the values wrapped beside their labels.
+/// Renders labels and values; the values are wrapped beside their labels.
 pub(crate) fn pairs(look: &Look, pairs: &[(&str, Piece)]) -> String {
     let shown = || pairs.iter().filter(|(_, (_, value))| !value.is_empty());
     let widest = shown().map(|(label, _)| text::width(label)).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The tools that are registered.
+//! Rendering of the registered tools.
 
 use proto::{
     door::Tools,
@@ -11,7 +11,7 @@ use crate::{
     render::table::{Piece, plain, table},
 };
 
-/// The list, by name.
+/// Renders the list, by name.
 pub(crate) fn list(look: &Look, tools: &Tools) -> String {
     let heads = ["TOOL", "POOL?", "EFFECT", "TIMEOUT?", "ASKS", "VERSION?", "DESCRIPTION"];
     let rows = tools.tools.iter().map(row).collect();

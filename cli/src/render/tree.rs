@@ -1,5 +1,4 @@
-//! A job as a tree of steps: the live screen of `run`, and part of `jobs describe`. Draws what it
-//! is given; where and how often is decided elsewhere.
+//! Rendering of a job as a tree of steps, for the live display of `run` and for `jobs describe`.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +18,13 @@ use crate::{
     text,
 };
 
-/// What is being said for a step right now, by step.
+/// Streamed model output, by step.
 pub(crate) type Said = BTreeMap<StepId, String>;
 
-/// Lines of one streaming text that are shown.
+/// Lines displayed of one stream.
 const SAID_LINES: usize = 3;
 
-/// The whole tree: header, plan, questions, footer.
+/// Renders the whole tree: header, plan, questions, footer.
 pub(crate) fn tree(
     look: &Look,
     view: &JobView,
@@ -50,7 +49,7 @@ pub(crate) fn tree(
     lines
 }
 
-/// State and goal.
+/// Renders the state and the goal.
 fn header(look: &Look, view: &JobView) -> Vec<String> {
     let (mark, tone) = marks::job(view.state);
     let mut first = Line::new().add(tone, format!("{mark} ")).add(Tone::Strong, view.job.as_str());
@@ -71,7 +70,7 @@ fn header(look: &Look, view: &JobView) -> Vec<String> {
     lines
 }
 
-/// Something that is intended.
+/// Renders an item of an outline.
 fn item_line(look: &Look, item: &Item, rail: &str) -> String {
     let (mark, tone) = match item.status {
         ItemStatus::Pending => ("[ ]", Tone::Dim),
@@ -88,13 +87,13 @@ fn item_line(look: &Look, item: &Item, rail: &str) -> String {
     }
 }
 
-/// Why the job is where it is, unless an open question says the same.
+/// Returns the reason for the job's state, unless an open question contains it.
 pub(crate) fn reason(view: &JobView) -> Option<&str> {
     let said = |reason: &&str| view.questions.iter().any(|q| q.prompt.starts_with(*reason));
     view.reason.as_deref().filter(|reason| !reason.is_empty()).filter(|reason| !said(reason))
 }
 
-/// The plan and its steps.
+/// Renders the plan and its steps.
 pub(crate) fn plan_lines(look: &Look, plan: &PlanView, said: &Said) -> Vec<String> {
     let mut title = Line::new().add(Tone::Strong, format!("  {}", escape::line(&plan.title)));
     if plan.revision > 0 {
@@ -125,7 +124,7 @@ pub(crate) fn plan_lines(look: &Look, plan: &PlanView, said: &Said) -> Vec<Strin
     lines
 }
 
-/// The column at which durations end: behind the longest step that leaves room.
+/// Returns the column at which durations end: after the longest step that leaves space.
 fn aligned(look: &Look, steps: &[StepView]) -> usize {
     let most = look.columns().min(100);
     let longest = steps.iter().map(|s| text::width(&label(s)) + s.id.as_str().len() + 18).max();
@@ -144,7 +143,7 @@ fn step_line(look: &Look, step: &StepView, branch: &str, aligned: usize) -> Stri
         .add(tone, format!("{mark} "))
         .add(Tone::Dim, format!("{} ", step.id));
     let right = duration(look, step);
-    // A long title gives way to the duration, unless the screen is so narrow that neither is whole.
+    // A long title yields to the duration, unless the terminal is too narrow for either.
     let room = match look.width {
         Some(width) if width >= 40 => width.saturating_sub(id.width() + text::width(&right) + 2),
         Some(_) | None => usize::MAX,
@@ -171,7 +170,7 @@ fn duration(look: &Look, step: &StepView) -> String {
     }
 }
 
-/// A tool call. A step that is one successful call says nothing more by it than by its result.
+/// Renders a tool call; `None` if the step itself is one successful call with the same message.
 fn call_line(look: &Look, step: &StepView, call: &CallView, rail: &str) -> Option<String> {
     let (mark, tone) = marks::call(call.state);
     let same = call.message.as_deref() == step.response.as_deref() || call.message.is_none();
@@ -201,7 +200,7 @@ fn result_line(look: &Look, step: &StepView, rail: &str) -> Option<String> {
     Some(line.add(tone, escape::line(words.trim())).render(look))
 }
 
-/// The end of what is being said.
+/// Renders the end of a stream.
 fn streaming(look: &Look, rail: &str, words: &str) -> Vec<String> {
     let room = look.columns().saturating_sub(text::width(rail) + 4).max(4);
     let shown = text::wrap(&escape::text(words.trim_end()).replace('\t', " "), room);
@@ -226,13 +225,13 @@ fn footer(look: &Look, view: &JobView) -> String {
     Line::new().add(Tone::Dim, format!("  {}", parts.join(" · "))).render(look)
 }
 
-/// Tokens, when there are any.
+/// Formats token counts; `None` if both are zero.
 pub(crate) fn usage(usage: Usage) -> Option<String> {
     let Usage { input_tokens, output_tokens } = usage;
     (input_tokens + output_tokens > 0).then(|| format!("{input_tokens} in, {output_tokens} out"))
 }
 
-/// The time a job took so far.
+/// Formats the duration of a job up to its end or now.
 pub(crate) fn age(view: &JobView, now: Timestamp) -> String {
     lasted(view.created, if view.outcome.is_some() { view.updated } else { now.max(view.created) })
 }

@@ -1,8 +1,12 @@
-//! A process at work: its roles' actors in one tree.
+//! A running process: the actors of its roles in one tree.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use broker::{Broker, clock::SystemClock, kv::KvError};
+use broker::{
+    Broker,
+    clock::SystemClock,
+    kv::{self, KvError},
+};
 use door::{Door, DoorParts, agents::Agents};
 use executor_actor::ExecutorActor;
 use interaction_actor::{InteractionActor, inbox_service::InboxService};
@@ -29,7 +33,7 @@ use crate::{
     failure::CliError,
 };
 
-/// A process at work.
+/// A running process.
 #[derive(Debug)]
 pub struct Company {
     tree: Tree,
@@ -38,19 +42,19 @@ pub struct Company {
     broker: Broker,
 }
 
-/// A role cannot be put to work.
+/// The reason why the roles cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no model to talk to.
+    /// The model cannot be set up.
     #[error(transparent)]
     Model(#[from] ModelSetupError),
     /// The tool registry or the bucket of agents cannot be read.
     #[error("the tool registry or the bucket of agents: {0}")]
     Registry(#[from] KvError),
-    /// The agents cannot be used.
+    /// The agents are invalid.
     #[error(transparent)]
     Agents(#[from] AgentsError),
-    /// The tools cannot be put to work.
+    /// The tools cannot start.
     #[error(transparent)]
     Tools(#[from] tool_actors::StartError),
     /// An actor cannot start.
@@ -59,7 +63,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// Whether a file or a setting is wrong: starting again does not help until somebody mends it.
+    /// `true` if a file is invalid, so that a restart does not help until a user corrects it.
     #[must_use]
     pub fn is_input(&self) -> bool {
         match self {
@@ -76,7 +80,7 @@ impl From<StartError> for CliError {
     }
 }
 
-/// What every role is given.
+/// The resources shared by all roles.
 struct Parts<'a> {
     config: &'a Config,
     broker: Broker,
@@ -89,10 +93,10 @@ struct Parts<'a> {
 }
 
 impl Company {
-    /// Puts roles to work.
+    /// Starts roles.
     ///
     /// # Errors
-    /// When a role that talks to a model is given none, or an actor cannot start.
+    /// If a role needs a model and `model` is `None`, or an actor cannot start.
     pub async fn start(
         config: &Config,
         identity: &Identity,
@@ -107,7 +111,7 @@ impl Company {
         let status = Status::new(worker, names, &version, clock.as_ref(), shutdown.clone());
         let crew = Crew::open(&broker);
         presence::observe(&status, &crew, broker.log.subjects().shards());
-        let registry = Registry::open(&broker).await?;
+        let registry = kv::reach(|| Registry::open(&broker), KvError::is_unavailable).await?;
         let parts = Parts {
             config,
             broker: broker.clone(),
@@ -128,27 +132,27 @@ impl Company {
         Ok(Self { tree, crew, status, broker })
     }
 
-    /// This process.
+    /// Id of this process as a worker.
     #[must_use]
     pub fn worker(&self) -> &WorkerId {
         self.status.worker()
     }
 
-    /// Who else is there.
+    /// Presence of the other processes.
     #[must_use]
     pub fn crew(&self) -> &Crew {
         &self.crew
     }
 
-    /// The checks behind the health endpoints.
+    /// Returns the checks behind the health endpoints.
     #[must_use]
     pub fn watched(&self) -> Watched {
         let (broker, status) = (self.broker.clone(), self.status.clone());
         Watched { broker, status, crew: self.crew.clone(), tree: self.tree.watch() }
     }
 
-    /// Waits until every role has finished what it had in hand after the shutdown began, or the tree
-    /// gave up.
+    /// Waits until every role has finished its running work after a shutdown, or the tree has given
+    /// up.
     pub async fn ended(&self) -> End {
         self.tree.ended().await
     }
@@ -173,7 +177,8 @@ impl Parts<'_> {
             Role::Interaction => Ok(self.interaction()),
             Role::Door => {
                 let catalogue = agents::catalogue(self.config)?;
-                Ok(vec![self.door(Agents::open(&self.broker, catalogue).await?)])
+                let open = || Agents::open(&self.broker, catalogue.clone());
+                Ok(vec![self.door(kv::reach(open, KvError::is_unavailable).await?)])
             }
         }
     }
@@ -251,7 +256,7 @@ impl Parts<'_> {
         children
     }
 
-    /// The pool of a role, whose load this process shows.
+    /// Creates the pool of a role, and publishes its load in this process's presence.
     fn pool<R>(&self, name: impl Into<Arc<str>>, role: R, options: PoolOptions) -> Child
     where
         R: runtime::worker::Role,
@@ -268,7 +273,7 @@ impl Parts<'_> {
         self.model.clone().ok_or(ModelSetupError::Unconfigured)
     }
 
-    /// The bounds every pool has in common.
+    /// Applies the configured limits, common to all pools.
     fn bounds(&self, options: PoolOptions) -> PoolOptions {
         let workers = &self.config.workers;
         PoolOptions {
@@ -280,7 +285,7 @@ impl Parts<'_> {
     }
 }
 
-/// Which process this is: a new name, the roles, and this version.
+/// Creates the identity of this process: a new name, its roles, and this version.
 #[must_use]
 pub fn identity(roles: &BTreeSet<Role>) -> Identity {
     Identity {
@@ -290,7 +295,7 @@ pub fn identity(roles: &BTreeSet<Role>) -> Identity {
     }
 }
 
-/// A new name for a process: what it does, and a random part.
+/// Generates a name for a process from its roles and a random part.
 fn worker_id(roles: &BTreeSet<Role>) -> WorkerId {
     let what = match (roles.len(), roles.first()) {
         (1, Some(only)) => only.name(),

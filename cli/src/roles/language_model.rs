@@ -1,4 +1,4 @@
-//! From the configuration to a model: a provider, or the scripted model when none is configured.
+//! The language model of a process: a configured provider, or the scripted model without one.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use runtime::{
     telemetry::Content,
 };
 
-/// A model, and the server behind it when it is the scripted one.
+/// A model, and its server if it is the scripted one.
 pub struct ModelSetup {
-    /// What is asked.
+    /// The model, with telemetry.
     pub model: Arc<dyn Model>,
-    /// The scripted model's server; it ends when this is dropped.
+    /// Server of the scripted model; dropping it stops the server.
     pub script: Option<ScriptServer>,
 }
 
@@ -28,32 +28,33 @@ impl std::fmt::Debug for ModelSetup {
     }
 }
 
-/// There is no model to talk to.
+/// The reason why no model is available.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelSetupError {
-    /// None is configured, and nobody said that a script will do.
+    /// No model is configured, and no script is given.
     #[error(
         "no model is configured: set model.kind and model.name, or run `callboard dev`, which has a scripted one"
     )]
     Unconfigured,
-    /// A kind without a name.
+    /// A kind is configured without a model name.
     #[error("model.name is missing: set it to the model as the provider knows it")]
     Unnamed,
-    /// The provider cannot be used.
+    /// The provider's configuration is invalid.
     #[error("model: {0}")]
     Provider(#[from] ModelError),
-    /// The script cannot be read.
+    /// The script is unreadable or invalid.
     #[error("the script: {0}")]
     Script(#[from] ScriptError),
-    /// The scripted model cannot listen.
+    /// The scripted model's server cannot listen.
     #[error("the scripted model cannot listen: {0}")]
     Listen(#[from] std::io::Error),
 }
 
-/// Connects the configured model, watched; without one, serves `script` over HTTP and connects to that.
+/// Connects the configured model with telemetry. Without one, serves `script` over HTTP and
+/// connects to that server.
 ///
 /// # Errors
-/// When nothing is configured and there is no script, or what is configured cannot be used.
+/// If neither a model nor a script is given, or the configuration is invalid.
 pub async fn connect_model(
     config: &Config,
     script: Option<&str>,
@@ -73,7 +74,7 @@ pub async fn connect_model(
     Ok(ModelSetup { model: watched(&provider, config)?, script: Some(server) })
 }
 
-/// The provider's model, whose calls are traced and measured.
+/// Connects a provider's model, with traces and metrics of its calls.
 fn watched(provider: &ProviderConfig, config: &Config) -> Result<Arc<dyn Model>, ModelError> {
     let model = model::connect(provider)?;
     let model = Arc::new(Observed::new(model, provider, watching(config)));
@@ -85,11 +86,11 @@ fn watching(config: &Config) -> Watching {
     let usual = prices.of(None);
     let show = Content::of(config)
         .map(|content| -> Show { Arc::new(move |text: &str| content.show(text)) });
-    // Money is measured of every call: what nobody knows the price of counts like the usual model.
+    // The cost metric covers every call: models without a known price count like the default model.
     Watching { prices: prices.others(usual), show }
 }
 
-/// Who is asked over HTTP; nobody for the scripted model.
+/// Returns the provider's wire format; `None` for the scripted model.
 fn provider_kind(kind: ModelKind) -> Option<ProviderKind> {
     match kind {
         ModelKind::OpenAi => Some(ProviderKind::OpenAi),
@@ -100,7 +101,7 @@ fn provider_kind(kind: ModelKind) -> Option<ProviderKind> {
     }
 }
 
-/// The scripted model inside this process.
+/// Creates the scripted model within this process, without HTTP.
 fn scripted(config: &Config) -> Result<Arc<dyn Model>, ModelSetupError> {
     let path = config.model.script.as_ref().ok_or(ModelSetupError::Unconfigured)?;
     let name = config.model.name.as_deref().ok_or(ModelSetupError::Unnamed)?;

@@ -1,5 +1,5 @@
-//! Puts roles to work in this process: which actors each role is made of, and the tree that keeps
-//! them running. The only place where the actor crates meet.
+//! The composition of roles in this process: their actors, and the tree that supervises them. The
+//! actor crates meet only here.
 
 mod company;
 mod language_model;

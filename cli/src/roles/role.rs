@@ -1,19 +1,19 @@
-//! The roles a process can play.
+//! The roles of a process.
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
-/// What a process does. One process may play several roles; a role may be played by many.
+/// A function of a process. A process may have several roles, and a role may run in many processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// Decides what jobs do next.
+    /// Decides the next actions of jobs.
     Supervisor,
     /// Makes plans.
     Planner,
-    /// Takes the model turns of steps.
+    /// Runs the model turns of steps.
     Executor,
     /// Runs the built-in tools.
     Tools,
-    /// Keeps the inbox, and takes answers.
+    /// Maintains the inbox, and accepts answers.
     Interaction,
     /// Serves the front door.
     Door,
@@ -30,7 +30,7 @@ impl Role {
         Self::Door,
     ];
 
-    /// The name in `--roles` and in presence.
+    /// Name of the role in `--roles` and in presence.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ impl Role {
         }
     }
 
-    /// Whether it talks to a language model.
+    /// `true` if the role calls a language model.
     #[must_use]
     pub fn needs_model(self) -> bool {
         match self {
@@ -59,7 +59,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// There is no such role.
+/// The name of a role is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no role {0:?}; the roles are supervisor, planner, executor, tools, interaction, door and all"
@@ -76,10 +76,10 @@ impl FromStr for Role {
     }
 }
 
-/// Reads a comma-separated list of roles; `all` is every one.
+/// Parses a comma-separated list of roles; `all` selects every one.
 ///
 /// # Errors
-/// The first name that is no role. An empty list is refused too.
+/// The first unknown name. An empty list is an error too.
 pub fn parse_roles(list: &str) -> Result<BTreeSet<Role>, UnknownRole> {
     let mut roles = BTreeSet::new();
     for name in list.split(',').map(str::trim) {

@@ -1,4 +1,4 @@
-//! Arguments of the command line, help and completions. None of it needs a server.
+//! Arguments, help and completions, which need no server.
 
 use std::os::unix::{ffi::OsStrExt, fs::PermissionsExt};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::Place;
 
-/// Nobody listens there.
+/// An address without a server.
 const NOBODY: &str = "nats://127.0.0.1:1";
 
 #[test]
@@ -193,7 +193,7 @@ fn arguments_that_are_not_utf8_are_refused_and_odd_file_names_work() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("invalid UTF-8"));
     place.write("new\nline\u{1b}[31m", "a goal");
-    // Nobody listens, so it came as far as asking.
+    // No server listens, so the exit code proves that the arguments were accepted.
     place.run(&["--url", NOBODY, "submit", "@new\nline\u{1b}[31m"]).expect(5);
     let ran = place.run(&["--url", NOBODY, "submit", "@gone\u{1b}[31m"]).expect(2);
     assert!(!ran.err.contains('\u{1b}'), "{:?}", ran.err);

@@ -1,5 +1,5 @@
-//! The program against a whole company, `callboard dev` on a nats-server of its own: one command after
-//! the other.
+//! The program against a complete installation, `callboard dev` with its own nats-server, command
+//! by command.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use crate::support::{Place, Ran, ended, eventually, signal};
 
-/// A company at work.
+/// A running installation.
 pub(crate) struct Dev {
     place: Place,
     url: String,
     child: Child,
-    /// Kept open, as a terminal would be.
+    /// Kept open, as a terminal would keep it.
     _out: BufReader<ChildStdout>,
 }
 
@@ -40,7 +40,7 @@ impl Dev {
         dev
     }
 
-    /// The program, against this company.
+    /// Prepares a command against this installation.
     pub(crate) fn command(&self, args: &[&str]) -> std::process::Command {
         self.place.command(&[&["--url", &self.url], args].concat())
     }
@@ -137,7 +137,7 @@ fn agents_that_cannot_be_used_are_a_mistake_of_whoever_configured_them() {
     std::fs::write(agents.join("mine.yaml"), "extends: nobody\n").unwrap();
     let mut serve = dev.command(&["serve", "--roles", "supervisor"]);
     serve.env("CALLBOARD__DOOR__AGENTS_DIR", &agents);
-    // Code 2 keeps systemd from starting it again and again.
+    // systemd does not restart the service after exit code 2.
     Ran::from(serve.output().unwrap()).expect(2);
 }
 
@@ -223,7 +223,7 @@ fn the_demo_ends_well_without_a_terminal() {
 #[test]
 fn a_failed_job_fails_run() {
     let dev = Dev::start();
-    // No model has a word for this deadline.
+    // Nobody confirms the plan, so the deadline expires.
     let ran = dev.run(&["run", "Summarise a.md", "--deadline", "300ms", "--id", "j1"]).expect(1);
     assert!(ran.out.contains("deadline_exceeded"), "{}", ran.out);
 }

@@ -1,4 +1,4 @@
-//! Settings as `config show`, `doctor` and every other command see them.
+//! Settings as seen by `config show`, `doctor` and every other command.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -111,7 +111,7 @@ fn a_secret_that_is_not_there_is_refused_at_start() {
     }
 }
 
-/// A server that only greets: too old, and without JetStream.
+/// A server that sends only a greeting: too old, and without JetStream.
 fn old_server() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,5 +1,5 @@
-//! The doctor at a good installation and at a bad one: what it says, and that nothing is different
-//! afterwards.
+//! `callboard doctor` at a working and at a faulty installation: its findings, and that it changes
+//! nothing.
 
 use std::net::TcpListener;
 
@@ -11,7 +11,7 @@ use crate::{
     support::{Place, Ran, eventually},
 };
 
-/// What differs from one run to the next.
+/// Patterns that differ between runs.
 const CHANGING: &[(&str, &str)] = &[
     (r"127\.0\.0\.1:\d+", "[address]"),
     (r"\(callboard-[0-9a-f]+\)", "[name]"),
@@ -20,11 +20,11 @@ const CHANGING: &[(&str, &str)] = &[
     (r"nats-server \d+\.\d+\.\d+", "nats-server [version]"),
     (r"\d+ (records|KiB|MiB)", "[n] $1"),
     (r"\[n\] MiB \(\d+ %\)", "[n] MiB ([n] %)"),
-    // Whether another process of this machine answers there is not this test's business.
+    // The result depends on other processes of this machine.
     (r"(?m)^\w+ admin: .*$", "[grade] admin"),
 ];
 
-/// One line for each finding, whatever fits on one of the terminal's.
+/// Compares the findings with a snapshot, one line each.
 fn snapshot(name: &str, json: &str) {
     let found: Vec<Value> = serde_json::from_str(json).unwrap();
     let word = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
@@ -53,7 +53,7 @@ fn a_good_installation_has_only_warnings() {
     assert!(text.contains("✓ drift") && text.contains("! durability"), "{text}");
 }
 
-/// A server on which one user, who everybody is, may not do everything.
+/// Starts a server whose default user lacks some permissions.
 async fn restricted(port: u16) -> NatsServer {
     let config = [
         &format!("http: \"127.0.0.1:{port}\""),

@@ -1,4 +1,4 @@
-//! A front door of the test's own: one that is silent, newer, or answers what no real one would.
+//! A fake front door: silent, of a newer version, or with invalid replies.
 
 use broker::{
     Broker,
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Place, ended, eventually, signal};
 
-/// Answers a verb: with this, or not at all.
+/// The reply to a request, or `None` for silence.
 type Script = fn(verb: Verb, body: &Value) -> Option<Value>;
 
 struct Door {
@@ -40,7 +40,7 @@ impl Door {
                 if let Some(answer) = script(request.verb, &body) {
                     let _ = request.reply.send(Bytes::from(answer.to_string())).await;
                 }
-                // A reply that is dropped says nothing.
+                // Dropping the reply sends nothing.
             }
         });
         Self { server, asked, _broker: broker }
@@ -60,7 +60,7 @@ fn view(job: &Value, state: &str) -> Value {
     })
 }
 
-/// Interrupts a submission that nobody answers, and gives what was said.
+/// Interrupts a submission without a reply, and checks the messages.
 async fn interrupted(script: Script, then: &str) {
     let door = Door::open(script).await;
     let place = Place::new();

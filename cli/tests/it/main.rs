@@ -1,4 +1,4 @@
-//! The program as people and scripts meet it: the built binary, its output and its exit codes.
+//! The program as users and scripts see it: the built binary, its output and its exit codes.
 
 #![expect(
     clippy::unwrap_used,

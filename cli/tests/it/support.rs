@@ -1,4 +1,4 @@
-//! Runs the built program in a directory of its own, with nothing of the environment.
+//! Runs of the built program in a separate directory, without the test's environment.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -9,22 +9,18 @@ use std::{
 use broker::testing::wait::eventually_blocking;
 use tempfile::TempDir;
 
-/// The program as it was just built.
+/// Path of the built program.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_callboard");
 
 /// A directory to run the program in.
 pub(crate) struct Place {
-    /// The directory.
     pub(crate) dir: TempDir,
 }
 
-/// What a run came to.
 pub(crate) struct Ran {
-    /// The exit code; none when a signal ended it.
+    /// Exit code; `None` if a signal ended the program.
     pub(crate) code: Option<i32>,
-    /// Standard output.
     pub(crate) out: String,
-    /// Standard error.
     pub(crate) err: String,
 }
 
@@ -43,7 +39,7 @@ impl Place {
         path.display().to_string()
     }
 
-    /// The program, without the environment of the test, on no terminal.
+    /// Prepares the program, without the test's environment and without a terminal.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
         command
@@ -83,14 +79,14 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// Checks the exit code, and shows everything when it is another one.
+    /// Checks the exit code; a failure shows all output.
     pub(crate) fn expect(self, code: i32) -> Self {
         let Self { out, err, .. } = &self;
         assert_eq!(self.code, Some(code), "standard output:\n{out}\nstandard error:\n{err}");
         self
     }
 
-    /// Checks that an error was told, and nothing on standard output.
+    /// Checks for an error on standard error and nothing on standard output.
     pub(crate) fn refused(self, code: i32, part: &str) -> Self {
         let ran = self.expect(code);
         assert!(ran.err.contains(part), "{part:?} is not in:\n{}", ran.err);
@@ -99,13 +95,13 @@ impl Ran {
     }
 }
 
-/// Sends a signal to a program that was started here.
+/// Sends a signal to a running program.
 pub(crate) fn signal(child: &Child, signal: &str) {
     let pid = child.id().to_string();
     assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
 }
 
-/// Waits for a program to end; kills it and fails when it never does.
+/// Waits for the end of a program; kills the program and fails on timeout.
 pub(crate) fn ended(mut child: Child) -> Ran {
     let is_over = || child.try_wait().unwrap().ok_or("it runs");
     let ended = std::panic::catch_unwind(AssertUnwindSafe(|| {
@@ -119,7 +115,7 @@ pub(crate) fn ended(mut child: Child) -> Ran {
     child.wait_with_output().unwrap().into()
 }
 
-/// Tries until something holds.
+/// Polls until `look` returns a value.
 pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     eventually_blocking(what, || look().ok_or("nothing"))
 }

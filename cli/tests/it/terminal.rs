@@ -1,4 +1,4 @@
-//! The program at a terminal: what is drawn, and questions answered in place.
+//! The program at a terminal: its display, and questions answered in place.
 
 use std::{
     fs::File,
@@ -19,7 +19,7 @@ use crate::{
     support::{Place, eventually, signal},
 };
 
-/// A terminal with the program at it.
+/// A pseudo-terminal with the running program.
 struct Terminal {
     master: File,
     child: Child,
@@ -53,7 +53,7 @@ impl Terminal {
         let screen = Arc::clone(&shown);
         let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // The read fails when nobody is at the terminal any more.
+            // The read fails once the program has closed the terminal.
             while let Ok(read @ 1..) = input.read(&mut bytes) {
                 screen.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..read]));
             }
@@ -65,7 +65,7 @@ impl Terminal {
         eventually(words, || self.shown.lock().unwrap().contains(words).then_some(()));
     }
 
-    /// Types a line once something is asked.
+    /// Types a line once a prompt is displayed.
     fn types(&mut self, asked: &str, line: &str) {
         self.sees(asked);
         self.shown.lock().unwrap().clear();

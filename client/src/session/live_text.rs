@@ -11,9 +11,9 @@ use proto::{
 };
 use serde_json::Value;
 
-/// Most bytes of one streaming text that are kept; only its end is ever shown.
+/// Largest number of bytes kept of one stream; only the end is displayed.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
-/// Most streaming texts at a time; a job runs far fewer turns at once.
+/// Largest number of streams; a job runs far fewer turns at once.
 const STREAMS_MAX: usize = 512;
 
 /// The text of work in progress.
@@ -138,7 +138,7 @@ impl LiveText {
         if attempt < stream.attempt {
             return false;
         }
-        // A new attempt, or the same one with another worker after the first was lost.
+        // A new attempt, or the same one on another worker after the first was lost.
         if attempt > stream.attempt || index == 0 {
             (stream.attempt, stream.next) = (attempt, 0);
             stream.text.clear();

@@ -1,5 +1,5 @@
-//! Parses a typed line into a value, or says why it cannot. Pure. The server checks every
-//! answer again; what is checked here only spares somebody a round trip.
+//! Parsing of typed lines into answers. Pure. The server validates every answer again; this check
+//! only spares the user a round trip.
 
 use proto::interaction::{Choice, Field, Input};
 use serde_json::{Number, Value, json};
@@ -7,17 +7,17 @@ use serde_json::{Number, Value, json};
 /// An answer to a plan, as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OnPlan {
-    /// Run it.
+    /// Run the plan.
     Confirm,
-    /// End the job.
+    /// Cancel the job.
     Cancel,
-    /// Make another, so.
+    /// Make a different plan; holds the requested change.
     Revise(String),
-    /// Nothing.
+    /// An empty line.
     Nothing,
 }
 
-/// Reads an answer to a plan.
+/// Parses a reply to a plan.
 #[must_use]
 pub fn on_plan(line: &str) -> OnPlan {
     let line = line.trim();
@@ -31,7 +31,7 @@ pub fn on_plan(line: &str) -> OnPlan {
     }
 }
 
-/// Reads a yes or a no.
+/// Parses a yes or no; `None` for anything else.
 #[must_use]
 pub fn yes(line: &str) -> Option<bool> {
     match line.trim().to_lowercase().as_str() {
@@ -41,10 +41,10 @@ pub fn yes(line: &str) -> Option<bool> {
     }
 }
 
-/// Reads one or several options: by value, by label or by number.
+/// Parses one or several options, given by value, label or number.
 ///
 /// # Errors
-/// Which word is no option.
+/// The word that matches no option.
 pub fn choice(options: &[Choice], multiple: bool, line: &str) -> Result<Value, String> {
     if !multiple {
         return Ok(json!(option(options, line)?));
@@ -80,10 +80,10 @@ fn option<'a>(options: &'a [Choice], word: &str) -> Result<&'a str, String> {
     })
 }
 
-/// Reads a field of a form. Nothing typed takes the default, or leaves an optional field out.
+/// Parses a form field. An empty line selects the default, or omits an optional field.
 ///
 /// # Errors
-/// What the field takes instead.
+/// The values that the field accepts.
 pub fn field(field: &Field, line: &str) -> Result<Option<Value>, String> {
     let line = line.trim();
     if line.is_empty() {

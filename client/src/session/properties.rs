@@ -1,5 +1,5 @@
-//! A watcher never sees the same words twice, nor words of an attempt that is over: whatever
-//! is lost, late, said twice or tried again, and wherever the watcher comes in.
+//! A watcher never displays the same text twice, nor text of a finished attempt, for any loss,
+//! delay, repetition or retry, and from any starting point.
 
 use std::collections::BTreeSet;
 
@@ -9,17 +9,17 @@ use serde_json::json;
 
 use super::SessionState;
 
-/// Tries at one turn of a model; all but the last break.
+/// Attempts at one model turn; all but the last fail.
 const ATTEMPTS: u32 = 3;
-/// Pieces of text in one try.
+/// Pieces of text per attempt.
 const PIECES: u32 = 4;
 
-/// What becomes of one piece on its way.
+/// The fate of one piece in transit.
 #[derive(Debug, Clone, Copy)]
 struct Way {
     lost: bool,
     twice: bool,
-    /// How much later than it was said it is heard, in items.
+    /// Delay of the piece, in items.
     late: usize,
 }
 
@@ -46,7 +46,7 @@ fn live(attempt: u32, index: u32) -> Watched {
     Watched::Live { work, attempt, step, index, what: what.to_owned(), text }
 }
 
-/// The events that end an attempt, as the projection gives them.
+/// Builds the events that end an attempt, as the projection emits them.
 fn ends(attempt: u32) -> Vec<Watched> {
     let usage = |attempt: u32| {
         let mut usage = json!({"type": "usage", "work": "g0.r0.s.n1.t1", "spent": {"input_tokens": 1, "output_tokens": 1}, "total": {"input_tokens": 1, "output_tokens": 1}});
@@ -62,7 +62,7 @@ fn ends(attempt: u32) -> Vec<Watched> {
     vec![event(&error), usage(attempt)]
 }
 
-/// What is heard, in the order in which it is heard, each with the attempt that is over by then.
+/// Returns the items in order of arrival, each with the number of the last finished attempt.
 fn heard(ways: &[Way]) -> Vec<(Watched, u32)> {
     let mut ways = ways.iter();
     let mut items: Vec<(usize, Watched, u32)> = Vec::new();
@@ -98,7 +98,7 @@ proptest! {
     ) {
         let mut state = SessionState::default();
         let mut over = 0;
-        // A later watcher has missed the earlier words.
+        // A watcher that joins later has missed the earlier text.
         for (item, ended) in heard(&ways).into_iter().skip(from) {
             over = over.max(ended);
             state.apply(item);

@@ -1,4 +1,4 @@
-//! One request, one answer.
+//! Requests with one reply each.
 
 use std::{
     sync::{Arc, Mutex},

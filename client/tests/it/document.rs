@@ -1,7 +1,7 @@
-//! docs/front-door.md says what is true: every example is read by the types it is about, every verb
-//! and every code is there.
+//! The test of docs/front-door.md: every example parses as the type that it shows, and every verb
+//! and code is described.
 //!
-//! A block of requests is marked `nats`; a block of JSON says what it is: `json request <verb>`,
+//! Blocks of requests are marked `nats`; a JSON block names its content: `json request <verb>`,
 //! `json reply <verb>` or `json refusal`.
 
 use std::path::Path;
@@ -22,7 +22,7 @@ fn document() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The blocks of the document: what they are said to be, and what is in them.
+/// Returns the code blocks of the document, each with its mark.
 fn blocks() -> Vec<(String, String)> {
     let (mut blocks, mut open) = (Vec::new(), None::<(String, String)>);
     for line in document().lines() {
@@ -58,7 +58,7 @@ fn check(verb: Verb, half: Half, text: &str) {
         Verb::Agents => check_of::<Agents>(half, text),
         Verb::SetAgent => check_of::<SetAgent>(half, text),
         Verb::DropAgent => check_of::<DropAgent>(half, text),
-        // Its request is the bytes themselves.
+        // The request is the bytes of the piece.
         Verb::Upload => match half {
             Half::Request => assert!(!text.is_empty()),
             Half::Reply => check_reply::<Uploaded>(text),
@@ -90,7 +90,8 @@ fn check_reply<T: DeserializeOwned + Serialize>(text: &str) {
     assert!(count > 0, "no reply in {text}");
 }
 
-/// Whether everything of `part` is in `whole`; fields that have their default may be left out.
+/// Returns `true` if `whole` contains all of `part`; fields with their default value may be left
+/// out.
 fn holds(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => part.iter().all(|(name, value)| {
@@ -109,7 +110,7 @@ fn verb(name: &str) -> Verb {
     found.unwrap_or_else(|| panic!("no verb {name}"))
 }
 
-/// The verb and the body of a line `nats req [options] cb.svc.<verb> '<body>'`.
+/// Returns the verb and the body of a line `nats req [options] cb.svc.<verb> '<body>'`.
 fn sent(line: &str) -> (Verb, &str) {
     let (command, body) =
         line.split_once(" '").filter(|_| !line.contains(" -H '")).unwrap_or_else(|| {

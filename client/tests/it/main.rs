@@ -1,4 +1,4 @@
-//! The client against a door that is told what to answer, and the documentation against both.
+//! Tests of the client against a scripted door, and of the documentation against both.
 
 #![expect(
     clippy::unwrap_used,

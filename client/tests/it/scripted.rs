@@ -1,5 +1,5 @@
-//! A door that answers from a script, so that a test can have it lose answers, break watches and
-//! refuse.
+//! A door that replies from a script, so that a test can lose replies, break watches and refuse
+//! requests.
 
 use std::{
     collections::VecDeque,
@@ -16,20 +16,20 @@ use runtime::service::{Call, Handled, Service, ServiceActor, ServiceArgs};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// What the door does with one request.
+/// The door's handling of one request.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
-    /// Answers.
+    /// Sends a reply.
     Answer(Value),
-    /// Refuses.
+    /// Sends a refusal.
     Refuse(Failure),
-    /// Says nothing: the answer is lost.
+    /// Sends nothing: the reply is lost.
     Lose,
-    /// Sends these, and nothing after them.
+    /// Sends these messages, and nothing afterwards.
     Stream(Vec<Value>),
 }
 
-/// A request as it came in.
+/// A request that the door received.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) verb: Verb,
@@ -44,7 +44,7 @@ struct Script {
     seen: Mutex<Vec<Seen>>,
 }
 
-/// A client, and the door it speaks to.
+/// A client and its scripted door.
 pub(crate) struct Stage {
     pub(crate) client: Client,
     script: Arc<Script>,

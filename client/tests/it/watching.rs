@@ -1,4 +1,4 @@
-//! A watch is one stream, whatever happens below it.
+//! Watches survive broken connections.
 
 use callboard_client::WatchOptions;
 use futures::StreamExt;
@@ -22,7 +22,7 @@ fn end(code: Option<Code>) -> Value {
     }
 }
 
-/// The positions of the records that came, and how the watch ended.
+/// Watches a job, and returns the positions of its records and the end of the watch.
 async fn watch(stage: &Stage, after: u64) -> (Vec<u64>, Result<(), Code>) {
     let options = WatchOptions::records(Seq(after));
     let mut items = Box::pin(stage.client.watch(&JobId::new("j").unwrap(), options));
@@ -62,7 +62,7 @@ async fn a_watch_that_breaks_is_taken_up_where_it_was() {
     ])
     .await;
     let (records, ended) = watch(&stage, 0).await;
-    // The third record came twice and is passed on once.
+    // The third record arrives twice and is yielded once.
     assert_eq!((records, ended), (vec![1, 2, 3, 5], Ok(())));
     assert_eq!(asked_after(&stage), [0, 2, 3, 3, 3]);
 }

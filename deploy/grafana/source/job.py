@@ -1,4 +1,4 @@
-"""One job, from its traces: no metric carries a job, so nothing here asks Prometheus."""
+"""One job, from its traces. No metric has a job label, so no panel here queries Prometheus."""
 
 import kit
 
@@ -6,12 +6,12 @@ JOB = 'span.callboard.job.id = "$job"'
 
 
 def of_job(condition, shown):
-    """Spans that name the job themselves."""
+    """Spans with the job's id."""
     return f"{{ {JOB} && {condition} }} | select({', '.join(shown)})"
 
 
 def below_job(condition, shown):
-    """Spans below one that names the job: a call to a model does not know whose it is."""
+    """Descendants of spans with the job's id: model calls do not carry the id themselves."""
     return f"{{ {JOB} }} >> {{ {condition} }} | select({', '.join(shown)})"
 
 

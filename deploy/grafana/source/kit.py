@@ -1,7 +1,7 @@
-"""Panels, variables and the grid: what every dashboard here is made of.
+"""Panels, variables and the grid: the building blocks of every dashboard here.
 
-Plain dictionaries in Grafana's dashboard schema and nothing beyond the standard library, so that
-whoever has Python can build the dashboards. Knows no metric; those are in the other files.
+Plain dictionaries in Grafana's dashboard schema, with nothing but the standard library, so that
+Python alone can build the dashboards. No metric is named here; those are in the other files.
 """
 
 TAG = "callboard"
@@ -9,7 +9,7 @@ SCHEMA = 41  # Grafana 11.6 and 12; an older one ignores what it does not know.
 
 PROMETHEUS = {"type": "prometheus", "uid": "${datasource}"}
 TEMPO = {"type": "tempo", "uid": "${traces}"}
-# What a dashboard brings itself: annotations made by hand, and panels without a query.
+# Grafana's built-in data source, for annotations added by hand and panels without a query.
 GRAFANA = {"type": "grafana", "uid": "-- Grafana --"}
 
 GREEN, YELLOW, ORANGE, RED, BLUE, PURPLE, GREY = (
@@ -22,8 +22,8 @@ GREEN, YELLOW, ORANGE, RED, BLUE, PURPLE, GREY = (
     "#8e8e8e",
 )
 
-# One colour for one meaning, on every dashboard: by the label whose values are the series, and for
-# series that bear such a name themselves.
+# One colour for one meaning on every dashboard, by the label whose values name the series, and for
+# series of the same names.
 COLORS = {
     "callboard_job_state": {
         "completed": GREEN,
@@ -56,7 +56,7 @@ COLORS = {
 
 
 def select(metric, *matchers):
-    """A selector within the installation that is chosen at the top."""
+    """A selector within the installation that the user chose at the top."""
     return metric + "{" + ",".join(('job=~"$installation"', *matchers)) + "}"
 
 
@@ -65,7 +65,7 @@ def rate(metric, *matchers):
 
 
 def grown(metric, *matchers):
-    """How much a counter grew over the time that is shown."""
+    """The increase of a counter over the displayed time range."""
     return f"increase({select(metric, *matchers)}[$__range])"
 
 
@@ -74,7 +74,7 @@ def by(labels, expr):
 
 
 def ratio(part, whole):
-    """A part of a whole: 0 when there is a whole and no part of it, nothing when there is no whole."""
+    """A part of a whole: 0 if the part is absent, and empty if the whole is 0."""
     return f"({part} or {whole} * 0) / ({whole} > 0)"
 
 
@@ -94,7 +94,7 @@ def query(expr, legend="", *, instant=False, table=False):
 
 
 def quantiles(metric, *matchers, labels=""):
-    """The three quantiles that are shown everywhere, of a histogram of seconds."""
+    """The three standard quantiles (p50, p90, p99) of a histogram of seconds."""
     group = f"le, {labels}" if labels else "le"
     before = f"{{{{{labels}}}}} " if labels else ""
     return [
@@ -121,7 +121,7 @@ def traceql(text, *, limit=50, table="traces"):
 
 
 def steps(*pairs):
-    """Thresholds: a colour from a value on; the first has no value."""
+    """Thresholds: pairs of a lower bound and a colour; the first pair has no bound."""
     return {"mode": "absolute", "steps": [{"color": c, "value": v} for v, c in pairs]}
 
 
@@ -163,7 +163,7 @@ def panel(kind, title, description, targets, *, width, height, unit=None, **more
 
 
 def colored(targets):
-    """The colours above, for the series that these queries give."""
+    """The colours of `COLORS` for the series of these queries."""
     names = {}
     for target in targets:
         for label, colors in COLORS.items():
@@ -182,7 +182,7 @@ def colored(targets):
 
 
 def series(title, description, targets, *, unit="short", stack=False, width=8, height=8, **more):
-    """A time series; stacked where the sum means something."""
+    """A time series, stacked if the sum has a meaning."""
     custom = {
         "drawStyle": "line",
         "lineInterpolation": "linear",
@@ -219,8 +219,9 @@ def series(title, description, targets, *, unit="short", stack=False, width=8, h
 
 
 def stat(title, description, expr, *, unit="short", thresholds=NEUTRAL, width=4, height=4, **more):
-    """One number, coloured by what it means. The small curve is its past; what is counted over the
-    time that is shown (`instant`) has none."""
+    """One number, coloured by thresholds, with a sparkline of its past. A count over the displayed
+    time range (`instant`) has no sparkline.
+    """
     instant = more.pop("instant", False)
     return panel(
         "stat",
@@ -245,7 +246,7 @@ def stat(title, description, expr, *, unit="short", thresholds=NEUTRAL, width=4,
 
 
 def bars(title, description, targets, *, unit="short", width=8, height=8, **more):
-    """One bar for each series, as it is now."""
+    """One bar for the current value of each series."""
     return panel(
         "bargauge",
         title,
@@ -268,7 +269,7 @@ def bars(title, description, targets, *, unit="short", width=8, height=8, **more
 
 
 def heatmap(title, description, metric, *matchers, width=12, height=8):
-    """How a histogram of seconds is spread over time."""
+    """The distribution of a histogram of seconds over time."""
     target = query(by("le", rate(metric + "_bucket", *matchers)), "{{le}}")
     target["format"] = "heatmap"
     target["exemplar"] = True
@@ -304,8 +305,9 @@ def heatmap(title, description, metric, *matchers, width=12, height=8):
 
 
 def table(title, description, columns, key, *, names=None, width=24, height=8, links=None, sort=None):
-    """One row for each value of the labels in `key` (comma-separated); one column for each
-    (name, query, unit, thresholds or None)."""
+    """One row for each value of the labels in `key` (comma-separated), and one column for each
+    (name, query, unit, thresholds or None).
+    """
     keys = [name.strip() for name in key.split(",")]
     names = names or {}
     targets = [query(expr, instant=True, table=True) for _, expr, _, _ in columns]
@@ -359,7 +361,7 @@ def table(title, description, columns, key, *, names=None, width=24, height=8, l
 
 
 def traces(title, description, text, *, width=24, height=8, limit=50, kind="traces", links=None):
-    """A table of what a TraceQL query finds."""
+    """A table of the results of a TraceQL query."""
     return panel(
         "table",
         title,
@@ -390,7 +392,7 @@ def link(title, url):
 
 
 def to(uid, title, **variables):
-    """A link to another dashboard that keeps the time and what is chosen at the top."""
+    """A link to another dashboard that preserves the time range and the chosen variables."""
     chosen = "".join(f"&var-{name}={value}" for name, value in variables.items())
     return link(title, f"/d/{uid}?${{__url_time_range}}&${{installation:queryparam}}{chosen}")
 
@@ -414,7 +416,7 @@ def source(name, label, kind):
 
 
 def values(name, label, metric, attribute, description, *, many=True):
-    """The values of a label, within the installation except for the installation itself."""
+    """The values of a label: in the chosen installation, or in all to list installations."""
     within = metric if name == "installation" else f'{metric}{{job=~"$installation"}}'
     made = {
         "type": "query",
@@ -496,8 +498,9 @@ AGENT = values(
 
 
 def arrange(rows):
-    """Lays panels out from left to right and from top to bottom, and refuses holes: every line of
-    a row is 24 wide and its panels are equally high."""
+    """Lays out panels from left to right and from top to bottom, and refuses gaps: every line of a
+    row is 24 wide and its panels have the same height.
+    """
     placed, y, number = [], 0, 0
     for title, panels in rows:
         number += 1
@@ -531,7 +534,7 @@ def arrange(rows):
 
 
 def restarts():
-    """Marks where a process started: a deployment, or a crash."""
+    """Annotations at process starts: deployments and crashes."""
     return {
         "name": "Processes started",
         "datasource": PROMETHEUS,

@@ -1,4 +1,4 @@
-"""Models and cost: how fast, how well and for how much models answer."""
+"""Models and cost: latency, errors and price of the models' answers."""
 
 import kit
 from kit import by, grown, quantiles, query, ratio, rate, series, stat

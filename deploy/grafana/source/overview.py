@@ -1,4 +1,4 @@
-"""The overview: is all well, and if not, which dashboard is next? Shows no detail of any one part."""
+"""The overview: the overall health, and links to the dashboard of each part."""
 
 import kit
 from kit import by, grown, quantiles, query, ratio, rate, select, series, stat

@@ -1,4 +1,4 @@
-"""People and inbox: what waits for people, for how long, and what they do about it."""
+"""People and inbox: questions that wait for users, their age, and the users' answers."""
 
 import kit
 from kit import bars, by, grown, query, rate, select, series, stat

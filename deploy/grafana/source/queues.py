@@ -1,4 +1,4 @@
-"""Queues and workers: is there enough of everybody, and is everybody alive?"""
+"""Queues and workers: the capacity for the load, and the liveness of all processes."""
 
 import kit
 from kit import bars, by, query, rate, select, series, stat

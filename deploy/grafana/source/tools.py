@@ -1,4 +1,4 @@
-"""Tools: which are called, how long they take, and which fail."""
+"""Tools: calls, durations and failures."""
 
 import kit
 from kit import by, grown, quantiles, query, ratio, rate, series, stat
@@ -6,7 +6,7 @@ from kit import by, grown, quantiles, query, ratio, rate, series, stat
 CALLS = "callboard_tool_duration_seconds"
 TOOL = "gen_ai_tool_name"
 SCOPE = f'{TOOL}=~"$tool"'
-# Failures that are faults: what the tool did not even answer. See docs/tools.md.
+# Failures that are faults: the tool returned no answer at all. See docs/tools.md.
 FAILED = 'error_type!=""'
 
 NOW = [

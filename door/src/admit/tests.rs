@@ -1,4 +1,4 @@
-//! What is taken as a submission, and what is refused with which words.
+//! Tests of admission: accepted submissions, and refusals with their messages.
 
 use proto::budget::Price;
 

@@ -1,9 +1,9 @@
-//! The agents that submissions may name: those the process was started with, and those of the bucket
-//! of agents, which win and are followed while it runs.
+//! The agents that submissions may name: those that the process was started with, and those of the
+//! bucket, which take precedence and are followed while the process runs.
 //!
-//! What is in the bucket was not necessarily written by this door: it is read as a file is. An agent
-//! there that cannot be used is refused by name, loudly; what it hides is never taken for it. A value
-//! that cannot be read whole is no agent and changes nothing: it is left out, as loudly.
+//! A value in the bucket may have been written by another program, so it is parsed like a file. A
+//! faulty agent is refused by name and logged; an agent of the same name that it overrides is never
+//! used in its place. A value that cannot be parsed at all is no agent: it is left out and logged.
 
 mod verbs;
 
@@ -29,12 +29,12 @@ use tokio_util::task::AbortOnDropHandle;
 
 pub(super) use self::verbs::unknown;
 
-/// Agents of the bucket that are used; more are passed over, loudly.
+/// Limit on the agents of the bucket. Further ones are skipped and logged.
 pub const AGENTS_MAX: usize = 1_000;
-/// Wait before a watch that broke is opened again.
+/// Wait before a broken watch is opened again.
 const REOPEN: Duration = Duration::from_millis(500);
 
-/// All agents of the installation, kept up to date in memory. Cheap to clone.
+/// All agents of the installation, kept current in memory. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Agents {
     shared: Arc<Mutex<Catalogue>>,
@@ -42,16 +42,16 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// Agents that never change.
+    /// Returns a set of agents that never changes.
     #[must_use]
     pub fn fixed(catalogue: Catalogue) -> Self {
         Self { shared: Arc::new(Mutex::new(catalogue)), _task: None }
     }
 
-    /// Reads the bucket over `catalogue` and follows it from then on.
+    /// Reads the bucket over `catalogue`, and follows it from then on.
     ///
     /// # Errors
-    /// When it cannot be read. Later failures are mended by reading it again.
+    /// Returns an error if the bucket cannot be read at first. Later failures lead to a new read.
     pub async fn open(broker: &Broker, mut catalogue: Catalogue) -> Result<Self, KvError> {
         let mut changes = broker.kv.watch(Bucket::Agents).await?;
         let stored = until_caught_up(&mut changes).await?;
@@ -70,13 +70,13 @@ impl Agents {
         Ok(Self { shared, _task: Some(Arc::new(AbortOnDropHandle::new(task))) })
     }
 
-    /// Whether there is an agent of this name, usable or not.
+    /// Returns `true` if there is an agent of this name, usable or not.
     #[must_use]
     pub fn knows(&self, name: &AgentName) -> bool {
         self.look(|all| all.get(name).is_some())
     }
 
-    /// Looks at all of them.
+    /// Calls `look` with all agents.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&Catalogue) -> T) -> T {
         look(&self.shared.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -94,7 +94,7 @@ impl From<HashMap<AgentName, Agent>> for Agents {
 
 type Changes = futures::stream::BoxStream<'static, Result<Change, KvError>>;
 
-/// Everything that was there when the watch began.
+/// Returns every value that was present when the watch began.
 async fn until_caught_up(changes: &mut Changes) -> Result<Vec<(AgentName, Stored)>, KvError> {
     let mut stored: Vec<(AgentName, Stored)> = Vec::new();
     loop {
@@ -112,7 +112,7 @@ async fn until_caught_up(changes: &mut Changes) -> Result<Vec<(AgentName, Stored
     }
 }
 
-/// Reads everything again, however long that takes; tools that vanished meanwhile are dropped.
+/// Reads the whole bucket again, with retries. Agents that were deleted meanwhile are dropped.
 async fn reopen(broker: &Broker, kept: &Mutex<Catalogue>) -> Changes {
     loop {
         tokio::time::sleep(REOPEN).await;
@@ -130,7 +130,8 @@ async fn reopen(broker: &Broker, kept: &Mutex<Catalogue>) -> Changes {
     }
 }
 
-/// Takes over the whole bucket. An agent that was read before stays when its value is no longer an agent.
+/// Replaces the agents of the bucket. An agent that was read before stays if its new value cannot
+/// be parsed.
 fn fill(catalogue: &mut Catalogue, stored: Vec<(AgentName, Stored)>) {
     let names: BTreeSet<_> = stored.iter().map(|(name, _)| name.clone()).collect();
     catalogue.keep(Layer::Bucket, &names);
@@ -172,7 +173,7 @@ fn agent_name(key: &str) -> Option<AgentName> {
     name
 }
 
-/// What is wrong may quote what somebody wrote: it is told when it is asked for.
+/// Logs what is wrong with an agent. Details may quote user content and are logged at debug level.
 fn warn(catalogue: &Catalogue, name: &AgentName) {
     if let Some(mistakes) = catalogue.ignored(name) {
         let is_used = catalogue.get(name).is_some();

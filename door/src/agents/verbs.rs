@@ -1,6 +1,6 @@
-//! `agents`, `set_agent`, `drop_agent`: what there is, and what is put into the bucket or taken out.
+//! The verbs `agents`, `set_agent` and `drop_agent`: listing, and changes of the bucket.
 //!
-//! Nothing is stored that could not be used, and nothing that others need is taken away.
+//! An unusable agent is never stored, and an agent that other agents need is never removed.
 
 use broker::kv::{Bucket, KvError};
 use bytes::Bytes;
@@ -44,7 +44,7 @@ impl Answers<SetAgent> for Door {
         self.agents.look(|all| self.fits(all, &source))?;
         let (value, key) = (Bytes::from(source.text.clone()), name.as_str());
         let revision = self.broker.kv.put(Bucket::Agents, key, value).await.map_err(unavailable)?;
-        // The caller finds it here at once; the other processes follow.
+        // This process sees the change at once; the others follow the bucket.
         self.agents.change(|all| all.set(Layer::Bucket, [source]));
         tracing::info!(agent = %name, revision, "an agent was put into the bucket");
         let warnings = self.agents.look(|all| match all.get(&name) {
@@ -56,7 +56,7 @@ impl Answers<SetAgent> for Door {
 }
 
 impl Door {
-    /// Whether an agent can be used as it is written, and breaks no other.
+    /// Checks that an agent is usable as it is written and breaks no other one.
     fn fits(&self, all: &Catalogue, source: &Source) -> Result<(), Failure> {
         let mut after = all.clone();
         after.set(Layer::Bucket, [source.clone()]);
@@ -93,7 +93,7 @@ impl Answers<DropAgent> for Door {
     }
 }
 
-/// The hint for an unknown name.
+/// Hint for an unknown name.
 const LIST: &str = "`callboard agents ls` lists the agents and where each comes from.";
 
 fn may_go(all: &Catalogue, name: &AgentName) -> Result<(), Failure> {
@@ -117,7 +117,7 @@ fn breaks(all: &Catalogue, after: &Catalogue) -> Result<(), Failure> {
     refuse(&all.broken_by(after))
 }
 
-/// Refuses a change that others do not survive.
+/// Refuses a change that would make other agents unusable.
 fn refuse(broken: &[(AgentName, Option<Mistakes>)]) -> Result<(), Failure> {
     if broken.is_empty() {
         return Ok(());
@@ -130,7 +130,8 @@ fn refuse(broken: &[(AgentName, Option<Mistakes>)]) -> Result<(), Failure> {
     Err(Failure::new(Code::InvalidRequest, why).at("name"))
 }
 
-/// That there is no agent of this name, and why, or which was probably meant.
+/// Returns the error for an unknown agent, with the likely reason or the name that was probably
+/// meant.
 pub(crate) fn unknown(all: &Catalogue, name: &AgentName) -> Failure {
     let ignored = all.ignored(name).map(not_an_agent);
     let meant = || all.meant(name).map(|meant| format!("did you mean {meant}?"));

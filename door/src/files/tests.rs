@@ -1,4 +1,4 @@
-//! What is wrong with the files of a submission, each mistake by the field that is named.
+//! Tests of a submission's files: every fault, with the field that is named.
 
 use std::{sync::Arc, time::Duration};
 
@@ -81,7 +81,7 @@ fn the_first_file_that_cannot_be_taken_is_named() {
     }
 }
 
-/// The collector keeps the files of a fork as it keeps fresh uploads.
+/// The garbage collector keeps the files of a fork like fresh uploads.
 #[tokio::test(start_paused = true)]
 async fn files_that_a_fork_keeps_are_stored_anew_and_one_that_is_gone_is_named() {
     let options = MemoryOptions { clock: Arc::new(VirtualClock::new()), ..Default::default() };

@@ -1,4 +1,4 @@
-//! Which price each model of a job is booked at, and which jobs are not taken.
+//! Tests of prices: the price of each model of a job, and refused jobs.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -13,13 +13,14 @@ fn agent(policies: Value) -> Agent {
     serde_json::from_value(policies).unwrap()
 }
 
-/// The installation asks `usual` where nobody names a model, and knows `small` and `org/large.v1` too.
+/// Returns the prices of an installation whose default model is `usual`, and which knows `small`
+/// and `org/large.v1`.
 fn known() -> ByModel<Price> {
     let usual = ByModel::usual(Some("usual".to_owned()), Some(price(1.0)));
     usual.with("small", price(0.1)).with("org/large.v1", price(20.0))
 }
 
-/// The price of the agent's own model, and of the others it may ask.
+/// Price of the agent's own model, and prices of its other models.
 type Booked<'a> = (Option<f64>, Vec<(&'a str, f64)>);
 
 fn booked(agent: &Agent) -> Booked<'_> {
@@ -108,7 +109,7 @@ fn a_sub_agent_pays_the_price_of_its_own_models(
     assert_eq!(found.map(|()| booked(&agent)), expected);
 }
 
-/// A caller below a limit is limited, and no other.
+/// A limit applies to every agent below the one that has it, and to no other.
 #[test]
 fn a_limit_holds_for_everybody_below_it() {
     let callee = |policies: Value| Callee { about: String::new(), agent: agent(policies) };

@@ -1,5 +1,5 @@
-//! Shortens an event: texts keep both of their ends, large values say how large they were. It never
-//! touches ids, phases and states.
+//! Truncation of events: texts keep both of their ends, and large values are replaced by their
+//! size. Ids, phases and states are never changed.
 
 use proto::{
     event::{Happened, InteractionEvent, PlanEvent, ToolPhase},
@@ -9,7 +9,7 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-/// Cuts every text to so many characters at each end, and leaves large values out.
+/// Cuts every text to `chars` characters at each end, and leaves large values out.
 pub(super) fn shorten(happened: &mut Happened, chars: usize) {
     let cut = |text: &mut String| *text = ends(text, chars);
     match happened {

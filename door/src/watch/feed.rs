@@ -1,8 +1,7 @@
-//! What is known of a watched job: its last records with their events, the job after them, and the
-//! end of the watch.
+//! The feed of a watched job: its last records with their events, its last view, and the end of the
+//! watch.
 //!
-//! A feed keeps what it can within a bound for all feeds together. What it keeps no longer is in the
-//! log.
+//! A feed keeps records within a bound that all feeds share. Older records are in the log.
 
 use std::{
     collections::VecDeque,
@@ -24,57 +23,57 @@ use proto::{
 
 use crate::truncate;
 
-/// Bytes of a record that is kept, beside what is written in it.
+/// Bytes that a kept record takes in addition to its body.
 const OVERHEAD: usize = 512;
-/// Records that are taken at a time.
+/// Limit on the records that a watcher takes at a time.
 pub(super) const BURST: usize = 256;
 
-/// Memory that all feeds of a process share.
+/// The memory that the feeds of a process share.
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// Bytes that all feeds keep.
+    /// Bytes that all feeds keep now.
     kept: AtomicUsize,
-    /// Most of them.
+    /// Limit on those bytes.
     max: usize,
 }
 
 impl Memory {
-    /// Feeds may keep so many bytes.
+    /// Creates a shared memory of `max` bytes.
     pub(super) fn of(max: usize) -> Self {
         Self { kept: AtomicUsize::new(0), max }
     }
 
-    /// Bytes that each feed may keep however much the others do.
+    /// Returns the bytes that every feed may keep, whatever the others take.
     fn of_each(&self) -> usize {
         self.max / 1024
     }
 }
 
-/// A watched job, as far as its log was followed.
+/// The state of a watched job, up to the last record read.
 #[derive(Debug)]
 pub(super) struct Feed {
-    /// The last record that was folded; 0 before the first.
+    /// Last folded record; 0 before the first.
     pub(super) seq: Seq,
-    /// The last records, in order.
+    /// Last records, in order.
     items: VecDeque<Arc<Item>>,
-    /// Records up to this one are not kept.
+    /// Last record that is no longer kept.
     dropped: Seq,
     bytes: usize,
     memory: Arc<Memory>,
-    /// The job after a record, as a message to watchers.
+    /// View of the job after a record, as a message.
     view: Option<(Seq, Bytes)>,
-    /// Why nothing follows: the job has ended, or a failure.
+    /// End of the feed: the job has ended, or a failure.
     pub(super) end: Option<Result<(), Failure>>,
 }
 
-/// What a watcher gets next.
+/// The next message for a watcher.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// Records.
+    /// Kept records.
     Items(Vec<Arc<Item>>),
-    /// Records up to this one, which only the log has.
+    /// Records up to this position, which only the log has.
     Missed(Seq),
-    /// The job after a record.
+    /// The job's view after a record.
     View(Seq, Bytes),
     /// The watch is over.
     End(Result<(), Failure>),
@@ -112,21 +111,21 @@ impl Feed {
         }
     }
 
-    /// The job after the last record.
+    /// Sets the view after the last record.
     pub(super) fn show(&mut self, view: Bytes) {
         self.view = Some((self.seq, view));
     }
 
-    /// Whether the job after the last record was shown.
+    /// Returns `true` if the view after the last record is set.
     pub(super) fn is_shown(&self) -> bool {
         self.view.as_ref().is_some_and(|(seq, _)| *seq == self.seq)
     }
 
-    /// What follows for a watcher that has taken every event up to `taken`, and the view after the
-    /// record `viewed`; nothing is shown to it as the job before the record `stored`.
+    /// Returns what follows for a watcher that has taken every event up to `taken` and the view
+    /// after the record `viewed`. A view older than the record `stored` is not sent.
     pub(super) fn next(&self, taken: EventId, viewed: Option<Seq>, stored: Seq) -> Next {
         let view = self.view.as_ref().filter(|(seq, _)| Some(*seq) > viewed && *seq >= stored);
-        // A view comes after its records, and before those that follow it.
+        // A view comes after its records and before the ones that follow.
         let until = view.map_or(self.seq, |(seq, _)| *seq);
         if taken < EventId::all_of(until) {
             if taken < EventId::all_of(self.dropped) {
@@ -171,12 +170,12 @@ impl Item {
         Self { entry, events, record: OnceLock::new() }
     }
 
-    /// The record as a message. It is written once, for the first watcher that wants it.
+    /// Returns the record as a message. It is serialised once, for the first watcher that needs it.
     pub(super) fn record(&self) -> Result<Bytes, Failure> {
         self.record.get_or_init(|| record_message(&self.entry)).clone()
     }
 
-    /// Its events after a position, as messages.
+    /// Returns the events after a position, as messages.
     pub(super) fn events_after(
         &self,
         after: EventId,
@@ -184,7 +183,7 @@ impl Item {
         self.events.iter().filter(move |(id, _)| *id > after).map(|(_, event)| event.clone())
     }
 
-    /// About as much memory as it takes.
+    /// Returns the approximate memory that the item takes.
     fn bytes(&self) -> usize {
         let record = match self.entry.record.as_ref().map(|record| &record.body) {
             Ok(Body::Inline(body)) => body.get().len(),
@@ -195,13 +194,13 @@ impl Item {
     }
 }
 
-/// An event as a message.
+/// Returns an event as a message.
 pub(super) fn event_message(event: Event) -> Result<Bytes, Failure> {
     let event = Box::new(truncate::event(event)?);
     truncate::bytes(&Watched::Event { event })
 }
 
-/// A record as a message.
+/// Returns a record as a message.
 pub(super) fn record_message(entry: &Entry) -> Result<Bytes, Failure> {
     truncate::bytes(&Watched::Record {
         seq: entry.seq,
@@ -211,7 +210,7 @@ pub(super) fn record_message(entry: &Entry) -> Result<Bytes, Failure> {
     })
 }
 
-/// Nothing is wrong with the job, and the watcher should ask again.
+/// Returns the error that makes a watcher reconnect; the job itself is sound.
 pub(super) fn again(why: &str) -> Failure {
     let hint = "Watch again, with `after` set to the last position you saw.".to_owned();
     Failure { hint, ..Failure::new(Code::Unavailable, why) }
@@ -225,7 +224,8 @@ mod tests {
 
     use super::*;
 
-    /// Records 3, 5, 7 and 9, and the job after record 7. Each record takes [`OVERHEAD`] bytes.
+    /// Returns a feed with records 3, 5, 7 and 9, and the view after record 7. Each record takes
+    /// [`OVERHEAD`] bytes.
     fn feed(memory: usize) -> Feed {
         let mut feed = Feed::new(Arc::new(Memory::of(memory)));
         for seq in [3, 5, 7, 9] {
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(next(&feed, 9, None, 0), "view 7");
         assert_eq!(next(&feed, 9, None, 9), "end");
         assert_eq!(next(&feed, 9, Some(7), 0), "end");
-        // A rollback may be among the records after the end, so the watcher asks again.
+        // A rollback may be among the records after the end, so the watcher reconnects.
         assert_eq!(next(&feed, 9, None, 11), "again");
     }
 

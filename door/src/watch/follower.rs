@@ -1,5 +1,5 @@
-//! The one reader of a watched job's log: it folds every record once and puts what follows from it
-//! into the job's feed.
+//! The follower of a watched job: it reads the log, folds every record once and fills the job's
+//! feed.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -19,13 +19,13 @@ use tokio::{sync::watch, time::Instant};
 use super::feed::{BURST, Feed, Item, again};
 use crate::{fold, truncate};
 
-/// Between two views of a job there is as much time as the last one took to make, so many times, and
-/// once more for each watcher: a large job is shown less often, and its records as soon as ever.
+/// Pause between two views, as a multiple of the time that the last one took, with one more
+/// multiple per watcher. A large job is viewed less often; its records are never delayed.
 const VIEW_SHARE: u32 = 8;
-/// Longest such time.
+/// Longest pause between two views.
 const VIEW_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// Follows a job until it ends or its log gives nothing more; the feed says which.
+/// Follows a job until it ends or its log fails, and sets the end of the feed.
 pub(super) async fn run(log: Arc<dyn Reader>, id: JobId, feed: Arc<watch::Sender<Feed>>) {
     let end = AssertUnwindSafe(follow(&*log, id.clone(), &feed)).catch_unwind().await;
     let end = end.unwrap_or_else(|_| {
@@ -45,7 +45,7 @@ async fn follow(log: &dyn Reader, id: JobId, feed: &watch::Sender<Feed>) -> Resu
     let (job, projection) = match folded {
         Ok(folded) => folded,
         Err(failure) => {
-            // Records are shown however far the fold got.
+            // Records are shown even if the fold failed.
             feed.send_modify(|feed| items.into_iter().for_each(|item| feed.push(item)));
             return Err(failure);
         }
@@ -67,7 +67,7 @@ async fn follow(log: &dyn Reader, id: JobId, feed: &watch::Sender<Feed>) -> Resu
     Ok(())
 }
 
-/// Folds a whole log, and gives each record with its events.
+/// Folds a whole log, and calls `each` with every entry and its events.
 pub(super) fn replay(
     id: &JobId,
     entries: &[Entry],
@@ -92,12 +92,12 @@ struct Follower<'a> {
     job: Job,
     projection: Projection,
     feed: &'a watch::Sender<Feed>,
-    /// When the job may be shown again.
+    /// Time at which the next view is due.
     due: Instant,
 }
 
 impl Follower<'_> {
-    /// Folds records as they come, and passes on those before an error.
+    /// Folds new entries and publishes them, those before an error included.
     async fn take<E: Into<Failure>>(
         &mut self,
         entries: Vec<Result<Entry, E>>,
@@ -140,7 +140,7 @@ impl Follower<'_> {
         fold::apart(&id, || events(&mut self.projection, entry, &self.job))
     }
 
-    /// Passes records on at once, and the job after them when it may be shown again.
+    /// Publishes records at once, and a view if one is due.
     fn publish(&mut self, items: Vec<Item>) -> Result<(), Failure> {
         let is_due = Instant::now() >= self.due || self.job.outcome().is_some();
         let view = is_due.then(|| self.view()).transpose();
@@ -170,7 +170,7 @@ impl Follower<'_> {
     }
 }
 
-/// Events after a position that the feed keeps no longer, up to a record.
+/// Returns the events after a position and up to a record, which the feed no longer keeps.
 pub(super) fn events_between(
     id: &JobId,
     entries: &[Entry],

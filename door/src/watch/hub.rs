@@ -1,8 +1,8 @@
-//! The jobs that are watched in this process: one read of the log and one fold for each, however many
-//! watch it.
+//! The jobs that are watched in this process: one reader and one fold per job, however many
+//! watchers it has.
 //!
-//! A job's feed lives as long as somebody holds it. Watchers take from it at their own pace: a slow
-//! one holds nobody back, and reads the log for what the feed keeps no longer.
+//! A job's feed lives as long as a watcher holds it. Watchers take from it at their own pace: a
+//! slow one delays no other, and reads from the log what the feed no longer keeps.
 
 use std::{
     collections::HashMap,
@@ -27,10 +27,10 @@ use super::{
 };
 use crate::truncate;
 
-/// Live messages that are kept for a slow watcher; older ones are dropped.
+/// Live messages that are buffered for a slow watcher; older ones are dropped.
 const LIVE_MAX: usize = 256;
 
-/// All feeds of a process.
+/// The feeds of a process.
 #[derive(Debug)]
 pub(crate) struct Hub {
     broker: Broker,
@@ -40,7 +40,7 @@ pub(crate) struct Hub {
 
 type Jobs = Mutex<HashMap<JobId, Weak<WatchedJob>>>;
 
-/// A job that is watched. It is followed until the last watcher drops it.
+/// A watched job, which is followed until its last watcher drops it.
 #[derive(Debug)]
 pub(super) struct WatchedJob {
     id: JobId,
@@ -52,23 +52,24 @@ pub(super) struct WatchedJob {
 }
 
 impl Hub {
-    /// Feeds may keep so many bytes together.
+    /// Creates a hub whose feeds together keep up to `bytes` bytes.
     pub(crate) fn new(broker: Broker, bytes: usize) -> Self {
         Self { broker, jobs: Arc::default(), memory: Arc::new(Memory::of(bytes)) }
     }
 
-    /// The feed of a job. It starts with [`WatchedJob::follow`].
+    /// Returns the feed of a job. [`WatchedJob::follow`] starts it.
     pub(super) fn join(&self, id: &JobId) -> Arc<WatchedJob> {
         self.join_or_replace(id).0
     }
 
-    /// The feed of a job, and the feed that it replaces. Dropping the last handle of a feed locks the
-    /// map, so the caller drops the replaced one, after the lock of this function is released.
+    /// Returns the feed of a job, and the finished feed that it replaces. Dropping the last handle
+    /// of a feed locks the map, so the caller drops the replaced one after the lock of this
+    /// function is released.
     fn join_or_replace(&self, id: &JobId) -> (Arc<WatchedJob>, Option<Arc<WatchedJob>>) {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let replaced = match jobs.get(id).and_then(Weak::upgrade) {
             Some(job) if !job.is_over() => return (job, None),
-            // A feed that is over says nothing of what follows: an ended job may be rolled back.
+            // A finished feed is never reused: an ended job may be rolled back.
             over => over,
         };
         let feed = watch::Sender::new(Feed::new(Arc::clone(&self.memory)));
@@ -94,10 +95,10 @@ impl WatchedJob {
         self.feed.borrow().end.is_some()
     }
 
-    /// Subscribes to the feed, once it holds every record that is stored now.
+    /// Subscribes to the feed, and returns the last record that is stored at this moment.
     ///
     /// # Errors
-    /// `not_found` when there is no such job, or the error of its log.
+    /// Returns `not_found` if there is no such job, or an error if its log cannot be read.
     pub(super) async fn follow(&self) -> Result<(watch::Receiver<Feed>, Seq), Failure> {
         let mut feed = self.feed.subscribe();
         let mut is_first = false;
@@ -116,7 +117,7 @@ impl WatchedJob {
             }
         };
         let begun = match begun {
-            // The first watcher may have asked before the job was submitted, and this one after.
+            // The first watcher may have come before the job was submitted, and this one after.
             Err(failure) if !is_first && failure.code == Code::NotFound => {
                 let stored = self.broker.log.read(&self.id, Seq(0)).await?;
                 return Err(match stored.is_empty() {
@@ -130,12 +131,12 @@ impl WatchedJob {
         if is_first {
             return Ok((feed, begun));
         }
-        // The fold may be a moment behind what this watcher knows to be stored.
+        // The fold may lag behind a record that this watcher knows to be stored.
         let stored = self.broker.log.read(&self.id, begun).await?;
         Ok((feed, stored.last().map_or(begun, |entry| entry.seq)))
     }
 
-    /// Subscribes to output of work in progress.
+    /// Subscribes to live output of running work.
     pub(super) async fn live(&self) -> Result<broadcast::Receiver<Bytes>, Failure> {
         let subscribe = async || {
             let subject = self.broker.log.subjects().live(&self.id);
@@ -146,7 +147,7 @@ impl WatchedJob {
             let live = sender.clone();
             let pass_on = tokio::spawn(async move {
                 while let Some(message) = messages.next().await {
-                    // Nobody may be listening at the moment.
+                    // There may be no receiver at the moment.
                     let _ = readable(&message.payload).map(|bytes| live.send(bytes));
                 }
             });
@@ -159,14 +160,15 @@ impl WatchedJob {
 impl Drop for WatchedJob {
     fn drop(&mut self) {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another feed of the job may have taken its place.
+        // A newer feed of the job may have taken its place.
         if jobs.get(&self.id).is_some_and(|job| job.strong_count() == 0) {
             jobs.remove(&self.id);
         }
     }
 }
 
-/// A live message as watchers get it. It is ephemeral: one that cannot be read is dropped.
+/// Returns a live message in the form for watchers, or `None` if it is unreadable: live messages
+/// are ephemeral.
 fn readable(payload: &[u8]) -> Option<Bytes> {
     let live: Live = wire::decode(payload)
         .inspect_err(|error| tracing::debug!(%error, "a live message cannot be read"))

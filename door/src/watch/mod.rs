@@ -1,9 +1,9 @@
-//! `watch`: a job's records from a position on, then as they are stored; the job after each burst of
-//! them; on request output of work in progress.
+//! The verb `watch`: a job's records from a position on, then each new one; the job's view after
+//! each burst; and, on request, live output of running work.
 //!
-//! A watcher that asks again with the last position it saw gets exactly what it missed. A watch
-//! ends by itself after [`limits::WATCH_SECONDS_MAX`]: the server cannot see that a watcher went
-//! away, so a watch must not cost anything for ever.
+//! A watcher that reconnects with its last position gets exactly what it missed. A watch ends by
+//! itself after [`limits::WATCH_SECONDS_MAX`]: the server cannot detect that a watcher has gone, so
+//! no watch may hold resources forever.
 
 mod feed;
 mod follower;
@@ -33,11 +33,11 @@ use self::{
 };
 use super::{Door, fold, truncate};
 
-/// Why a watch ends before its job does.
+/// The reason for which a watch ends before its job does.
 enum Cut {
     /// The watcher cannot be reached.
     Gone,
-    /// It is told why.
+    /// The watcher is sent an error.
     Because(Failure),
 }
 
@@ -83,7 +83,7 @@ impl Door {
     }
 }
 
-/// The form in which a watcher wants the log.
+/// The form in which a watcher receives the log.
 #[derive(Clone, Copy)]
 enum Form {
     Records,
@@ -96,16 +96,16 @@ struct Watcher<'a> {
     job: Arc<WatchedJob>,
     feed: watch::Receiver<Feed>,
     form: Form,
-    /// Everything up to here was sent, or was not asked for.
+    /// Position up to which everything was sent, or was not requested.
     taken: EventId,
-    /// The record after which the job was sent last.
+    /// Record after which a view was sent last.
     viewed: Option<Seq>,
-    /// The last record that was stored when the watch began.
+    /// Last record that was stored when the watch began.
     stored: Seq,
 }
 
 impl Watcher<'_> {
-    /// Sends what is there, then what comes, until the job has ended.
+    /// Sends stored records, then new ones, until the job has ended.
     async fn follow(&mut self, mut live: Option<broadcast::Receiver<Bytes>>) -> Result<(), Cut> {
         let mut quiet = tokio::time::interval(Duration::from_secs(limits::WATCH_HEARTBEAT_SECONDS));
         quiet.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -131,8 +131,8 @@ impl Watcher<'_> {
         }
     }
 
-    /// Sends the next part of what the feed has; says whether the watch is over. The rest follows
-    /// after the other events had their turn.
+    /// Sends the next part of the feed and returns `true` if the watch is over. The rest follows
+    /// after the other events of the loop.
     async fn catch_up(&mut self) -> Result<bool, Cut> {
         let next = self.feed.borrow_and_update().next(self.taken, self.viewed, self.stored);
         match next {
@@ -166,12 +166,12 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Sends from the log what the feed keeps no longer.
+    /// Sends from the log what the feed no longer keeps.
     async fn missed(&mut self, until: Seq) -> Result<(), Cut> {
         let (id, taken) = (self.job.id().clone(), self.taken);
         match self.form {
             Form::Records => {
-                // Of the record of an event in the middle nothing was asked for as a record.
+                // A position within a record's events counts as the whole record here.
                 let entries = self.log.read(&id, taken.seq).await.map_err(Failure::from)?;
                 for entry in entries.iter().take_while(|entry| entry.seq <= until) {
                     self.send(record_message(entry)?).await?;
@@ -204,7 +204,7 @@ impl Watcher<'_> {
     }
 }
 
-/// The next output of work in progress. A slow watcher loses some.
+/// Returns the next live message. A slow watcher loses some.
 async fn heard(live: &mut Option<broadcast::Receiver<Bytes>>) -> Bytes {
     let Some(receiver) = live else { return std::future::pending().await };
     loop {

@@ -1,4 +1,4 @@
-//! Replies of models in a turn, and the turn's outcome.
+//! Model replies and the outcomes of their turns.
 
 use proto::message::Usage;
 use rstest::rstest;
@@ -36,7 +36,8 @@ fn resolved(reply: &Reply, work: Value) -> TurnReply {
     resolve(reply, &work, &[], &tools, &check)
 }
 
-/// A turn in a line: `done true: …`, `failed transient: …`, or its calls, each as what became of it.
+/// Formats an outcome in one line: `done true: …`, `failed transient: …`, or its calls with their
+/// targets.
 fn line(reply: &TurnReply) -> String {
     match reply {
         TurnReply::Done { success, response, attachments } if attachments.is_empty() => {
@@ -69,7 +70,7 @@ fn line(reply: &TurnReply) -> String {
     }
 }
 
-/// The same in a job that speaks Chinese: what is fixed is in its language.
+/// Fixed texts are in the language of the job.
 #[rstest]
 #[case::unknown(&[("creat_task", json!({"title": "A"}))],
     "| no: 未知的工具：creat_task；是否指 create_task？可用的工具：complete_task, create_task, stop")]
@@ -221,7 +222,8 @@ fn a_plan_of_the_loops_own_is_changed_and_advised_about_and_never_holds_it_back(
     assert!(matches!(calls[0].target, CallTarget::Outline { .. }));
     let TurnReply::Calls { calls, .. } = resolved(&update, json!({})) else { panic!("no calls") };
     assert!(matches!(calls[0].target, CallTarget::Refused { .. }), "offered to nobody else");
-    // A change that the list cannot take is told in the language of the job, and the next one is made.
+    // A change that the outline rejects is reported in the job's language; later changes still
+    // apply.
     let chinese = || json!({"outline": outline, "language": "zh"});
     for (args, why) in [
         (json!({"updates": [{"id": "zz", "status": "done"}]}), "没有 zz 这一项；现有的项：a, b"),
@@ -248,7 +250,7 @@ fn a_plan_of_the_loops_own_is_changed_and_advised_about_and_never_holds_it_back(
     assert!(matches!(resolved(&finish, last), TurnReply::Done { success: true, .. }));
 }
 
-/// An argument that the agent fixes is neither shown nor taken.
+/// An argument fixed by the agent is neither offered nor accepted.
 #[test]
 fn what_is_fixed_of_a_tool_is_not_offered_and_cannot_be_said() {
     let (work, specs, schemas) = (testing::turn(json!({})), testing::tools(), Schemas::new());

@@ -1,4 +1,4 @@
-//! Logs of a step's run, and the conversations read back from them.
+//! Logs of a step's run, and the conversations rebuilt from them.
 
 #![expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
 
@@ -26,7 +26,7 @@ impl Log {
         Self(Vec::new())
     }
 
-    /// Positions are 10, 20, 30, …
+    /// Assigns the positions 10, 20, 30, …
     fn stored(&self) -> Vec<Stored<'_>> {
         let at = |n: usize| Seq(10 * (n as u64 + 1));
         self.0
@@ -97,7 +97,7 @@ fn conversation_of(work: Value, log: &Log) -> Result<String, Broken> {
     run(&work, &log.stored()).map(|run| written(&messages(&work, &run)))
 }
 
-/// A log that goes on from another one: its first record takes that along.
+/// Builds the log of a fork: its first record contains the records of `from`.
 fn forked(from: &Log) -> Log {
     let along = from.stored().into_iter().map(|stored| {
         let record: Value = serde_json::from_slice(&stored.record.to_vec()).unwrap();
@@ -116,8 +116,7 @@ fn forked(from: &Log) -> Log {
     Log(vec![Record::of_fact(&fact, "r", &WorkerId::new("w").unwrap()).unwrap()])
 }
 
-/// A run of three turns, in which an older attempt of the first was lost and another step's turns
-/// stand between.
+/// A run of three turns, with a lost first attempt and turns of another step in between.
 fn three_turns() -> Log {
     Log::new()
         .command(json!({"task": task(json!({}))}))
@@ -154,7 +153,7 @@ fn a_run_is_read_back_from_its_last_turn_to_its_first() {
     insta::assert_snapshot!("third_turn_en", conversation_of(third(), &three_turns()).unwrap());
 }
 
-/// The first turn is a record of one job, the second of a fork of it, the third of a fork of that.
+/// The first turn is a record of one job, the second of its fork, the third of that fork's fork.
 #[test]
 fn a_run_is_read_back_through_a_fork_of_a_fork() {
     let mut first = three_turns();
@@ -171,7 +170,7 @@ fn a_run_is_read_back_through_a_fork_of_a_fork() {
     let log = whole(third_job.stored());
     let told = run(&work, &log).map(|run| written(&messages(&work, &run)));
     assert_eq!(told, conversation_of(third(), &three_turns()));
-    // A record of the fork that has the same position as one of the first job is another one.
+    // A record of the fork at the same position as one of the first job is a different record.
     let near = TurnWork { after: Some(Seq(30)), ..work };
     assert_eq!(run(&near, &log), Err(Broken::NotATurn(Seq(30))));
 }
@@ -339,7 +338,7 @@ fn what_people_said_can_be_put_to_the_task_where_it_stays() {
     assert_eq!(with_instructions(&all[..2]), None);
 }
 
-/// Three turns: the first was summarised for the third, which was then taken with the summary.
+/// Three turns: the first was summarised for the third, which then ran with the summary.
 fn summarised(through: u64) -> Log {
     let reply =
         |id: &str| json!([{"id": id, "name": "stop", "text": format!("{id} came to this")}]);

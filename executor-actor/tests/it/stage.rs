@@ -1,4 +1,4 @@
-//! An executor on a stage of its own, whose model speaks by a script over HTTP.
+//! An executor whose model follows a script over HTTP.
 
 use broker::bus::Message;
 use executor_actor::{ExecutorActor, options};
@@ -18,7 +18,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// An executor with the tools `create_task` and `complete_task`.
+    /// Starts an executor with the tools `create_task` and `complete_task`.
     pub(crate) async fn new(script: &str) -> Self {
         let tools = [
             ("create_task", json!({"title": {"type": "string"}})),
@@ -37,18 +37,18 @@ impl Stage {
         Self { server, stage }
     }
 
-    /// Stores a command with `fields` over the usual ones.
+    /// Appends a command with default fields, overridden by `fields`.
     pub(crate) async fn command(&mut self, fields: Value) {
         self.stage.decide(&command(fields)).await;
     }
 
-    /// Stores the result of a call.
+    /// Appends the result of a call.
     pub(crate) async fn called(&self, work: &str, result: Value) {
         let called = json!({"work": work, "attempt": 1, "result": result});
         self.stage.append(&Fact::Called(serde_json::from_value(called).unwrap())).await;
     }
 
-    /// The next fact of a turn in the log, as JSON, and its position.
+    /// Waits for the next fact of a turn and returns it as JSON, with its position.
     pub(crate) async fn fact(&mut self) -> (Seq, Value) {
         loop {
             let (seq, fact) = self.stage.fact().await;
@@ -57,19 +57,19 @@ impl Stage {
         }
     }
 
-    /// The live updates of the job, from now on.
+    /// Subscribes to the job's live updates.
     pub(crate) async fn listen(&self) -> BoxStream<'static, Message> {
         self.stage.listen().await
     }
 
-    /// Ends the executor; it must end by itself.
+    /// Shuts the executor down, and checks that it ends by itself.
     pub(crate) async fn end(self) {
         self.stage.end().await;
         self.server.shutdown().await;
     }
 }
 
-/// A command with `fields` over the usual ones.
+/// Builds a command with default fields, overridden by `fields`.
 #[expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
 pub(crate) fn command(fields: Value) -> Decision {
     let mut work = json!({

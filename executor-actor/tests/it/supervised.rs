@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::stage::command;
 
-/// A model that panics over one turn, and answers another one when it is released.
+/// A model that panics in one turn, and answers another one when it is released.
 struct PanickingModel(Arc<Notify>);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! What comes of a command.
+//! The facts that commands lead to.
 
 use broker::testing::wait::soon;
 use futures::StreamExt;
@@ -187,7 +187,7 @@ rules:
 else:
   calls: [ { tool: create_task, id: c1, args: { title: "A" } } ]
 "#;
-    // Room for the task and one exchange of some 330 tokens, and not for two.
+    // Room for the task and one exchange of about 330 tokens, but not for two.
     let tokens = tokens_of_the_task().await + 500;
     for window in [json!({"keep": 1}), json!({"keep": 100, "tokens": tokens})] {
         let ends_at = 3;
@@ -221,7 +221,8 @@ fn tidy_up() -> Value {
     json!({"goal": "Tidy up", "description": TASK})
 }
 
-/// What the instructions, the tools and the task cost, as a turn says that has no room for them.
+/// Reads the token count of the instructions, the tools and the task from the error of a turn that
+/// has no room for them.
 async fn tokens_of_the_task() -> u64 {
     let mut stage = Stage::new("else: { text: hello }").await;
     stage.command(json!({"task": tidy_up(), "window": {"keep": 1, "tokens": 300}})).await;
@@ -245,7 +246,7 @@ async fn a_task_that_no_window_can_hold_fails_without_asking_the_model() {
     stage.end().await;
 }
 
-/// A loop of three long turns with room for one; a summary is of everything before the last.
+/// A loop of three long turns with room for one; the summary covers everything before the last.
 #[tokio::test]
 async fn what_there_is_no_room_for_is_summarised_once_and_stays_so() {
     for (language, framed, shown) in [
@@ -282,7 +283,8 @@ async fn what_there_is_no_room_for_is_summarised_once_and_stays_so() {
         assert_eq!(fact["usage"], json!({"input_tokens": 9, "output_tokens": 4}));
         assert!(summary["through"].as_u64().unwrap() > first.0, "{reply}: of two turns");
 
-        // The same turn again, with the summary: it is shown, and what it is of is not.
+        // The same turn again, with the summary: the model sees the summary and not the summarised
+        // turns.
         let mut again = turn(4, after);
         again["work"] = json!("g0.s1.r1.t4.s");
         again["summary"] = summary.clone();
@@ -292,7 +294,7 @@ async fn what_there_is_no_room_for_is_summarised_once_and_stays_so() {
         let (after, fact) = stage.fact().await;
         assert_eq!(fact["reply"]["text"], "with the summary", "{fact}");
 
-        // The turn after it finds the summary in the log.
+        // The next turn finds the summary in the log.
         stage.command(with(turn(5, after))).await;
         let (_, fact) = stage.fact().await;
         assert_eq!(fact["reply"]["text"], "with the summary", "{fact}");
@@ -316,10 +318,10 @@ else:
 #[tokio::test]
 async fn what_cannot_be_summarised_is_left_out_and_no_turn_fails_for_it() {
     for (reply, spent) in [
-        // Nothing usable: the turn is taken with what fits, and both model calls are paid for.
+        // Unusable: the turn runs with the part that fits, and both model calls are counted.
         (r#"reply: { text: "62 is", finish: length, usage: { input: 9, output: 4 } }"#, 9),
         (r#"reply: { text: "  ", thought: "hm", usage: { input: 9, output: 4 } }"#, 0),
-        // No reply at all, now or ever.
+        // No reply, with a permanent and with a transient error.
         ("fault: { status: 403 }", 0),
         ("fault: { status: 529 }", 0),
     ] {
@@ -349,7 +351,7 @@ async fn what_cannot_be_summarised_is_left_out_and_no_turn_fails_for_it() {
     }
 }
 
-/// The model summarises a result that is too long, and sees it whole.
+/// The model shortens a long result, which it sees whole.
 #[tokio::test]
 async fn a_long_result_is_put_in_short_from_all_of_it() {
     let script = r#"

@@ -1,4 +1,4 @@
-//! Logs whose questions are read.
+//! Logs and the status of their questions.
 
 use jiff::Timestamp;
 use proto::{

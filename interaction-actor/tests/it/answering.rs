@@ -1,4 +1,4 @@
-//! `answer`: checked whole, taken once, and never for the wrong thing.
+//! `answer`: validated completely, accepted once, and only for the right question.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ fn plan_check() -> QuestionKind {
     QuestionKind::PlanCheck { plan, revision: 0, digest: "d1".into(), completed: Vec::new() }
 }
 
-/// The facts that people have written to a job.
+/// Returns the answers stored for a job.
 async fn answers(office: &Office, job: &JobId) -> Vec<proto::fact::Answered> {
     let entries = office.broker.log.read(job, Seq(0)).await.unwrap();
     let facts = entries.into_iter().filter_map(|entry| match entry.record.unwrap().known() {
@@ -165,7 +165,7 @@ async fn a_question_that_is_closed_takes_no_answer_and_leaves_the_inbox(
     assert_eq!(failure.code, Code::Closed);
     assert!(failure.message.contains(why), "{failure}");
     assert!(answers(&office, &job).await.is_empty());
-    // Found closed by the answer, the inbox is put right without anybody being told.
+    // The refused answer finds the question closed and removes its inbox entry.
     office.until(&job, 0).await;
 }
 
@@ -293,7 +293,7 @@ async fn only_somebody_with_the_role_answers_and_under_their_own_name() {
 async fn agents_and_processes_never_answer_for_a_person() {
     let office = Office::new().await;
     let job = office.asked("j", QuestionKind::Question).await;
-    // The process that stored the question, and the agent of the job.
+    // The process that stored the question, and the job's agent.
     for by in ["test", "default"] {
         let refused = office.refused(&job, json!({"value": "x", "by": by})).await;
         assert_eq!(refused, (Code::Forbidden, "by".to_owned()), "{by}");
@@ -316,7 +316,7 @@ async fn a_question_outlives_every_process() {
     let mut office = Office::new().await;
     let job = office.asked("j", QuestionKind::Question).await;
     office.fire_everybody().await;
-    // Asked while nobody is there.
+    // The question is asked while no process has the role.
     office.ask(&job, question("q2", QuestionKind::Question)).await;
     office.hire(People::default()).await;
     office.until(&job, 2).await;
@@ -330,7 +330,7 @@ async fn the_servers_time_decides_and_no_other_clock() {
     let office = Office::new().await;
     let job = office.submit("j").await;
     let mut late = question("q1", QuestionKind::Question);
-    // By every clock here the deadline has passed; the broker's timer has not fired.
+    // The deadline has passed on every clock here, but the broker's timer has not fired.
     late.deadline = Some("2001-01-01T00:00:00Z".parse().unwrap());
     office.ask(&job, late).await;
     office.answer(&job, json!({"value": "x"})).await.unwrap();

@@ -1,4 +1,4 @@
-//! `answer` with `edit`: another plan in place of the one that is shown, held to the rules of plans.
+//! `answer` with `edit`: a plan that replaces the shown one, validated by the rules of plans.
 
 use broker::kv::Bucket;
 use proto::{
@@ -22,7 +22,7 @@ fn plan_check() -> QuestionKind {
     QuestionKind::PlanCheck { plan, revision: 1, digest: "d1".into(), completed }
 }
 
-/// An office that knows the tool `send_mail`, and a job whose plan waits to be confirmed.
+/// Creates an office that knows the tool `send_mail`, and a job whose plan awaits confirmation.
 async fn office() -> (Office, JobId) {
     let mut office = Office::new().await;
     office.fire_everybody().await;

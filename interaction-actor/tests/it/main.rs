@@ -1,5 +1,5 @@
-//! The interaction actor on the log in memory: questions as the supervisor stores them, answers as
-//! any program would send them.
+//! The interaction actor on the in-memory log: questions stored as by the supervisor, answers sent
+//! as by any program.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,4 @@
-//! Processes with the role of interaction, and jobs that ask: their logs are those that the job machine
-//! decides.
+//! Processes with the interaction role, and jobs that ask. The job machine decides their logs.
 
 use std::sync::{Arc, Weak};
 
@@ -47,12 +46,12 @@ pub(crate) struct Office {
     pub(crate) broker: Broker,
     place: Place,
     staff: Vec<ActorCell>,
-    /// What the staff writes to.
+    /// Logs of the processes; used to await their end.
     logs: Vec<Weak<dyn Log>>,
     hired: usize,
 }
 
-/// Where the log is.
+/// The broker of an office.
 pub(crate) enum Place {
     Memory(Memory),
     Nats(NatsServer),
@@ -98,7 +97,6 @@ impl Office {
         office
     }
 
-    /// The log, in memory.
     pub(crate) fn memory(&self) -> &Memory {
         match &self.place {
             Place::Memory(memory) => memory,
@@ -106,7 +104,7 @@ impl Office {
         }
     }
 
-    /// Everything dies: every process with the role, nats-server, and the caller's connection.
+    /// Kills every process with the role, nats-server, and the caller's connection.
     pub(crate) async fn burn_down(&mut self) {
         self.fire_everybody().await;
         if let Place::Nats(server) = &mut self.place {
@@ -116,7 +114,7 @@ impl Office {
         self.broker = self.place.connect("test").await;
     }
 
-    /// One more process with the role.
+    /// Starts another process with the role.
     pub(crate) async fn hire(&mut self, people: People) {
         self.hired += 1;
         let worker = WorkerId::new(format!("clerk-{}", self.hired)).unwrap();
@@ -140,19 +138,19 @@ impl Office {
         self.staff.push(actor.get_cell());
     }
 
-    /// Ends every process with the role at once, whatever they are doing.
+    /// Kills every process with the role immediately.
     pub(crate) async fn fire_everybody(&mut self) {
         for actor in self.staff.drain(..) {
             actor.kill();
             actor.wait(None).await.unwrap();
         }
-        // What the killed actors had spawned is dropped when the runtime next looks at it.
+        // The runtime drops the killed actors' tasks a little later.
         for log in self.logs.drain(..) {
             until("the end of all tasks", async || log.strong_count() == 0).await;
         }
     }
 
-    /// A job whose agent has twenty questions, none of which is asked yet.
+    /// Submits a job whose agent will ask twenty questions, and has asked none.
     pub(crate) async fn submit(&self, id: &str) -> JobId {
         let mut agent = Agent { confirm: false, ..Agent::default() };
         agent.ask.limit = AskLimit::Unlimited;
@@ -182,7 +180,7 @@ impl Office {
         job
     }
 
-    /// Stores the next plan or turn of a job, and gives the result that its worker would.
+    /// Stores the next plan or turn of a job, and returns the fact that its worker would store.
     async fn work(&self, folded: &mut Job) -> Option<Fact> {
         let decision = folded.decide()?.decision;
         let result = match &decision {
@@ -238,7 +236,7 @@ impl Office {
         assert!(matches!(stored.unwrap(), CasOutcome::Stored(_)), "somebody else decides");
     }
 
-    /// Has a job ask these in place of the next questions of its agent.
+    /// Makes a job ask these questions in place of its agent's next ones.
     pub(crate) async fn ask_all(&self, job: &JobId, questions: impl Iterator<Item = Question>) {
         let mut folded = self.folded(job).await;
         for question in questions {
@@ -252,7 +250,7 @@ impl Office {
         self.ask_all(job, [question].into_iter()).await;
     }
 
-    /// A job with one question of a kind, `q1`, that is in the inbox.
+    /// Creates a job with one question `q1` of a kind, and waits until it is in the inbox.
     pub(crate) async fn asked(&self, id: &str, kind: QuestionKind) -> JobId {
         let job = self.submit(id).await;
         self.ask(&job, question("q1", kind)).await;
@@ -288,7 +286,7 @@ impl Office {
         self.broker.log.append(job, &Fact::Signaled(signaled), new_trace()).await.unwrap();
     }
 
-    /// Has the deadline of `q1` pass, and waits until the log says so.
+    /// Makes the deadline of `q1` expire, and waits until the log contains that.
     pub(crate) async fn expire(&self, job: &JobId) {
         let timer = TimerName::new("ask-q1").unwrap();
         let now = jiff::Timestamp::now();
@@ -324,7 +322,7 @@ impl Office {
         self.send("answer", body.to_string(), None).await
     }
 
-    /// The code of a refused answer and the field it names.
+    /// Returns the code of a refused answer and the field that it names.
     pub(crate) async fn refused(&self, job: &JobId, body: Value) -> (Code, String) {
         match self.answer(job, body.clone()).await {
             Err(failure) => (failure.code, failure.field.unwrap_or_default()),
@@ -336,7 +334,7 @@ impl Office {
         self.send("inbox", body, None).await.unwrap()
     }
 
-    /// Waits until so many questions of a job are in the inbox.
+    /// Waits until the inbox has `count` questions of a job.
     pub(crate) async fn until(&self, job: &JobId, count: usize) {
         let body = json!({"job": job, "limit": 1000}).to_string();
         eventually(format!("{count} questions of {job} in the inbox"), async || {

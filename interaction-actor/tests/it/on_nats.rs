@@ -1,4 +1,4 @@
-//! The same on a real nats-server: what must outlive everything does.
+//! The interaction actor on a real nats-server: questions and answers survive crashes.
 
 use broker::testing::NatsServer;
 use futures::future::join_all;
@@ -43,7 +43,7 @@ async fn a_question_outlives_every_process_and_the_broker() {
     let mut office = office().await;
     let job = office.asked("j", QuestionKind::Question).await;
     office.burn_down().await;
-    // Asked while nobody with the role is there.
+    // The question is asked while no process has the role.
     office.ask(&job, question("q2", QuestionKind::Question)).await;
     office.hire(People::default()).await;
     office.until(&job, 2).await;

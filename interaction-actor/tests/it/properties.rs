@@ -1,5 +1,5 @@
-//! What must hold for any question a model may ask and any value a person may give, not for chosen
-//! ones: what is asked can be answered, and the schema of a form says what its fields take.
+//! Properties of every question that a model may ask and every value that a person may give: each
+//! question can be answered, and the schema of a form agrees with its fields.
 
 use proptest::prelude::*;
 use proto::{
@@ -32,7 +32,7 @@ fn input() -> impl Strategy<Value = Input> {
     ]
 }
 
-/// Values near what fields take, so that every bound is met from both sides.
+/// Generates values near the limits of fields, on both sides.
 fn value() -> impl Strategy<Value = Value> {
     let scalar = || {
         prop_oneof![
@@ -50,7 +50,7 @@ fn value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Arguments of a form's field as models write them, right and wrong.
+/// Generates arguments of a form's field as models write them, valid and invalid.
 fn asked() -> impl Strategy<Value = Value> {
     let kind = prop::sample::select(vec![
         "text",
@@ -84,7 +84,7 @@ fn form(field: Field) -> Question {
     }
 }
 
-/// Something that the field takes, as its bounds suggest it.
+/// Returns a value that the field accepts, derived from its limits.
 fn answer(input: &Input) -> Value {
     match input {
         Input::Text { min_length, .. } => {

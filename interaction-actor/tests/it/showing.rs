@@ -1,4 +1,4 @@
-//! `inbox`: what people see of open questions.
+//! `inbox`: the open questions that people see.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ async fn the_oldest_question_comes_first_and_a_job_can_be_asked_for() {
     assert_eq!((jobs, &page["more"]), (vec![&json!("c"), &json!("a")], &json!(true)));
     let page = office.inbox(r#"{"job":"b"}"#).await;
     assert_eq!((&page["questions"][0]["job"], &page["more"]), (&json!("b"), &json!(false)));
-    // A job whose id begins like another's is another job.
+    // A job id that is a prefix of another one does not match it.
     office.asked("bb", QuestionKind::Question).await;
     office.until(&crate::office::job("b"), 1).await;
     for (body, field) in

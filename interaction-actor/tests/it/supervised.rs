@@ -1,4 +1,4 @@
-//! The pools of people supervise the actors of the inbox.
+//! The pools of people supervise the inbox actors.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use proto::{
 use runtime::testing::RoleStage;
 use tokio::sync::{Notify, mpsc};
 
-/// Buckets where one deletion panics, and others wait until they are released.
+/// A store in which one deletion panics, and others wait until they are released.
 struct PanickingKv {
     inner: Arc<dyn Kv>,
     release: Notify,
@@ -81,7 +81,7 @@ async fn a_panic_ends_one_command_and_leaves_the_others() {
     stage.decide(&closed("wait")).await;
     assert!(next().await.ends_with("wait"));
     stage.decide(&closed("panic")).await;
-    // The command of the actor that panicked is delivered again, and panics again.
+    // The command of the panicked actor is redelivered, and panics again.
     for _ in 0..2 {
         assert!(next().await.ends_with("panic"));
     }

@@ -23,7 +23,7 @@ async fn waiters_are_woken_by_the_answer_wherever_it_was_given() {
     let by_ann = |s: &Settled| matches!(s, Settled::Answered(answered) if answered.by == "ann");
     assert!(settled.len() == 100 && settled.iter().all(by_ann));
     assert_eq!(waiters.jobs(), 0);
-    // Settled already: no wait at all.
+    // The question is settled already, so this does not wait.
     assert!(by_ann(&waiters.settled(&job, &ask).await));
 }
 
@@ -32,7 +32,7 @@ async fn a_question_that_closes_wakes_its_waiters_too() {
     let office = Office::new().await;
     let waiters = Waiters::new(office.broker.clone());
     let (id, ask) = (job("j"), AskId::new("q1").unwrap());
-    // Waited for before the job is even there.
+    // The wait starts before the job exists.
     let (settled, ()) = tokio::join!(waiters.settled(&id, &ask), async {
         let job = office.submit("j").await;
         office.ask(&job, question("q1", QuestionKind::Question)).await;

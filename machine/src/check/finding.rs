@@ -1,4 +1,4 @@
-//! What can be wrong with a log, in words that say where.
+//! The faults that a check of a log can find.
 
 use std::fmt;
 
@@ -7,85 +7,85 @@ use proto::{
     id::{Attempt, Seq, WorkId},
 };
 
-/// Something that must never be in a log.
+/// A fault in a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
-    /// There is no submission.
+    /// The log has no submission.
     NeverSubmitted,
-    /// A record of another job, or not after the one before it.
+    /// A record belongs to another job, or its position is not after the previous one.
     Misplaced {
-        /// Where.
+        /// Position of the record.
         seq: Seq,
     },
-    /// A record that cannot be read, or a decision that cannot follow: the job is parked.
+    /// The job is held by an unreadable record, or by a decision that cannot follow.
     Parked {
-        /// Where.
+        /// Position of the record.
         seq: Seq,
-        /// Why.
+        /// Description of the fault.
         reason: String,
     },
-    /// The same was decided a second time.
+    /// A decision was stored a second time.
     DecidedTwice {
-        /// Where, the second time.
+        /// Position of the second decision.
         seq: Seq,
-        /// What.
+        /// Label of the decision.
         what: String,
     },
-    /// A decision after the job's end.
+    /// A decision was stored after the end of the job.
     AfterTheEnd {
-        /// Where.
+        /// Position of the decision.
         seq: Seq,
     },
-    /// The attempts of one tool call do not carry the same key.
+    /// Two attempts of a tool call have different idempotency keys.
     KeyChanged {
-        /// Where.
+        /// Position of the attempt with the other key.
         seq: Seq,
-        /// Which call.
+        /// Unit of work of the call.
         work: WorkId,
     },
-    /// A result for which there is no command before it.
+    /// A result has no command before it.
     Commandless {
-        /// Where.
+        /// Position of the result.
         seq: Seq,
-        /// For what.
+        /// Unit of work that it names.
         work: WorkId,
-        /// Which attempt.
+        /// Attempt that it names.
         attempt: Attempt,
     },
-    /// A second result of one attempt counted.
+    /// Two results of one attempt counted.
     CountedTwice {
-        /// Where.
+        /// Position of the second result.
         seq: Seq,
-        /// For what.
+        /// Unit of work.
         work: WorkId,
-        /// Which attempt.
+        /// Number of the attempt.
         attempt: Attempt,
     },
-    /// A job completed although a command of it has no result that counted.
+    /// The job completed although a command has no result that counted.
     Unanswered {
-        /// Where the command is.
+        /// Position of the command.
         seq: Seq,
-        /// For what.
+        /// Unit of work.
         work: WorkId,
-        /// Which attempt.
+        /// Number of the attempt.
         attempt: Attempt,
     },
-    /// A decision should follow and is not there.
+    /// The state calls for a decision that is not in the log.
     MissingDecision {
-        /// Which.
+        /// Kind of the missing decision.
         kind: DecisionKind,
-        /// After which.
+        /// Position of the last decision.
         after: Seq,
     },
-    /// The job has not ended, and nothing that could come would move it.
+    /// The job has not ended, and no event that can happen would advance it.
     WaitsForNothing {
-        /// Its last record.
+        /// Position of its last record.
         seq: Seq,
     },
 }
 
 impl Finding {
-    /// A stable word for programs.
+    /// Returns a stable identifier of the fault, for programs.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
-//! Looks through a job's log for what must never be in one: pure over its entries, so that it can
-//! be run on any log, of a test or of an installation.
+//! A consistency check of a job's log. It is pure over the entries, so it runs on logs of tests and
+//! of installations alike.
 //!
-//! It must not trust the fold alone: what was decided, answered and counted is held against the
+//! The check does not rely on the fold alone: decisions, results and counts are compared with the
 //! records themselves.
 
 mod finding;
@@ -22,33 +22,33 @@ use crate::{Job, Replay};
 pub use self::finding::Finding;
 use self::units::Units;
 
-/// What a log came to.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
-    /// How the job ended, if it has.
+    /// Outcome of the job; `None` if it has not ended.
     pub outcome: Option<Outcome>,
-    /// What is wrong, in the order of the log.
+    /// Faults, in log order.
     pub findings: Vec<Finding>,
-    /// Commands to plan, to take a turn and to call a tool.
+    /// Number of commands to plan, to take a turn, to call a tool or to spawn a child.
     pub commands: usize,
-    /// Their results that counted.
+    /// Number of results of those commands that counted.
     pub results: usize,
-    /// Facts that changed nothing: late, twice, or for nothing.
+    /// Number of records that changed nothing.
     pub ignored: u64,
-    /// Who wrote results that counted.
+    /// Names of the workers whose results counted.
     pub workers: std::collections::BTreeSet<String>,
 }
 
 impl Checked {
-    /// Whether the job completed and nothing is wrong.
+    /// Returns `true` if the job completed and the log has no fault.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty() && matches!(self.outcome, Some(Outcome::Completed { .. }))
     }
 }
 
-/// Checks one job's whole log, as `Log::read` gives it. A job that moves may lack a
-/// decision that is just being stored: look at it again before believing that finding.
+/// Checks the whole log of one job, as `Log::read` returns it. The log of a running job may lack a
+/// decision that is being stored: read it again before reporting a missing decision.
 #[must_use]
 pub fn check(id: &JobId, entries: &[Entry]) -> Checked {
     let mut replay = Replay::of(id, entries);
@@ -77,7 +77,7 @@ pub fn check(id: &JobId, entries: &[Entry]) -> Checked {
                 units.fenced(entry.seq, &decision);
             }
             Ok(Ok(Known::Decision(decision))) => units.decision(entry.seq, &decision),
-            // The fold is parked by it, which is found below.
+            // The record poisons the fold, which is reported below.
             Ok(Err(_)) | Err(_) => {}
         }
     }
@@ -97,8 +97,8 @@ pub fn check(id: &JobId, entries: &[Entry]) -> Checked {
     }
 }
 
-/// What is wrong with where the log leaves the job: a job that has not ended must wait for
-/// something that can come.
+/// Returns the fault of the job's final state: a job that has not ended must wait for an event that
+/// can happen.
 fn standing(job: &Job) -> Option<Finding> {
     if let Some(poison) = job.poison() {
         return Some(Finding::Parked { seq: poison.seq, reason: poison.reason.clone() });
@@ -116,7 +116,7 @@ fn standing(job: &Job) -> Option<Finding> {
     (!waits).then_some(Finding::WaitsForNothing { seq: job.seq() })
 }
 
-/// Whether a job that stands there waits for a person, an operator or the clock.
+/// Returns `true` if a job in this state waits for a person, an operator or a timer.
 fn waits_outside(state: JobState, sub_status: Option<SubStatus>) -> bool {
     state == JobState::InputRequired
         || matches!(sub_status, Some(SubStatus::BackingOff | SubStatus::Paused | SubStatus::Parked))

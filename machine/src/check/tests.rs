@@ -1,4 +1,4 @@
-//! Each finding, found in a log that was right until it was tampered with.
+//! Tests of the log check: each finding, produced by tampering with a sound log.
 
 use jiff::{SignedDuration, Timestamp};
 use proto::{
@@ -46,7 +46,7 @@ impl Log {
         self.push(Family::Do(decision.kind(), decision.pool()), record);
     }
 
-    /// What the machine decides next.
+    /// Returns the machine's next decision.
     fn next(&self) -> Option<Decision> {
         Some(crate::replay(&id(), &self.0).decide()?.decision)
     }
@@ -122,7 +122,7 @@ fn answer(decision: &Decision) -> Option<Fact> {
     }
 }
 
-/// A job of two calls that completed.
+/// Returns the log of a job of two calls that completed.
 fn sound() -> Log {
     let mut log = Log(Vec::new());
     log.fact(&Fact::Submitted(Submitted {
@@ -215,7 +215,7 @@ fn a_job_that_rests_and_waits_for_nobody_is_told_from_one_that_waits() {
     assert!(!waits_outside(JobState::Working, Some(SubStatus::Executing)));
 }
 
-/// What a sound fold does not let happen is found although the fold says that it did.
+/// The check finds faults that a correct fold prevents, even when a broken fold lets them pass.
 #[test]
 fn a_fold_that_counts_twice_or_a_key_that_changes_is_found() {
     let log = sound();

@@ -1,4 +1,4 @@
-//! Units of work as the records have them: what was decided, what was answered, what counted.
+//! Units of work according to the records: decided, answered and counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,15 +16,15 @@ use super::Finding;
 pub(super) struct Units {
     pub(super) findings: Vec<Finding>,
     pub(super) workers: BTreeSet<String>,
-    /// Where each attempt was decided.
+    /// Position of each attempt's command.
     sent: BTreeMap<Unit, Seq>,
     /// Attempts with a result that counted.
     counted: BTreeSet<Unit>,
-    /// Decisions other than commands, by what makes them one of a kind.
+    /// Decisions that must be unique, by label.
     others: BTreeSet<String>,
     keys: BTreeMap<WorkId, String>,
-    /// Attempts that a rollback has taken out of the timeline, that were fenced by one, or that the
-    /// supervisor did not send: nobody needs to answer them.
+    /// Attempts that need no result: a rollback removed or fenced them, or the supervisor did not
+    /// send them.
     abandoned: BTreeSet<Unit>,
     ended: bool,
 }
@@ -38,14 +38,14 @@ impl Units {
         self.counted.len()
     }
 
-    /// The job was rolled back: what has no answer needs none, and what had ended has not.
+    /// Applies a rollback: unanswered attempts need no result, and the end no longer holds.
     pub(super) fn abandon(&mut self) {
         let unanswered = self.sent.keys().filter(|unit| !self.counted.contains(*unit));
         self.abandoned.extend(unanswered.cloned());
         self.ended = false;
     }
 
-    /// A decision of an earlier generation, which nothing follows from. Workers see it all the same.
+    /// Records a decision of an earlier generation. It has no effect, but workers see it.
     pub(super) fn fenced(&mut self, seq: Seq, decision: &Decision) {
         let Some(unit) = decision.unit() else { return };
         self.command(seq, &unit);
@@ -81,7 +81,7 @@ impl Units {
             Decision::Note(Note::Spawned { work, attempt, .. }) => {
                 self.other(seq, format!("the beginning of {work} #{attempt}"));
             }
-            // A child is paused and let go on, and a question of one may be asked about again.
+            // Both may be repeated: a child is paused and resumed, and a question may open again.
             Decision::Note(Note::ChildTold { .. } | Note::ParentTold { .. }) => {}
             Decision::Note(Note::Held { generation }) => {
                 self.other(seq, format!("the hold of generation {generation}"));
@@ -113,7 +113,7 @@ impl Units {
         }
     }
 
-    /// Takes a fact; `counted` when it changed something.
+    /// Takes a fact. `counted` is `true` if it changed the state.
     pub(super) fn fact(&mut self, entry: &Entry, by: &str, fact: &Fact, counted: bool) {
         let (work, attempt, is_result) = match fact {
             Fact::Planned(planned) => (&planned.work, planned.attempt, true),
@@ -138,7 +138,7 @@ impl Units {
         }
     }
 
-    /// Every command must have a result by now.
+    /// Reports every command that has no result.
     pub(super) fn all_answered(&mut self) {
         let open = |unit: &Unit| !self.counted.contains(unit) && !self.abandoned.contains(unit);
         let unanswered = self.sent.iter().filter(|(unit, _)| open(unit));

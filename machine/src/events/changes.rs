@@ -1,4 +1,4 @@
-//! The difference that a record makes to a job: to its plan, its steps and its state.
+//! The difference that a record makes to a job's plan, steps and state.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use super::{
     message::message,
 };
 
-/// The plan, when it differs from the one that was told last.
+/// Returns the event of the plan, if it differs from the last one that was reported.
 pub(super) fn plan(
     before: Option<&Before>,
     told: Option<&ToldPlan>,
@@ -64,7 +64,8 @@ fn planned(look: StepLook<'_>) -> PlannedStep {
     }
 }
 
-/// Steps that went on, in the order of the plan; then those that are in no plan any more.
+/// Adds the events of steps that changed, in plan order, then of unfinished steps that left the
+/// plan.
 pub(super) fn steps(was: &[ToldStep], is: Option<&PlanLook<'_>>, events: &mut Vec<Happened>) {
     let now = || is.into_iter().flat_map(PlanLook::steps);
     if was.iter().map(ToldStep::id).eq(now().map(StepLook::id)) {
@@ -90,7 +91,8 @@ pub(super) fn steps(was: &[ToldStep], is: Option<&PlanLook<'_>>, events: &mut Ve
     events.extend(dropped.into_iter().map(|(_, step)| skipped(step)));
 }
 
-/// A step's id, and how many of that id come before it: one that failed may be planned again.
+/// A step's id and the number of earlier steps with that id. A failed step may be planned again
+/// under its id.
 type Key<'a> = (&'a StepId, usize);
 
 fn keyed<'a, T>(
@@ -135,7 +137,7 @@ fn skipped(step: &ToldStep) -> Happened {
 
 fn phase(was: Option<&ToldStep>, is: StepLook<'_>) -> Option<StepPhase> {
     let before = was.map(|was| was.state);
-    // A retry is told whatever the step waited for in between.
+    // A retry is reported whatever the step waited for in between.
     let again = was.is_some_and(|was| was.attempts > 0 && is.attempts() > was.attempts);
     if before == Some(is.state()) && !again {
         return None;
@@ -158,12 +160,12 @@ fn phase(was: Option<&ToldStep>, is: StepLook<'_>) -> Option<StepPhase> {
     }
 }
 
-/// Whether the job cannot go past this record.
+/// Returns `true` if this record poisoned the job.
 pub(super) fn newly_poisoned(before: Option<&Before>, after: &Look<'_>) -> bool {
     after.is_poisoned() && !before.is_some_and(Before::is_poisoned)
 }
 
-/// The final answer, the error in its place, or the error that parks the job.
+/// Adds the final answer, the failure, or the error that parks the job.
 pub(super) fn ended(before: Option<&Before>, after: &Look<'_>, events: &mut Vec<Happened>) {
     let error = |scope, message: &str, reason: Option<&str>| {
         Happened::Error(ErrorEvent {
@@ -194,7 +196,7 @@ pub(super) fn ended(before: Option<&Before>, after: &Look<'_>, events: &mut Vec<
     }
 }
 
-/// The job's state, when it has changed.
+/// Returns the event of the job's state, if the state changed.
 pub(super) fn job(before: Option<&Before>, after: &Look<'_>) -> Option<JobEvent> {
     let stands = (after.state, after.sub_status);
     if before.is_some_and(|before| before.stands == stands) {

@@ -1,5 +1,5 @@
-//! Questions of a job's descendants: they wait for a person as its own do. Only the log of the job
-//! that asked says how a question ended.
+//! Events of descendants' questions, which wait for a person like the job's own. The outcome of
+//! such a question is only in the log of the job that asked it.
 
 use proto::{
     event::{Below, Happened, InteractionEvent},
@@ -8,7 +8,7 @@ use proto::{
 
 use super::{look::Look, memory::Before};
 
-/// Questions that have opened.
+/// Adds the questions that opened.
 pub(super) fn asked(before: Option<&Before>, after: &Look<'_>, events: &mut Vec<Happened>) {
     let was_open = |one: &ChildQuestion| before.is_some_and(|before| before.has(one));
     events.extend(after.descendants_questions().filter(|one| !was_open(one)).map(|asked| {
@@ -18,7 +18,7 @@ pub(super) fn asked(before: Option<&Before>, after: &Look<'_>, events: &mut Vec<
     }));
 }
 
-/// Questions that have closed.
+/// Adds the questions that closed.
 pub(super) fn settled(before: Option<&Before>, after: &Look<'_>, events: &mut Vec<Happened>) {
     let was_open = before.into_iter().flat_map(|before| &before.descendants);
     let is_open = |ask, of: &Below| {

@@ -1,7 +1,7 @@
-//! A job as its events are made from it, borrowed from the fold.
+//! A borrowed view of a job, from which its events are derived.
 //!
-//! Only this file knows where the fold keeps a field. A look copies no text and no list, so that a
-//! record costs what it changed.
+//! Only this file knows the fields of the fold. The view copies no text and no list, so the cost of
+//! a record depends on what it changed.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// Nothing before the job's submission.
+    /// Returns the view, or `None` before the job's submission.
     pub(super) fn at(job: &'a Job) -> Option<Self> {
         let open = job.open.as_ref()?;
         let (state, sub_status) = job.state(open);
@@ -62,17 +62,17 @@ impl<'a> Look<'a> {
         self.open.planning.outline()
     }
 
-    /// The reason for its state.
+    /// Returns the reason for the sub-status.
     pub(super) fn reason(&self) -> Option<String> {
         self.job.status(self.open).2
     }
 
-    /// Its open questions, oldest first.
+    /// Returns the open questions, oldest first.
     pub(super) fn questions(&self) -> impl Iterator<Item = &'a Question> {
         self.open.questions.open_in_order().map(|asking| &asking.question)
     }
 
-    /// Open questions of its descendants. A job that has ended waits for none of them.
+    /// Returns the open questions of descendants; none once the job has ended.
     pub(super) fn descendants_questions(&self) -> impl Iterator<Item = &'a ChildQuestion> {
         let family = self.open.outcome().is_none().then_some(&self.open.family);
         family.into_iter().flat_map(|family| family.all_questions())
@@ -82,15 +82,15 @@ impl<'a> Look<'a> {
         self.sub_status == Some(SubStatus::Poisoned)
     }
 
-    /// Whether work was given up and waits for an operator. A job that waits for an answer, its own
-    /// or a descendant's, is parked too, and its question says so.
+    /// Returns `true` if the job is parked because work was given up. A job that is parked for an
+    /// answer has a question instead.
     pub(super) fn has_given_up(&self) -> bool {
         self.sub_status == Some(SubStatus::Parked)
             && self.questions().next().is_none()
             && self.descendants_questions().next().is_none()
     }
 
-    /// The plan, proposed or in force.
+    /// Returns the plan, proposed or in force.
     pub(super) fn plan(&self) -> Option<PlanLook<'a>> {
         let open = self.open;
         let execution = &open.execution;
@@ -110,12 +110,12 @@ pub(super) struct PlanLook<'a> {
     pub(super) title: &'a str,
     pub(super) revision: u32,
     pub(super) confirmed: bool,
-    /// Steps that no person has confirmed yet.
+    /// Steps that are not confirmed yet.
     proposed: &'a [Step],
 }
 
 impl<'a> PlanLook<'a> {
-    /// Its steps, in order.
+    /// Returns the steps, in order.
     pub(super) fn steps(&self) -> impl Iterator<Item = StepLook<'a>> + use<'a> {
         let runs = self.open.in_sight().map(StepLook::Run);
         runs.chain(self.proposed.iter().map(StepLook::Proposed))
@@ -125,9 +125,9 @@ impl<'a> PlanLook<'a> {
 /// A step and its progress.
 #[derive(Clone, Copy)]
 pub(super) enum StepLook<'a> {
-    /// One of a plan that is or was in force.
+    /// A step of a plan that is or was in force.
     Run(&'a StepRun),
-    /// One of a plan that waits to be confirmed.
+    /// A step of a plan that waits for confirmation.
     Proposed(&'a Step),
 }
 
@@ -139,7 +139,7 @@ impl<'a> StepLook<'a> {
         }
     }
 
-    /// The step for a later comparison. That of a plan in force is shared.
+    /// Returns the step for a later comparison. A step in force is shared, not copied.
     pub(super) fn shared(self) -> Arc<Step> {
         match self {
             Self::Run(run) => Arc::clone(&run.step),
@@ -167,12 +167,12 @@ impl<'a> StepLook<'a> {
         self.run().and_then(|run| run.outline.as_deref()).unwrap_or_default()
     }
 
-    /// Its result or error, once it has ended.
+    /// Returns the result or error, once the step has ended.
     pub(super) fn response(self) -> Option<&'a str> {
         self.run().filter(|run| run.state.is_terminal())?.response.as_deref()
     }
 
-    /// Whether it completed and reported no success.
+    /// Returns `true` if the step completed and reported no success.
     pub(super) fn is_unsuccessful(self) -> bool {
         self.run().is_some_and(|run| run.state == StepState::Completed && run.unsuccessful)
     }
@@ -185,7 +185,7 @@ impl<'a> StepLook<'a> {
     }
 }
 
-/// The tool of a step that is one tool call.
+/// Returns the tool of a one-call step.
 pub(super) fn tool(step: &Step) -> Option<&ToolName> {
     match &step.action {
         Action::Tool { tool, .. } => Some(tool),

@@ -1,6 +1,6 @@
-//! The part of a job's earlier state that its next record is compared with.
+//! The earlier state of a job, with which its next record is compared.
 //!
-//! It is updated in place: a field is copied only when it has changed.
+//! It is updated in place: a field is copied only if it has changed.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use proto::{
 
 use super::look::{Look, PlanLook, StepLook, tool};
 
-/// A job before the record that is taken.
+/// The state of a job before the record that is taken.
 #[derive(Debug)]
 pub(super) struct Before {
     pub(super) stands: (JobState, Option<SubStatus>),
     pub(super) has_ended: bool,
     pub(super) has_given_up: bool,
-    /// Whether it had a plan to show: the one that was told last.
+    /// `true` if the job had a plan to show, which is then the last reported one.
     pub(super) has_plan: bool,
     pub(super) ignored: u64,
     pub(super) outline: Vec<Item>,
-    /// Its open questions.
+    /// Ids of its open questions, oldest first.
     pub(super) questions: Vec<AskId>,
-    /// Open questions of its descendants.
+    /// Open questions of descendants.
     pub(super) descendants: Vec<(AskId, Below)>,
 }
 
@@ -78,7 +78,7 @@ impl Before {
     }
 }
 
-/// The plan that was told last. While the next one is made, the job has none to show.
+/// The plan that was reported last. It is kept while the next plan is made.
 #[derive(Debug, Default)]
 pub(super) struct ToldPlan {
     title: String,
@@ -87,7 +87,7 @@ pub(super) struct ToldPlan {
     pub(super) steps: Vec<ToldStep>,
 }
 
-/// A step of it.
+/// A step of the plan that was reported last.
 #[derive(Debug)]
 pub(super) struct ToldStep {
     step: Arc<Step>,
@@ -98,7 +98,7 @@ pub(super) struct ToldStep {
 }
 
 impl ToldPlan {
-    /// Whether a plan is this one but for the progress of its steps.
+    /// Returns `true` if the plans are equal except for the progress of their steps.
     pub(super) fn is(&self, plan: &PlanLook<'_>) -> bool {
         let mut steps = plan.steps();
         (self.revision, self.confirmed) == (plan.revision, plan.confirmed)
@@ -154,7 +154,7 @@ impl ToldStep {
         self.is_of(step) && self.outline == step.outline()
     }
 
-    /// Whether it tells of this step, as far as people see a step.
+    /// Returns `true` if this is the same step in every field that users see.
     fn is_of(&self, step: StepLook<'_>) -> bool {
         let (was, is) = (&*self.step, step.step());
         std::ptr::eq(was, is)

@@ -1,11 +1,11 @@
-//! The event of a message.
+//! Message events.
 
 use proto::{
     event::{Happened, MessageEvent, Stream},
     id::{StepId, WorkId},
 };
 
-/// Adds a message, unless it says nothing.
+/// Adds a message event, unless the text is blank.
 pub(super) fn message(
     stream: Stream,
     step: Option<StepId>,

@@ -1,8 +1,8 @@
-//! The one projection from a job's log to its events. It is pure and the same everywhere, so that an
-//! event has the same id wherever and whenever it is derived.
+//! The projection of a job's log to its events. It is pure, so an event has the same id wherever
+//! and whenever it is derived.
 //!
-//! It never decides what a record means for the job: the fold says that. A record costs what it
-//! changed, and not what the whole job is.
+//! The fold alone decides what a record means for the job. The cost of a record depends on what it
+//! changed, not on the size of the job.
 
 mod changes;
 mod descendants;
@@ -35,12 +35,12 @@ use self::{
 };
 use crate::state::Job;
 
-/// Derives the events of one job from its records, in the order of the log.
+/// A projection that derives the events of one job from its records, in log order.
 #[derive(Debug, Default)]
 pub struct Projection {
     before: Option<Before>,
     told: Option<ToldPlan>,
-    /// Work that is out, by the unit that its result names.
+    /// Units of work that are out, with their steps.
     out: BTreeMap<WorkId, Out>,
 }
 
@@ -51,8 +51,8 @@ struct Out {
 }
 
 impl Projection {
-    /// The events of the next record of the log. `after` is the job after that record; before its
-    /// submission there are no events. `record` is absent when it cannot be read.
+    /// Returns the events of the next record. `after` is the job after that record; before its
+    /// submission there are no events. `record` is `None` if it is unreadable.
     ///
     /// Every record must be taken, from the first one on.
     pub fn take(
@@ -79,11 +79,11 @@ impl Projection {
         let before = self.before.as_ref();
         let has_ended = after.outcome().is_some();
         if before.is_some_and(|before| before.has_ended) && has_ended {
-            // The end was the last event. What children spent until they heard of it is counted, and
-            // is no event.
+            // The end was the last event. The spending that children report afterwards is counted,
+            // but is no event.
             return events;
         }
-        // A result that came late or twice changed nothing: nothing happened.
+        // A late or duplicate result changed nothing and is no event.
         let counted = before.is_none_or(|before| before.ignored == after.ignored());
         let known = record.filter(|_| counted && !changes::newly_poisoned(before, after));
         if let Some(known) = known {
@@ -107,7 +107,7 @@ impl Projection {
         let before = self.before.as_ref();
         persons::asked(before, after, &mut events);
         descendants::asked(before, after, &mut events);
-        // The last event of a job is its end: what is still open closes before it.
+        // The end is the last event of a job, so open questions close before it.
         if has_ended {
             descendants::settled(before, after, &mut events);
         }
@@ -119,7 +119,7 @@ impl Projection {
         events
     }
 
-    /// Messages of agents, and errors.
+    /// Adds messages of agents, and errors.
     fn said(&self, known: &Known, after: &Look<'_>, events: &mut Vec<Happened>) {
         let Known::Fact(fact) = known else {
             if let Known::Decision(decision) = known
@@ -213,7 +213,7 @@ impl Projection {
         }));
     }
 
-    /// The result of another agent, told as a tool's result is.
+    /// Adds the result of a child job in the form of a tool's result.
     fn child_ended(&self, said: &ChildSaid, events: &mut Vec<Happened>) {
         let News::Ended { outcome, .. } = &said.news else { return };
         let Some(Out { step, tool: Some(tool) }) = self.out.get(&said.work).cloned() else {
@@ -237,7 +237,7 @@ impl Projection {
                 error,
                 message: None,
                 fault: None,
-                // The child's own events say how long it took.
+                // The child's own events carry its duration.
                 duration_ms: 0,
             },
         }));
@@ -286,7 +286,7 @@ impl Projection {
         }));
     }
 
-    /// Commands that go out.
+    /// Adds the calls of a stored command, and remembers its step.
     fn calling(&mut self, known: &Known, events: &mut Vec<Happened>) {
         let Known::Decision(decision) = known else { return };
         match &**decision {
@@ -339,7 +339,7 @@ impl Projection {
     }
 }
 
-/// The end of a call that the supervisor did not send.
+/// Returns the end of a call that the supervisor refused to send.
 fn refused(error: &WorkError) -> ToolPhase {
     ToolPhase::Called {
         success: false,
@@ -372,7 +372,7 @@ fn planner_said(planned: &Planned, events: &mut Vec<Happened>) {
             let text = note.response.as_deref().unwrap_or_default();
             message(Stream::Thought, None, Some(&planned.work), text, events);
         }
-        // The final answer is told with the job's end, which follows.
+        // The final answer is reported with the end of the job, which follows.
         PlanReply::Plan { .. }
         | PlanReply::Question { .. }
         | PlanReply::Simple

@@ -1,4 +1,4 @@
-//! Messages of people and questions to them. It never decides which answer counts: the fold does.
+//! Events of users' messages and of questions to users. The fold alone decides which answer counts.
 
 use proto::{
     decision::{Closed, Decision, Note},
@@ -10,7 +10,7 @@ use proto::{
 
 use super::{look::Look, memory::Before};
 
-/// Messages of people, and questions that have closed.
+/// Adds the messages of users, and the questions that closed.
 pub(super) fn said(
     before: Option<&Before>,
     known: Option<&Known>,
@@ -95,7 +95,7 @@ fn signal(signaled: &Signaled) -> InteractionEvent {
     InteractionEvent::Signaled { signal, to, reason, by }
 }
 
-/// Questions that have opened.
+/// Adds the questions that opened.
 pub(super) fn asked(before: Option<&Before>, after: &Look<'_>, events: &mut Vec<Happened>) {
     let known = |id| before.is_some_and(|before| before.questions.contains(id));
     let fresh = after.questions().filter(|question| !known(&question.id));

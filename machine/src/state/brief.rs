@@ -1,4 +1,4 @@
-//! The task as it was submitted. Nothing changes it, so copies of a job share it.
+//! The task as it was submitted. It never changes, so clones of a job share it.
 
 use proto::{
     agent::{Agent, PlanWhen},
@@ -12,13 +12,13 @@ use proto::{
     rules::Rules,
 };
 
-/// What the submission says.
+/// The parts of a submission that the rules read.
 #[derive(Debug)]
 pub(crate) struct Brief {
     pub(crate) goal: String,
     pub(crate) agent: Agent,
     pub(crate) language: Language,
-    /// The rules by which the log is folded.
+    /// Version of the rules by which the log is folded.
     pub(crate) rules: Rules,
     pub(crate) conversation: Option<Conversation>,
     pub(crate) files: Vec<File>,
@@ -30,7 +30,7 @@ impl Brief {
         Self { goal, agent, language, rules, conversation, files }
     }
 
-    /// Whether the goal is carried out without asking a planner.
+    /// Returns `true` if the goal becomes a one-step plan without a planner.
     pub(crate) fn needs_no_planner(&self) -> bool {
         match self.agent.plan.when {
             PlanWhen::Never => true,
@@ -39,17 +39,17 @@ impl Brief {
         }
     }
 
-    /// The part of the conversation that agents are told.
+    /// Returns the earlier exchanges of the conversation, which agents are told.
     pub(crate) fn earlier(&self) -> Vec<Exchange> {
         self.conversation.as_ref().map(|c| c.earlier.clone()).unwrap_or_default()
     }
 
-    /// The files that came with the job, as agents are told of them.
+    /// Returns the job's files in the form that agents are told.
     pub(crate) fn files_told(&self) -> Vec<FileTold> {
         self.files.iter().map(File::told).collect()
     }
 
-    /// The model that carries out steps.
+    /// Returns the model and the tools with which steps are carried out.
     pub(crate) fn model_choice(&self, agents: Vec<Offered>) -> ModelChoice {
         ModelChoice {
             model: self.agent.model.clone(),
@@ -62,7 +62,8 @@ impl Brief {
         }
     }
 
-    /// The model that plans, where the agent names another one.
+    /// Returns the model and the tools with which the planner works: the agent's `plan` overrides,
+    /// then its defaults.
     pub(crate) fn plan_model(&self, agents: Vec<Offered>) -> ModelChoice {
         let (usual, plan) = (self.model_choice(agents), &self.agent.plan);
         ModelChoice {

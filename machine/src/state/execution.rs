@@ -1,4 +1,4 @@
-//! The plan in force, the plans before it, and their steps.
+//! The plan in force, its predecessors, and their steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,22 +16,22 @@ use serde_json::Value;
 
 use crate::{attempts::Attempts, call::Call, excerpt, step::StepRun};
 
-/// Steps, in the order of their plans.
+/// The steps of all plans, in plan order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Execution {
     title: String,
     /// Steps of the plan in force.
     steps: Vec<StepRun>,
-    /// Steps of earlier plans that have ended.
+    /// Steps that left with earlier plans, whether they completed, failed or were skipped.
     past: Vec<StepRun>,
-    /// Steps of the plan in force after which the rest is replanned.
+    /// Steps of the plan in force whose completion triggers replanning.
     listed: Vec<StepId>,
-    /// Plans that have been in force.
+    /// Number of plans that have been in force.
     revision: u32,
     forces: Vec<Force>,
-    /// The reason why the plan before makes way, until the next one is in force.
+    /// Cause for which the last plan ended, until the next one is in force.
     cause: Option<Cause>,
-    /// Plans made in place of another one that count against the agent's limit.
+    /// Replans that count against the agent's limit.
     replans: u32,
 }
 
@@ -42,7 +42,7 @@ struct Force {
     cause: Option<Cause>,
 }
 
-/// The end of a plan: what the planner is told of it, and timers that nothing waits for any more.
+/// The result of ending a plan: the report for the planner, and the timers to cancel.
 pub(crate) struct Ended {
     pub(crate) plan: Plan,
     pub(crate) steps: Vec<StepEnd>,
@@ -63,12 +63,12 @@ impl Execution {
         &self.past
     }
 
-    /// Steps of every plan so far.
+    /// Returns the steps of all plans.
     pub(crate) fn all(&self) -> impl DoubleEndedIterator<Item = &StepRun> {
         self.past.iter().chain(&self.steps)
     }
 
-    /// Steps of every plan so far that have completed.
+    /// Returns the completed steps of all plans.
     pub(crate) fn done(&self) -> impl Iterator<Item = &StepRun> {
         self.all().filter(|run| run.state == StepState::Completed)
     }
@@ -93,34 +93,35 @@ impl Execution {
         self.steps.iter().all(|run| run.state.is_terminal())
     }
 
-    /// Whether a command of a step is in a queue or with a worker.
+    /// Returns `true` if a command of a step is queued or with a worker.
     pub(crate) fn has_work_out(&self) -> bool {
         self.steps.iter().any(StepRun::has_work_out)
     }
 
-    /// Ids of steps that have completed.
+    /// Returns the ids of the completed steps of all plans.
     pub(crate) fn completed(&self) -> BTreeSet<StepId> {
         self.done().map(|run| run.id().clone()).collect()
     }
 
-    /// Steps of the plan in force that stay in it whatever is planned.
+    /// Returns the ids of the steps in force. While the next plan is made, these are the steps that
+    /// it will be added to.
     pub(crate) fn kept(&self) -> BTreeSet<StepId> {
         self.steps.iter().map(|run| run.id().clone()).collect()
     }
 
-    /// The result of a completed step of any plan so far.
+    /// Returns the result of a completed step; the plan in force is searched first.
     pub(crate) fn result_of(&self, id: &StepId) -> Option<Value> {
         let done = |run: &&StepRun| run.id() == id && run.state == StepState::Completed;
         self.steps.iter().chain(&self.past).find(done).and_then(|run| run.result.clone())
     }
 
-    /// The ends of the steps that one needs.
+    /// Returns the ends of the steps that `step` depends on.
     pub(crate) fn dependencies(&self, step: &StepRun, observe: &Observe) -> Vec<StepEnd> {
         let depends = |run: &&StepRun| step.step.depends_on.contains(run.id());
         self.all().filter(depends).map(|run| run.as_end(observe)).collect()
     }
 
-    /// The first call that fits, and whether it is a whole step.
+    /// Returns the first call that matches, with `true` if the call is a whole step.
     pub(crate) fn call_mut(&mut self, find: impl Fn(&Call) -> bool) -> Option<(&mut Call, bool)> {
         self.steps.iter_mut().find_map(|step| step.call_mut(&find))
     }
@@ -129,7 +130,7 @@ impl Execution {
         self.steps.iter_mut().flat_map(StepRun::attempts_mut)
     }
 
-    /// Timers of what is under way.
+    /// Returns the timers of running attempts.
     pub(crate) fn timers(&self) -> impl Iterator<Item = TimerName> {
         self.steps
             .iter()
@@ -137,12 +138,13 @@ impl Execution {
             .filter_map(|attempts| attempts.timer().cloned())
     }
 
-    /// Questions that turns have asked for and that are not stored yet.
+    /// Returns the number of questions that turns asked for and that are not stored yet.
     pub(crate) fn unasked(&self) -> u32 {
         self.steps.iter().map(StepRun::unasked).sum()
     }
 
-    /// Notes at a step that its question was stored; says whether an agent wanted it.
+    /// Records at a step that its question was stored. The flag is `true` if an agent asked it.
+    /// `None` if no step needs this question.
     pub(crate) fn attach(&mut self, work: &WorkId, id: &AskId) -> Option<(&mut StepRun, bool)> {
         self.steps.iter_mut().find_map(|step| {
             let by_agent = step.attach(work, id)?;
@@ -150,7 +152,7 @@ impl Execution {
         })
     }
 
-    /// Whether steps have completed after which the rest is replanned.
+    /// Returns `true` if the completed steps of the plan's `replan` list trigger replanning.
     pub(crate) fn listed_completed(&self, listed: Listed) -> bool {
         let completed = |id: &StepId| {
             let done = |run: &&StepRun| run.state == StepState::Completed;
@@ -162,12 +164,12 @@ impl Execution {
         }
     }
 
-    /// Whether a plan without steps may follow.
+    /// Returns `true` if a plan without steps may follow.
     pub(crate) fn may_end_empty(&self) -> bool {
         self.cause.is_some_and(Cause::may_leave_nothing) || !self.steps.is_empty()
     }
 
-    /// Puts a plan in force.
+    /// Puts a plan in force. Its steps are added to those that stayed.
     pub(crate) fn adopt(&mut self, plan: Plan, generation: Generation, dispatch: Dispatch) {
         let revision = self.revision;
         self.revision = revision.saturating_add(1);
@@ -181,11 +183,11 @@ impl Execution {
         }
     }
 
-    /// Gives each step of the plan in force its level: how many steps come one after the other above
-    /// it. Those that have ended are above nobody.
+    /// Sets the level of each step: the length of the longest chain of dependencies above it. Steps
+    /// that have left with earlier plans do not count.
     fn level(&mut self) {
         let mut levels: BTreeMap<StepId, u32> = BTreeMap::new();
-        // A plan has no circle, so there are at most as many rounds as steps.
+        // A plan has no cycle, so the loop ends after at most as many rounds as there are steps.
         loop {
             let mut moved = false;
             for run in &self.steps {
@@ -202,12 +204,13 @@ impl Execution {
         }
     }
 
-    /// Every step keeps a list of its own.
+    /// Gives every step an empty outline of its own, which its model turns then keep.
     pub(crate) fn keep_outlines(&mut self) {
         self.steps.iter_mut().for_each(|step| step.outline = Some(Vec::new()));
     }
 
-    /// Ends the plan in force; steps that stay are part of the next one.
+    /// Ends the plan in force. Steps that stay remain; the others are moved to the past, unfinished
+    /// ones as skipped.
     pub(crate) fn end_plan(
         &mut self,
         at: Timestamp,
@@ -254,14 +257,14 @@ impl Execution {
         self.replans = self.replans.saturating_add(1);
     }
 
-    /// The records that a fork's steps refer to are those of the job it begins as.
+    /// Marks the records that the steps refer to as those copied from the source of the fork.
     pub(crate) fn take_along(&mut self) {
         for step in &mut self.steps {
             step.refer_to(Seq::taken_along);
         }
     }
 
-    /// Every plan so far as a change of the one before; empty as long as there is one.
+    /// Returns every plan as a change of its predecessor; empty while there has been only one.
     pub(crate) fn revisions(&self) -> Vec<Revision> {
         if self.forces.len() < 2 {
             return Vec::new();
@@ -297,13 +300,13 @@ impl Execution {
         self.all().filter_map(line).collect()
     }
 
-    /// Whether a step waits for a child.
+    /// Returns `true` if a step waits for this child.
     pub(crate) fn awaits(&self, spawn: &SpawnWork) -> bool {
         let mut calls = self.steps.iter().flat_map(StepRun::calls_now);
         calls.any(|call| call.awaits(&spawn.work, spawn.attempt))
     }
 
-    /// The call that a unit of work is, unless it has ended.
+    /// Returns the unfinished call of a unit of work.
     pub(crate) fn call_under_way(&self, unit: &str) -> Option<&Call> {
         let is_it = |call: &&Call| call.end.is_none() && call.work.unit() == unit;
         self.steps.iter().flat_map(StepRun::calls_now).find(is_it)

@@ -1,4 +1,4 @@
-//! The jobs around a job: the one that it works for, and those that work for it.
+//! A job's parent and children.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,42 +15,43 @@ use proto::{
     message::Usage,
 };
 
-/// A job's knowledge of its parent and its children.
+/// A job's knowledge of its parent and its children, derived from its own log.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Family {
     parent: Option<Arc<Parent>>,
-    /// The agents it may hand tasks to, and those that these may. Shared, because it never changes.
+    /// Agents that the job may hand tasks to, directly or through its children. Shared, because the
+    /// map never changes.
     callees: Option<Arc<Callees>>,
     children: BTreeMap<(WorkId, Attempt), Child>,
-    /// The position in the parent's log of the last signal that came from there.
+    /// Position in the parent's log of the last pause or resume that came from the parent.
     parent_seq: Seq,
-    /// The position in this log of the last signal to pause or to go on.
+    /// Position in this log of the last pause or resume.
     halted: Seq,
-    /// Questions that the parent was told of and that it was not told are closed.
+    /// Questions that the parent was told are open and not yet told are closed.
     passed_on: BTreeSet<(JobId, AskId)>,
-    /// The outcome, once nothing can change it.
+    /// Outcome of a child job, once nothing can change it.
     concluded: Option<Outcome>,
 }
 
-/// A job that works for this one, or did.
+/// A child job, running or ended.
 #[derive(Debug, Clone)]
 pub(crate) struct Child {
     pub(crate) spawn: Arc<SpawnWork>,
-    /// Whether its own log has begun.
+    /// `true` once the child's submission was stored.
     is_there: bool,
     told: Told,
-    /// Questions that wait for a person, in it or below it.
+    /// Open questions of the child and its descendants.
     asks: BTreeMap<(JobId, AskId), ChildQuestion>,
-    /// Those that did: none of them ever waits again, however late it is heard that it does.
+    /// Closed questions. A late report cannot open one of them again.
     closed: BTreeSet<(JobId, AskId)>,
     ended: Option<JobState>,
     usage: Usage,
-    /// Whether it counts in the job's budgets: not when the job went back to where it had not begun
-    /// or not ended, as another one does its work then.
+    /// `true` if the child counts in the job's budgets. After a rollback to a point before the
+    /// child ended it does not, because another child repeats its work.
     counts: bool,
 }
 
-/// The last thing that a child was told.
+/// The last signal that a child was sent; `GoOn` if it was sent none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
     GoOn,
@@ -90,12 +91,12 @@ impl Family {
         self.parent.as_deref()
     }
 
-    /// The job's place among its family, for people.
+    /// Returns the job's path in its family, for display.
     pub(crate) fn path<'a>(&'a self, job: &'a JobId) -> &'a str {
         self.parent.as_ref().map_or(job.as_str(), |parent| parent.path.as_str())
     }
 
-    /// The number of jobs above this one.
+    /// Returns the number of ancestors.
     pub(crate) fn depth(&self) -> u32 {
         self.parent.as_ref().map_or(0, |parent| parent.depth)
     }
@@ -104,7 +105,7 @@ impl Family {
         self.callees.as_deref()
     }
 
-    /// The agent of a name that the job may hand tasks to.
+    /// Returns the sub-agent of this name, if `agent` may hand tasks to it.
     pub(crate) fn callee(&self, agent: &Agent, name: &str) -> Option<&Callee> {
         self.callees()?.get(&agent.sub_agent(name)?.name)
     }
@@ -125,22 +126,22 @@ impl Family {
         self.children.get(&(work.clone(), attempt))
     }
 
-    /// Children that have not ended.
+    /// Returns the children that have not ended.
     pub(crate) fn alive(&self) -> impl Iterator<Item = &Child> {
         self.children.values().filter(|child| child.ended.is_none())
     }
 
-    /// The number of children so far, as the budget counts them.
+    /// Returns the number of children that count in the budgets.
     pub(crate) fn counted(&self) -> usize {
         self.children.values().filter(|child| child.counts).count()
     }
 
-    /// Questions that wait for a person in a job below.
+    /// Returns the open questions of running descendants.
     pub(crate) fn questions(&self) -> impl Iterator<Item = &ChildQuestion> {
         self.alive().flat_map(|child| child.asks.values())
     }
 
-    /// Questions of all its children, ended or not, in the order of the children.
+    /// Returns the questions of all children, ended ones included, in the order of the children.
     pub(crate) fn all_questions(&self) -> impl Iterator<Item = &ChildQuestion> {
         self.children.values().flat_map(|child| child.asks.values())
     }
@@ -149,7 +150,8 @@ impl Family {
         self.children.values().map(|child| child.view(self.path(job))).collect()
     }
 
-    /// A signal came; whether it counts. One that a parent passed on and that was overtaken does not.
+    /// Takes a signal and returns `true` if it counts. A pause or resume that the parent sent does
+    /// not count if a later one has already arrived.
     pub(crate) fn heeds(&mut self, seq: Seq, signaled: &Signaled) -> bool {
         if matches!(signaled.signal, Signal::Pause | Signal::Resume) {
             if let Some(at) = signaled.parent_seq {
@@ -163,12 +165,12 @@ impl Family {
         true
     }
 
-    /// Whether the parent has said something since an earlier time.
+    /// Returns `true` if the parent has sent a signal since `earlier`.
     pub(crate) fn heard_more_than(&self, earlier: &Self) -> bool {
         self.parent_seq > earlier.parent_seq
     }
 
-    /// A child was decided.
+    /// Records the decision to spawn a child.
     pub(crate) fn spawned(&mut self, spawn: &SpawnWork, generation: Generation) {
         let child = Child {
             spawn: Arc::new(spawn.clone()),
@@ -183,7 +185,7 @@ impl Family {
         self.children.insert((spawn.work.clone(), spawn.attempt), child);
     }
 
-    /// A note about the family was stored; whether it can follow.
+    /// Records a note about the family and returns `true` if it can follow the records before it.
     pub(crate) fn noted(&mut self, note: &Note) -> bool {
         match note {
             Note::Spawned { work, attempt, .. } => {
@@ -212,8 +214,8 @@ impl Family {
         (child.ended.is_none() && child.spawn.child == said.child).then_some(child)
     }
 
-    /// Takes a child's news of a question. Gives whether it waits for a person now; nothing when the
-    /// news does not count.
+    /// Takes a child's report about a question. Returns whether the child still has open questions,
+    /// or `None` if the report does not count.
     pub(crate) fn hear_question(&mut self, said: &ChildSaid) -> Option<bool> {
         let child = self.speaker(said)?;
         match &said.news {
@@ -237,8 +239,8 @@ impl Family {
         Some(!child.asks.is_empty())
     }
 
-    /// A child has ended. Gives whether its cost counts in the job's budgets; nothing when it is not
-    /// known, or known to have ended.
+    /// Records the end of a child. Returns whether its cost counts in the job's budgets, or `None`
+    /// if the child is unknown or has already ended.
     pub(crate) fn hear_end(
         &mut self,
         said: &ChildSaid,
@@ -252,13 +254,13 @@ impl Family {
         Some(child.counts)
     }
 
-    /// A fork keeps neither the parent nor the children.
+    /// Drops parent and children, which a fork does not inherit.
     pub(crate) fn leave(&mut self) {
         *self = Self { callees: self.callees.take(), ..Self::default() };
     }
 
-    /// Takes over the family that the job has when it goes back. Nothing waits for its children: only
-    /// those that had ended here count.
+    /// Adopts the present family after a rollback. No restored step waits for a present child, so
+    /// only children that had ended at the rollback target keep counting.
     pub(crate) fn leave_behind(&mut self, now: &Self, is_awaited: impl Fn(&SpawnWork) -> bool) {
         let mut family = now.clone();
         for (unit, child) in &mut family.children {
@@ -271,12 +273,12 @@ impl Family {
 }
 
 impl Child {
-    /// Whether its own log has begun.
     pub(crate) fn is_there(&self) -> bool {
         self.is_there
     }
 
-    /// The signal that it needs to hear this. Nothing follows a cancellation.
+    /// Returns the signal to send so that the child learns `what`, or `None` if it knows or was
+    /// canceled.
     pub(crate) fn to_tell(&self, what: Told) -> Option<Signal> {
         (self.told != what && self.told != Told::Cancel).then(|| what.signal())
     }

@@ -1,4 +1,4 @@
-//! A job's generation, the job it was forked from, and the points of its log that have names.
+//! A job's generation, the job it was forked from, and its snapshots.
 
 use proto::{
     id::{Generation, SnapshotName},
@@ -8,12 +8,12 @@ use proto::{
 
 use crate::at::At;
 
-/// The generation and what surrounds it.
+/// The ancestry of a job's current state.
 #[derive(Debug, Clone)]
 pub(crate) struct Lineage {
-    /// How often the job was rolled back or forked; part of the names of its work.
+    /// Number of rollbacks and forks so far; part of the names of units of work.
     generation: Generation,
-    /// Whether a decision of this generation is stored, and with it the job's deadline armed.
+    /// `true` once a decision of this generation is stored, and with it the job's deadline armed.
     has_decided: bool,
     snapshots: Vec<Snapshot>,
     origin: Option<Origin>,
@@ -41,23 +41,24 @@ impl Lineage {
         self.origin.as_ref()
     }
 
-    /// A decision of this generation was stored.
+    /// Records that a decision of this generation was stored.
     pub(crate) fn decided(&mut self) {
         self.has_decided = true;
     }
 
-    /// Another generation begins.
+    /// Begins the next generation.
     pub(crate) fn begin(&mut self, generation: Generation) {
         (self.generation, self.has_decided) = (generation, false);
     }
 
-    /// A fork has its own snapshots.
+    /// Records the source of a fork and drops the source's snapshots.
     pub(crate) fn fork_of(&mut self, origin: Origin) {
         self.snapshots.clear();
         self.origin = Some(origin);
     }
 
-    /// Names a point, unless there is no room for it. A name moves with its last use.
+    /// Names a position and returns `true`, or `false` if the job has too many snapshots. Reuse of
+    /// a name moves it.
     pub(crate) fn name(&mut self, at: At, name: &SnapshotName) -> bool {
         self.snapshots.retain(|snapshot| snapshot.name != *name);
         let has_room = self.snapshots.len() < limits::SNAPSHOTS_MAX;

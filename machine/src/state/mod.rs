@@ -1,4 +1,4 @@
-//! The state of a job after some of its records.
+//! The state of a job after a prefix of its log.
 
 mod brief;
 mod execution;
@@ -33,72 +33,73 @@ pub(super) use self::{
 use self::{lineage::Lineage, steering::Steering, timers::Timers};
 use crate::{at::At, attempts::Attempts};
 
-/// A job, as far as its log has been read. It holds the positions and counts of the whole log, which no
-/// rollback takes back, and the state that a rollback replaces.
+/// A job, folded up to the last applied record. It holds the positions and counts of the whole log,
+/// which no rollback resets, and the state that a rollback replaces.
 #[derive(Debug, Clone)]
 pub struct Job {
     pub(super) id: JobId,
-    /// The last record that was applied.
+    /// Position of the last applied record.
     pub(super) seq: Seq,
-    /// The first one.
+    /// Position of the first applied record.
     pub(super) first: Seq,
-    /// The last decision that was applied: what the next compare-and-set expects.
+    /// Position of the last applied decision, which the next compare-and-set expects.
     pub(super) last_decision: Seq,
-    /// The last fact from a person, whether it counts or not: the next answer is stored right after
-    /// it.
+    /// Position of the last fact on `in.people`, counted or not. The next answer is stored by
+    /// compare-and-set right after it.
     pub(super) last_answer: Seq,
     pub(super) records: u64,
     pub(super) created: Timestamp,
     pub(super) updated: Timestamp,
-    /// Records that changed nothing: too late, twice, or from somebody not entitled.
+    /// Records that changed nothing: they were late, duplicated, or not the writer's to publish.
     pub(super) ignored: u64,
     pub(super) poison: Option<Poison>,
     pub(super) awake: Awake,
-    /// Since when it lives, and how long it had lived before that: what a rollback has taken out of
-    /// its timeline does not count.
+    /// Time from which the job's lifetime is counted; `lived_ms` is the lifetime before it. A
+    /// rollback sets both, because time that it removed from the timeline does not count.
     pub(super) since: Timestamp,
     pub(super) lived_ms: u64,
-    /// The rollback after which its log must be folded again. Until then nothing follows.
+    /// The pending rollback, after which the log must be folded again. Until then nothing is
+    /// decided.
     pub(super) back: Option<At>,
-    /// Absent until the first record.
+    /// `None` until the first record.
     pub(super) open: Option<Open>,
 }
 
-/// The fact that found the job with nothing in workers' hands: what the job does from then until it
-/// waits for a person or the clock again, or ends, is one stretch of its life.
+/// The fact that found the job idle, with no command out. The work from this fact until the job
+/// waits for a person or a timer, or ends, is one stretch (one span in traces).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Awake {
-    /// Where it is.
+    /// Position of the fact.
     pub seq: Seq,
-    /// When it was stored, by the server's clock.
+    /// Time of storage, by the server's clock.
     pub time: Timestamp,
-    /// The question that it answers, if it is an answer.
+    /// The answered question, if the fact is an answer.
     pub ask: Option<AskId>,
 }
 
-/// Where a job stands, as far as it is counted.
+/// The status of a job, as metrics count it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// Its agent.
+    /// Name of the job's agent.
     pub agent: AgentName,
-    /// Its state in A2A's words.
+    /// State in the terms of A2A.
     pub state: JobState,
-    /// What it is at.
+    /// Detail of the state; `None` for a job that is only submitted or has ended.
     pub sub_status: Option<SubStatus>,
-    /// Questions that wait for a person.
+    /// Number of open questions of this job, children not included.
     pub questions: usize,
-    /// When the first of them was asked, by the server's clock.
+    /// Time at which the earliest open question was asked, by the server's clock.
     pub asked: Option<Timestamp>,
 }
 
-/// A record that the machine cannot go past.
+/// A record that the machine cannot apply. It holds the job until the record is dealt with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poison {
-    /// Where it is.
+    /// Position of the record.
     pub seq: Seq,
-    /// What is wrong with it. May quote what users wrote.
+    /// Description of the fault. It may quote user content.
     pub reason: String,
-    /// The same without a word of what is written there: what may be logged.
+    /// Description without user content, safe to log.
     pub place: String,
 }
 
@@ -108,8 +109,8 @@ impl Poison {
     }
 }
 
-/// The state of a job that was submitted, which a rollback replaces: parts that keep their own
-/// invariants. The rules take the parts that they need.
+/// The state of a submitted job, which a rollback replaces. Each part keeps its own invariants; the
+/// rules take the parts that they need.
 #[derive(Debug, Clone)]
 pub(super) struct Open {
     pub(super) brief: Arc<Brief>,
@@ -125,7 +126,7 @@ pub(super) struct Open {
 }
 
 impl Job {
-    /// A job of which nothing has been read.
+    /// Creates a job of which no record has been applied.
     #[must_use]
     pub fn new(id: JobId) -> Self {
         Self {
@@ -147,67 +148,70 @@ impl Job {
         }
     }
 
-    /// The job's id.
+    /// Returns the job's id.
     #[must_use]
     pub fn id(&self) -> &JobId {
         &self.id
     }
 
-    /// The last record that was applied.
+    /// Returns the position of the last applied record, or 0.
     #[must_use]
     pub fn seq(&self) -> Seq {
         self.seq
     }
 
-    /// The first record that was applied: a submission, when all is well.
+    /// Returns the position of the first applied record, which is the submission in a sound log, or
+    /// 0.
     #[must_use]
     pub fn first(&self) -> Seq {
         self.first
     }
 
-    /// The last decision that was applied; a decision is stored only right after it.
+    /// Returns the position of the last applied decision, or 0. The next decision must be stored
+    /// right after it.
     #[must_use]
     pub fn last_decision(&self) -> Seq {
         self.last_decision
     }
 
-    /// When the last record was stored, by the server's clock.
+    /// Returns the time of the last record, by the server's clock.
     #[must_use]
     pub fn updated(&self) -> Timestamp {
         self.updated
     }
 
-    /// Records that changed nothing.
+    /// Returns the number of records that changed nothing.
     #[must_use]
     pub fn ignored(&self) -> u64 {
         self.ignored
     }
 
-    /// The record the machine cannot go past, if there is one.
+    /// Returns the record that poisoned the job.
     #[must_use]
     pub fn poison(&self) -> Option<&Poison> {
         self.poison.as_ref()
     }
 
-    /// What last set the job going.
+    /// Returns the fact that began the current stretch of work.
     #[must_use]
     pub fn awake(&self) -> &Awake {
         &self.awake
     }
 
-    /// When it was submitted, by the server's clock.
+    /// Returns the time of submission, by the server's clock.
     #[must_use]
     pub fn created(&self) -> Timestamp {
         self.created
     }
 
-    /// What all its model calls cost so far.
+    /// Returns the tokens that counted for this job so far: those of its model calls, its tools and
+    /// its ended children.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.open.as_ref().map_or_else(Usage::default, |open| open.spending.usage())
     }
 
-    /// Where it stands; nothing when it was never submitted.
+    /// Returns the job's status, or `None` if it was never submitted.
     #[must_use]
     pub fn standing(&self) -> Option<Standing> {
         let open = self.open.as_ref()?;
@@ -221,38 +225,39 @@ impl Job {
         })
     }
 
-    /// How the job ended, if it has.
+    /// Returns the outcome, or `None` while the job runs.
     #[must_use]
     pub fn outcome(&self) -> Option<&Outcome> {
         self.open.as_ref()?.outcome.as_ref()
     }
 
-    /// Whether a job that works for this one has not ended yet.
+    /// Returns `true` if the job runs and a step waits for a child that has not ended.
     #[must_use]
     pub fn has_children_out(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.outcome.is_none() && open.has_children_out())
     }
 
-    /// The job that this one works for.
+    /// Returns the parent of a child job.
     #[must_use]
     pub fn parent(&self) -> Option<&Parent> {
         self.open.as_ref()?.family.parent()
     }
 
-    /// How often it was rolled back, all that were forked before it counted.
+    /// Returns the number of rollbacks of this job and of the jobs it was forked from.
     #[must_use]
     pub fn generation(&self) -> Generation {
         self.open.as_ref().map_or(Generation::FIRST, |open| open.generation())
     }
 
-    /// Whether it was rolled back, and nothing of it can be said before its log is folded again from
-    /// the first record: see [`crate::Replay`].
+    /// Returns `true` after a rollback. The state is then stale until the log is folded again from
+    /// its first record: see [`crate::Replay`].
     #[must_use]
     pub fn must_be_refolded(&self) -> bool {
         self.back.is_some()
     }
 
-    /// Whether a command is in a queue or with a worker, so that a fact may come at any moment.
+    /// Returns `true` if a command is queued or with a worker, so that a fact may arrive at any
+    /// moment.
     #[must_use]
     pub fn has_work_out(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.outcome.is_none() && open.has_work_out())
@@ -287,7 +292,7 @@ impl Open {
         self.outcome = Some(outcome.clone());
     }
 
-    /// Whether a command is in a queue or with a worker.
+    /// Returns `true` if a command is queued or with a worker.
     pub(super) fn has_work_out(&self) -> bool {
         self.planning.stage().attempts().is_some_and(Attempts::is_out)
             || self.execution.has_work_out()

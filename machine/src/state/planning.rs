@@ -1,4 +1,4 @@
-//! The rounds of a job with its planner, and the stage that they lead to.
+//! The planning rounds of a job, and the stage that they lead to.
 
 use proto::{
     decision::PlanTalk,
@@ -19,47 +19,47 @@ use crate::{
     names,
 };
 
-/// The planner's conversation and its outcome so far.
+/// The dialogue with the planner, and its outcome so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Planning {
     stage: Stage,
-    /// Counts the planner's commands; names the current one.
+    /// Number of the current round, from which its command is named.
     round: u32,
     dialogue: Vec<PlanTalk>,
-    /// Replies of the planner that could not be used, since the last one that could.
+    /// Unusable replies in a row.
     rejected: u32,
-    /// The guard's account of earlier plans, once there has been another one.
+    /// The loop guard's record of earlier plans; `None` until the first replan.
     watch: Option<Box<Watch>>,
-    /// Notices of the guard, for the planner.
+    /// Notices of the loop guard for the planner's next command.
     notices: Vec<Notice>,
     detected: Option<Detected>,
-    /// The planner's intentions, where it decides one action at a time.
+    /// The planner's list of intentions, for protocols that plan one action at a time.
     outline: Vec<Item>,
-    /// The final answer, when the planner gave one.
+    /// The final answer, if the planner gave it.
     answer: Option<String>,
 }
 
-/// The one thing that the job is about.
+/// The phase that a job is in.
 #[derive(Debug, Clone)]
 pub(crate) enum Stage {
-    /// A plan is wanted.
+    /// The planner is asked for a plan.
     Plan { attempts: Attempts },
-    /// The planner must know something first.
+    /// The planner has asked a person a question.
     Clarify { asked: Asked, ask: Option<AskId> },
-    /// No reply of the planner could be used; a person is asked what to do.
+    /// Too many replies of the planner were unusable; a person decides how to continue.
     Confused { reply: String, error: String, ask: Option<AskId> },
-    /// The plan waits to be confirmed.
+    /// The plan waits for a person's confirmation.
     Check { plan: Plan, ask: Option<AskId> },
-    /// The steps are carried out.
+    /// The steps are being carried out.
     Execute,
-    /// The job is going to fail; what runs may end.
+    /// The job will fail; running work may finish.
     Failing { reason: FailReason, message: String },
-    /// Somebody rejected the plan.
+    /// A person rejected the plan.
     Rejected { reason: Option<String> },
 }
 
 impl Stage {
-    /// The command of the current round.
+    /// Returns the attempts at the current round's command.
     pub(crate) fn attempts(&self) -> Option<&Attempts> {
         match self {
             Self::Plan { attempts } => Some(attempts),
@@ -72,7 +72,6 @@ impl Stage {
         }
     }
 
-    /// The plan that waits to be confirmed.
     pub(crate) fn proposed(&self) -> Option<&Plan> {
         match self {
             Self::Check { plan, .. } => Some(plan),
@@ -129,17 +128,17 @@ impl Planning {
         }
     }
 
-    /// The command of the current round.
+    /// Returns the unit of work of the current round.
     pub(crate) fn work(&self, generation: Generation) -> WorkId {
         names::plan(generation, self.round)
     }
 
-    /// The first command of the round that ends the plan in force.
+    /// Returns the unit of work of the next round, whose first command ends the plan in force.
     pub(crate) fn next_work(&self, generation: Generation) -> WorkId {
         names::plan(generation, self.round.saturating_add(1))
     }
 
-    /// The question of the current round.
+    /// Returns the unit of work of the current round's question.
     pub(crate) fn question(&self, generation: Generation) -> WorkId {
         names::plan_question(generation, self.round)
     }
@@ -149,7 +148,8 @@ impl Planning {
         self.stage = Stage::Plan { attempts: Attempts::Idle };
     }
 
-    /// Shows a plan to a person again, after an answer: the next round names the question about it.
+    /// Asks for confirmation again, with another plan. The next round's number names the new
+    /// question.
     pub(crate) fn show_again(&mut self, plan: Plan) {
         self.round = self.round.saturating_add(1);
         self.stage = Stage::Check { plan, ask: None };
@@ -163,23 +163,24 @@ impl Planning {
         self.dialogue.push(talk);
     }
 
-    /// Replies that could not be used, since the last one that could.
+    /// Returns the number of unusable replies in a row.
     pub(crate) fn rejected(&self) -> u32 {
         self.rejected
     }
 
-    /// A reply could be used.
+    /// Resets the count of unusable replies.
     pub(crate) fn accept(&mut self) {
         self.rejected = 0;
     }
 
-    /// A reply could not be used.
+    /// Records an unusable reply.
     pub(crate) fn reject(&mut self, reply: String, error: String) {
         self.rejected = self.rejected.saturating_add(1);
         self.say(PlanTalk::Rejected { reply, error });
     }
 
-    /// Notes at the stage that its question was stored; says whether an agent wanted it.
+    /// Records that the stage's question was stored and returns `true` if an agent asked it. `None`
+    /// if the stage awaits no question.
     pub(crate) fn attach(&mut self, id: &AskId) -> Option<bool> {
         match &mut self.stage {
             Stage::Clarify { ask: ask @ None, .. } => {
@@ -221,7 +222,7 @@ impl Planning {
         self.answer.as_deref()
     }
 
-    /// The planner says that the goal is reached.
+    /// Records that the planner declared the goal reached.
     pub(crate) fn reach(&mut self, response: &str, outline: &[Item]) {
         if !outline.is_empty() {
             self.outline = outline.to_vec();
@@ -231,7 +232,8 @@ impl Planning {
         self.stage = Stage::Execute;
     }
 
-    /// Rounds in a row without an action and without an item that was done by thought alone.
+    /// Returns the number of planning rounds in a row that led neither to an action nor to an item
+    /// completed by thought alone.
     pub(crate) fn thoughts(&self, rules: Rules) -> usize {
         let thought = |(at, talk): &(usize, &PlanTalk)| match talk {
             PlanTalk::Noted { note } => rules < Rules::SECOND || !self.gets_on(*at, note),
@@ -244,7 +246,7 @@ impl Planning {
         self.dialogue.iter().enumerate().rev().take_while(thought).count()
     }
 
-    /// Whether a note says that an item is done, with an outline that no earlier note has.
+    /// Returns `true` if a note completes an item with an outline that no earlier note has.
     fn gets_on(&self, at: usize, note: &PlanNote) -> bool {
         let mut before = self.dialogue.iter().take(at);
         note.phase == PlanPhase::ItemDone
@@ -257,16 +259,17 @@ impl Planning {
         &self.notices
     }
 
-    /// The notice that stops planning: the last plans, this one included, have led nowhere.
+    /// Returns the notice that stops planning, if the last plans, the current one included, made no
+    /// progress.
     pub(crate) fn stalled(&self, ended: &[Ended<'_>], guard: &Guard) -> Option<Notice> {
         let mut watch = self.watch.as_deref().cloned().unwrap_or_default();
         watch.over(ended, guard);
         watch.stops(guard)
     }
 
-    /// The plan in force is over and another one is wanted.
+    /// Records the end of a plan that is about to be replaced.
     pub(crate) fn plan_is_over(&mut self, ended: &[Ended<'_>], guard: &Guard) {
-        // A planner always answers with a plan: there is nothing else it could be made to do.
+        // A planner always replies with a plan: it cannot be made to answer instead.
         let mut notices = self.watch.get_or_insert_default().over(ended, guard).notices;
         for notice in &mut notices {
             if let Notice::Repeated { must_answer, .. } = notice {
@@ -276,8 +279,8 @@ impl Planning {
         self.notices = notices;
     }
 
-    /// What was under way is decided again. Says whether a first command of the round had been sent,
-    /// and how many questions of agents are asked again.
+    /// Resets unfinished work so that the next generation decides it again. Returns whether the
+    /// round's first command had been sent, and how many questions of agents will be asked again.
     pub(crate) fn go_on(&mut self) -> (bool, u32) {
         match &mut self.stage {
             Stage::Plan { attempts } => {

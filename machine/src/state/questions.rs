@@ -1,4 +1,4 @@
-//! The questions of a job, from the first to the last.
+//! All questions of a job, closed ones included.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,37 +16,37 @@ use crate::names;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Questions {
     all: BTreeMap<AskId, Asking>,
-    /// Questions so far, confirmations and approvals included: numbers the next one.
+    /// Number of questions so far, confirmations and approvals included, from which the next one is
+    /// named.
     asked: u32,
-    /// Questions of agents: those that the policy limits.
+    /// Number of questions that agents asked, which the policy limits.
     of_agents: u32,
-    /// Answers by the essence of their question; kept for the guard alone.
+    /// Answers by the normalised text of their question, for the guard against repeated questions.
     answers: BTreeMap<String, String>,
-    /// Questions that an agent wanted again after they had been answered.
+    /// Number of times an agent asked an answered question again.
     repeats: u32,
 }
 
-/// A question that was asked.
+/// A question that was stored, and its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Asking {
     pub(crate) question: Question,
-    /// The unit of work that the answer is for.
+    /// Unit of work that the answer is for.
     pub(crate) work: WorkId,
-    /// When it was stored, by the server's clock.
+    /// Time of storage, by the server's clock.
     pub(crate) asked: Timestamp,
     state: AskState,
 }
 
-/// The state of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum AskState {
-    /// It waits for a person.
+    /// The question waits for a person.
     Open,
-    /// The first valid answer, and its position.
+    /// The question has its first valid answer, stored at `seq`.
     Answered { winner: Arc<Answered>, seq: Seq },
-    /// It closed without an answer, and the inbox must be told.
+    /// The question closed without an answer, and the note that tells the inbox is not stored yet.
     ToClose(Closed),
-    /// It closed without an answer, and the inbox knows.
+    /// The question closed without an answer, and the inbox has been told.
     Closed(Closed),
 }
 
@@ -63,12 +63,12 @@ impl Asking {
         self.state == AskState::Open
     }
 
-    /// The timer of its deadline.
+    /// Returns the timer of the question's deadline, if it has one.
     pub(crate) fn timer(&self) -> Option<TimerName> {
         self.question.deadline.map(|_| names::ask_timer(&self.question.id))
     }
 
-    /// Closes it without an answer, and gives the timer that nothing waits for any more.
+    /// Closes the question without an answer and returns the timer to cancel.
     fn close(&mut self, because: Closed) -> Option<TimerName> {
         self.state = AskState::ToClose(because);
         self.timer()
@@ -84,12 +84,12 @@ impl Questions {
         self.all.get(ask)
     }
 
-    /// Questions that wait for a person, by their ids.
+    /// Returns the open questions, in the order of their ids as text.
     pub(crate) fn open(&self) -> impl Iterator<Item = &Asking> {
         self.all.values().filter(|asking| asking.is_open())
     }
 
-    /// Questions that wait for a person, in the order they were asked.
+    /// Returns the open questions, in the order they were asked.
     pub(crate) fn open_in_order(&self) -> impl Iterator<Item = &Asking> {
         let mut open: Vec<_> = self.open().collect();
         open.sort_by_key(|a| {
@@ -102,25 +102,27 @@ impl Questions {
         names::ask(self.asked.saturating_add(1))
     }
 
-    /// Questions of agents so far.
+    /// Returns the number of questions that agents asked.
     pub(crate) fn of_agents(&self) -> u32 {
         self.of_agents
     }
 
-    /// A question was stored.
+    /// Records a stored question.
     pub(crate) fn ask(&mut self, asking: Asking, by_agent: bool) {
         self.asked = self.asked.saturating_add(1);
         self.of_agents = self.of_agents.saturating_add(u32::from(by_agent));
         self.all.insert(asking.question.id.clone(), asking);
     }
 
-    /// Questions of agents that are asked again under other names.
+    /// Takes back the count of agents' questions that the next generation asks again under other
+    /// names.
     pub(crate) fn uncount(&mut self, asks: u32) {
         self.of_agents = self.of_agents.saturating_sub(asks);
     }
 
-    /// The open question, when this is a valid answer to it. An answer is data from outside, so what
-    /// it approves is checked again here, where it counts.
+    /// Records an answer and returns its question, or `None` if the question is not open or the
+    /// answer is invalid. An answer is external input, so its content, approvals included, is
+    /// checked again here.
     pub(crate) fn answer(
         &mut self,
         answered: &Answered,
@@ -137,7 +139,7 @@ impl Questions {
         Some(asking.clone())
     }
 
-    /// The question, now that its deadline has passed, and the answer that it has by default.
+    /// Closes a question whose deadline has passed and returns it with its default answer.
     pub(crate) fn expire(&mut self, ask: &AskId) -> Option<(Asking, Option<Answer>)> {
         let asking = self.all.get_mut(ask)?;
         asking.close(Closed::Expired);
@@ -145,7 +147,7 @@ impl Questions {
         Some((asking.clone(), default))
     }
 
-    /// Closes open questions of work that is not among these; gives their timers.
+    /// Closes open questions of work that does not stay, and returns the timers to cancel.
     pub(crate) fn supersede(&mut self, stays: impl Fn(&WorkId) -> bool) -> Vec<TimerName> {
         let open = self.all.values_mut().filter(|asking| asking.is_open());
         open.filter(|asking| !stays(&asking.work))
@@ -153,7 +155,8 @@ impl Questions {
             .collect()
     }
 
-    /// The inbox was told that a question is closed; nothing when there is no such question.
+    /// Records that the inbox was told about a closed question. Returns `false` if there is no such
+    /// question.
     pub(crate) fn noted_closed(&mut self, ask: &AskId, because: Closed) -> bool {
         let Some(asking) = self.all.get_mut(ask) else { return false };
         match asking.state {
@@ -163,7 +166,7 @@ impl Questions {
         true
     }
 
-    /// The job has ended.
+    /// Closes every question, because the job has ended.
     pub(crate) fn end(&mut self) {
         for asking in self.all.values_mut() {
             match asking.state {
@@ -174,20 +177,20 @@ impl Questions {
         }
     }
 
-    /// A fork has none of the questions of the job that it begins as.
+    /// Drops the questions of the source, which a fork does not inherit.
     pub(crate) fn clear(&mut self) {
         self.all.clear();
     }
 
-    /// Takes over the questions that the job has when it goes back, and closes those that are open.
-    /// Numbers that were used are not used again. Gives the timers of what it closes.
+    /// Adopts the present questions after a rollback and closes the open ones. Numbers stay used.
+    /// Returns the timers to cancel.
     pub(crate) fn leave_behind(&mut self, now: &Self) -> Vec<TimerName> {
         (self.all, self.asked) = (now.all.clone(), now.asked);
         let open = self.all.values_mut().filter(|asking| asking.is_open());
         open.filter_map(|asking| asking.close(Closed::RolledBack)).collect()
     }
 
-    /// A question of an earlier generation was stored: it is called off. Gives its timer.
+    /// Records a question of an earlier generation, already closed. Returns the timer to cancel.
     pub(crate) fn fence(&mut self, mut asking: Asking) -> Option<TimerName> {
         let id = asking.question.id.clone();
         self.asked = self.asked.max(names::ask_number(&id));
@@ -196,7 +199,8 @@ impl Questions {
         timer
     }
 
-    /// The answer to the same question, when an agent asks it again, and how often that happened.
+    /// Returns the earlier answer to the same question and the number of repeats so far, if an
+    /// agent asks it again.
     pub(crate) fn repeated(&mut self, prompt: &str) -> Option<(String, u32)> {
         let answer = self.answers.get(&essence(prompt))?.clone();
         self.repeats = self.repeats.saturating_add(1);
@@ -208,7 +212,8 @@ impl Questions {
     }
 }
 
-/// The letters and digits of a question, by which it is known again.
+/// Returns the letters and digits of a question in lower case, as the key under which its answer is
+/// remembered.
 fn essence(prompt: &str) -> String {
     prompt.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -1,5 +1,5 @@
-//! The account of a job: units of work, tokens, and money. Units of work are counted when the decision
-//! for their first attempt is stored, tokens when the answer that cost them counts.
+//! The account of a job: units of work, tokens and money. A unit of work is counted when the
+//! decision for its first attempt is stored, tokens when the reply that cost them counts.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use proto::{
 
 use super::brief::Brief;
 
-/// Everything spent so far. Questions are counted with the questions themselves.
+/// Everything spent so far, except questions, which [`Questions`](super::Questions) counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spending {
     usage: Usage,
-    /// Money paid beside the price of tokens, by this job and its descendants.
+    /// Money paid in addition to the token price, by this job and its descendants.
     paid: Paid,
-    /// The cost of the job's own tools.
+    /// Cost per tool of the job itself, descendants not included.
     tools: BTreeMap<ToolName, ToolCost>,
     plans: u32,
     replans: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Spending {
     turns: u32,
     calls: u32,
     steps: u32,
-    /// Model turns of descendants: turns as those of this job, and none of its steps.
+    /// Model turns of descendants. They count as turns, and not as steps of this job.
     of_descendants: u32,
 }
 
@@ -40,19 +40,19 @@ impl Spending {
         self.tools.values()
     }
 
-    /// Whether a call of this tool has cost something before.
+    /// Returns `true` if an earlier call of the tool reported a cost.
     pub(crate) fn has_cost(&self, tool: &ToolName) -> bool {
         self.tools.contains_key(tool)
     }
 
-    /// A unit of work is sent for the first time.
+    /// Counts the first attempt at a unit of work.
     pub(crate) fn count(&mut self, what: Spend) {
         if let Some(counter) = self.counter(what) {
             *counter = counter.saturating_add(1);
         }
     }
 
-    /// A unit of work that was sent will be sent for the first time once more, by another name.
+    /// Takes back `times` counted units that the next generation will send again under other names.
     pub(crate) fn uncount(&mut self, what: Spend, times: u32) {
         if let Some(counter) = self.counter(what) {
             *counter = counter.saturating_sub(times);
@@ -67,12 +67,12 @@ impl Spending {
             Spend::Turn => &mut self.turns,
             Spend::Tool => &mut self.calls,
             Spend::Step => &mut self.steps,
-            // Spent with the questions themselves.
+            // Counted with the questions themselves.
             Spend::Ask => return None,
         })
     }
 
-    /// Units of work of one kind; `asked` is the number of questions.
+    /// Returns the units of one kind; `asked` is the number of questions.
     pub(crate) fn units(&self, what: Spend, asked: u32) -> u32 {
         match what {
             Spend::Plan => self.plans,
@@ -85,12 +85,12 @@ impl Spending {
         }
     }
 
-    /// Model turns, those of descendants included.
+    /// Returns the model turns of the job and its descendants.
     pub(crate) fn turns(&self) -> u32 {
         self.turns.saturating_add(self.of_descendants)
     }
 
-    /// A result of a tool counts, and with it its cost.
+    /// Adds the cost of a tool's result.
     pub(crate) fn tool(&mut self, tool: ToolName, cost: &Cost) {
         if cost.is_nothing() {
             return;
@@ -100,7 +100,8 @@ impl Spending {
         self.tools.entry(tool.clone()).or_insert_with(|| ToolCost::new(tool)).add(cost);
     }
 
-    /// A model answered. Tokens of one that has a price of its own are paid for at that.
+    /// Adds the tokens of a model's reply. If the model has a price of its own, they are charged at
+    /// that price at once.
     pub(crate) fn model(&mut self, brief: &Brief, model: Option<&str>, usage: Usage) {
         self.usage += usage;
         if let Some(price) = model.and_then(|model| brief.agent.budget.own_price(model)) {
@@ -108,23 +109,23 @@ impl Spending {
         }
     }
 
-    /// A child has ended.
+    /// Adds the spending of a child that ended.
     pub(crate) fn child(&mut self, usage: Usage, turns: u32, paid: &Paid, rules: Rules) {
         self.usage += usage;
         self.paid.below(paid);
-        // By the first rules its turns were counted like the job's own.
+        // Under the first rules a child's turns counted as the job's own.
         let counter =
             if rules >= Rules::SECOND { &mut self.of_descendants } else { &mut self.turns };
         *counter = counter.saturating_add(turns);
     }
 
-    /// The money spent when tokens without a price of their own have this one.
+    /// Returns the money spent, with tokens that have no price of their own charged at `price`.
     pub(crate) fn cost(&self, price: &Price) -> f64 {
         price.with(self.usage, &self.paid)
     }
 
-    /// The amount paid as the parent counts it: tokens at the price of this job's model, which may be
-    /// another one than the parent's.
+    /// Returns the amount that the parent is charged. Tokens are priced at this job's rate, which
+    /// may differ from the parent's.
     pub(crate) fn paid_in_all(&self, brief: &Brief) -> Paid {
         let price = brief.agent.budget.price;
         price.map_or(self.paid, |price| Paid { money: self.cost(&price), usage: self.usage })

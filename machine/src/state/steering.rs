@@ -1,14 +1,14 @@
-//! Signals of operators, and what people told the job while it ran.
+//! Signals of operators, and instructions that users gave the running job.
 
 use proto::{fact::Signaled, revision::Instruction};
 
-/// The signals that hold, and the instructions.
+/// The signals in force, and all instructions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Steering {
     cancel: Option<Signaled>,
     paused: Option<Signaled>,
     instructions: Vec<String>,
-    /// How many of the instructions a plan or a turn carried.
+    /// Number of instructions, from the first, that a stored command carried.
     heard: usize,
 }
 
@@ -21,7 +21,7 @@ impl Steering {
         self.paused.as_ref()
     }
 
-    /// The first cancellation counts.
+    /// Records a cancellation. Later ones do not replace the first.
     pub(crate) fn cancel(&mut self, signaled: &Signaled) {
         self.cancel.get_or_insert_with(|| signaled.clone());
     }
@@ -38,17 +38,17 @@ impl Steering {
         self.instructions.push(words.to_owned());
     }
 
-    /// A command was stored that carries the first `count` instructions.
+    /// Records that a stored command carried the first `count` instructions.
     pub(crate) fn heard(&mut self, count: usize) {
         self.heard = self.heard.max(count);
     }
 
-    /// Whether an instruction is in no command yet.
+    /// Returns `true` if no stored command carries the last instruction.
     pub(crate) fn is_unheard(&self) -> bool {
         self.instructions.len() > self.heard
     }
 
-    /// The instructions after the first `told`.
+    /// Returns the instructions after the first `told`.
     pub(crate) fn after(&self, told: usize) -> Vec<String> {
         self.instructions.get(told..).unwrap_or_default().to_vec()
     }
@@ -59,12 +59,13 @@ impl Steering {
         said.map(|(n, text)| Instruction { text: text.clone(), heard: heard(n) }).collect()
     }
 
-    /// A fork has heard no signal of its own operators.
+    /// Clears cancellation and pause: signals to the source job do not apply to a fork.
     pub(crate) fn clear_signals(&mut self) {
         (self.cancel, self.paused) = (None, None);
     }
 
-    /// Keeps what the parent said after the point that the job goes back to: it is said once.
+    /// Keeps signals of the parent that arrived after the rollback target, because the parent does
+    /// not repeat them.
     pub(crate) fn keep_of_parent(&mut self, now: &Self, has_said_more: bool) {
         if has_said_more {
             self.paused.clone_from(&now.paused);

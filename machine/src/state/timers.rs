@@ -1,4 +1,4 @@
-//! The job's own timers: its deadline, waits, and timers that came too early or too late.
+//! The job's own timers: its deadline, its waits, and timers that fired too early or were orphaned.
 
 use std::collections::BTreeSet;
 
@@ -6,16 +6,16 @@ use proto::id::{Generation, TimerName};
 
 use crate::names;
 
-/// The bookkeeping of timers.
+/// The bookkeeping of timers that belong to no unit of work.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timers {
     deadline_passed: bool,
-    /// Waits so far: numbers the next one.
+    /// Number of waits so far, from which the next one is named.
     waits: u32,
-    /// Timers that fired before the decision they are for was stored: it was armed first, and storing
-    /// the decision took longer than the timer ran.
+    /// Timers that fired before their decision was stored. A timer is armed first, and the write
+    /// took longer than the timer ran.
     early: BTreeSet<TimerName>,
-    /// Timers that nothing waits for any more; canceled with the decisions that follow.
+    /// Timers that are no longer needed; each later decision cancels one.
     orphans: Vec<TimerName>,
 }
 
@@ -36,7 +36,7 @@ impl Timers {
         self.waits = self.waits.saturating_add(1);
     }
 
-    /// The timer of the next wait.
+    /// Returns the name of the next wait's timer.
     pub(crate) fn next_retry(&self, generation: Generation) -> TimerName {
         names::retry_timer(generation, self.waits.saturating_add(1))
     }
@@ -45,7 +45,8 @@ impl Timers {
         self.early.insert(timer);
     }
 
-    /// Whether the timer of a decision that is now stored had fired before.
+    /// Removes the timer from the early ones and returns `true` if it had fired before its decision
+    /// was stored.
     pub(crate) fn take_early(&mut self, timer: &TimerName) -> bool {
         self.early.remove(timer)
     }
@@ -62,7 +63,7 @@ impl Timers {
         self.orphans.extend(timers);
     }
 
-    /// A decision was stored. Its write canceled the first orphan.
+    /// Removes the first orphan, which the write of the stored decision canceled.
     pub(crate) fn canceled_one(&mut self) {
         if !self.orphans.is_empty() {
             self.orphans.remove(0);

@@ -1,4 +1,4 @@
-//! Questions of planners, approvals, deadlines, limits.
+//! Questions of planners, approvals, deadlines and limits.
 
 use jiff::SignedDuration;
 use proto::{
@@ -176,8 +176,8 @@ fn one_step_waits_for_a_person_while_another_runs() {
     assert_eq!(p.view().state, JobState::InputRequired);
 }
 
-/// Most questions of one job at a time: an approval waits for room, and an agent is told that there is
-/// none.
+/// The limit on open questions: an approval waits until a question closes, and an agent is told
+/// that the limit is reached.
 #[test]
 fn no_more_questions_are_open_at_a_time_than_may_be() {
     let most = limits::OPEN_QUESTIONS_MAX;

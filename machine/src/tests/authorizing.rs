@@ -1,4 +1,4 @@
-//! Facts of a worker that claims more than the job's agent may use.
+//! Facts of a worker that claims more than the job's agent permits.
 
 use jiff::Timestamp;
 use proto::{
@@ -27,12 +27,12 @@ fn name(tool: &str) -> ToolName {
     ToolName::new(tool).unwrap()
 }
 
-/// One step that calls a tool.
+/// Returns a plan of one step that calls a tool.
 fn calling(tool: &str, args: &Value) -> Plan {
     plan_with("a", |_| Action::Tool { tool: name(tool), args: args.clone(), binding: binding() })
 }
 
-/// One step that hands its task to an agent.
+/// Returns a plan of one step that hands its task to a sub-agent.
 fn handing_over(to: &str) -> Plan {
     plan_with("a", |_| Action::Tool {
         tool: name(to),
@@ -45,7 +45,7 @@ fn agent_binding() -> Binding {
     Binding { pool: proto::decision::pools::nobody(), ..binding() }
 }
 
-/// An agent that may read files and hand tasks to nobody.
+/// Returns an agent that may read files and has no sub-agents.
 fn reader(change: impl FnOnce(&mut Agent)) -> Agent {
     agent(|a| {
         a.tools = Some(vec![name("read_file")]);
@@ -141,7 +141,7 @@ fn a_plan_that_reaches_beyond_the_agent_is_a_failed_attempt(
     };
     assert_eq!(error, why);
     assert_eq!((p.view().sub_status, p.view().plan), (Some(SubStatus::Planning), None));
-    // It fails like any other plan that cannot be used.
+    // The job fails as it does after any other unusable plan.
     p.reply(2, PlanReply::Plan { plan: forged.clone() });
     p.drive();
     p.reply(3, PlanReply::Plan { plan: forged.clone() });
@@ -219,7 +219,7 @@ fn a_given_plan_that_reaches_beyond_the_agent_fails_the_job_and_runs_nothing() {
 fn what_the_agent_may_use_is_carried_out() {
     let mut p = Play::planned(reader(|_| {}), reading("a b<a"));
     p.expect(&["call g0.r0.a #1"]);
-    // Without a list every tool may be named.
+    // An agent without a list of tools may use every tool.
     let mut p = Play::planned(agent(|_| {}), calling("write_file", &json!({})));
     p.expect(&["call g0.r0.a #1"]);
 }
@@ -290,7 +290,7 @@ fn spec(change: impl FnOnce(&mut ToolSpec)) -> ToolSpec {
     spec
 }
 
-/// A call of `write_file` as the log of a job has it.
+/// Returns a call of `write_file` as a job's log stores it.
 fn called(approved: Option<&str>) -> CallWork {
     let mut p = Play::planned(agent(|_| {}), calling("write_file", &json!({})));
     p.drive();
@@ -327,7 +327,7 @@ fn a_tool_that_nobody_has_announced_may_be_announced_later() {
     assert_eq!((refused.message.as_str(), refused.transient), (why, true));
 }
 
-/// The decision with which the supervisor says that it does not send a call.
+/// Returns the decision with which the supervisor refuses to send a call.
 fn refuse(p: &Play, transient: bool) -> Decision {
     let Some(Decision::Call(call)) = p.job.decide().map(|next| next.decision) else {
         panic!("no call")
@@ -360,7 +360,7 @@ fn a_call_that_was_not_sent_goes_to_no_pool_and_fails_its_step() {
         "{told:?}"
     );
     assert!(!p.job.has_work_out());
-    // No worker has it: an answer to it is somebody's claim.
+    // No worker has the call, so a result for it is a forgery.
     p.result("g0.r0.a", 1, ToolResult::ok(json!("forged")), None);
     p.expect(&["finish failed"]);
     let Outcome::Failed { message, .. } = p.outcome() else { panic!("not failed") };

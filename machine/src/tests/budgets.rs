@@ -1,4 +1,5 @@
-//! What a job may spend: counted as it is decided, looked at before anything is decided that spends.
+//! Budgets: spending is counted with each decision, and limits are checked before a decision that
+//! spends.
 
 use std::collections::BTreeSet;
 
@@ -35,8 +36,8 @@ fn steps(limit: u32, what: &[Spend]) -> impl Fn(&mut Agent) {
     move |a| (a.budget.steps, a.budget.counts) = (Some(limit), what.clone())
 }
 
-/// One step that is a loop; every turn calls a tool with arguments of its own, and the tool
-/// answers. What was decided until the job ended.
+/// Runs one step that loops: every turn calls a tool with new arguments, and the tool answers.
+/// Returns the decisions until the job ended.
 fn endless(agent: Agent) -> (Play, Vec<String>) {
     let mut p = Play::planned(agent, plan_with("a", |_| Action::Agent));
     let mut decided = p.drive();
@@ -346,8 +347,8 @@ fn cost(tokens: u64, money: Option<f64>) -> Cost {
     Cost { usage: Usage { input_tokens: tokens, output_tokens: 1 }, money }
 }
 
-/// What tools cost is the job's, once for each result that counts, those that broke included; it is
-/// told as it comes, and shown by tool.
+/// The cost of tools belongs to the job's spending: once per result that counts, faults included.
+/// It is reported as an event and shown per tool.
 #[test]
 fn what_tools_cost_counts_once_among_what_the_job_spent() {
     let mut p = Play::planned(agent(|a| a.tool.retry.jitter = 0.0), plan("a b"));
@@ -387,7 +388,7 @@ fn what_tools_cost_counts_once_among_what_the_job_spent() {
     assert_eq!(told, [("echo".to_owned(), 10, Some(0.5)), ("echo".to_owned(), 20, Some(0.25))]);
 }
 
-/// A tool that has cost something is not called again once nothing is left of that; any other is.
+/// A tool that has reported a cost is not called once its budget is used up; other tools are.
 #[rstest]
 #[case::tokens(|a: &mut Agent| a.budget.tokens = Some(30), cost(40, None))]
 #[case::money(|a: &mut Agent| {
@@ -418,7 +419,7 @@ fn a_tool_that_costs_is_held_back_when_nothing_is_left(
     }
 }
 
-/// Tokens that were paid for otherwise are not paid for at the model's price too.
+/// Tokens that a tool has already paid for are not charged at the model's price as well.
 #[test]
 fn tokens_of_a_tool_cost_what_it_says_or_what_those_of_the_job_do() {
     let spent = |money| {
@@ -437,7 +438,7 @@ fn tokens_of_a_tool_cost_what_it_says_or_what_those_of_the_job_do() {
     assert_eq!((spent(None), spent(Some(0.5)), spent(Some(-1.0))), (3.0, 0.5, 3.0));
 }
 
-/// Approves of the call that waits for it.
+/// Approves the waiting call.
 fn approve(p: &mut Play) {
     let asked = p.view().questions.remove(0);
     let shown = serde_json::to_value(&asked).unwrap();

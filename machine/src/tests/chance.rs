@@ -1,6 +1,6 @@
-//! Jobs in which everything happens by chance: results that fault, come twice, late or out of
-//! order, timers that fire twice, answers, pauses and replans. Whatever happens, no attempt is sent
-//! twice, no result counts twice, and the job ends.
+//! Property tests of random courses: results that fault, come twice, late or out of order, timers
+//! that fire twice, answers, pauses and replans. In every course no attempt is sent twice, no
+//! result counts twice, and the job ends.
 
 use std::collections::BTreeSet;
 
@@ -28,13 +28,13 @@ struct Chances {
     plan: usize,
     axes: Axes,
     confirm: bool,
-    /// Whether steps are loops of model turns.
+    /// `true` if steps are loops of model turns.
     loops: bool,
     limits: Limits,
     moves: Vec<u8>,
 }
 
-/// The policies of dispatch, of failures and of replanning.
+/// The policies of dispatch, failures and replanning.
 #[derive(Debug, Clone)]
 struct Axes {
     dispatch: Dispatch,
@@ -78,13 +78,13 @@ impl Axes {
     }
 }
 
-/// What the job may spend, and how soon a guard ends it. 0 is no limit.
+/// The budget and the guard; 0 is no limit.
 #[derive(Debug, Clone)]
 struct Limits {
     steps: u32,
     turns: u32,
     tokens: u64,
-    /// Millionths of a dollar, at one of them for a token.
+    /// Millionths of a dollar; a token costs one.
     money: u8,
     abandon: bool,
     guard: u32,
@@ -169,8 +169,8 @@ fn play(chances: &Chances) {
     panic!("the job never ends: {:?}", p.view());
 }
 
-/// No more was ever decided than may be spent. Tokens are known afterwards, so they may be passed by
-/// what was out.
+/// Asserts that no more units were decided than the budget allows. Tokens are known only
+/// afterwards, so work that is out may exceed their limit.
 fn within_budget(p: &Play) {
     let counted = |axis| matches!(axis, Axis::Steps | Axis::Turns);
     for gauge in p.view().budget.iter().filter(|gauge| counted(gauge.axis)) {
@@ -178,8 +178,8 @@ fn within_budget(p: &Play) {
     }
 }
 
-/// The axis that has nothing left and that a decision would spend on all the same. Tokens and money
-/// are spent by whatever asks a model, once more included.
+/// Returns the used-up axis on which the decision would still spend. Tokens and money are spent by
+/// every command to a model, retries included.
 fn overspends(p: &Play, decision: &Decision) -> Option<Axis> {
     let asks_a_model = matches!(decision, Decision::Plan(_) | Decision::Turn(_));
     let of_tokens = |axis| matches!(axis, Axis::Tokens | Axis::Money);
@@ -187,16 +187,15 @@ fn overspends(p: &Play, decision: &Decision) -> Option<Axis> {
     used_up.find(|gauge| asks_a_model && of_tokens(gauge.axis)).map(|gauge| gauge.axis)
 }
 
-/// Stores what should follow. Sometimes a fact is stored between the moment something is decided and
-/// the moment the decision is: the decider did not know, and the decision must still be able to
-/// follow.
+/// Stores the decisions that follow. Sometimes a fact is stored between a decision and its write:
+/// the writer had not seen it, and the decision must still be able to follow.
 fn drive(p: &mut Play, sent: &mut BTreeSet<(String, u32)>, chances: &Chances, chance: u8) {
     let mut interrupted = false;
     while let Some(next) = p.job.decide() {
         assert_eq!(overspends(p, &next.decision), None, "{:?}", next.decision);
         for arm in next.arm {
             if chance % 5 == 4 {
-                // Storing the decision takes longer than its timer runs.
+                // The write of the decision takes longer than its timer runs.
                 p.fact(Fact::Fired(Fired { timer: arm.timer }));
             } else {
                 p.armed.insert(arm.timer, arm.at);
@@ -229,7 +228,7 @@ fn drive(p: &mut Play, sent: &mut BTreeSet<(String, u32)>, chances: &Chances, ch
     }
 }
 
-/// One thing happens. A move of 0 is what a healthy world would do next.
+/// Makes one event happen. A move of 0 is the event of a healthy run.
 fn happen(p: &mut Play, chances: &Chances, sent: &BTreeSet<(String, u32)>, chance: u8) {
     if let Some((timer, _)) = p.armed.first_key_value() {
         let timer = timer.to_string();
@@ -268,7 +267,7 @@ fn happen(p: &mut Play, chances: &Chances, sent: &BTreeSet<(String, u32)>, chanc
 
 fn result(p: &mut Play, chances: &Chances, work: &str, attempt: u32, chance: u8) {
     if let Some(round) = work.strip_prefix("g0.p") {
-        // Step ids must be new after a replan.
+        // Step ids must not be reused after a replan.
         let fresh: String = PLANS[chances.plan]
             .chars()
             .map(|c| if c.is_ascii_lowercase() { format!("{c}{round}") } else { c.to_string() })
@@ -308,7 +307,7 @@ fn steer() -> Signal {
     Signal::Steer { text: "otherwise".into() }
 }
 
-/// What a model says in a turn: the same call, a new one, one that cannot be run, several, an end.
+/// Returns a model's reply: a repeated call, a new one, one that cannot be run, several, or an end.
 fn said(number: u32, chance: u8) -> TurnReply {
     let read = |page: u32| tool_call(&format!("c{page}"), "read", json!({ "page": page }));
     match chance % 8 {
@@ -318,7 +317,7 @@ fn said(number: u32, chance: u8) -> TurnReply {
         4 => calls(vec![read(1), read(number), refused_call("c", "fly", json!({}))]),
         5 => TurnReply::Failed { error: transient() },
         6 => done(false, "no"),
-        // Now and then where none is wanted.
+        // Sometimes unsolicited.
         7 if chance >= 128 => {
             let summary = Summary { text: "as before".into(), through: Seq(1) };
             TurnReply::Summarised { summary: Some(summary), results: Vec::new() }

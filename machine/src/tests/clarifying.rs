@@ -1,5 +1,5 @@
-//! What agents may ask: limits, questions that were answered before, questions without end, and the
-//! fixed words around them.
+//! Policies on questions of agents: limits, repeated questions, too many questions, and the prefix
+//! of prompts.
 
 use proto::{
     agent::Agent,
@@ -31,7 +31,7 @@ fn turn(prompt: &str) -> TurnReply {
     TurnReply::Calls { text: String::new(), calls: vec![call] }
 }
 
-/// The last record that was shown to the planner as wrong.
+/// Returns the error that the planner was told last.
 fn rejected(p: &Play) -> String {
     let Some(Decision::Plan(work)) = p.decisions.last() else { panic!("no plan") };
     serde_json::to_value(work.dialogue.last()).unwrap()["error"].as_str().unwrap().to_owned()
@@ -174,7 +174,8 @@ fn fixed_words_are_in_the_language_of_the_job() {
     }
 }
 
-/// Who may not ask is not offered the tool, and is told so when it asks all the same.
+/// An agent that may not ask is not offered the tool, and a question that it asks all the same is
+/// refused.
 #[rstest]
 #[case(AskWhen::Both, true, true)]
 #[case(AskWhen::Planning, true, false)]
@@ -209,7 +210,8 @@ fn who_may_ask_is_a_policy(#[case] when: AskWhen, #[case] plans: bool, #[case] w
     }
 }
 
-/// The workers refuse it already; one that does not know the policy changes nothing of it.
+/// Workers refuse such a question already; the machine also refuses one from a worker that does not
+/// know the policy.
 #[test]
 fn a_question_of_another_kind_than_the_agent_may_ask_is_told_back() {
     let only = |a: &mut Agent| a.ask.kinds = [AskKind::Select].into_iter().collect();

@@ -1,4 +1,4 @@
-//! Planning one action at a time: what a planner may say beside a plan, and how it ends.
+//! Planning one action at a time: the replies other than plans, and the end.
 
 use proto::{
     decision::{Decision, PlanTalk},

@@ -1,5 +1,5 @@
-//! What the designs that the presets follow ask for to the letter: fixed texts, the form in which
-//! answers come back, what a later step reads. docs/internals/requirements.md names the requirements.
+//! Requirements of the designs that the presets implement: fixed texts, the form of answers, and
+//! the input of later steps. docs/internals/requirements.md lists the requirements.
 
 use jiff::Timestamp;
 use proto::{
@@ -30,8 +30,8 @@ fn reported(success: bool, response: &str) -> TurnReply {
     TurnReply::Done { success, response: response.into(), attachments }
 }
 
-/// What an agent reports without success is by policy a step that completed so: it is not run again,
-/// dependants go on and are told, and so are the planner and every watcher.
+/// A policy lets a step complete although its agent reports no success: it is not run again,
+/// dependent steps continue, and the dependants, the planner and all watchers are told.
 #[test]
 fn a_step_may_complete_without_success() {
     let mut p = Play::planned(
@@ -73,7 +73,7 @@ fn a_step_may_complete_without_success() {
     assert_eq!(results, json!({"a": "half of it", "b": "the rest"}));
 }
 
-/// Where the policy says nothing, what is reported without success has failed.
+/// Without that policy, a report without success is a failure.
 #[test]
 fn what_is_reported_without_success_has_failed_unless_the_policy_says_otherwise() {
     let mut p = Play::planned(agent(|_| {}), plan_with("a", |_| Action::Agent));
@@ -97,7 +97,7 @@ fn a_point_before_and_one_after_differ_where_a_step_completed_otherwise() {
     assert_eq!((success.from, success.to), (Some(false), Some(true)));
 }
 
-/// A plan that is replanned after each step hears it too.
+/// The planner of a job that is replanned after each step is told as well.
 #[test]
 fn a_planner_hears_of_a_step_without_success() {
     let presets = Catalogue::presets();
@@ -131,8 +131,8 @@ fn form() -> AskedKind {
     AskedKind::Form { fields: vec![field("to", text), field("days", number)] }
 }
 
-/// The planner and a loop hear the same words: the value of an option and not its label, a list of
-/// them, the values of a form as JSON.
+/// The planner and a step receive an answer in the same form: the value of an option and not its
+/// label, a list of values, or the values of a form as JSON.
 #[rstest]
 #[case::words(AskedKind::Query, json!("tomorrow"), "tomorrow")]
 #[case::one_option(select(false), json!("b"), "b")]
@@ -224,7 +224,7 @@ fn a_result_without_data_is_read_as_a_whole() {
     assert_eq!(call.args, json!({"said": "sent", "all": all}));
 }
 
-/// How a job in Chinese ends, and what is said of it.
+/// Returns the final text of a job in Chinese.
 fn said(change: impl FnOnce(&mut Agent), steps: &str, course: impl Fn(&mut Play)) -> String {
     let mut p = Play::submit_in(agent(change), Language::Zh);
     p.drive();
@@ -257,7 +257,7 @@ fn what_is_said_in_chinese_is_said_in_the_words_that_were_agreed() {
     assert_eq!(no_plan, "计划执行服务暂时不可用：no JSON\n请直接用 /todo 或 /schedule");
 }
 
-/// What a planner asks that cannot say what it wants to know.
+/// The agreed prompt of a planner that needs more information but asks nothing specific.
 #[test]
 fn a_question_without_words_is_asked_in_the_words_that_were_agreed() {
     let mut p = Play::submit_in(agent(|a| a.ask.prefix = true), Language::Zh);
@@ -269,7 +269,7 @@ fn a_question_without_words_is_asked_in_the_words_that_were_agreed() {
     assert_eq!(p.view().questions[0].prompt, "请确认：请补充必要信息");
 }
 
-/// A plan that cannot be carried out goes back to its planner in the language of the job.
+/// An invalid plan is returned to its planner in the language of the job.
 #[test]
 fn what_is_wrong_with_a_plan_is_told_in_the_language_of_the_job() {
     let mut p = Play::submit_in(agent(|_| {}), Language::Zh);
@@ -281,7 +281,7 @@ fn what_is_wrong_with_a_plan_is_told_in_the_language_of_the_job() {
     assert_eq!(error, "计划步骤存在循环依赖：a → b → a");
 }
 
-/// At which step of its plan a job has failed, beside what that step said.
+/// A failed job names the step at which it failed, in addition to that step's error.
 #[test]
 fn a_job_says_at_which_step_it_failed() {
     let failed = |language| {

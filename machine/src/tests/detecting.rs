@@ -1,4 +1,4 @@
-//! `plan.when: auto`: goals that need no plan.
+//! Detection (`plan.when: auto`): goals that need no plan.
 
 use proto::{
     agent::PlanWhen,
@@ -79,7 +79,7 @@ fn the_planner_has_a_model_of_its_own_where_the_agent_says_so() {
     assert_eq!((work.model.temperature, work.model.top_p), (Some(0.1), Some(0.5)));
 }
 
-/// What finds out, what plans and what works are three models, each with a price of its own.
+/// Detection, planning and execution may use three models, each with a price of its own.
 #[rstest]
 #[case::of_each(&["small", "large"], 0.001 + 2.0 + 0.1)]
 #[case::of_the_planner(&["large"], 0.01 + 2.0 + 0.1)]

@@ -1,4 +1,4 @@
-//! Dependencies, order, placeholders.
+//! Dependencies, order and placeholders.
 
 use proto::{
     agent::{Dispatch, OnBlocked, OnFailure},
@@ -247,7 +247,7 @@ fn a_plan_of_five_hundred_steps_is_carried_out() {
     let steps: Vec<_> = (0..500).map(|n| format!("s{n}")).collect();
     let mut p = Play::planned(agent(|_| {}), plan(&steps.join(" ")));
     assert_eq!(p.job.decide().map(|_| ()), Some(()));
-    // Driving all of it replays the log after every record; the first decisions are enough here.
+    // A full run would replay the log after every record; the first decisions are enough here.
     for _ in 0..5 {
         let next = p.job.decide().unwrap();
         p.decision(next.decision);

@@ -1,4 +1,4 @@
-//! A person changes the plan itself.
+//! Edits of a plan by a person.
 
 use proto::{
     agent::StepExec,

@@ -1,5 +1,4 @@
-//! Effects that cannot be taken back: from which records of a log a roll-back, a restart or a fork
-//! would bring one about a second time.
+//! Irreversible effects: the records from which a rollback, a restart or a fork would repeat one.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +16,7 @@ use serde_json::json;
 use super::{forking::fork, play::*};
 use crate::{Effects, Repeated};
 
-/// A history of a job whose tools must not run twice, with names for points of it.
+/// A history of a job whose tools must not run twice, with named points.
 struct History {
     play: Play,
     points: BTreeMap<&'static str, Seq>,
@@ -71,12 +70,12 @@ impl History {
         self.name(point);
     }
 
-    /// What the job would do a second time from a point.
+    /// Returns the work that the job would repeat from a point.
     fn repeated(&self, point: &str) -> Repeated {
         repeated(&self.play, self.points[point])
     }
 
-    /// The calls that it would make a second time, by the points where it would.
+    /// Returns the calls that the job would repeat, each with the point from which it would.
     fn calls(&self) -> Vec<(&'static str, String)> {
         let mut points: Vec<_> = self.points.iter().map(|(name, seq)| (*seq, *name)).collect();
         points.sort_unstable();
@@ -102,7 +101,8 @@ fn repeated(play: &Play, to: Seq) -> Repeated {
 
 type Act<'a> = &'a dyn Fn(&mut History);
 
-/// A call whose first attempt fails before it does anything, as far as the log goes.
+/// Returns a history in which the first attempt of a call fails without an effect, according to the
+/// log.
 fn tried_twice(until: &str, end: Option<Fault>) -> History {
     let mut h = History::of(paying("a"));
     let steps: [(&str, Act<'_>); 8] = [
@@ -130,7 +130,8 @@ fn tried_twice(until: &str, end: Option<Fault>) -> History {
 const ALL: &[&str] =
     &["plan", "command 1", "start 1", "fault 1", "wait", "timer", "command 2", "start 2"];
 
-/// The second attempt is one that the point knows nothing of, though it knows how the first ended.
+/// The job's state at the point does not know the second attempt, although it knows the end of the
+/// first.
 #[rstest]
 #[case::nothing_has_begun("command 1", None, &[])]
 #[case::the_first_has_begun("start 1", None, &["plan", "command 1", "start 1"])]
@@ -149,7 +150,7 @@ fn a_call_is_repeated_from_where_the_end_of_an_attempt_that_began_is_not_known(
     assert_eq!(history.calls(), expected);
 }
 
-/// A no of the tool is an answer; the step is tried again by its own policy.
+/// A negative answer of the tool is a result; the step is retried by its own policy.
 #[test]
 fn an_attempt_that_follows_a_no_is_one_by_itself() {
     let mut h = History::begun(Play::planned(
@@ -194,8 +195,8 @@ fn calls_of_a_turn_are_looked_at_one_by_one() {
     assert_eq!(h.calls(), expected);
 }
 
-/// Only the fold says what an attempt came to: words of somebody who is not entitled to them, or
-/// about an attempt that is not out, end nothing.
+/// Only the fold decides which results count: a forged result, or one of another attempt, ends
+/// nothing.
 #[rstest]
 #[case::by_a_person(Some(proto::fact::Source::People), 1)]
 #[case::of_another_attempt(None, 2)]
@@ -224,7 +225,7 @@ fn a_command_that_a_roll_back_left_behind_holds_nothing() {
     h.sends("command");
     assert!(h.play.back(h.points["command"]));
     h.name("back");
-    // The worker is not given the run, and says so.
+    // The worker is not granted the run, and reports so.
     h.starts("g0.r0.a", 1, "late start");
     h.ends("g0.r0.a", 1, Some(Fault::Unknown), "late word");
     assert_eq!(h.calls(), []);
@@ -237,7 +238,7 @@ fn a_command_that_a_roll_back_left_behind_holds_nothing() {
     assert!(h.repeated("result").calls.is_empty());
 }
 
-/// Somebody said that it may run again, and it has.
+/// The caller allowed the effect to be repeated, and it was.
 #[test]
 fn what_ran_again_because_it_might_holds_nothing_once_it_has_ended() {
     let mut h = History::of(paying("a"));
@@ -254,8 +255,8 @@ fn what_ran_again_because_it_might_holds_nothing_once_it_has_ended() {
     assert_eq!(h.repeated("result").calls, []);
 }
 
-/// A fork may begin where a roll-back has taken the job away from: what began on that line counts
-/// there, and what began since counts too, unless the point is past it.
+/// A fork may start at a point that a rollback removed: attempts that started in that timeline
+/// count there, and attempts since then count too, unless the point is later.
 #[test]
 fn a_point_that_was_taken_out_knows_what_began_there() {
     let mut h = History::of(paying("a"));
@@ -282,7 +283,7 @@ fn a_point_that_was_taken_out_knows_what_began_there() {
     assert_eq!(h.calls(), expected);
 }
 
-/// What a plan left undone is not done because the job goes back to after it.
+/// Work that a plan left undone is not done because of a rollback to a later point.
 #[test]
 fn a_call_of_a_step_that_is_over_holds_nothing() {
     let mut h = History::begun(Play::planned(
@@ -305,7 +306,7 @@ fn a_call_of_a_step_that_is_over_holds_nothing() {
     assert_eq!(h.repeated("plan 2").calls, []);
 }
 
-/// Carries a job on to its end by a plan: every tool has its effect.
+/// Carries out the rest of a job; every tool has its effect.
 fn carry_on(play: &mut Play, plan: &Plan) {
     while !play.job.has_ended() {
         play.drive();
@@ -329,8 +330,8 @@ fn carry_on(play: &mut Play, plan: &Plan) {
     }
 }
 
-/// How often each call had its effect: a run that began had it, unless its tool said that nothing
-/// was done.
+/// Returns how often each call had its effect: a started run had it, unless its tool reported that
+/// nothing was done.
 fn effects(play: &Play) -> BTreeMap<String, u32> {
     let mut times = BTreeMap::new();
     for (_, _, record) in &play.log {
@@ -348,8 +349,8 @@ fn effects(play: &Play) -> BTreeMap<String, u32> {
     times
 }
 
-/// At every record of a log: what is not held back happens once, and what is held back would
-/// have come to pass again.
+/// At every record of a log: a rollback that is allowed repeats no effect, and one that is refused
+/// would have repeated one.
 #[rstest]
 #[case::two_attempts(tried_twice("result 2", None).play, paying("a"))]
 #[case::the_second_is_under_way(tried_twice("start 2", None).play, paying("a"))]
@@ -397,7 +398,8 @@ fn two_and_a_loop() -> Plan {
     })
 }
 
-/// Steps that are calls, and one that is a loop of them; the first attempt of one of its calls fails.
+/// Returns a job with two one-call steps and a step that loops over calls; the first attempt of one
+/// call fails.
 fn some_calls() -> Play {
     let mut p = Play::planned(agent(|_| {}), two_and_a_loop());
     p.drive();

@@ -1,4 +1,4 @@
-//! Faults, retries, failed steps, replans.
+//! Faults, retries, failed steps and replans.
 
 use proto::{
     agent::OnFailure,
@@ -266,7 +266,8 @@ fn a_question_that_expires_before_the_replan_is_stored_fails_the_job() {
     p.expect(&["close q1 Expired", "finish failed"]);
 }
 
-/// Faults of a call and the tool's own noes, in this order, until no attempt is left.
+/// Applies faults (`f`) and negative answers (`n`) of a call in this order, until no attempt is
+/// left.
 fn until_given_up(tool: u32, step: u32, course: &str) -> Option<usize> {
     let change =
         |a: &mut proto::agent::Agent| (a.tool.retry, a.step.retry) = (tries(tool), tries(step));
@@ -293,7 +294,7 @@ fn faults_use_up_no_runs_of_a_step_and_noes_no_tries_of_its_call() {
     for (course, ends) in [
         ("nn", Some(2)),
         ("fff", Some(3)),
-        // A timeout leaves the run that it was an attempt of.
+        // A timeout does not count as a run of the step.
         ("fnn", Some(3)),
         ("ffnn", Some(4)),
         ("nfff", Some(4)),
@@ -322,7 +323,7 @@ fn what_only_looks_like_a_placeholder_fails_its_step_before_anything_is_called()
     let Outcome::Failed { message, .. } = p.outcome() else { panic!("not failed") };
     let why = "cannot resolve the variable {{a[x]}}: this is not how a placeholder is written";
     assert_eq!(message, format!("step b failed: {why}"));
-    // Braces of something else, and braces that are written as such.
+    // Braces of another syntax, and escaped braces.
     for (written, sent) in
         [("{{values[x]}} {{a}}", "{{values[x]}} 1"), (r#"{{"{{"}}a}} {{a}}"#, "{{a}} 1")]
     {

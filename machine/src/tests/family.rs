@@ -1,5 +1,4 @@
-//! Jobs that work for each other, each with a log of its own: what one says reaches the other, once,
-//! twice or late.
+//! Families of jobs, each with a log of its own. Messages arrive once, twice or late.
 
 mod back;
 mod bounds;
@@ -26,12 +25,12 @@ use serde_json::{Value, json};
 use super::play::{Play, agent, calls, plan_with, question, work};
 use crate::Tell;
 
-/// A job and everybody below it.
+/// A job and its descendants.
 struct Kin {
     jobs: BTreeMap<JobId, Play>,
-    /// How often everything is said.
+    /// Number of times that every message is sent.
     times: usize,
-    /// Submissions, as often as they were sent.
+    /// Number of submissions that were sent.
     submitted: usize,
 }
 
@@ -39,7 +38,8 @@ fn name(name: &str) -> AgentName {
     AgentName::new(name).unwrap()
 }
 
-/// One agent that carries its goal out by itself, `helper`, and one that may ask, `asker`.
+/// Returns the definitions of two sub-agents: `helper` carries out its goal itself, and `asker` may
+/// ask.
 fn callees(change: impl Fn(&mut Agent)) -> Callees {
     let one = |called: &str| {
         let mut policies = agent(|a| {
@@ -63,7 +63,7 @@ fn bound(tool: &str) -> Binding {
     as_tools(&[offered], Language::En)[0].binding()
 }
 
-/// Steps that are one call of an agent each: `"a:helper b:asker<a"`.
+/// Returns steps of one sub-agent call each, written as `"a:helper b:asker<a"`.
 fn handing(steps: &str) -> Plan {
     let who: BTreeMap<String, String> = steps
         .split_whitespace()
@@ -116,7 +116,7 @@ impl Kin {
         Self { jobs, times: 1, submitted: 0 }
     }
 
-    /// A family whose root carries out a plan.
+    /// Returns a family whose root has a plan in force.
     fn planned(steps: &str, change: impl FnOnce(&mut Agent)) -> Self {
         let mut kin = Self::begin(change, |_| {});
         kin.run();
@@ -133,13 +133,13 @@ impl Kin {
         self.root().view()
     }
 
-    /// The job that is the attempt of a unit of work of the root.
+    /// Returns the child of a unit of work of the root.
     fn child(&mut self, unit: &str, attempt: u32) -> &mut Play {
         let id = child_id(&JobId::new("job").unwrap(), Some(Seq(1)), &work(unit), Attempt(attempt));
         self.jobs.get_mut(&id).unwrap_or_else(|| panic!("{unit} #{attempt} was never begun"))
     }
 
-    /// Lets everything follow that follows, in all jobs.
+    /// Drives all jobs until nothing follows.
     fn run(&mut self) {
         for _ in 0..1000 {
             let mut tells = Vec::new();
@@ -457,7 +457,7 @@ fn nothing_changes_how_a_child_ends_once_that_is_settled() {
     assert_eq!(kin.view().state, JobState::Completed);
 }
 
-/// The words around its task are in that language too.
+/// The text around the child's task is in that language too.
 #[test]
 fn a_child_works_in_its_own_language_and_without_one_in_that_of_the_job() {
     for (own, told, expected, words) in [

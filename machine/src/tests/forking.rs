@@ -1,4 +1,5 @@
-//! A fork begins where the other job was, and goes on as that would after a roll-back to there.
+//! Forks: a fork begins with the state of its source, and continues as the source would after a
+//! rollback to that point.
 
 use proto::{
     decision::Decision,
@@ -13,7 +14,7 @@ use serde_json::json;
 
 use super::play::*;
 
-/// A fork of a job at a record.
+/// Returns a fork of a job at a record.
 pub(super) fn fork(p: &Play, at: Seq) -> Play {
     let by = WorkerId::new("w").unwrap();
     let along = p.log.iter().filter(|(stored, _, _)| stored.seq <= at);
@@ -100,7 +101,7 @@ fn a_fork_from_any_record_goes_on_as_the_job_would_after_going_back_to_it() {
     }
 }
 
-/// A label without the number of its question: a job that went back has used up some.
+/// Returns a label without the number of its question, because a rollback leaves numbers used.
 fn bare(label: String) -> String {
     let words: Vec<_> = label.split(' ').collect();
     match words.as_slice() {

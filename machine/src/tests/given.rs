@@ -1,4 +1,4 @@
-//! Jobs that are submitted with their plan: tool calls that people ask for by name.
+//! Jobs that are submitted with a plan: direct tool calls.
 
 use std::collections::BTreeSet;
 

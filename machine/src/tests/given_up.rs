@@ -1,4 +1,4 @@
-//! Work that is given up and waits for an operator, and what "try again" does.
+//! Work that was given up and waits for an operator, and the effect of a retry.
 
 use proto::{
     agent::{Agent, OnGivenUp},
@@ -59,7 +59,7 @@ fn what_is_given_up_waits_for_an_operator_who_has_it_tried_again(#[case] case: (
     p.signal(Signal::Retry);
     p.expect(&[next]);
     assert_eq!(p.job.waits().given_up, []);
-    // Nobody needs to have tried in vain.
+    // A retry without anything to retry changes nothing and is ignored.
     let ignored = p.view().ignored;
     p.signal(Signal::Retry);
     p.expect(&[]);

@@ -1,5 +1,4 @@
-//! Loops that lead nowhere: told to the model, made to answer, ended, and always with all that is
-//! known of them.
+//! Loop guards: notices to the model, forced answers, ended runs, and complete reports.
 
 use proto::{
     agent::{Agent, OnFailure, ReplanWhen},
@@ -27,17 +26,18 @@ fn work(turn: u32) -> String {
     format!("g0.r0.a.n1.t{turn}")
 }
 
-/// What a tool answers.
+/// The answer of a tool.
 #[derive(Clone, Copy)]
 enum Says {
-    /// The same as always.
+    /// Always the same result.
     Same,
-    /// Something new.
+    /// A new result each time.
     New,
     No,
 }
 
-/// Takes a turn with these calls, lets their tools answer, and gives the next turn's command.
+/// Takes a turn with these calls, lets their tools answer, and returns the command of the next
+/// turn.
 fn turn(p: &mut Play, number: u32, wanted: Vec<(TurnCall, Says)>) -> Option<Decision> {
     let (wanted, says): (Vec<_>, Vec<_>) = wanted.into_iter().unzip();
     p.turn(&work(number), calls(wanted));
@@ -257,7 +257,7 @@ fn plans_of_which_nothing_comes_are_not_made_for_ever() {
     p.drive();
     let mut stopped = false;
     for round in 1..=5 {
-        // The same failing call each time, under another name.
+        // The same failing call each time, in a step with another id.
         p.reply(round, PlanReply::Plan { plan: plan(&format!("s{round}")) });
         p.drive();
         p.no(&format!("g0.r{}.s{round}", round - 1));
@@ -300,7 +300,7 @@ fn a_log_in_which_nobody_wanted_an_answer_goes_on_as_it_did() {
     p.turn(&work(5), calls(vec![read(1)]));
     p.drive();
     p.ok(&format!("{}.c0", work(5)), json!("the same"));
-    // A supervisor that knew no guards stored the next turn.
+    // A supervisor of a release without guards stored the next turn.
     let next = p.job.decide().unwrap();
     let Decision::Turn(mut old) = next.decision else { panic!("no turn") };
     assert!(old.must_answer);
@@ -324,7 +324,7 @@ fn a_stop_that_came_too_late_says_nothing() {
     p.expect(&["finish completed"]);
 }
 
-/// Every order in which `n` things can happen.
+/// Returns every order of `n` events.
 fn orders(n: usize) -> Vec<Vec<usize>> {
     if n == 0 {
         return vec![Vec::new()];
@@ -390,7 +390,7 @@ fn a_loop_that_works_through_its_list_gets_on() {
         p.turn(&work(number), calls(vec![update(number)]));
         p.expect(&[&format!("turn {} #1", work(number + 1))]);
     }
-    // The same list again and again is nothing new.
+    // Writing the same outline again is no progress.
     for number in 9..=11 {
         p.turn(&work(number), calls(vec![update(8)]));
         let next = if number < 11 { "turn" } else { "stop" };

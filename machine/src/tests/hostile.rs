@@ -1,4 +1,4 @@
-//! Records that come late, twice, from the wrong hand, or from another version.
+//! Records that are late, duplicated, forged, or of another version.
 
 use proto::{
     decision::{Decision, Finish},

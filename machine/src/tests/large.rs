@@ -1,4 +1,4 @@
-//! Large plans: what a job writes and reads grows with its steps, and no faster.
+//! Large plans: the bytes written and read grow linearly with the steps.
 
 use proto::{
     fact::{Called, Fact, PlanReply, Planned},
@@ -15,18 +15,18 @@ use serde_json::json;
 use super::play::{agent, plan, work};
 use crate::{At, Job};
 
-/// What carrying a plan out came to.
+/// The cost of carrying out a plan.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
-    /// Records that were folded, each once.
+    /// Number of records that were folded, each once.
     records: usize,
     /// Bytes of all decisions.
     written: usize,
-    /// Bytes of the job as it is shown at the end.
+    /// Bytes of the final view of the job.
     shown: usize,
 }
 
-/// Carries a plan out on a log that is not kept: every record is folded once.
+/// Carries out a plan on a log that is not kept: every record is folded once.
 fn carry_out(plan: &Plan, confirm: bool) -> Cost {
     let mut job = Job::new(JobId::new("job").unwrap());
     let (mut cost, mut queue) = (Cost { records: 0, written: 0, shown: 0 }, Vec::new());
@@ -114,7 +114,7 @@ fn what_a_job_costs_grows_with_its_steps_and_no_faster() {
         [(independent as fn(usize) -> Plan, false), (chain, false), (independent, true)]
     {
         let (small, large) = (carry_out(&shape(200), confirm), carry_out(&shape(400), confirm));
-        // A command and a result for each step; and the submission, the plan, its confirmation and
+        // A command and a result for each step, and the submission, the plan, its confirmation and
         // the end.
         assert!(large.records <= 2 * 400 + 6, "{large:?}");
         for (what, small, large) in

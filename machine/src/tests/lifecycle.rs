@@ -1,4 +1,4 @@
-//! Cancel, pause, resume, deadlines.
+//! Cancellation, pause, resume and deadlines.
 
 use proto::{
     fact::{PlanReply, Signal},

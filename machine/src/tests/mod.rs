@@ -1,4 +1,4 @@
-//! Tests of the job machine, on a log that is only a vector.
+//! Tests of the job machine, on a log in a vector.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test names the one decision it is about")]
 

@@ -1,4 +1,4 @@
-//! How steps are carried out and what models are shown of results.
+//! Policies of step execution, and the form in which models are shown results.
 
 use proto::{
     agent::{Agent, StepExec},

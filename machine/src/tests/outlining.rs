@@ -1,4 +1,4 @@
-//! `plan.protocol: inline_tools`: the loop keeps its plan itself.
+//! `plan.protocol: inline_tools`: the model keeps its plan as an outline.
 
 use proto::{
     decision::Decision,

@@ -1,5 +1,5 @@
-//! A job and its log, driven by hand. Every record goes through the live path, and after each one
-//! the job is folded again from the whole log: a replay that differs is a failed test.
+//! A test driver: a job and its log. Every record takes the live path, and after each one the whole
+//! log is folded again. A difference fails the test.
 
 use std::collections::BTreeMap;
 
@@ -32,9 +32,9 @@ pub(super) struct Play {
     pub(super) job: Job,
     pub(super) log: Vec<(At, Family, Result<Known, Unreadable>)>,
     pub(super) armed: BTreeMap<TimerName, Timestamp>,
-    /// The whole of the last decisions, by their label.
+    /// The decisions of the last `drive`, in full.
     pub(super) decisions: Vec<Decision>,
-    /// What was said to other jobs and nobody has taken yet.
+    /// Messages to other jobs that no test has taken yet.
     pub(super) tells: Vec<Tell>,
     now: Timestamp,
 }
@@ -54,7 +54,7 @@ pub(super) fn binding() -> Binding {
     Binding { pool, effect: Effect::Idempotent, approval: Approval::Never, version: "1".into() }
 }
 
-/// Steps written as `"b<a"` (b comes after a), separated by spaces; each is one call of `echo`.
+/// Returns a plan from `"a b<a"` (b depends on a); each step is one call of `echo`.
 pub(super) fn plan(steps: &str) -> Plan {
     plan_with(steps, |_| Action::Tool {
         tool: ToolName::new("echo").unwrap(),
@@ -81,19 +81,19 @@ pub(super) fn plan_with(steps: &str, action: impl Fn(&str) -> Action) -> Plan {
     Plan { title: "the plan".into(), steps, replan: Vec::new() }
 }
 
-/// A call of a registered tool that needs nobody's approval.
+/// Returns a call of a registered tool that needs no approval.
 pub(super) fn tool_call(id: &str, name: &str, args: Value) -> TurnCall {
     let target = CallTarget::Tool { tool: ToolName::new(name).unwrap(), binding: binding() };
     TurnCall { id: id.into(), name: name.into(), args, target }
 }
 
-/// A call of a tool that is not there.
+/// Returns a call of an unknown tool.
 pub(super) fn refused_call(id: &str, name: &str, args: Value) -> TurnCall {
     let target = CallTarget::Refused { error: format!("there is no tool {name}") };
     TurnCall { id: id.into(), name: name.into(), args, target }
 }
 
-/// A question of a turn.
+/// Returns a question in a turn.
 pub(super) fn question(id: &str, prompt: &str) -> TurnCall {
     let question = Asked { prompt: prompt.into(), kind: AskedKind::Query, default: None };
     let target = CallTarget::Person { question };
@@ -113,7 +113,7 @@ impl Play {
         Self::submit_as(Self::submitted(agent, language))
     }
 
-    /// A job as a release under these rules submitted it.
+    /// Submits a job as a release with these rules would.
     pub(super) fn submit_under(rules: proto::rules::Rules, agent: Agent) -> Self {
         Self::submit_as(Submitted { rules, ..Self::submitted(agent, Language::En) })
     }
@@ -152,7 +152,7 @@ impl Play {
         play
     }
 
-    /// A job whose plan is in force.
+    /// Submits a job and puts a plan in force.
     pub(super) fn planned(agent: Agent, plan: Plan) -> Self {
         let mut play = Self::submit(agent);
         play.drive();
@@ -176,12 +176,12 @@ impl Play {
         );
     }
 
-    /// The whole log, folded.
+    /// Folds the whole log.
     pub(super) fn folded(&self) -> Job {
         self.at(self.last())
     }
 
-    /// The log up to a record, folded.
+    /// Folds the log up to a record.
     pub(super) fn at(&self, seq: Seq) -> Job {
         let log = || self.log.iter().take_while(|(at, _, _)| at.seq <= seq);
         let wanted =
@@ -193,12 +193,12 @@ impl Play {
         fold.into_job()
     }
 
-    /// Where the last record is.
+    /// Returns the position of the last record.
     pub(super) fn last(&self) -> Seq {
         self.log.last().map_or(Seq(0), |(at, _, _)| at.seq)
     }
 
-    /// Takes the job back, as the door does. Whether that counted.
+    /// Rolls the job back as the door does, and returns `true` if the rollback counted.
     pub(super) fn back(&mut self, to: Seq) -> bool {
         let generation = self.job.generation();
         let seen = self.last();
@@ -220,7 +220,7 @@ impl Play {
         self.record(family, Ok(Known::Decision(Box::new(decision))));
     }
 
-    /// Stores every decision that should exist, and says which.
+    /// Stores every decision that follows, and returns their labels.
     pub(super) fn drive(&mut self) -> Vec<String> {
         let mut labels = Vec::new();
         self.decisions.clear();
@@ -240,7 +240,7 @@ impl Play {
         labels
     }
 
-    /// Expects exactly these decisions, and nothing more until another fact.
+    /// Asserts that exactly these decisions follow.
     #[track_caller]
     pub(super) fn expect(&mut self, expected: &[&str]) {
         assert_eq!(self.drive(), expected);
@@ -250,7 +250,7 @@ impl Play {
         self.planned_with(round, reply, |_| {});
     }
 
-    /// A reply, with what else a planner may say beside it.
+    /// Applies a planner's reply, with changes to the fields beside it.
     pub(super) fn planned_with(
         &mut self,
         round: u32,
@@ -280,7 +280,7 @@ impl Play {
         self.result_at(id, attempt, result, fault, Cost::default());
     }
 
-    /// A tool's answer that says what it cost.
+    /// Applies a tool's result with its cost.
     pub(super) fn result_at(
         &mut self,
         id: &str,
@@ -313,7 +313,7 @@ impl Play {
         self.turned(id, attempt.0, reply);
     }
 
-    /// A turn's answer to any attempt.
+    /// Applies the reply to any attempt of a turn.
     pub(super) fn turned(&mut self, id: &str, attempt: u32, reply: TurnReply) {
         let attempt = Attempt(attempt);
         let usage = Usage { input_tokens: 10, output_tokens: 1 };
@@ -344,7 +344,7 @@ impl Play {
         }));
     }
 
-    /// Lets an armed timer fire.
+    /// Fires an armed timer.
     #[track_caller]
     pub(super) fn fire(&mut self, timer: &str) {
         let timer = TimerName::new(timer).unwrap();
@@ -369,7 +369,7 @@ impl Play {
         self.job.outcome().cloned().unwrap()
     }
 
-    /// The last attempt of a unit of work that was sent.
+    /// Returns the last attempt of a unit of work.
     fn attempt_of(&self, work: &WorkId) -> Attempt {
         let sent = self.log.iter().rev().find_map(|(_, _, record)| match record.as_ref().ok()? {
             Known::Decision(decision) => match decision.as_ref() {

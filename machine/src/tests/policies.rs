@@ -1,6 +1,6 @@
-//! Policies that are legal together carry a job to its end, whatever is said on the way: nothing
-//! hangs, nothing is sent twice, nothing poisons the log. Every two of them are tried, and thousands
-//! of agents that have a word of every axis.
+//! Combinations of policies: every valid agent carries its job to an end, whatever is replied. No
+//! job hangs, no attempt is sent twice, and no record poisons the log. All pairs of policies are
+//! tried, and thousands of agents with a value on every axis.
 
 use std::collections::BTreeSet;
 
@@ -18,21 +18,21 @@ use serde_json::json;
 
 use super::play::{Play, calls, plan, plan_with, question, tool_call};
 
-/// How a job went: what planners, models, tools and people said so far.
+/// The course of a job: the number of replies of each kind so far.
 struct Course {
     exec: StepExec,
     protocol: PlanProtocol,
-    /// Which words come first.
+    /// Number that selects the replies.
     number: u32,
     rounds: u32,
     turns: u32,
     calls: u32,
     questions: u32,
-    /// How often an operator had what was given up tried once more.
+    /// Number of retries by the operator.
     retries: u32,
 }
 
-/// Answers everything that is asked. How it ended, or what is wrong.
+/// Answers every command and question. Returns the outcome, or the fault.
 fn live(agent: Agent, number: u32) -> Result<String, String> {
     let said = format!("{number}: {agent:?}");
     let (exec, protocol) = (agent.step.exec, agent.plan.protocol);
@@ -65,7 +65,7 @@ fn live(agent: Agent, number: u32) -> Result<String, String> {
 }
 
 impl Course {
-    /// What was given up waits for an operator.
+    /// Retries work that was given up, and returns `true` if there was any.
     fn is_tried_again(&mut self, p: &mut Play) -> bool {
         self.retries += 1;
         let seq = p.view().ignored;
@@ -116,8 +116,8 @@ impl Course {
         }
     }
 
-    /// What a planner says: now and then nothing that could be used, a question or that nothing has
-    /// to be done; then a plan with a step that is listed before the one it needs, then less and less.
+    /// Returns a planner's reply: first an unusable reply, a question or an empty plan in some
+    /// runs, then a plan with a step listed before its dependency, then smaller and smaller plans.
     fn planned(&self, work: &PlanWork) -> PlanReply {
         let odd = if self.number.is_multiple_of(4) { 0 } else { self.number % 7 };
         let round = self.rounds.saturating_sub(u32::from(odd > 0));
@@ -143,7 +143,7 @@ impl Course {
         planned(round, self.exec, self.protocol)
     }
 
-    /// What a model says in a turn: calls, a question, a no, and in the end the result.
+    /// Returns a model's reply: calls, a question, a failure, and in the end a result.
     fn turned(&self, work: &TurnWork) -> TurnReply {
         let done = |success: bool| TurnReply::Done {
             success,
@@ -196,7 +196,7 @@ fn planned(round: u32, exec: StepExec, protocol: PlanProtocol) -> PlanReply {
     PlanReply::Plan { plan: Plan { replan, ..plan } }
 }
 
-/// How many jobs of these agents completed and failed.
+/// Asserts that all jobs end, and returns how many completed and how many failed.
 #[track_caller]
 fn all_end(agents: impl Iterator<Item = Agent>) -> (u32, u32) {
     let (mut completed, mut failed) = (0, 0);

@@ -1,4 +1,4 @@
-//! The status of a question, for those who answer it.
+//! The status of questions, for users who answer them.
 
 use proto::{
     decision::Closed,
@@ -16,7 +16,7 @@ fn ask(id: &str) -> AskId {
     AskId::new(id).unwrap()
 }
 
-/// A planner has asked `q1`, which waits for a person for a second.
+/// Returns a job whose planner has asked `q1`, with a deadline of one second.
 fn asked() -> Play {
     let mut p = Play::submit(agent(|a| a.ask.deadline_ms = Some(1000)));
     p.drive();

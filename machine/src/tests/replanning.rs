@@ -1,4 +1,4 @@
-//! Replanning: its causes, the steps that stay, and the view of it.
+//! Replanning: its causes, the steps that stay, and the view of the revisions.
 
 use proto::{
     agent::{Agent, Dispatch, Listed, OnFailure, ReplanApply, ReplanWhen},
@@ -49,7 +49,7 @@ fn again(p: &mut Play, round: u32, plan: Plan) {
     p.reply(round, PlanReply::Plan { plan });
 }
 
-/// Differences as they are shown, without the steps' labels.
+/// Returns revisions as they are displayed, without the labels of steps.
 fn shown(revisions: &[Revision]) -> Vec<String> {
     let line = |r: &Revision| {
         let steps = r.steps.iter().map(|l| format!("{}{}:{}", l.change.mark(), l.id, l.state));

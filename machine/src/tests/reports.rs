@@ -1,4 +1,4 @@
-//! What is said of jobs that end before their goal: what is done, what is not, why, and what next.
+//! Reports of jobs that end before their goal: results, open work, reason and next steps.
 
 use proto::{
     agent::{Agent, OnFailure},
@@ -19,7 +19,7 @@ fn message(p: &Play) -> String {
 
 #[test]
 fn a_report_says_what_is_left_whatever_was_being_done() {
-    // No plan was there yet.
+    // Before the first plan.
     let mut p = Play::submit(agent(|a| {
         a.budget.steps = Some(1);
         a.budget.counts = [Spend::Plan, Spend::Ask].into();
@@ -31,7 +31,7 @@ fn a_report_says_what_is_left_whatever_was_being_done() {
     p.expect(&["finish failed"]);
     assert!(message(&p).contains("\nDone: nothing\nNot done:\n1. reach the goal\n"));
 
-    // Between two actions of what was intended.
+    // Between two actions of an outline.
     let mut p = Play::submit(agent(|a| {
         a.plan.protocol = PlanProtocol::Phased;
         (a.budget.steps, a.budget.counts) = (Some(1), [Spend::Thought].into());

@@ -1,4 +1,4 @@
-//! Rolling a job back: what stays, what is decided again, and what is fenced.
+//! Rollbacks: kept results, repeated decisions, and fenced decisions.
 
 use jiff::SignedDuration;
 use proto::{
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::play::*;
 
-/// A job of two calls that has completed, and where it was after each step.
+/// Returns a job of two calls that has completed, with its position after each step.
 fn completed() -> (Play, Seq, Seq) {
     let mut p = Play::planned(agent(|_| {}), plan("a b<a"));
     let planned = p.last();

@@ -1,4 +1,4 @@
-//! A person tells a running job something: the next plan or model turn carries it.
+//! Instructions of users to a running job: the next plan or model turn carries them.
 
 use proto::{
     agent::{PlanWhen, ReplanWhen},

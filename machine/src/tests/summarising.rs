@@ -1,4 +1,4 @@
-//! Turns for which there was no room: a summary is one more command of the same turn, once.
+//! Turns that exceed the context window: a summary is one more command of the same turn, once.
 
 use proto::{
     agent::Agent,
@@ -19,7 +19,7 @@ use super::{
 const SECOND: &str = "g0.r0.a.n1.t2";
 const AGAIN: &str = "g0.r0.a.n1.t2.s";
 
-/// A loop whose second turn is out, and where its first was heard.
+/// Returns a loop whose second turn is out, with the position of its first turn's record.
 fn second_turn(change: impl FnOnce(&mut Agent)) -> (Play, Seq) {
     let agent = agent(|a| {
         a.observe.summarise = Summarise::Exchanges;
@@ -62,7 +62,7 @@ fn a_turn_that_was_summarised_for_is_the_same_turn_once_more_with_the_summary() 
     assert!(!after.summarise, "one summary for each turn");
     assert_eq!(p.view().plan.unwrap().steps[0].turns, turns, "it is no turn");
     assert!(p.view().usage.input_tokens > usage.input_tokens, "and it costs what it costs");
-    // It is the last turn of two, summary or not.
+    // It is the last of two turns, with or without a summary.
     p.done(AGAIN, true, "read");
     p.expect(&["finish completed"]);
 }
@@ -144,7 +144,7 @@ fn a_summary_uses_up_no_turn_of_the_budget_but_its_tokens() {
     p.done(AGAIN, true, "read");
     p.expect(&["finish completed"]);
 
-    // Each turn has eleven tokens: the first and the summary use them up.
+    // Each turn costs eleven tokens, so the first turn and the summary use up the budget.
     let (mut p, heard) = second_turn(|a| a.budget.tokens = Some(22));
     p.turn(SECOND, summarised(heard));
     p.drive();
@@ -184,7 +184,7 @@ fn a_fork_takes_a_summary_along_as_one_of_another_jobs_records() {
     forked.expect(&["finish completed"]);
 }
 
-/// A second turn that is told of a result longer than what is shown.
+/// Returns a second turn that carries a result longer than the part that is shown.
 fn long_result(observe: Summarise) -> (Play, TurnWork) {
     let agent = agent(|a| {
         a.observe.summarise = observe;

@@ -1,4 +1,4 @@
-//! Steps that are loops of model turns and tool calls.
+//! Steps that loop over model turns and tool calls.
 
 use proto::{
     decision::{CallReply, Decision},
@@ -170,8 +170,8 @@ fn a_run_that_uses_up_its_turns_fails() {
     assert_eq!(message, "step a failed: no result within 2 model turns");
 }
 
-/// What an agent fixes of a tool stands in every call of it, of a plan and of a turn, is what people
-/// approve, and is in nothing that a model is shown.
+/// The fixed arguments of a tool are part of every call of it, in plans and turns, and of every
+/// approval. No model is shown them.
 #[test]
 fn what_an_agent_fixes_of_a_tool_is_in_every_call() {
     let fixed = |a: &mut proto::agent::Agent| {

@@ -1,4 +1,4 @@
-//! Recorded logs of real runs, held against the job machine.
+//! Recorded logs of real runs, compared with the job machine.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,7 +6,7 @@
     reason = "a test that cannot be set up fails, and says where"
 )]
 
-// The name under which the other members of the workspace know this crate.
+// The name under which other crates of the workspace know this crate.
 extern crate callboard_machine as machine;
 
 mod histories;

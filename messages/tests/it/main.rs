@@ -1,6 +1,6 @@
-//! A third language is a file: three of them, and what code sees of their messages.
+//! A language is a file: three languages, and the generated messages.
 
-/// The languages of the files in `three/`.
+/// The languages in `three/`.
 #[derive(Clone, Copy)]
 enum Language {
     En,

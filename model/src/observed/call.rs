@@ -1,5 +1,5 @@
-//! One call to a model, measured until it ends or is dropped, and recorded then. Nothing is kept
-//! for a span where the trace is not recorded.
+//! Telemetry of one model call, recorded when the call ends or is dropped. Without a sampled trace
+//! no span data is collected.
 
 use std::{
     sync::Arc,
@@ -19,22 +19,22 @@ use crate::{
     port::{Delta, ModelRequest},
 };
 
-/// The names of the attributes of the GenAI conventions 1.42.0 that are used here.
+/// Attribute names of the GenAI conventions 1.42.0.
 pub(super) mod keys {
     pub(crate) const OPERATION: &str = "gen_ai.operation.name";
     pub(crate) const PROVIDER: &str = "gen_ai.provider.name";
     pub(crate) const REQUEST_MODEL: &str = "gen_ai.request.model";
     pub(crate) const ERROR_TYPE: &str = "error.type";
-    /// The one operation there is.
+    /// The only operation name.
     pub(crate) const CHAT: &str = "chat";
 }
 
-/// The outcome of an abandoned call.
+/// Error label of an abandoned call.
 const CANCELED: &str = "canceled";
-/// Longest name of a model in a span, in characters at each end: providers may say anything.
+/// Longest model name in a span, in characters at each end: providers may return any text.
 const NAME_CHARS: usize = 120;
 
-/// A call that has begun.
+/// A call in progress.
 pub(super) struct Call {
     target: Arc<Target>,
     model: Option<String>,
@@ -52,7 +52,7 @@ struct Said {
     calls: bool,
 }
 
-/// The attributes of the span.
+/// The data of the call's span.
 struct Recording {
     parent: Context,
     start: SystemTime,
@@ -83,12 +83,12 @@ impl Call {
         }
     }
 
-    /// The reply has begun.
+    /// Records the start of the reply.
     pub(super) fn replied(&mut self) {
         self.first_chunk = Some(self.started.elapsed());
     }
 
-    /// A piece of the reply came.
+    /// Records a piece of the reply.
     pub(super) fn take(&mut self, delta: &Delta) {
         match delta {
             Delta::Text(text) => self.said.words |= !text.trim().is_empty(),
@@ -106,7 +106,7 @@ impl Call {
         }
     }
 
-    /// It failed.
+    /// Records a failure.
     pub(super) fn fail(&mut self, kind: ErrorKind) {
         self.end(&End::without_reply(kind.as_str()));
     }

@@ -1,23 +1,23 @@
-//! Messages as JSON in the shape of the GenAI conventions, with each text as it may be shown. The
-//! shape stays whole when texts are cut, and the number of messages is bounded.
+//! Messages as JSON in the format of the GenAI conventions. Each text is redacted separately, so
+//! truncation keeps the JSON valid; the number of messages is limited.
 
 use proto::message::{Message, ModelCall, StopReason};
 use serde_json::{Value, json};
 
 use crate::port::Delta;
 
-/// A conversation's last messages that are shown; the earlier ones are in the spans before.
+/// Number of the latest messages in a span; earlier ones are in earlier spans.
 const MESSAGES_MAX: usize = 16;
 
-/// A request to a model, as the text of two attributes.
+/// A request, as the values of two attributes.
 pub(super) struct Input {
-    /// `gen_ai.system_instructions`.
+    /// Value of `gen_ai.system_instructions`.
     pub(super) system: Option<String>,
-    /// `gen_ai.input.messages`.
+    /// Value of `gen_ai.input.messages`.
     pub(super) messages: String,
 }
 
-/// A request to a model.
+/// Converts the messages of a request.
 pub(super) fn input(messages: &[Message], show: &dyn Fn(&str) -> String) -> Input {
     let system: Vec<Value> = messages
         .iter()
@@ -60,13 +60,13 @@ fn text(text: &str, show: &dyn Fn(&str) -> String) -> Value {
     json!({"type": "text", "content": show(text)})
 }
 
-/// The arguments as text: what was cut is no JSON any more.
+/// Converts a call; the arguments become text, as truncated JSON is invalid.
 fn call(call: &ModelCall, show: &dyn Fn(&str) -> String) -> Value {
     let arguments = show(&call.args.to_string());
     json!({"type": "tool_call", "id": call.id, "name": show(&call.name), "arguments": arguments})
 }
 
-/// A reply as far as it came.
+/// The reply received so far.
 #[derive(Default)]
 pub(super) struct Output {
     text: String,
@@ -84,7 +84,7 @@ impl Output {
         }
     }
 
-    /// `gen_ai.output.messages`.
+    /// Returns the value of `gen_ai.output.messages`.
     pub(super) fn json(&self, stop: Option<StopReason>, show: &dyn Fn(&str) -> String) -> String {
         let thought = (!self.thought.is_empty())
             .then(|| json!({"type": "reasoning", "content": show(&self.thought)}));
@@ -96,7 +96,7 @@ impl Output {
     }
 }
 
-/// The conventions' words.
+/// Returns the conventions' name of a stop reason.
 pub(super) const fn finish_reason(stop: StopReason) -> &'static str {
     match stop {
         StopReason::End => "stop",

@@ -1,5 +1,5 @@
-//! The metrics of calls to models. Attributes are providers, configured models and kinds of errors,
-//! never anything a caller wrote.
+//! The metrics of model calls. Attributes are providers, configured models and kinds of errors,
+//! never text from a caller.
 
 use std::{sync::LazyLock, time::Duration};
 
@@ -12,12 +12,12 @@ use proto::{budget::Price, message::Usage};
 use super::{Labels, call::keys};
 use crate::ErrorKind;
 
-/// Buckets as the conventions have them, and beyond: a reply may take ten minutes.
+/// Bucket boundaries of the conventions, extended because a reply may take ten minutes.
 const SECONDS: [f64; 17] = [
     0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84,
     327.68, 655.36,
 ];
-/// Buckets as the conventions have them.
+/// Bucket boundaries of the conventions.
 const TOKENS: [f64; 12] = [
     1.0,
     4.0,
@@ -66,7 +66,7 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
             .with_description("Tokens of a call to a model.")
             .with_boundaries(TOKENS.to_vec())
             .build(),
-        // Prometheus has no suffix for money, so it stands in the name.
+        // Prometheus has no unit suffix for money, so the name contains the unit.
         cost: meter
             .f64_counter("callboard.model.cost.usd")
             .with_unit("{USD}")
@@ -79,7 +79,7 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
     }
 });
 
-/// Counts an attempt that failed and is made again.
+/// Counts a failed attempt that is retried.
 pub(crate) fn count_retry(labels: &Labels, model: Option<&str>, kind: ErrorKind) {
     let attributes = [
         KeyValue::new(keys::PROVIDER, labels.provider()),
@@ -89,14 +89,14 @@ pub(crate) fn count_retry(labels: &Labels, model: Option<&str>, kind: ErrorKind)
     INSTRUMENTS.retries.add(1, &attributes);
 }
 
-/// The measurements of a call that has ended.
+/// The measurements of a finished call.
 pub(super) struct Measured<'a> {
     pub(super) labels: &'a Labels,
     pub(super) model: Option<&'a str>,
     pub(super) took: Duration,
     pub(super) first_chunk: Option<Duration>,
     pub(super) usage: Usage,
-    /// Empty when all went well.
+    /// Error label; empty on success.
     pub(super) error: &'static str,
     pub(super) price: Option<Price>,
 }
@@ -116,7 +116,7 @@ impl Measured<'_> {
             INSTRUMENTS.first_chunk.record(first.as_secs_f64(), &common);
         }
         let Usage { input_tokens, output_tokens } = self.usage;
-        // A provider that does not count reports zeros.
+        // A provider without token counts reports zeros.
         if self.usage != Usage::default() {
             for (word, tokens) in [("input", input_tokens), ("output", output_tokens)] {
                 let attributes = with(KeyValue::new("gen_ai.token.type", word));

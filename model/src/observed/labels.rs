@@ -1,11 +1,11 @@
-//! The labels of a call in metrics: few values, whatever names callers use.
+//! The metric labels of a call: a bounded set, for any names that callers use.
 
 use crate::{ProviderConfig, ProviderKind};
 
-/// The label of models that are not configured: any caller may ask for one by any name.
+/// Label of models that are not configured: callers may name any.
 const OTHER: &str = "other";
 
-/// The provider, and the models with labels of their own.
+/// The provider and its labelled models.
 #[derive(Debug, Clone)]
 pub(crate) struct Labels {
     provider: &'static str,
@@ -22,22 +22,22 @@ impl Labels {
         }
     }
 
-    /// Of a scripted model inside this process, which no provider has.
+    /// Creates the labels of a scripted model within this process.
     pub(crate) fn scripted(name: &str) -> Self {
         Self { provider: "callboard.script", usual: name.to_owned(), models: Vec::new() }
     }
 
-    /// `gen_ai.provider.name`.
+    /// Value of `gen_ai.provider.name`.
     pub(crate) fn provider(&self) -> &'static str {
         self.provider
     }
 
-    /// The model that is asked, by its own name.
+    /// Returns the name of the requested model.
     pub(crate) fn asked<'a>(&'a self, named: Option<&'a str>) -> &'a str {
         named.unwrap_or(&self.usual)
     }
 
-    /// The model that is asked, as metrics may have it.
+    /// Returns the metric label of the requested model.
     pub(crate) fn model(&self, named: Option<&str>) -> &str {
         let Some(named) = named else { return &self.usual };
         let known = std::iter::once(&self.usual).chain(&self.models);
@@ -45,7 +45,7 @@ impl Labels {
     }
 }
 
-/// The conventions' word for who understands a wire format. `ollama` is not among theirs.
+/// Returns the conventions' name of a provider; they have none for `ollama`.
 const fn provider(kind: ProviderKind) -> &'static str {
     match kind {
         ProviderKind::OpenAi => "openai",

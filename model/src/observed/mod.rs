@@ -1,6 +1,6 @@
-//! An observed model: a `chat {model}` span and the metrics of every call, after the OpenTelemetry
-//! GenAI conventions 1.42.0. It changes neither requests nor replies, and puts content into a span
-//! only through a function that it was given for that.
+//! Telemetry of a model: a `chat {model}` span and metrics for every call, after the OpenTelemetry
+//! GenAI conventions 1.42.0. Requests and replies are unchanged. A span contains messages only as
+//! redacted by a given function.
 
 mod call;
 mod content;
@@ -25,15 +25,15 @@ use crate::{
     port::{Delta, Model, ModelRequest, ModelStream},
 };
 
-/// Makes text fit to be seen: cut, and without secrets.
+/// Redacts a text for display: truncates it and removes secrets.
 pub type Show = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// The settings of an observed model.
+/// Settings of a model's telemetry.
 #[derive(Clone, Default)]
 pub struct Watching {
-    /// For the metric of money; nothing is counted of a model that has none.
+    /// Prices by model, for the cost metric; calls without a price are not counted.
     pub prices: ByModel<Price>,
-    /// Puts messages into spans, through this function; they are left out without it.
+    /// Redacts messages for spans; absent to omit them.
     pub show: Option<Show>,
 }
 
@@ -44,10 +44,10 @@ impl fmt::Debug for Watching {
     }
 }
 
-/// The attributes that all calls share.
+/// The attributes common to all calls.
 struct Target {
     labels: Labels,
-    /// Host and port.
+    /// Host and port of the provider.
     server: Option<(String, i64)>,
     temperature: Option<f64>,
     top_p: Option<f64>,
@@ -55,14 +55,14 @@ struct Target {
     watching: Watching,
 }
 
-/// A model that is watched.
+/// A model with telemetry.
 pub struct Observed {
     model: Arc<dyn Model>,
     target: Arc<Target>,
 }
 
 impl Observed {
-    /// Watches a model that was connected with this configuration.
+    /// Adds telemetry to a model connected by `config`.
     #[must_use]
     pub fn new(model: Arc<dyn Model>, config: &ProviderConfig, watching: Watching) -> Self {
         let target = Target {
@@ -76,7 +76,7 @@ impl Observed {
         Self { model, target: Arc::new(target) }
     }
 
-    /// Watches a scripted model inside this process.
+    /// Adds telemetry to a scripted model within this process.
     #[must_use]
     pub fn scripted(model: Arc<dyn Model>, name: &str, watching: Watching) -> Self {
         let labels = Labels::scripted(name);
@@ -101,7 +101,7 @@ impl fmt::Debug for Observed {
 #[async_trait]
 impl Model for Observed {
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
-        // Dropped before it ends, here or below, it is recorded as canceled.
+        // A call that is dropped before its end is recorded as cancelled.
         let mut call = Call::begin(&self.target, &request);
         match self.model.stream(request).await {
             Ok(reply) => {
@@ -132,7 +132,7 @@ impl Model for Observed {
     }
 }
 
-/// A reply that is watched as it comes.
+/// A reply whose pieces are recorded as they arrive.
 struct Watched {
     reply: ModelStream,
     call: Call,

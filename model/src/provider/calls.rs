@@ -1,8 +1,8 @@
-//! Puts the tool calls of an OpenAI-compatible stream together from their pieces.
+//! Assembly of the tool calls of an OpenAI-compatible stream.
 //!
-//! Own code in place of `genai`'s: that one grows a list to whatever index the server claims (one
-//! frame can ask for 4 billion entries), drops pieces that carry no index, and copies the
-//! arguments collected so far for every piece.
+//! It replaces `genai`'s own assembly, which grows a list to any index that the server claims (one
+//! frame can request 4 billion entries), drops pieces without an index, and copies the collected
+//! arguments for every piece.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use proto::message::ModelCall;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// More calls than this in one reply are refused.
+/// Largest number of calls in a reply.
 pub(super) const CALLS_MAX: usize = 128;
 
-/// One piece of a tool call as it comes over the wire.
+/// A piece of a tool call, in the wire format.
 #[derive(Debug, Deserialize)]
 pub(super) struct Piece<'a> {
     index: Option<u64>,
@@ -31,13 +31,13 @@ struct Function<'a> {
     arguments: Option<Cow<'a, str>>,
 }
 
-/// The calls of one reply, in the order in which they began.
+/// The calls of one reply, in order of their first pieces.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: Vec<Open>,
-    /// Bytes collected so far.
+    /// Number of bytes collected so far.
     pub(super) bytes: usize,
-    /// The server sent more calls than are accepted.
+    /// `true` if the server sent more than [`CALLS_MAX`] calls.
     pub(super) too_many: bool,
 }
 
@@ -57,7 +57,8 @@ impl Calls {
         self.bytes = self.bytes.saturating_add(id.len() + name.len() + arguments.len());
         let found = match piece.index {
             Some(index) => self.open.iter_mut().find(|call| call.index == Some(index)),
-            // Without an index a piece with a name begins a call, and any other continues the last.
+            // Without an index, a piece with a name starts a call, and any other piece continues
+            // the last one.
             None if name.is_empty() => self.open.last_mut(),
             None => None,
         };
@@ -81,7 +82,7 @@ impl Calls {
         }
     }
 
-    /// The complete calls. A call the server gave no id gets one from its position.
+    /// Returns the complete calls. A call without an id gets one from its index.
     pub(super) fn finish(&mut self) -> Vec<ModelCall> {
         std::mem::take(&mut self.open)
             .into_iter()
@@ -95,7 +96,7 @@ impl Calls {
     }
 }
 
-/// Arguments as JSON; nothing at all means "no arguments", and what is not JSON stays as it was written.
+/// Parses arguments. An empty text means no arguments; invalid JSON becomes a JSON string.
 fn arguments(written: String) -> Value {
     if written.trim().is_empty() {
         return json!({});

@@ -1,4 +1,4 @@
-//! One attempt: sends the request, reads the reply under its time limits, and turns it into deltas.
+//! One attempt of a call: sends the request and reads the reply as deltas, within its time limits.
 
 use std::{collections::VecDeque, pin::Pin, sync::Arc};
 
@@ -19,17 +19,17 @@ use crate::{
 
 type Events = Pin<Box<dyn Stream<Item = genai::Result<ChatStreamEvent>> + Send>>;
 
-/// A reply being read.
+/// A reply in progress.
 pub(super) struct Exchange {
     kind: ProviderKind,
     events: Events,
     observer: Observer,
-    /// Deltas that were read and not yet handed on.
+    /// Deltas that were read but not yet returned.
     ready: VecDeque<Delta>,
     timeouts: Timeouts,
     deadline: Instant,
     limit: usize,
-    /// Bytes of text and thought so far; those of tool calls are in `call_bytes`.
+    /// Bytes of text and reasoning so far; those of tool calls are in `call_bytes`.
     words: usize,
     call_bytes: usize,
     asked_model: String,
@@ -44,7 +44,7 @@ enum State {
 }
 
 impl Exchange {
-    /// Sends the request and returns once the reply has begun.
+    /// Sends the request and returns once the reply has started.
     pub(super) async fn begin(
         provider: &Provider,
         prepared: &Prepared,
@@ -79,7 +79,7 @@ impl Exchange {
         Ok(exchange)
     }
 
-    /// The next delta, or nothing after the end.
+    /// Reads the next delta; `None` after the end.
     pub(super) async fn next(&mut self) -> Result<Option<Delta>, ModelError> {
         loop {
             if let Some(delta) = self.ready.pop_front() {
@@ -92,12 +92,12 @@ impl Exchange {
         }
     }
 
-    /// Reads one event within the given limit and the one of the whole call.
+    /// Reads one event within `limit` and the deadline of the whole call.
     async fn read(&mut self, limit: Instant, phase: Phase) -> Result<(), ModelError> {
         let (until, which) =
             if limit <= self.deadline { (limit, phase) } else { (self.deadline, Phase::Total) };
-        // Log messages of genai may contain the prompt, so they are dropped. A subscriber for them
-        // would re-evaluate every call site of the process, for each event.
+        // Log messages of genai may contain the prompt, so they are dropped. A filtering subscriber
+        // would re-evaluate every call site of the process for each event.
         let next = self.events.next().with_subscriber(Dispatch::none());
         let event =
             tokio::time::timeout_at(until, next).await.map_err(|_| ModelError::timeout(which))?;
@@ -120,7 +120,7 @@ impl Exchange {
                 self.state = State::Speaking;
                 match self.kind {
                     ProviderKind::OpenAi => self.call_bytes = self.observer.call_bytes(),
-                    // Each piece holds all of its call so far.
+                    // Each piece contains the whole call so far.
                     ProviderKind::Anthropic => {
                         self.call_bytes = self.call_bytes.max(written(&chunk.tool_call))
                     }
@@ -166,8 +166,8 @@ impl Exchange {
         if self.observer.refused() {
             return Err(refused());
         }
-        // Gemini and Ollama streams that break off get an end from genai all the same; a real one
-        // has a reason, or, from old Ollama servers, at least counts.
+        // For interrupted streams of Gemini and Ollama, genai makes up an end. A real end has a
+        // reason or, with old Ollama servers, at least token counts.
         let invented = end.captured_stop_reason.is_none()
             && match self.kind {
                 ProviderKind::Gemini => true,
@@ -191,9 +191,9 @@ impl Exchange {
             ));
         }
         let stop = match (stop, calls.is_empty()) {
-            // Many servers say "stop" when they call tools.
+            // Many servers report "stop" together with tool calls.
             (StopReason::End, false) => StopReason::ToolCalls,
-            // A promise of calls without any is an ordinary end; an empty one is refused by `complete`.
+            // Announced but absent calls make an ordinary end; `complete` rejects an empty reply.
             (StopReason::ToolCalls, true) => StopReason::End,
             (
                 stop @ (StopReason::End
@@ -211,7 +211,7 @@ impl Exchange {
     }
 }
 
-/// Bytes of one tool call as far as it came.
+/// Returns the bytes of a tool call received so far.
 fn written(call: &ToolCall) -> usize {
     let args = call.fn_arguments.as_str().map_or_else(|| json_len(&call.fn_arguments), str::len);
     call.call_id.len() + call.fn_name.len() + args
@@ -229,8 +229,9 @@ fn captured(end: StreamEnd) -> Vec<ModelCall> {
         .collect()
 }
 
-/// Gemini names no calls; genai numbers them from the start in every frame, so that two frames
-/// collide. The form of the id must stay: genai knows by it that Gemini never saw it.
+/// Renumbers Gemini's calls. Gemini assigns no ids, and genai numbers the calls of each frame from
+/// the start, so ids of two frames collide. The format must stay: by it genai recognises ids that
+/// Gemini has never seen.
 fn renumbered(mut calls: Vec<ModelCall>) -> Vec<ModelCall> {
     for (position, call) in calls.iter_mut().enumerate() {
         if call.id.starts_with("call#") {
@@ -251,7 +252,7 @@ fn usage(counted: &genai::chat::Usage) -> Usage {
 
 fn stop(reason: Option<&GenaiStop>) -> Result<StopReason, ModelError> {
     match reason {
-        // `[DONE]` without a reason: the server did say that it was done.
+        // `[DONE]` without a reason: the server reported its end nevertheless.
         None | Some(GenaiStop::Completed(_) | GenaiStop::StopSequence(_)) => Ok(StopReason::End),
         Some(GenaiStop::MaxTokens(_)) => Ok(StopReason::Length),
         Some(GenaiStop::ToolCall(_)) => Ok(StopReason::ToolCalls),

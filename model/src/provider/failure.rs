@@ -1,6 +1,6 @@
-//! Translates `genai`'s errors, whose text may hold the prompt, into this crate's own words.
+//! Translation of `genai`'s errors, whose text may contain the prompt, to this crate's own.
 //!
-//! A failure takes only a status, two headers and a known error code from a provider's reply.
+//! Only a status, two headers and a known error code are taken from a provider's reply.
 
 use jiff::Timestamp;
 use reqwest::header::HeaderMap;
@@ -11,7 +11,6 @@ use crate::{
     retry::retry_after,
 };
 
-/// The failure, in this crate's terms.
 pub(super) fn translate(error: &genai::Error) -> ModelError {
     if let genai::Error::HttpError { status, headers, body, .. } = error {
         return from_http(status.as_u16(), headers, body);
@@ -68,7 +67,7 @@ fn from_http(status: u16, headers: &HeaderMap, body: &str) -> ModelError {
     error.with_status(status).with_retry_after(retry_after(headers, Timestamp::now()))
 }
 
-/// An error the provider reports inside a stream it answered with 200.
+/// Translates an error that the provider reports within a stream of status 200.
 fn from_event(body: &Value) -> ModelError {
     codes(body).find_map(known).unwrap_or(ModelError::new(
         ErrorKind::ProviderFailed,
@@ -109,7 +108,7 @@ fn by_status(status: u16) -> ModelError {
     }
 }
 
-/// The places of error codes in providers' replies, the most specific first.
+/// Returns the error codes in a provider's reply, the most specific first.
 fn codes(body: &Value) -> impl Iterator<Item = &str> {
     [
         "/error/code",
@@ -124,7 +123,7 @@ fn codes(body: &Value) -> impl Iterator<Item = &str> {
     .filter_map(|place| body.pointer(place).and_then(Value::as_str))
 }
 
-/// The codes that say more than the status does.
+/// Returns the error of a code that is more specific than the status.
 fn known(code: &str) -> Option<ModelError> {
     let (kind, detail) = match code {
         "context_length_exceeded" => {

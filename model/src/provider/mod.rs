@@ -1,8 +1,8 @@
-//! Providers over HTTP: builds the client, makes one call with its retries and time limits.
+//! Providers over HTTP: the client, and calls with retries and time limits.
 //!
-//! `genai` writes the requests and reads the replies; the key never passes through it (it sits, marked
-//! sensitive, in the HTTP client's default headers), and what it would log is discarded, because
-//! its messages can hold prompts.
+//! `genai` writes the requests and reads the replies. The key bypasses it: the key is in the HTTP
+//! client's default headers, marked sensitive. `genai`'s log messages are dropped, because they may
+//! contain prompts.
 
 mod calls;
 mod exchange;
@@ -31,30 +31,30 @@ use crate::{
 use exchange::Exchange;
 use request::Prepared;
 
-/// Builds a model from its configuration. Nothing is sent yet.
+/// Builds a model from its configuration. Sends nothing yet.
 ///
 /// # Errors
-/// [`ErrorKind::Config`] naming the field that cannot work.
+/// [`ErrorKind::Config`] with the name of the invalid field.
 pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
     let checked = config.check()?;
-    // Another crate may have installed a provider first; any provider will do.
+    // Another crate may have installed a provider already; any provider serves.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut http = reqwest::Client::builder()
         .user_agent(concat!("callboard/", env!("CARGO_PKG_VERSION")))
         .default_headers(secret_headers(config)?)
         .connect_timeout(config.timeouts.connect())
-        // The limits in `exchange` cannot fire while genai digests one endless frame without
-        // giving the thread back; this one is checked at every read.
+        // The limits in `exchange` cannot expire while genai parses one endless frame without
+        // yielding; this one is checked at every read.
         .timeout(config.timeouts.total())
-        // A redirect would carry the key to another host.
+        // A redirect would send the key to another host.
         .redirect(reqwest::redirect::Policy::none())
         .tcp_nodelay(true);
     if checked.loopback {
         http = http.no_proxy();
     }
     if checked.base.scheme() == "http" {
-        // Redirects are off, so the provider is never reached over TLS, and a machine without CA
-        // certificates will do. (A proxy that itself is reached over https is then out of reach.)
+        // Redirects are off, so the provider is never reached over TLS, and the machine needs no CA
+        // certificates. (A proxy that is reached over https does not work then.)
         http = http.tls_certs_only(std::iter::empty());
     }
     let http = http.build().map_err(|_| {
@@ -92,7 +92,7 @@ struct Provider {
     client: genai::Client,
     kind: ProviderKind,
     base: Url,
-    /// Scheme, host and port: the part of the base URL that may be shown.
+    /// Scheme, host and port: the part of the base URL that may be displayed.
     endpoint: Arc<str>,
     model: String,
     labels: Labels,
@@ -139,7 +139,7 @@ const fn adapter(kind: ProviderKind) -> AdapterKind {
     }
 }
 
-/// The headers that carry the key, marked so that no HTTP library prints them.
+/// Builds the headers with the key, marked so that no HTTP library prints them.
 fn secret_headers(config: &ProviderConfig) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();
     let Some(key) = &config.api_key else { return Ok(headers) };

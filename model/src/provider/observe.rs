@@ -1,7 +1,7 @@
-//! Watches the raw frames of a reply for what `genai` does not pass on: the name of the model that
-//! answered, a refusal, and the pieces of OpenAI tool calls.
+//! Inspection of a reply's raw frames for data that `genai` does not pass on: the name of the model
+//! that answered, a refusal, and the pieces of OpenAI tool calls.
 //!
-//! Runs once per frame inside the read loop: it looks for a word before it parses anything.
+//! Runs once per frame within the read loop, and searches for a word before it parses anything.
 
 use std::{
     borrow::Cow,
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::calls::{Calls, Piece};
 use crate::config::ProviderKind;
 
-/// Observations in the frames of one reply.
+/// The data found in the frames of one reply.
 #[derive(Default)]
 struct Seen {
     model: Option<String>,
@@ -24,7 +24,7 @@ struct Seen {
     calls: Calls,
 }
 
-/// A sink for one reply. Cheap to clone; clones see the same reply.
+/// The frame sink of one reply. Clones share the same data.
 #[derive(Clone)]
 pub(super) struct Observer {
     kind: ProviderKind,
@@ -36,34 +36,34 @@ impl Observer {
         Self { kind, seen: Arc::default() }
     }
 
-    /// The model that answered, as the provider names it.
+    /// Takes the name of the model that answered, as the provider reports it.
     pub(super) fn model(&self) -> Option<String> {
         self.seen().model.take()
     }
 
-    /// The model or a filter refused in a way `genai` does not report.
+    /// `true` if the model or a filter refused in a way that `genai` does not report.
     pub(super) fn refused(&self) -> bool {
         self.seen().refused
     }
 
-    /// A frame with tool calls could not be read, or is too large.
+    /// `true` if a frame with tool calls was unreadable or exceeded a limit.
     pub(super) fn broken(&self) -> bool {
         let seen = self.seen();
         seen.broken || seen.calls.too_many
     }
 
-    /// Bytes of tool calls collected so far.
+    /// Number of bytes of tool calls so far.
     pub(super) fn call_bytes(&self) -> usize {
         self.seen().calls.bytes
     }
 
-    /// The complete tool calls of an OpenAI-compatible reply.
+    /// Returns the complete tool calls of an OpenAI-compatible reply.
     pub(super) fn take_calls(&self) -> Vec<ModelCall> {
         self.seen().calls.finish()
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        // The state is valid after every statement, so a poisoned lock changes nothing.
+        // The state is valid after every statement, so a poisoned lock is harmless.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -100,7 +100,7 @@ fn openai(seen: &mut Seen, data: &str) {
         return;
     }
     let Ok(frame) = serde_json::from_str::<OpenAiFrame<'_>>(data) else {
-        // `genai` reports a frame that is no JSON; one whose calls have the wrong shape only we notice.
+        // `genai` reports a frame that is not JSON; malformed calls are noticed only here.
         seen.broken |= has_calls;
         return;
     };

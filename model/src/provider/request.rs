@@ -1,7 +1,7 @@
-//! Translates a request of the port into what `genai` sends.
+//! Translation of requests to `genai`'s format.
 //!
-//! `genai` reads meaning into model names (a `-high` at the end becomes reasoning effort, a `::`
-//! ends a namespace). Names are passed on unchanged here, so both are defused.
+//! `genai` interprets model names (a trailing `-high` selects a reasoning effort, `::` ends a
+//! namespace). Names must be sent unchanged, so both are disabled here.
 
 use genai::{
     Headers, ModelIden, ServiceTarget,
@@ -23,15 +23,15 @@ use crate::{
 };
 
 const ANTHROPIC_VERSION: &str = "2023-06-01";
-/// Anthropic insists on a bound; `genai` would send 64,000.
+/// Anthropic requires a limit; `genai` would send 64,000.
 const ANTHROPIC_MAX_TOKENS: u32 = 8192;
-/// The endings of model names that `genai` takes for reasoning effort.
+/// Suffixes of model names that `genai` interprets as reasoning effort.
 const EFFORT_SUFFIXES: [&str; 9] =
     ["none", "zero", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"];
 
-/// A request ready to be sent, as often as retries need it.
+/// A request that can be sent repeatedly.
 pub(super) struct Prepared {
-    /// The model's name as it was asked for.
+    /// Name of the requested model.
     pub(super) model: String,
     pub(super) target: ServiceTarget,
     pub(super) chat: ChatRequest,
@@ -96,7 +96,7 @@ fn headers(kind: ProviderKind) -> Headers {
     }
 }
 
-/// A name `genai` reads no meaning into, yet recognises the model's family by.
+/// Changes a name so that `genai` does not interpret it, but still recognises the model family.
 fn inert_name(model: &str) -> String {
     let last = model.rsplit_once('-').map(|(_, last)| last.to_ascii_lowercase());
     match last {
@@ -109,7 +109,7 @@ fn options(provider: &Provider, model: &str, params: &Params, has_tools: bool) -
     let mut max_tokens = params.max_tokens.or(provider.max_tokens);
     let temperature = params.temperature.or(provider.temperature);
     let top_p = params.top_p.or(provider.top_p);
-    // OpenAI tool calls are collected in `calls`, which bounds what the provider may claim.
+    // OpenAI tool calls are collected in `calls`, which enforces limits.
     let capture_calls = provider.kind != ProviderKind::OpenAi;
     let mut extra = Map::new();
     match provider.kind {
@@ -130,8 +130,8 @@ fn options(provider: &Provider, model: &str, params: &Params, has_tools: bool) -
             }
         }
         ProviderKind::Gemini => {
-            // `genai` knows Gemini's JSON mode only with a schema. Its merge is shallow, hence the
-            // whole section. Gemini refuses JSON mode together with tools.
+            // `genai` supports Gemini's JSON mode only with a schema. Its merge is shallow, so the
+            // whole section is sent. Gemini rejects JSON mode together with tools.
             if params.json && !has_tools {
                 let mut section = Map::new();
                 section.insert("responseMimeType".to_owned(), json!("application/json"));
@@ -178,8 +178,8 @@ fn message(message: Message) -> ChatMessage {
     }
 }
 
-/// Providers accept only objects as the arguments of a past call; what the model wrote in place
-/// of one is shown to it under a name.
+/// Converts a past call. Providers accept only objects as arguments, so anything else is sent under
+/// a field name.
 fn tool_call(call: ModelCall) -> ToolCall {
     let args = match call.args {
         Value::Object(args) => Value::Object(args),

@@ -1,4 +1,4 @@
-//! From the YAML of a script to what is served: everything that can be wrong is found here.
+//! Compilation of a script's YAML, which detects every mistake in it.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(super) fn script(text: &str) -> Result<Script, ScriptError> {
     Ok(Script { models, rules, otherwise, templates })
 }
 
-/// The parser's message on one line, without the position, which is reported separately.
+/// Returns the parser's message on one line, without the position, which is reported separately.
 fn plain(error: &serde_saphyr::Error) -> String {
     let rendered = error.without_snippet().to_string();
     let message = rendered.lines().next().unwrap_or_default();
@@ -99,7 +99,7 @@ fn when(doc: WhenDoc, line: Option<u64>) -> Result<When, ScriptError> {
 fn pattern(source: Option<Spanned<String>>) -> Result<Option<Regex>, ScriptError> {
     let Some(source) = source else { return Ok(None) };
     Regex::new(&source.value).map(Some).map_err(|error| {
-        // The last line of a regex error has the reason; those above draw the pattern.
+        // The last line of a regex error contains the reason; the lines above draw the pattern.
         let error = error.to_string();
         let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
         ScriptError::new(
@@ -132,7 +132,8 @@ fn reply(
     let mut calls = Vec::with_capacity(doc.calls.len());
     for call in doc.calls {
         let args = match call.args {
-            // A string stands for arguments exactly as written, for models that write broken ones.
+            // A string is sent unchanged as the arguments, to imitate models that write invalid
+            // ones.
             Some(value) => templates.tree(value, doc.raw).map_err(template_error)?,
             None => Tree::empty(),
         };

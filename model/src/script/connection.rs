@@ -1,4 +1,4 @@
-//! Connections that can be broken on purpose: a script may close one before answering.
+//! Connections that a script can break before or during a reply.
 
 use std::{
     io,
@@ -21,7 +21,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// Breaks the connection a request came in on: nothing more is written to it.
+/// Breaks the connection of a request: no further bytes are written.
 #[derive(Debug, Clone)]
 pub(super) struct Breaker(Arc<AtomicBool>);
 
@@ -37,7 +37,7 @@ impl Connected<IncomingStream<'_, Breakable>> for Breaker {
     }
 }
 
-/// A listener whose connections carry a [`Breaker`].
+/// A listener whose connections have a [`Breaker`].
 pub(super) struct Breakable(pub(super) TcpListener);
 
 impl Listener for Breakable {
@@ -48,7 +48,8 @@ impl Listener for Breakable {
         loop {
             match self.0.accept().await {
                 Ok((stream, address)) => {
-                    // Small frames must not wait for each other; where this fails they merely come later.
+                    // Small frames must not wait for each other; without this option they are only
+                    // delayed.
                     let _ = stream.set_nodelay(true);
                     return (Connection { stream, breaker: Breaker(Arc::default()) }, address);
                 }

@@ -1,4 +1,4 @@
-//! The request of an OpenAI-compatible client, reduced to the parts that rules and templates read.
+//! A request of an OpenAI-compatible client, reduced to the parts that rules and templates read.
 
 use proto::message::Message;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::format::RoleDoc;
 use crate::port::ModelRequest;
 
-/// A request: the conversation so far and what is wanted.
+/// A request: the conversation so far and its settings.
 #[derive(Debug)]
 pub(super) struct Conversation {
     pub(super) model: String,
@@ -14,7 +14,7 @@ pub(super) struct Conversation {
     pub(super) top_p: Option<f64>,
     pub(super) tools: Vec<String>,
     pub(super) stream: bool,
-    /// The client asked for a last frame with the usage.
+    /// `true` if the client requested a final frame with the token usage.
     pub(super) include_usage: bool,
     messages: Vec<Said>,
 }
@@ -23,12 +23,12 @@ pub(super) struct Conversation {
 struct Said {
     role: RoleDoc,
     text: String,
-    /// For a tool's result: which tool gave it.
+    /// For a tool's result: name of the tool.
     tool: Option<String>,
 }
 
 impl Conversation {
-    /// Reads a request body.
+    /// Parses a request body.
     pub(super) fn parse(body: &[u8]) -> Result<Self, String> {
         let body: Body = serde_json::from_slice(body).map_err(|error| error.to_string())?;
         if body.messages.is_empty() {
@@ -43,7 +43,8 @@ impl Conversation {
             let tool = match message.role {
                 Role::Tool => {
                     let id = message.tool_call_id.as_deref().unwrap_or_default();
-                    // Ids may repeat between replies: the latest call is the one that is answered.
+                    // Ids may repeat between replies: the latest call with the id is the answered
+                    // one.
                     let by_id = called
                         .iter()
                         .rev()
@@ -77,7 +78,7 @@ impl Conversation {
         })
     }
 
-    /// A request from inside this process.
+    /// Converts a request from within this process.
     pub(super) fn of(request: &ModelRequest, model: &str) -> Self {
         let said = |message: &Message| match message {
             Message::System { text } => {
@@ -110,33 +111,34 @@ impl Conversation {
         self.messages.last().map(|message| message.text.as_str())
     }
 
-    /// The text of the user's last message.
+    /// Returns the text of the user's last message.
     pub(super) fn last_user(&self) -> &str {
         let said = self.messages.iter().rev().find(|message| message.role == RoleDoc::User);
         said.map_or("", |message| message.text.as_str())
     }
 
-    /// Texts in order, of one role or of all.
+    /// Iterates over texts in order, of one role or of all.
     pub(super) fn texts(&self, role: Option<RoleDoc>) -> impl Iterator<Item = &str> {
         let wanted = move |message: &&Said| role.is_none_or(|role| message.role == role);
         self.messages.iter().filter(wanted).map(|message| message.text.as_str())
     }
 
-    /// Tool results in order, each with its tool's name.
+    /// Iterates over tool results in order, each with its tool's name.
     pub(super) fn results(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
         self.messages
             .iter()
             .filter_map(|message| Some((message.tool.as_deref()?, message.text.as_str())))
     }
 
-    /// The number of this call in the conversation, from 1: one more than the model's messages.
+    /// Returns the number of this call in the conversation, from 1: one more than the model's
+    /// messages.
     pub(super) fn turn(&self) -> u32 {
         let said =
             self.messages.iter().filter(|message| message.role == RoleDoc::Assistant).count();
         u32::try_from(said).unwrap_or(u32::MAX).saturating_add(1)
     }
 
-    /// A rough count of the tokens read: four characters a token.
+    /// Estimates the input tokens: four characters per token.
     pub(super) fn input_tokens(&self) -> u64 {
         let characters: usize =
             self.messages.iter().map(|message| message.text.chars().count()).sum();

@@ -1,4 +1,4 @@
-//! The YAML of a script, as written. `compile` turns it into what is served.
+//! The YAML format of a script, before compilation.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! The scripted model inside the process that asks: no HTTP, no provider's format in between. For
-//! tests of agents that need no server, and for measuring everything but the model.
+//! The scripted model within the calling process, without HTTP or a provider's format. For tests of
+//! agents without a server, and for measurements of everything but the model.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ use crate::{
     port::{Delta, Model, ModelRequest, ModelStream},
 };
 
-/// A script as a [`Model`]. Nothing is tried again: a fault of the script is the call's end.
+/// A script as a [`Model`]. Nothing is retried: a fault of the script fails the call.
 #[derive(Debug, Clone)]
 pub struct ScriptModel {
     player: Arc<Player>,
@@ -30,14 +30,14 @@ pub struct ScriptModel {
 }
 
 impl ScriptModel {
-    /// Plays a script under a model's name. Where the script hangs, the call ends after the timeout.
+    /// Plays a script under a model's name. If the script hangs, the call ends with a timeout.
     #[must_use]
     pub fn new(script: Script, name: &str, timeouts: Timeouts) -> Self {
         Self { player: Arc::new(Player::new(script)), name: name.into(), timeouts }
     }
 
-    /// A model that plays the same script from its beginning, without reading it again. Clones go on
-    /// with what was played so far.
+    /// Creates a model that plays the same script from its beginning, without parsing it again.
+    /// Clones, in contrast, share their progress.
     #[must_use]
     pub fn anew(&self) -> Self {
         Self { player: Arc::new(self.player.anew()), ..self.clone() }
@@ -117,7 +117,7 @@ fn refused(status: u16) -> ModelError {
     ModelError::new(kind, "the script asks for this error")
 }
 
-/// The reply as a provider's would come: words, then calls, then the end.
+/// Converts a reply to a provider's sequence of deltas: text, calls, end.
 fn deltas(reply: Rendered, model: String) -> Vec<Delta> {
     let mut deltas = Vec::with_capacity(3);
     if !reply.thought.is_empty() {
@@ -127,7 +127,7 @@ fn deltas(reply: Rendered, model: String) -> Vec<Delta> {
         deltas.push(Delta::Text(reply.text));
     }
     for call in reply.calls {
-        // Arguments that are no JSON stay what the model wrote, as with every provider.
+        // Invalid JSON arguments stay the model's text, as with every provider.
         let args = serde_json::from_str(&call.arguments).unwrap_or(Value::String(call.arguments));
         deltas.push(Delta::Call(ModelCall { id: call.id, name: call.name, args }));
     }

@@ -1,11 +1,11 @@
-//! Decides whether a rule answers a conversation. Pure.
+//! Matching of rules against a conversation. Pure.
 
 use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::{conversation::Conversation, format::RoleDoc};
 
-/// The conditions of a rule; all that are given must hold.
+/// The conditions of a rule, all of which must hold.
 #[derive(Debug, Default)]
 pub(super) struct When {
     pub(super) role: Option<RoleDoc>,
@@ -31,7 +31,7 @@ pub(super) struct ToolResultWhen {
 pub(super) type Captures = Map<String, Value>;
 
 impl When {
-    /// The captures, if all conditions hold. Cheap conditions come first.
+    /// Returns the captures if all conditions hold. Cheap conditions are checked first.
     pub(super) fn matches(&self, talk: &Conversation) -> Option<Captures> {
         let holds = self.role.is_none_or(|role| talk.last_role() == Some(role))
             && self.turn.is_none_or(|turn| talk.turn() == turn)
@@ -47,7 +47,7 @@ impl When {
         find(self.system.as_ref(), talk.texts(Some(RoleDoc::System)), &mut captures)?;
         find(self.any.as_ref(), talk.texts(None), &mut captures)?;
         if let Some(wanted) = &self.tool_result {
-            // The latest result counts first: it is the one a test usually speaks of.
+            // The latest result counts first, as tests usually mean that one.
             let mut results =
                 talk.results().rev().filter(|(tool, _)| *tool == wanted.tool).map(|(_, text)| text);
             match &wanted.content {
@@ -59,12 +59,13 @@ impl When {
     }
 }
 
-/// A number of a request equals the expected one, by its notation.
+/// `true` if a number of a request equals the expected one, within rounding.
 fn is(number: Option<f64>, wanted: f64) -> bool {
     number.is_some_and(|number| (number - wanted).abs() < 1e-9)
 }
 
-/// Looks for a pattern in texts, first match wins, and keeps its named groups. No pattern always holds.
+/// Searches texts for a pattern and keeps the named groups of the first match. Without a pattern it
+/// always succeeds.
 fn find<'a>(
     pattern: Option<&Regex>,
     mut texts: impl Iterator<Item = &'a str>,

@@ -1,8 +1,9 @@
 //! The scripted model: an OpenAI-compatible HTTP server that answers from a YAML script.
 //!
-//! It stands in for a provider in demos, tests and benches, over HTTP like any provider or inside the
-//! process that asks, and is documented in `docs/scripted-model.md` for people who test their agents with it. A script is
-//! parsed, its patterns and templates compiled, before the first request; nothing here calls out.
+//! It replaces a provider in demos, tests and benchmarks, over HTTP or within the calling process.
+//! Users who test their agents with it find it in `docs/scripted-model.md`. A script is parsed, and
+//! its patterns and templates are compiled, before the first request. The scripted model makes no
+//! outgoing connections.
 
 mod compile;
 mod connection;
@@ -25,7 +26,7 @@ use matcher::When;
 use reply::{Fault, ReplyPlan};
 use template::Templates;
 
-/// A checked script, ready to be served any number of times.
+/// A compiled script, which can be served any number of times.
 #[derive(Debug)]
 pub struct Script {
     models: Vec<String>,
@@ -36,16 +37,16 @@ pub struct Script {
 
 #[derive(Debug)]
 struct Rule {
-    /// The rule's name, or its place in the file.
+    /// Name of the rule, or its position in the file.
     name: String,
     when: When,
-    /// The number of matches that this rule answers; absent for all.
+    /// Number of matches that this rule answers; absent for no limit.
     times: Option<u32>,
     reply: ReplyPlan,
     fault: Option<Fault>,
 }
 
-/// A script that cannot be used, and where.
+/// A mistake in a script, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", self.place())]
 pub struct ScriptError {
@@ -58,7 +59,7 @@ impl ScriptError {
         Self { line: line.filter(|line| *line > 0), message: message.into() }
     }
 
-    /// The line of the script, from 1; absent when the whole file is meant.
+    /// Line of the mistake, from 1; absent if the whole file is concerned.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
         self.line
@@ -69,14 +70,14 @@ impl ScriptError {
     }
 }
 
-/// A script may be this large.
+/// Largest script file, in bytes.
 const SCRIPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 impl Script {
-    /// Reads and checks a script file.
+    /// Reads and compiles a script file.
     ///
     /// # Errors
-    /// When the file cannot be read, is larger than 4 MiB, or is not a script.
+    /// If the file is unreadable, larger than 4 MiB, or not a valid script.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScriptError> {
         let path = path.as_ref();
         let unreadable =
@@ -87,15 +88,15 @@ impl Script {
         Self::parse(&std::fs::read_to_string(path).map_err(unreadable)?)
     }
 
-    /// Checks a script given as text.
+    /// Compiles a script given as text.
     ///
     /// # Errors
-    /// When the text is not a script: the error says what and in which line.
+    /// If the text is not a valid script; the error contains the reason and the line.
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
         compile::script(text)
     }
 
-    /// The model names the server lists.
+    /// The model names that the server lists.
     #[must_use]
     pub fn models(&self) -> &[String] {
         &self.models

@@ -1,5 +1,5 @@
-//! The player of a script: it picks the rule that answers, and counts. Requests over HTTP and from
-//! this process get the same answers.
+//! The state of a running script: it selects the rule that answers, and counts. Requests over HTTP
+//! and within the process get the same answers.
 
 use std::sync::{
     Arc,
@@ -12,22 +12,22 @@ use super::{
     reply::{Counts, Fault, Rendered},
 };
 
-/// A script being played.
+/// A running script.
 #[derive(Debug)]
 pub(super) struct Player {
     pub(super) script: Arc<Script>,
-    /// The number of matches that each rule has answered.
+    /// Number of matches that each rule has answered.
     answered: Vec<AtomicU64>,
     requests: AtomicU64,
     unanswered: AtomicU64,
 }
 
-/// The script has no answer.
+/// The script has no answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NoAnswer {
-    /// Why, for people.
+    /// The reason, for users.
     pub(super) message: String,
-    /// The kind of mistake.
+    /// Stable identifier of the reason.
     pub(super) code: &'static str,
 }
 
@@ -36,7 +36,7 @@ impl Player {
         Self::of(Arc::new(script))
     }
 
-    /// The same script from its beginning: nothing was answered yet.
+    /// Creates a player of the same script at its beginning.
     pub(super) fn anew(&self) -> Self {
         Self::of(Arc::clone(&self.script))
     }
@@ -46,28 +46,27 @@ impl Player {
         Self { script, answered, requests: AtomicU64::new(0), unanswered: AtomicU64::new(0) }
     }
 
-    /// Counts a request; its number, from 1.
+    /// Counts a request and returns its number, from 1.
     pub(super) fn request(&self) -> u64 {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Requests so far.
     pub(super) fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Requests so far that had no answer.
+    /// Number of requests without an answer so far.
     pub(super) fn unanswered(&self) -> u64 {
         self.unanswered.load(Ordering::Relaxed)
     }
 
-    /// Counts a request without an answer, and logs it.
+    /// Counts and logs a request without an answer.
     pub(super) fn missed(&self, message: &str) {
         self.unanswered.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(message, "the scripted model has no answer");
     }
 
-    /// The first rule that matches and is not spent, filled in.
+    /// Renders the reply of the first matching rule with matches left.
     pub(super) fn answer(
         &self,
         talk: &Conversation,
@@ -99,7 +98,7 @@ impl Player {
     }
 }
 
-/// Counts a match, unless the rule is spent. Returns which match it is, from 1.
+/// Counts a match and returns its number, from 1; `None` if the rule is exhausted.
 fn take_turn(answered: &AtomicU64, times: Option<u32>) -> Option<u64> {
     let next = |count: u64| times.is_none_or(|times| count < u64::from(times)).then_some(count + 1);
     answered.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok().map(|before| before + 1)

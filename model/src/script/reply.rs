@@ -1,4 +1,4 @@
-//! From a rule's plan to one concrete reply. Pure.
+//! Rendering of a rule's reply for one request. Pure.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{
     template::{Context, Templates, Text, Tree},
 };
 
-/// A compiled reply of a rule.
+/// The compiled reply of a rule.
 #[derive(Debug)]
 pub(super) struct ReplyPlan {
     pub(super) words: Words,
@@ -26,7 +26,7 @@ pub(super) struct ReplyPlan {
 pub(super) enum Words {
     None,
     Text(Text),
-    /// A value that is written as JSON.
+    /// A value rendered as JSON.
     Json(Tree),
 }
 
@@ -37,14 +37,14 @@ pub(super) struct CallPlan {
     pub(super) id: Option<Text>,
 }
 
-/// The pieces of a streamed reply and their pace.
+/// The chunks of a streamed reply and their timing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
-    /// Characters a piece.
+    /// Number of characters per chunk.
     pub(super) chunk: usize,
-    /// Wait before each further piece.
+    /// Delay before each chunk after the first.
     pub(super) delay: Duration,
-    /// Wait before the first piece.
+    /// Delay before the first chunk.
     pub(super) first_delay: Duration,
 }
 
@@ -54,22 +54,21 @@ impl Pace {
     }
 }
 
-/// A fault on demand.
+/// A fault to simulate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// An HTTP error in place of a reply.
+    /// An HTTP error instead of a reply.
     Status { status: u16, retry_after: Option<u64>, code: Option<String> },
-    /// Half the reply, then something that is neither SSE nor JSON.
+    /// Half the reply, then bytes that are neither SSE nor JSON.
     Malformed,
     /// Half the reply, then a clean end of the stream without its end mark.
     Cut,
-    /// Silence: before the first piece, or after half the reply.
+    /// Silence, before the first chunk or after half the reply.
     Hang(HangDoc),
-    /// The connection closes: before a byte of the answer, or after half the reply.
+    /// A closed connection, before the first byte or after half the reply.
     Drop(DropDoc),
 }
 
-/// A concrete reply.
 #[derive(Debug)]
 pub(super) struct Rendered {
     pub(super) text: String,
@@ -88,17 +87,17 @@ pub(super) struct RenderedCall {
     pub(super) arguments: String,
 }
 
-/// Numbers a template may want to know.
+/// Counters available to templates.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counts {
-    /// The number of this request to the server, from 1.
+    /// Number of this request to the server, from 1.
     pub(super) request: u64,
-    /// The number of this answer of the rule, from 1.
+    /// Number of this answer of the rule, from 1.
     pub(super) seen: u64,
 }
 
 impl ReplyPlan {
-    /// Fills the plan in for one request.
+    /// Renders the reply for one request.
     pub(super) fn render(
         &self,
         templates: &Templates,
@@ -146,12 +145,12 @@ impl ReplyPlan {
     }
 }
 
-/// Arguments as a model writes them: a string stands for itself, anything else is JSON.
+/// Converts arguments to the model's text: a string unchanged, anything else as JSON.
 fn written(args: &Value) -> String {
     args.as_str().map_or_else(|| args.to_string(), str::to_owned)
 }
 
-/// The variables of templates.
+/// Builds the variables of templates.
 fn view(talk: &Conversation, captures: &Captures, counts: Counts) -> Value {
     let results: Vec<Value> =
         talk.results().map(|(tool, text)| json!({"tool": tool, "value": parsed(text)})).collect();
@@ -172,7 +171,7 @@ fn view(talk: &Conversation, captures: &Captures, counts: Counts) -> Value {
     })
 }
 
-/// A tool's result as JSON, or as the text it is.
+/// Parses a tool's result as JSON, or returns it as a text.
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }

@@ -1,4 +1,4 @@
-//! Serves a script over HTTP.
+//! The HTTP server of the scripted model.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -24,12 +24,12 @@ use super::{
     wire::{self, Frames, Streamed},
 };
 
-/// The largest request a client may send.
+/// Largest request, in bytes.
 const REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// The time for which a shutdown waits for pending replies.
+/// Time for which a shutdown waits for pending replies.
 const SHUTDOWN_WAIT: Duration = Duration::from_secs(2);
 
-/// A running scripted model. Dropping it stops it.
+/// A running scripted model, stopped on drop.
 #[derive(Debug)]
 pub struct ScriptServer {
     address: SocketAddr,
@@ -43,10 +43,10 @@ struct Served {
     stop: CancellationToken,
 }
 
-/// Serves a script at an address; port 0 picks a free one. Returns once requests are accepted.
+/// Serves a script at an address; port 0 selects a free one. Returns once requests are accepted.
 ///
 /// # Errors
-/// When the address cannot be listened on.
+/// If the address cannot be bound.
 pub async fn serve(script: Script, address: SocketAddr) -> io::Result<ScriptServer> {
     let listener = TcpListener::bind(address).await?;
     let address = listener.local_addr()?;
@@ -68,7 +68,7 @@ pub async fn serve(script: Script, address: SocketAddr) -> io::Result<ScriptServ
 }
 
 impl ScriptServer {
-    /// Its address.
+    /// The bound address.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.address
@@ -80,20 +80,20 @@ impl ScriptServer {
         format!("http://{}/v1", self.address)
     }
 
-    /// Chat requests seen so far, answered or not.
+    /// Number of chat requests so far, answered or not.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.served.player.requests()
     }
 
-    /// Chat requests the script had no answer for: no rule matched, a template failed, or the
-    /// request was not one. A test should find 0 here at its end.
+    /// Number of chat requests without an answer: no rule matched, a template failed, or the
+    /// request was invalid. A test should assert 0 at its end.
     #[must_use]
     pub fn unanswered(&self) -> u64 {
         self.served.player.unanswered()
     }
 
-    /// Stops accepting, ends hanging replies, waits up to two seconds for the others.
+    /// Stops accepting requests, ends hanging replies, and waits up to two seconds for the others.
     pub async fn shutdown(mut self) {
         self.served.stop.cancel();
         if tokio::time::timeout(SHUTDOWN_WAIT, &mut self.task).await.is_err() {
@@ -150,7 +150,8 @@ async fn chat(
 }
 
 impl Served {
-    /// The reply to a request that no rule answers; 400, so that clients do not retry.
+    /// Builds the response to a request without an answer: status 400, so that clients do not
+    /// retry.
     fn refuse(&self, message: &str, kind: &str, code: Option<&str>) -> Response {
         self.player.missed(message);
         json(StatusCode::BAD_REQUEST, wire::error(message, kind, code))
@@ -179,7 +180,7 @@ fn typed(status: StatusCode, content_type: &'static str, body: Body) -> Response
     response
 }
 
-/// The end of a body after its pieces.
+/// The end of a body after its chunks.
 enum Ending {
     Close(String),
     Hang,
@@ -207,7 +208,7 @@ fn events(
     };
     pieces.truncate(kept);
     let body = match ending {
-        // The common case costs one buffer and one write.
+        // In the common case one buffer and one write suffice.
         Ending::Close(close) if reply.pace.is_instant() => {
             pieces.push(close);
             Body::from(pieces.concat())
@@ -242,7 +243,7 @@ fn whole(
     typed(StatusCode::OK, "application/json", body)
 }
 
-/// A body whose pieces come at the reply's pace. A stopping server ends it at once.
+/// Builds a body whose chunks follow the reply's timing. Ends at once if the server stops.
 fn paced(pieces: Vec<String>, ending: Ending, reply: &Rendered, stop: CancellationToken) -> Body {
     let pace = reply.pace;
     Body::from_stream(async_stream::stream! {
@@ -258,7 +259,7 @@ fn paced(pieces: Vec<String>, ending: Ending, reply: &Rendered, stop: Cancellati
             Ending::Close(close) => yield Ok(Bytes::from(close)),
             Ending::Hang => stop.cancelled().await,
             Ending::Break => {
-                // Let the half reply leave before the connection is torn down.
+                // Lets the half reply be sent before the connection is broken.
                 tokio::task::yield_now().await;
                 yield Err(io::Error::new(io::ErrorKind::ConnectionReset, "broken by the script"));
             }
@@ -266,7 +267,7 @@ fn paced(pieces: Vec<String>, ending: Ending, reply: &Rendered, stop: Cancellati
     })
 }
 
-/// Waits; returns false if the server stops meanwhile.
+/// Waits; returns `false` if the server stops meanwhile.
 async fn pause(wait: Duration, stop: &CancellationToken) -> bool {
     if wait.is_zero() {
         return !stop.is_cancelled();

@@ -1,12 +1,12 @@
 //! Templates in replies: compiled once, rendered per request.
 //!
-//! A text without `{{`, `{%` or `{#` is never a template, so plain replies cost nothing. A script is
-//! its author's own file; what comes from a conversation is data and is never itself rendered.
+//! A text without `{{`, `{%` or `{#` is not a template, so plain replies cost nothing. The
+//! templates are those of the script's author; text from a conversation is data and is never
+//! rendered.
 
 use minijinja::{Environment, UndefinedBehavior, value::Serde};
 use serde_json::{Map, Value};
 
-/// All templates of a script.
 pub(super) struct Templates {
     environment: Environment<'static>,
     made: usize,
@@ -18,11 +18,11 @@ impl std::fmt::Debug for Templates {
     }
 }
 
-/// A text, literal or to be rendered.
+/// A text, literal or a template.
 #[derive(Debug, Clone)]
 pub(super) enum Text {
     Literal(String),
-    /// The name of a template in [`Templates`].
+    /// Name of a template in [`Templates`].
     Template(String),
 }
 
@@ -31,7 +31,7 @@ pub(super) enum Text {
 pub(super) enum Tree {
     Literal(Value),
     Text(Text),
-    /// A string that is one expression and nothing else keeps its type: the template yields JSON.
+    /// A string that consists of one expression and keeps its type: the template yields JSON.
     Typed(String),
     List(Vec<Tree>),
     Map(Vec<(String, Tree)>),
@@ -46,13 +46,13 @@ impl Tree {
 impl Templates {
     pub(super) fn new() -> Self {
         let mut environment = Environment::new();
-        // A misspelt name is an error, not an empty word.
+        // A misspelt name is an error, not an empty text.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.add_filter(TYPED, typed);
         Self { environment, made: 0 }
     }
 
-    /// Compiles a text; `raw` takes it as it is.
+    /// Compiles a text; with `raw` it stays literal.
     pub(super) fn text(&mut self, source: String, raw: bool) -> Result<Text, String> {
         if raw || !["{{", "{%", "{#"].iter().any(|mark| source.contains(mark)) {
             return Ok(Text::Literal(source));
@@ -60,7 +60,7 @@ impl Templates {
         self.compile(source).map(Text::Template)
     }
 
-    /// Compiles the strings of a JSON value; `raw` takes them as they are.
+    /// Compiles the strings of a JSON value; with `raw` they stay literal.
     pub(super) fn tree(&mut self, source: Value, raw: bool) -> Result<Tree, String> {
         if raw {
             return Ok(Tree::Literal(source));
@@ -94,7 +94,6 @@ impl Templates {
         }
     }
 
-    /// Renders a text.
     pub(super) fn render(&self, text: &Text, context: &Context<'_>) -> Result<String, String> {
         match text {
             Text::Literal(text) => Ok(text.clone()),
@@ -102,7 +101,6 @@ impl Templates {
         }
     }
 
-    /// Renders a JSON value.
     pub(super) fn render_tree(&self, tree: &Tree, context: &Context<'_>) -> Result<Value, String> {
         Ok(match tree {
             Tree::Literal(value) => value.clone(),
@@ -130,7 +128,7 @@ impl Templates {
     }
 }
 
-/// The variables of templates. Built when the first one is rendered, because most replies have
+/// The variables of templates, built for the first template of a reply, because most replies have
 /// none.
 pub(super) struct Context<'a> {
     build: &'a dyn Fn() -> Value,
@@ -147,7 +145,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The filter that writes a value as JSON. The engine's own lets undefined values through.
+/// Name of the filter that writes JSON. The engine's own filter accepts undefined values.
 const TYPED: &str = "callboard_json";
 
 fn typed(value: &minijinja::Value) -> Result<String, minijinja::Error> {
@@ -160,7 +158,7 @@ fn typed(value: &minijinja::Value) -> Result<String, minijinja::Error> {
     })
 }
 
-/// The inside of a string that is one `{{ … }}` and nothing else.
+/// Returns the expression of a string that consists of one `{{ … }}`.
 fn expression(text: &str) -> Option<&str> {
     let inside = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
     let plain = !inside.contains("{{")
@@ -170,7 +168,7 @@ fn expression(text: &str) -> Option<&str> {
     plain.then(|| inside.trim())
 }
 
-/// An error of the template engine without its drawing.
+/// Formats a template error without the engine's drawing.
 fn reason(error: &minijinja::Error) -> String {
     match error.detail() {
         Some(detail) => format!("{}: {detail}", error.kind()),

@@ -1,10 +1,10 @@
-//! Writes replies in OpenAI's format: one JSON object, or server-sent events.
+//! Replies in OpenAI's format: one JSON object, or server-sent events.
 
 use serde_json::{Value, json};
 
 use super::{conversation::Conversation, reply::Rendered};
 
-/// The fields that all frames of a reply share.
+/// The fields common to all frames of a reply.
 pub(super) struct Frames<'a> {
     id: String,
     model: &'a str,
@@ -12,7 +12,7 @@ pub(super) struct Frames<'a> {
     include_usage: bool,
 }
 
-/// A streamed reply: the pieces that carry something, and what closes it.
+/// A streamed reply: the events with content, and the closing events.
 pub(super) struct Streamed {
     pub(super) pieces: Vec<String>,
     pub(super) close: String,
@@ -28,7 +28,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// The reply as one JSON object.
+    /// Renders the reply as one JSON object.
     pub(super) fn whole(&self, reply: &Rendered) -> String {
         let mut message = json!({"role": "assistant", "content": reply.text});
         if !reply.thought.is_empty() {
@@ -49,7 +49,6 @@ impl<'a> Frames<'a> {
         .to_string()
     }
 
-    /// The reply as events.
     pub(super) fn streamed(&self, reply: &Rendered) -> Streamed {
         let mut pieces = Vec::new();
         let mut deltas = |delta: Value| pieces.push(self.frame(&delta, None));
@@ -92,12 +91,11 @@ impl<'a> Frames<'a> {
     }
 }
 
-/// An error body as OpenAI writes it.
+/// Renders an error body in OpenAI's format.
 pub(super) fn error(message: &str, kind: &str, code: Option<&str>) -> String {
     json!({"error": {"message": message, "type": kind, "code": code}}).to_string()
 }
 
-/// The list of models.
 pub(super) fn models(names: &[String]) -> String {
     let model = |name: &String| json!({"id": name, "object": "model", "created": 0, "owned_by": "callboard"});
     json!({"object": "list", "data": names.iter().map(model).collect::<Vec<_>>()}).to_string()
@@ -116,7 +114,7 @@ fn usage(reply: &Rendered) -> Value {
     })
 }
 
-/// Cuts a text into parts of so many characters; an empty text has none.
+/// Cuts a text into parts of `characters` characters; an empty text has none.
 fn parts(text: &str, characters: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

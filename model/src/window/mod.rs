@@ -1,8 +1,9 @@
-//! The part of a conversation that fits a model's context: whole exchanges are dropped, the oldest
-//! first, so that no result lacks its call. The instructions and the first request are never
-//! dropped. Pure.
+//! Reduction of a conversation to a model's context. Whole exchanges are dropped, the oldest first,
+//! so that no result lacks its call. The instructions and the first request are never dropped.
+//! Pure.
 //!
-//! Must never: leave half an exchange, come out above the window, or answer two ways to one question.
+//! It must never keep half an exchange, exceed the window, or return different results for equal
+//! input.
 
 mod overflow;
 mod tokens;
@@ -30,51 +31,51 @@ use crate::{Model, ModelError, ModelRequest, ModelStream};
 
 messages::texts!(window);
 
-/// The tokens of a message beside its text.
+/// Tokens of a message besides its text.
 const PER_MESSAGE: usize = 4;
-/// The tokens of a call or of a tool's description beside its text.
+/// Tokens of a call or of a tool's description besides its text.
 const PER_CALL: usize = 8;
-/// The least that is left of each end of a result that is cut to fit, in characters.
+/// Fewest characters kept of each end of a truncated result.
 const END_CHARS_MIN: usize = 20;
 
-/// A conversation that fits.
+/// A conversation that fits the window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted {
-    /// The messages that are left, oldest first.
+    /// The remaining messages, oldest first.
     pub messages: Vec<Message>,
-    /// Exchanges that were left out.
+    /// Number of dropped exchanges.
     pub left_out: usize,
 }
 
 /// The model that a conversation is for.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
-    /// The model.
+    /// Counts tokens and knows the context size.
     pub model: &'a dyn Model,
-    /// By which name; the configured one when absent.
+    /// Name of the model; absent for the configured one.
     pub name: Option<&'a str>,
 }
 
-/// Even the least of the conversation is more than the model takes.
+/// Even the smallest permitted part of the conversation exceeds the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the task and the last results have about {needed} tokens, and the model's context takes {window}; give it a larger one (observe.context_tokens, model.context_tokens, model.known), or less to read"
 )]
 pub struct TooLarge {
-    /// Tokens of the least that must be shown.
+    /// Tokens of that part.
     pub needed: usize,
-    /// Tokens there is room for.
+    /// Tokens that fit the window.
     pub window: usize,
 }
 
-/// Leaves out of a conversation what the model has no room for.
+/// Reduces a conversation to the window.
 ///
-/// Messages before the model's first one (instructions and task) are pinned; after that each of its
-/// messages, with the results and texts that follow it, is one exchange. The newest exchange always
-/// stays: if it is too large by itself, its results are truncated.
+/// Messages before the model's first one (instructions and task) are pinned. After that, each of
+/// the model's messages forms an exchange with the results and texts that follow. The newest
+/// exchange always stays: if it is too large by itself, its results are truncated.
 ///
 /// # Errors
-/// [`TooLarge`] when what must stay has no room.
+/// [`TooLarge`] if the pinned messages and the newest exchange do not fit.
 pub fn fit(
     messages: Vec<Message>,
     tools: &[ToolOffer],
@@ -119,9 +120,9 @@ pub fn fit(
     Ok(fitted(pinned, exchanges, left_out, language))
 }
 
-/// Fits the messages of a request with [`fit`]. `pinned` is the same conversation with the people's
-/// instructions beside the task: it takes the place of the first one when exchanges, and the
-/// instructions between them, have to go.
+/// Fits the messages of a request with [`fit`]. `pinned` is the same conversation with people's
+/// instructions moved to the task. It replaces the original if exchanges, and the instructions
+/// between them, must be dropped.
 ///
 /// # Errors
 /// [`TooLarge`] as from [`fit`]; the request then has no messages.
@@ -143,13 +144,13 @@ pub fn fit_request(
     Ok(())
 }
 
-/// Tokens there is room for.
+/// Returns the number of tokens that fit.
 fn limit(window: Window, asked: Asked<'_>) -> usize {
     let limit = window.tokens_with(asked.model.context_tokens(asked.name));
     limit.map_or(usize::MAX, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX))
 }
 
-/// The pinned messages, and the exchanges after them.
+/// Splits messages into the pinned ones and the exchanges.
 fn split(messages: Vec<Message>) -> (Vec<Message>, Vec<Vec<Message>>) {
     let begins = |m: &Message| matches!(m, Message::Assistant { .. });
     let first = messages.iter().position(begins).unwrap_or(messages.len());
@@ -158,7 +159,7 @@ fn split(messages: Vec<Message>) -> (Vec<Message>, Vec<Vec<Message>>) {
     (pinned, exchanges)
 }
 
-/// The number of oldest exchanges to drop so that at most `keep` results are left.
+/// Returns the number of oldest exchanges to drop so that at most `keep` results remain.
 fn over_keep(exchanges: &[Vec<Message>], keep: u32) -> usize {
     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
     let mut results = 0_usize;
@@ -166,7 +167,7 @@ fn over_keep(exchanges: &[Vec<Message>], keep: u32) -> usize {
         results += exchange.iter().filter(|m| matches!(m, Message::Tool { .. })).count();
         results <= keep
     });
-    // The newest stays, however many results it has.
+    // The newest one stays, however many results it has.
     let kept = kept.count().max(1).min(exchanges.len());
     exchanges.len() - kept
 }
@@ -207,8 +208,8 @@ fn note(language: Language, left_out: usize) -> String {
     Text::LeftOut { count: &left_out }.text(language)
 }
 
-/// Cuts results until an exchange costs no more than `room`, the longest first, or as far as they
-/// can be cut.
+/// Truncates results until an exchange costs at most `room`, the longest first, or until no result
+/// can be truncated further.
 fn shrink(model: &dyn Model, exchange: &mut [Message], room: usize) {
     let mut now = cost(model, exchange);
     while now > room {
@@ -218,8 +219,8 @@ fn shrink(model: &dyn Model, exchange: &mut [Message], room: usize) {
     }
 }
 
-/// The longest result that can still be truncated, or else the longest text beside the results:
-/// planners receive results as text.
+/// Returns the longest result that can be truncated, or else the longest other text: planners
+/// receive results as text.
 fn longest(exchange: &mut [Message]) -> Option<&mut String> {
     let can_be_cut = |text: &str| text.chars().count() / 4 >= END_CHARS_MIN;
     let is_result = |m: &Message| matches!(m, Message::Tool { text, .. } if can_be_cut(text));
@@ -267,19 +268,19 @@ fn offered(model: &dyn Model, tools: &[ToolOffer]) -> usize {
         .sum()
 }
 
-/// The tokens of a conversation, with the tools that it offers.
+/// Counts the tokens of a conversation, including the offered tools.
 #[must_use]
 pub fn tokens(messages: &[Message], tools: &[ToolOffer], model: &dyn Model) -> usize {
     cost(model, messages) + offered(model, tools)
 }
 
-/// A model whose context is known.
+/// A model with known context sizes.
 struct Bounded {
     model: Arc<dyn Model>,
     windows: ByModel<u32>,
 }
 
-/// The model, with the context sizes of all named models for the builder of conversations.
+/// Adds the context sizes of all models by name, for the construction of conversations.
 #[must_use]
 pub fn bounded(model: Arc<dyn Model>, windows: ByModel<u32>) -> Arc<dyn Model> {
     Arc::new(Bounded { model, windows })

@@ -1,7 +1,8 @@
-//! The part of a conversation to summarise when it does not fit: more than necessary, so that the
-//! next turns have room and do not each need a summary. Pure.
+//! Selection of the exchanges to summarise when a conversation does not fit: more than necessary,
+//! so that the next turns fit without another summary. Pure.
 //!
-//! Must never: ask for a summary where nothing would be left out, or where there is no room for one.
+//! It must never request a summary if nothing would be dropped, or if there is no room for a
+//! summary.
 
 use proto::{
     message::{Message, ToolOffer},
@@ -10,21 +11,21 @@ use proto::{
 
 use super::{Asked, cost, limit, offered, over_keep, split};
 
-/// Less room than this, in tokens, is not enough for a summary that is worth a model call.
+/// Fewest tokens of a summary that is worth a model call.
 const ROOM_MIN: usize = 32;
 
 /// The oldest part of a conversation that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overflow {
-    /// The number of oldest exchanges.
+    /// Number of oldest exchanges to summarise.
     pub oldest: usize,
-    /// The limit on the summary's tokens.
+    /// Largest number of tokens of the summary.
     pub room: usize,
 }
 
-/// The exchanges to summarise: so many of the oldest that the rest takes half of the window, but
-/// never the newest. The summary may take a quarter of it. Absent if the whole conversation fits,
-/// by [`super::fit`].
+/// Selects the exchanges to summarise: the oldest ones until the rest takes half of the window, but
+/// never the newest. The summary may take a quarter of the window. `None` if the whole conversation
+/// fits, by [`super::fit`].
 #[must_use]
 pub fn overflow(
     messages: Vec<Message>,

@@ -1,4 +1,4 @@
-//! Tests of fitting: properties over random conversations, and the counts of a real vocabulary.
+//! Fitting: properties over random conversations, and token counts of real vocabularies.
 
 use proptest::prelude::*;
 use proto::message::ModelCall;
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::{ModelRequest, ModelStream};
 
-/// A model that is only counted for.
+/// A model that only counts tokens.
 struct Counted(Option<u32>);
 
 #[async_trait]
@@ -26,7 +26,7 @@ fn asked(model: &dyn Model) -> Asked<'_> {
     Asked { model, name: None }
 }
 
-/// A conversation: the sizes of the results of each turn.
+/// Builds a conversation from the sizes of each turn's results.
 fn conversation(task: usize, turns: &[Vec<usize>]) -> Vec<Message> {
     let mut messages = vec![
         Message::System { text: "You carry out one step.".into() },
@@ -60,7 +60,7 @@ fn window(keep: u32, tokens: u32) -> Window {
     Window { keep, tokens: Some(tokens) }
 }
 
-/// Every result stands after the call it answers, and every call has its result.
+/// `true` if every result follows its call, and every call has its result.
 fn is_whole(messages: &[Message]) -> bool {
     let mut open: Vec<String> = Vec::new();
     for message in messages {
@@ -97,7 +97,8 @@ proptest! {
         prop_assert_eq!(&once, &fit(all.clone(), &[offer()], window(keep, tokens), Language::En, asked(&model)));
         match once {
             Err(too_large) => {
-                // Only what must stay is too large: the task and the last turn, results cut.
+                // Only the mandatory part is too large: the task and the last turn with truncated
+                // results.
                 let least = conversation(task, turns.get(turns.len().saturating_sub(1)..).unwrap_or_default());
                 prop_assert!(super::tokens(&least, &[offer()], &model) + 100 > too_large.window);
             }
@@ -109,7 +110,7 @@ proptest! {
                 prop_assert!(whole_task);
                 let said = |m: &Message| matches!(m, Message::Assistant { .. });
                 prop_assert_eq!(messages.iter().filter(|m| said(m)).count() + left_out, turns.len());
-                // It is the newest that is left.
+                // The newest exchanges remain.
                 let last = |messages: &[Message]| messages.iter().rev().find(|m| said(m)).cloned();
                 prop_assert_eq!(last(&messages), last(&all));
                 let results = messages.iter().filter(|m| matches!(m, Message::Tool { .. })).count();
@@ -199,7 +200,7 @@ fn words_that_follow_a_reply_stay_with_it() {
     assert_eq!(fitted.messages, vec![user(task), assistant("plan"), user("ok")]);
 }
 
-/// Counts of `cl100k_base` and `o200k_base` (tiktoken-rs 0.7), the higher of both.
+/// Counts of `cl100k_base` and `o200k_base` (tiktoken-rs 0.7), the larger of both.
 #[rstest]
 #[case("The quick brown fox jumps over the lazy dog. ", 20, 201)]
 #[case("fn main() { println!(\"{}\", 1 + 2); }\n", 20, 260)]
@@ -229,7 +230,7 @@ fn words_that_are_the_result_are_cut_when_they_alone_are_too_large() {
     assert!(tokens(&fitted.messages, &[], &Counted(None)) <= 500);
 }
 
-/// Of two models of different contexts each is shown what it takes.
+/// Each of two models with different contexts gets a conversation of its own size.
 #[test]
 fn what_fits_is_a_matter_of_the_model_that_is_asked() {
     let windows = ByModel::usual(Some("usual".into()), Some(50_000)).with("small", 400);
@@ -261,7 +262,7 @@ fn what_fits_is_not_summarised_and_what_does_not_leaves_half_of_the_window() {
     assert!(narrow.oldest.abs_diff(rest.left_out) <= 1, "{narrow:?} {}", rest.left_out);
     assert!(narrow.room <= whole as usize / 4, "{narrow:?}");
 
-    // By number alone: half of them stay, and there is as much room as anybody wants.
+    // Limited by number only: half of the exchanges stay, and the room is unlimited.
     let few = of(Window { keep: 6, tokens: None }).unwrap();
     assert_eq!((few.oldest, few.room > 1_000_000), (5, true));
     assert_eq!(of(Window { keep: 1, tokens: None }).map(|o| o.oldest), Some(7), "the newest stays");

@@ -1,10 +1,10 @@
-//! An estimate of a text's tokens from its characters: no vocabulary is loaded, nothing is fetched,
-//! and the estimate is the same everywhere.
+//! An estimate of a text's tokens from its characters. It loads no vocabulary, fetches nothing, and
+//! is the same on every machine.
 //!
-//! It is meant to be too high rather than too low. Against the vocabularies `cl100k` and `o200k` it
-//! gives 1.1 to 1.4 times the real count for English prose, Markdown, source code and JSON, 1.3 to
-//! 2.1 times for Chinese, and 1.0 to 2.5 times for Japanese, Korean, Russian, Arabic, Thai and emoji.
-//! It is too low, by half at worst, for letters that are words in no language.
+//! It is meant to be too high rather than too low. Compared with the vocabularies `cl100k` and
+//! `o200k`, it is 1.1 to 1.4 times the real count for English prose, Markdown, source code and
+//! JSON, 1.3 to 2.1 times for Chinese, and 1.0 to 2.5 times for Japanese, Korean, Russian, Arabic,
+//! Thai and emoji. It is too low, by half at worst, for letters that form words in no language.
 
 /// The class of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Kind {
         }
     }
 
-    /// A character of this class continues a token of the other class.
+    /// `true` if a character of this class continues a token of the class `before`.
     fn goes_on(self, before: Self) -> bool {
         match (before, self) {
             (Self::Lower | Self::Upper, Self::Lower)
@@ -38,13 +38,13 @@ impl Kind {
         }
     }
 
-    /// Half tokens of a run of `length` characters.
+    /// Returns the half tokens of a run of `length` characters.
     fn halves(self, length: usize) -> usize {
         match self {
-            // A usual word is one token; a long one is put together from pieces.
+            // A common word is one token; a long one consists of several.
             Self::Lower | Self::Upper => 2 + length.saturating_sub(6),
             Self::Digit => 2 * length.div_ceil(3),
-            // One space belongs to the word that follows.
+            // A single space belongs to the next word.
             Self::Space if length == 1 => 0,
             Self::Space => 2 + length / 8,
             Self::Other => 0,
@@ -52,11 +52,11 @@ impl Kind {
     }
 }
 
-/// The least length, and the share of pieces in it, from which a word is taken for a code: base64,
-/// a digest, a key.
+/// Fewest characters, and fraction of pieces, from which a word counts as a code: base64, a digest,
+/// a key.
 const CODE_CHARS: usize = 20;
 
-/// Tokens of a text, rather too many than too few.
+/// Estimates the tokens of a text, rather too many than too few.
 #[must_use]
 pub fn estimate(text: &str) -> usize {
     let mut halves = 0_usize;
@@ -65,7 +65,7 @@ pub fn estimate(text: &str) -> usize {
     for c in text.chars() {
         let kind = Kind::of(c);
         if run.1 > 0 && kind.goes_on(run.0) {
-            // An upper-case letter followed by lower-case ones is one word of them.
+            // An upper-case letter followed by lower-case ones forms one word with them.
             run = (kind, run.1 + 1);
         } else {
             let cost = run.0.halves(run.1);
@@ -80,11 +80,11 @@ pub fn estimate(text: &str) -> usize {
     }
     let cost = run.0.halves(run.1);
     halves = halves.saturating_add(word.add(run, cost)).saturating_add(word.end());
-    // A little more: some usual words are two tokens.
+    // A small margin: some common words are two tokens.
     halves.saturating_add(halves / 16).div_ceil(2)
 }
 
-/// Letters and digits without anything between them.
+/// A sequence of letters and digits without separators.
 #[derive(Debug, Default)]
 struct Word {
     chars: usize,
@@ -93,7 +93,7 @@ struct Word {
 }
 
 impl Word {
-    /// Adds a run, or ends the word at a space. What is to be counted.
+    /// Adds a run, or ends the word at a space. Returns the half tokens to count now.
     fn add(&mut self, (kind, length): (Kind, usize), cost: usize) -> usize {
         match kind {
             Kind::Lower | Kind::Upper | Kind::Digit => {
@@ -113,7 +113,7 @@ impl Word {
     }
 }
 
-/// Half tokens of a character that is neither a plain letter, a digit nor a space.
+/// Returns the half tokens of a character that is no plain letter, digit or space.
 fn of_other(c: char) -> usize {
     match c {
         '\n' | '\t' | '\r' => 1,

@@ -1,4 +1,4 @@
-//! The documentation's examples are scripts.
+//! The examples of the documentation are valid scripts.
 
 use model::script::Script;
 

@@ -1,4 +1,4 @@
-//! Providers that never stop: every such reply ends, by size or by time.
+//! Providers that never stop: every such call ends, by size or by time.
 
 use model::{ErrorKind, Phase, ProviderKind};
 use rstest::rstest;
@@ -20,7 +20,7 @@ async fn flood(first: &'static str, rest: String) -> String {
         let head =
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
         let mut open = connection.write_all(format!("{head}{first}").as_bytes()).await;
-        // Ends when the client hangs up.
+        // Ends when the client disconnects.
         while open.is_ok() {
             open = connection.write_all(rest.as_bytes()).await;
         }
@@ -49,7 +49,7 @@ async fn an_endless_reply_ends(
     let base = flood(first, rest).await;
     let mut config = local(ProviderKind::OpenAi, &base);
     config.max_reply_bytes = 20_000;
-    // What ends by its size is far from any limit of time.
+    // A call that ends by its size is far from any time limit.
     let limit_ms = if kind == ErrorKind::TooLarge { 600_000 } else { 300 };
     config.timeouts.first_token_ms = if kind == IDLE { 600_000 } else { limit_ms };
     config.timeouts.idle_ms = limit_ms;
@@ -57,8 +57,8 @@ async fn an_endless_reply_ends(
     assert_eq!(reply(&model, "x").await.unwrap_err().kind(), kind);
 }
 
-/// One frame that never ends is digested inside the library without a pause, in time that grows
-/// with its square: the limit of the whole call must hold even so.
+/// The library parses a frame without an end in quadratic time and without yielding: the limit of
+/// the whole call must hold nevertheless.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_endless_frame_ends_with_the_whole_call() {
     let base = flood("", "x".repeat(16_384)).await;

@@ -6,7 +6,7 @@
     reason = "a test that cannot be set up fails, and says where"
 )]
 
-// The name under which the other members of the workspace know this crate.
+// The name of this crate in the other members of the workspace.
 extern crate callboard_model as model;
 
 mod document;

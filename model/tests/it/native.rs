@@ -86,7 +86,7 @@ async fn text_calls_usage_and_name_are_read(
     assert_eq!((reply.stop, reply.model.as_str()), (StopReason::ToolCalls, name));
 }
 
-/// The first half of a recorded reply, cut at a frame or line end.
+/// Returns the first half of a recorded reply, cut at the end of a frame or line.
 fn half<'a>(body: &'a str, mark: &str) -> &'a str {
     &body[..body.find(mark).unwrap()]
 }
@@ -133,7 +133,7 @@ async fn replies_that_must_not_be_acted_upon_have_kinds(
     assert_eq!(error.kind(), expected, "{error}");
 }
 
-/// The body with one of its passages repeated.
+/// Returns the body with one passage repeated.
 fn twice(body: &str, from: &str, to: &str) -> String {
     let (from, to) = (body.find(from).unwrap(), body.find(to).unwrap());
     format!("{}{}{}", &body[..to], &body[from..to], &body[to..])

@@ -1,4 +1,4 @@
-//! What is recorded of calls to a model: its span, its metrics, and what must not be in them.
+//! The telemetry of model calls: the span, the metrics, and the absence of content.
 
 use std::{
     collections::HashMap,
@@ -53,7 +53,7 @@ struct Seen {
     meters: SdkMeterProvider,
 }
 
-/// One set of exporters for all tests of this process; each looks for its own trace and model.
+/// The exporters of all tests of this process; each test searches for its own trace and model.
 static SEEN: LazyLock<Seen> = LazyLock::new(|| {
     let spans = InMemorySpanExporter::default();
     let tracers = SdkTracerProvider::builder().with_simple_exporter(spans.clone()).build();
@@ -66,7 +66,7 @@ static SEEN: LazyLock<Seen> = LazyLock::new(|| {
     Seen { spans, tracers, metrics, meters }
 });
 
-/// A context of a trace, as a worker's command has one.
+/// Creates the context of a trace, as a worker's command has one.
 fn context(trace: u128, sampled: bool) -> Context {
     LazyLock::force(&SEEN);
     let flags = if sampled { TraceFlags::SAMPLED } else { TraceFlags::default() };
@@ -80,7 +80,7 @@ fn context(trace: u128, sampled: bool) -> Context {
     Context::new().with_remote_span_context(span)
 }
 
-/// The spans of a trace.
+/// Returns the spans of a trace.
 fn spans(trace: u128) -> Vec<SpanData> {
     SEEN.tracers.force_flush().unwrap();
     let mut spans = SEEN.spans.get_finished_spans().unwrap();
@@ -92,8 +92,8 @@ fn attributes(span: &SpanData) -> HashMap<&str, &Value> {
     span.attributes.iter().map(|kv| (kv.key.as_str(), &kv.value)).collect()
 }
 
-/// Every data point of a metric for a model: its attributes without the model, and its value (the
-/// sum, of a histogram).
+/// Returns every data point of a metric for a model: its attributes without the model, and its
+/// value (for a histogram the sum).
 fn points(metric: &str, model: &str) -> Vec<(String, f64)> {
     SEEN.meters.force_flush().unwrap();
     let finished = SEEN.metrics.get_finished_metrics().unwrap();
@@ -128,7 +128,7 @@ fn points(metric: &str, model: &str) -> Vec<(String, f64)> {
     points
 }
 
-/// A model by the script, under a name of its own, watched.
+/// Serves the script and connects to it under a unique name, with telemetry.
 async fn watched(name: &str, watching: Watching) -> (model::script::ScriptServer, Arc<dyn Model>) {
     let script = model::script::Script::parse(SCRIPT).unwrap();
     let server = model::script::serve(script, "127.0.0.1:0".parse().unwrap()).await.unwrap();
@@ -174,7 +174,7 @@ async fn a_call_is_a_client_span_below_the_current_one_and_is_measured() {
     assert_eq!(text("server.address"), "127.0.0.1");
     assert!(server.base_url().contains(&text("server.port")));
     assert!(matches!(seen["gen_ai.response.time_to_first_chunk"], Value::F64(s) if *s > 0.0));
-    // What was said is in none of them.
+    // The attributes contain no messages.
     for key in ["error.type", "gen_ai.input.messages", "gen_ai.output.messages"] {
         assert!(!seen.contains_key(key), "{key}");
     }

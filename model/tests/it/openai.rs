@@ -164,7 +164,7 @@ async fn a_reply_that_has_begun_is_never_asked_for_again() {
 )]
 #[tokio::test]
 async fn every_time_limit_has_its_name(#[case] script: &str, #[case] which: Phase) {
-    // No other limit is ever near.
+    // All other limits are far away.
     let of = |phase| if phase == which { 300 } else { 600_000 };
     let (_server, model) = scripted_with(script, |config| {
         config.timeouts.first_token_ms = of(Phase::FirstToken);
@@ -177,7 +177,7 @@ async fn every_time_limit_has_its_name(#[case] script: &str, #[case] which: Phas
 
 #[tokio::test]
 async fn a_connection_that_is_never_accepted_is_a_connect_timeout() {
-    // A listener with a full backlog: further connections get no answer at all.
+    // A listener with a full backlog: further connections get no reply at all.
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let listener = socket.listen(0).unwrap();

@@ -1,4 +1,4 @@
-//! The scripted model as a server: rules, counts, templates, errors of scripts.
+//! The scripted model as a server: rules, counts, templates, invalid scripts.
 
 use model::{
     Timeouts, complete,
@@ -15,7 +15,7 @@ async fn post(base: &str, body: &Value) -> (StatusCode, Value) {
     (answer.status(), answer.json().await.unwrap())
 }
 
-/// A plain client that needs no certificates of this machine and goes through no proxy.
+/// Creates a plain client without certificates and without a proxy.
 fn http() -> reqwest::Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().tls_certs_only(std::iter::empty()).no_proxy().build().unwrap()
@@ -163,7 +163,7 @@ fn a_script_file_is_loaded() {
     assert_eq!(Script::load(file.path()).unwrap().models(), ["from-file"]);
 }
 
-/// What a provider's client sees of a script, and what a caller in the same process does.
+/// Compares the replies that a provider's client and a caller in the same process get.
 #[rstest]
 #[case::words("else: {text: 'hello {{ user }}', thought: hm}", "hi")]
 #[case::calls(

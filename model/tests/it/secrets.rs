@@ -1,4 +1,4 @@
-//! Neither a key nor a prompt comes out in an error or a log line.
+//! Keys and prompts never appear in errors or log lines.
 
 use std::{
     io::Write,
@@ -14,7 +14,7 @@ use crate::support::{ask, local};
 const KEY: &str = "sk-canary-key-4711";
 const PROMPT: &str = "canary-prompt-0815";
 
-/// Answers with everything it was sent: key and prompt, in headers and body.
+/// Answers with everything in the request: key and prompt, in headers and body.
 struct Echo(u16, &'static str);
 
 impl Respond for Echo {
@@ -78,7 +78,7 @@ async fn a_provider_that_echoes_everything_is_not_quoted(
 
     let shown = format!("{error} {error:?} {config:?}");
     let logged = String::from_utf8_lossy(&lines.0.lock().unwrap()).into_owned();
-    // The server under test runs in this process too, but logs no bodies at all.
+    // The server runs in this process too, but logs no bodies.
     for (place, text) in [("error", &shown), ("log", &logged)] {
         for canary in [KEY, PROMPT] {
             assert!(!text.contains(canary), "{canary} in the {place}: {text}");

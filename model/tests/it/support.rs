@@ -1,4 +1,4 @@
-//! What all these tests need: models connected to local servers, and requests.
+//! Shared test support: models connected to local servers, and requests.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use proto::message::{Message, ToolOffer};
 use serde_json::json;
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers::method};
 
-/// A configuration for a local server, with waits short enough for tests.
+/// Creates a configuration for a local server, with short pauses.
 pub(crate) fn local(kind: ProviderKind, base: &str) -> ProviderConfig {
     let mut config = ProviderConfig::new(kind, "test-model");
     config.base_url = Some(base.parse().unwrap());
@@ -28,7 +28,7 @@ pub(crate) async fn scripted(script: &str) -> (ScriptServer, Arc<dyn Model>) {
     scripted_with(script, |_| {}).await
 }
 
-/// As [`scripted`], with a change to the configuration.
+/// Serves a script and connects to it with a changed configuration.
 pub(crate) async fn scripted_with(
     script: &str,
     change: impl FnOnce(&mut ProviderConfig),
@@ -41,7 +41,7 @@ pub(crate) async fn scripted_with(
     (server, model)
 }
 
-/// A server that answers every POST with one body, and a model connected to it.
+/// Starts a server that answers every POST with one body, and connects to it.
 pub(crate) async fn canned(
     kind: ProviderKind,
     content_type: &str,
@@ -54,7 +54,7 @@ pub(crate) async fn canned(
     (server, model)
 }
 
-/// A conversation with one user message and one tool on offer.
+/// Creates a conversation with one user message and one offered tool.
 pub(crate) fn ask(words: &str) -> ModelRequest {
     ModelRequest {
         messages: vec![

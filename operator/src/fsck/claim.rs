@@ -1,5 +1,5 @@
-//! The claims of a job's log: its end, its flaws, or the events it waits for, each with its
-//! position. Pure; another module compares them with the broker.
+//! The claims of a job's log: its end, its faults, or the events that it waits for, each with its
+//! position. Pure; [`judge`](super::judge) compares them with the broker.
 
 use broker::log::Queue;
 use machine::{Waits, check, dead_letters};
@@ -16,27 +16,26 @@ use super::Finding;
 /// The claims of a job's log.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Claim {
-    /// The last record.
+    /// Position of the last record.
     pub(super) seq: Seq,
     pub(super) ended: bool,
-    /// Findings from the log alone.
+    /// Findings that the log alone shows.
     pub(super) wrong: Vec<Finding>,
-    /// Dead letters, which wait for an operator.
     pub(super) dead: Vec<DeadLetter>,
-    /// The decision that should follow, the decision before it, and the last fact, which triggers
-    /// it.
+    /// Missing decision, if any.
     pub(super) due: Option<Due>,
-    /// Commands without a result, with their positions and queues.
+    /// Commands without a result.
     pub(super) commands: Vec<Command>,
-    /// Open questions, and the command that put each into the inbox.
+    /// Open questions, each with the command that adds it to the inbox.
     pub(super) asks: Vec<(AskId, Option<Command>)>,
     pub(super) timers: Vec<TimerName>,
-    /// Child jobs that have not ended, by its own log.
+    /// Child jobs that have not ended, according to this job's log.
     pub(super) children: Vec<JobId>,
     pub(super) rests: Rests,
 }
 
-/// A missing decision.
+/// A missing decision: its kind, the decision before it, and the last fact, whose delivery triggers
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Due {
     pub(super) kind: DecisionKind,
@@ -44,14 +43,14 @@ pub(super) struct Due {
     pub(super) last_fact: Seq,
 }
 
-/// A command in the log.
+/// A command in the log, with its queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Command {
     pub(super) seq: Seq,
     pub(super) queue: Queue,
 }
 
-/// The reason why a job waits without a command.
+/// The reasons for which a job waits without a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Rests {
     pub(super) paused: bool,
@@ -65,7 +64,7 @@ impl From<&machine::commands::Sent> for Command {
 }
 
 impl Claim {
-    /// The claims of a whole log.
+    /// Derives the claims from a whole log.
     pub(super) fn of(job: &JobId, entries: &[Entry]) -> Self {
         let folded = match dead_letters::fold(job, entries) {
             Ok(folded) => folded,

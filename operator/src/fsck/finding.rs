@@ -1,4 +1,4 @@
-//! Findings of fsck, and the standings of healthy jobs.
+//! The findings of fsck, and the states of healthy jobs.
 
 use std::fmt;
 
@@ -10,73 +10,73 @@ use proto::{
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-/// An inconsistency.
+/// An inconsistency of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
-    /// The log alone shows it.
+    /// The log alone shows a fault.
     Log(check::Finding),
-    /// A decision should follow, and no fact that would trigger it is on its way to the supervisor.
+    /// A decision is missing, and no fact that would trigger it is queued for the supervisor.
     Unattended {
-        /// The decision's kind.
+        /// Kind of the missing decision.
         kind: DecisionKind,
-        /// The decision before it.
+        /// Position of the decision before it.
         after: Seq,
     },
-    /// A command has no result and was acknowledged: it will not be redelivered.
+    /// A command has no result and was acknowledged, so it will not be redelivered.
     Dropped {
-        /// The command.
+        /// Position of the command.
         seq: Seq,
-        /// Its queue.
+        /// Queue of the command.
         queue: Queue,
     },
-    /// One of several delivered commands has no result and was acknowledged; the broker does not
+    /// One of several delivered commands has no result and was acknowledged. The broker does not
     /// say which.
     OneOfDropped {
-        /// The command.
+        /// Position of the command.
         seq: Seq,
-        /// Its queue.
+        /// Queue of the command.
         queue: Queue,
-        /// The number of delivered commands without a result.
+        /// Number of delivered commands without a result.
         commands: usize,
-        /// The number of unacknowledged ones among them.
+        /// Number of unacknowledged deliveries of the queue.
         held: u64,
     },
-    /// A command that no consumer delivers.
+    /// A command belongs to a queue without a consumer, so it is not delivered.
     Uncovered {
-        /// The command.
+        /// Position of the command.
         seq: Seq,
-        /// The queue that would deliver it.
+        /// Queue that would deliver it.
         queue: Queue,
     },
     /// The job waits for a timer that is not armed and has not fired.
     NoTimer {
-        /// The timer.
+        /// Name of the timer.
         timer: TimerName,
     },
-    /// An open question is not in the inbox, nor on its way there.
+    /// An open question is not in the inbox, and no command that adds it is queued.
     NotInInbox {
-        /// The question.
+        /// Id of the question.
         ask: AskId,
     },
     /// A child job has no log.
     NoChild {
-        /// The child.
+        /// Id of the child.
         child: JobId,
     },
-    /// A child job has ended, and its parent was not notified.
+    /// A child job has ended, and its parent was not told.
     ChildUnheard {
-        /// The child.
+        /// Id of the child.
         child: JobId,
     },
     /// The inbox shows a question that is not open.
     StillInInbox {
-        /// The question.
+        /// Id of the question.
         ask: AskId,
     },
 }
 
 impl Finding {
-    /// It is the finding of an earlier check; its counts may differ.
+    /// Returns `true` if this is the same finding as in an earlier check; counts may differ.
     pub(super) fn stays(&self, before: &Self) -> bool {
         match (self, before) {
             (Self::OneOfDropped { seq, .. }, Self::OneOfDropped { seq: earlier, .. }) => {
@@ -86,7 +86,7 @@ impl Finding {
         }
     }
 
-    /// A stable word for programs.
+    /// Returns a stable identifier of the finding, for programs.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -102,7 +102,7 @@ impl Finding {
         }
     }
 
-    /// The remedy, for people.
+    /// Returns the remedy, for display.
     #[must_use]
     pub fn advice(&self) -> &'static str {
         match self {
@@ -178,34 +178,34 @@ impl Serialize for Finding {
     }
 }
 
-/// The standing of a healthy job.
+/// The state of a healthy job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// It has ended.
+    /// The job has ended.
     Ended,
-    /// A command for a worker, or a fact for the supervisor, waits for its delivery.
+    /// A command for a worker, or a fact for the supervisor, is queued.
     Queued,
-    /// A worker has its command.
+    /// A worker has the job's command.
     Leased,
-    /// It waits for a person; the question is in the inbox.
+    /// The job waits for a person, and its question is in the inbox.
     Person,
-    /// It waits for the clock; the timer is armed.
+    /// The job waits for a timer, which is armed.
     Clock,
-    /// It waits for a child job, which has a log and has not ended.
+    /// The job waits for a child, which has a log and has not ended.
     Child,
-    /// An operator holds it.
+    /// An operator has paused the job.
     Held,
-    /// It has a dead letter, which waits for an operator.
+    /// The job has a dead letter, which waits for an operator.
     DeadLettered,
-    /// A record of it cannot be read.
+    /// The job is held by an unreadable record, or its fold panics.
     Parked,
-    /// It changed between all checks.
+    /// The job changed during every check.
     Moving,
 }
 
 impl Standing {
-    /// All of them, in the order in which they are shown.
+    /// All states, in display order.
     pub const ALL: [Self; 10] = [
         Self::Ended,
         Self::Queued,
@@ -219,7 +219,7 @@ impl Standing {
         Self::Moving,
     ];
 
-    /// The word for people.
+    /// Returns the name of the state, for display.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {

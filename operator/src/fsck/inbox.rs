@@ -1,4 +1,4 @@
-//! Inbox entries without an open question.
+//! The check for inbox entries without an open question.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use proto::id::{AskId, JobId, Seq};
 
 use super::{FsckError, Report, Scope, Wrong, finding::Finding};
 
-/// Checks the inbox entry by entry, and doubtful entries twice.
+/// Checks every entry of the inbox, and doubtful ones a second time.
 pub(super) async fn look(
     broker: &Broker,
     scope: &Scope,
@@ -58,7 +58,7 @@ pub(super) async fn look(
     Ok(())
 }
 
-/// The question is open. Questions of a parked or broken job count as open.
+/// Returns `true` if the question is open. Questions of a poisoned job count as open.
 async fn is_asking(broker: &Broker, job: &JobId, ask: &AskId) -> Result<bool, FsckError> {
     let entries = broker.log.read(job, Seq(0)).await?;
     Ok(dead_letters::fold(job, &entries)

@@ -1,4 +1,4 @@
-//! Compares the claims of a job's log with the broker's queues, timers and inbox.
+//! The comparison of a log's claims with the broker's queues, timers and inbox.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use super::{
     finding::{Finding, Standing},
 };
 
-/// The progress of every queue of a shard.
+/// The progress of every queue of a shard, read at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Queues(BTreeMap<Queue, Progress>);
 
@@ -28,7 +28,7 @@ impl Queues {
         Self(all.into_iter().map(|one| (one.queue.clone(), one)).collect())
     }
 
-    /// The number of a queue's unacknowledged commands.
+    /// Returns the number of a queue's unacknowledged deliveries.
     pub(super) fn held(&self, queue: &Queue) -> u64 {
         self.0.get(queue).map_or(0, |progress| progress.unacknowledged)
     }
@@ -45,12 +45,13 @@ pub(super) struct Verdict {
     pub(super) standing: Standing,
     pub(super) findings: Vec<Finding>,
     pub(super) dead: Vec<DeadLetter>,
-    /// Delivered commands: their acknowledgements can only be judged for a whole queue together.
+    /// Delivered commands without a result. Their acknowledgements can be judged only for a whole
+    /// queue together.
     pub(super) delivered: Vec<Command>,
 }
 
-/// Looks at one job. `queues` must have been asked before its log is read: then what has no result
-/// in the log had not been acknowledged when the queues were asked.
+/// Judges one job. `queues` must have been read before its log: a command that has no result in the
+/// log was then not acknowledged by its worker when the queues were read.
 pub(super) async fn look(
     broker: &Broker,
     queues: &Queues,
@@ -84,12 +85,12 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// A decision that is not there yet must have a fact before it that a supervisor will be handed.
+    /// Checks that a missing decision is preceded by a fact that will be delivered to a supervisor.
     fn due(&mut self, claim: &Claim) {
         let Some(due) = &claim.due else { return };
         let fact = Command { seq: due.last_fact, queue: Queue::Facts };
         match self.queues.of(&fact) {
-            // Without a consumer no supervisor has ever been there: the first one is handed all.
+            // Without a consumer no supervisor has run yet: the first one will receive every fact.
             None | Some(Whereabouts::Queued | Whereabouts::Delivered) => self.queued = true,
             Some(Whereabouts::Done) => {
                 self.findings.push(Finding::Unattended { kind: due.kind, after: due.after });
@@ -122,7 +123,8 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// An open question is in the inbox, or the command that puts it there is on its way.
+    /// Checks that every open question is in the inbox, or that the command that adds it is queued
+    /// or delivered.
     async fn inbox(
         &mut self,
         broker: &Broker,
@@ -147,14 +149,15 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// A job that works for this one has a log, and tells this one when it ends.
+    /// Checks that every child that runs, according to this log, has a log and has not ended.
     async fn children(
         &mut self,
         broker: &Broker,
         job: &JobId,
         claim: &Claim,
     ) -> Result<(), FsckError> {
-        // One that was decided and is not submitted yet is a decision that is missing.
+        // A missing decision may be the note that submits the child, so children are checked only
+        // without one.
         for child in claim.children.iter().filter(|_| claim.due.is_none()) {
             let entries = broker.log.read(child, Seq(0)).await?;
             let folded = replay(child, &entries);

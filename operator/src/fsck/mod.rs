@@ -1,9 +1,9 @@
-//! Checks that every job has ended, or that its next event is really on its way (a command in its
-//! queue or with a worker, a question in the inbox, an armed timer), or that it is stopped with a
-//! reason. Reports every other job.
+//! The consistency check of an installation. Every job must have ended, wait for an event that can
+//! arrive (a command in its queue or with a worker, a question in the inbox, an armed timer), or be
+//! stopped with a reason. Every other job is reported.
 //!
-//! It must never write anything, and never trust a single check: jobs change meanwhile, so a
-//! doubtful job is checked again until its finding persists. Healthy jobs take no memory.
+//! The check never writes, and never relies on a single read: jobs change meanwhile, so a doubtful
+//! job is checked again until its finding persists. Healthy jobs take no memory.
 
 mod claim;
 mod finding;
@@ -23,19 +23,19 @@ use serde::Serialize;
 
 pub use self::finding::{Finding, Standing};
 
-/// Shards checked concurrently.
+/// Number of shards that are checked concurrently.
 const SHARDS: usize = 8;
 
 /// The scope of a check.
 #[derive(Debug, Clone)]
 pub struct Scope {
-    /// Only these shards; all when empty.
+    /// Shards to check; all if empty.
     pub shards: Vec<Shard>,
-    /// Only these jobs; all when empty.
+    /// Jobs to check; all if empty.
     pub jobs: Vec<JobId>,
-    /// The wait before a doubtful job is checked again.
+    /// Wait before a doubtful job is checked again.
     pub settle: Duration,
-    /// Checks after which a job that changes each time is left alone.
+    /// Limit on the checks of a job whose findings change each time.
     pub looks: u32,
 }
 
@@ -46,7 +46,7 @@ impl Default for Scope {
 }
 
 impl Scope {
-    /// Only these jobs.
+    /// Creates a scope of some jobs.
     #[must_use]
     pub fn of(jobs: Vec<JobId>) -> Self {
         Self { jobs, ..Self::default() }
@@ -62,27 +62,27 @@ impl Scope {
 /// A job with findings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Wrong {
-    /// The job.
+    /// Id of the job.
     pub job: JobId,
-    /// Its shard.
+    /// Shard of the job.
     pub shard: Shard,
-    /// The findings.
+    /// Findings that persisted.
     pub findings: Vec<Finding>,
 }
 
-/// The result.
+/// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// Jobs checked.
+    /// Number of jobs that were checked.
     pub jobs: u64,
-    /// The number of jobs in each standing, without those with findings.
+    /// Number of jobs in each state, by the state's index; jobs with findings are not counted.
     #[serde(serialize_with = "by_word")]
     pub standings: BTreeMap<usize, u64>,
     /// Jobs with findings.
     pub wrong: Vec<Wrong>,
     /// Dead letters, which wait for an operator.
     pub dead: Vec<DeadLetter>,
-    /// Timers of jobs that have ended: they do nothing.
+    /// Number of timers of ended jobs, which are harmless.
     pub idle_timers: u64,
 }
 
@@ -97,13 +97,13 @@ fn by_word<S: serde::Serializer>(
 }
 
 impl Report {
-    /// There are no findings. A dead letter is no finding.
+    /// Returns `true` if there are no findings. Dead letters do not count as findings.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.wrong.is_empty()
     }
 
-    /// The number of jobs in a standing.
+    /// Returns the number of jobs in a state.
     #[must_use]
     pub fn standing(&self, standing: Standing) -> u64 {
         let place = Standing::ALL.iter().position(|one| *one == standing);
@@ -128,28 +128,28 @@ impl Report {
     }
 }
 
-/// It could not be looked.
+/// The error of a check that could not be completed.
 #[derive(Debug, thiserror::Error)]
 pub enum FsckError {
-    /// The log.
+    /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The inbox.
+    /// The inbox cannot be read.
     #[error(transparent)]
     Kv(#[from] KvError),
-    /// A job that was named has no log.
+    /// A job of the scope has no log.
     #[error("there is no job {0}")]
     NoJob(JobId),
 }
 
-/// Looks at an installation.
+/// Checks an installation.
 ///
 /// # Errors
-/// When a job that is named has no log, or something cannot be read. What was found until then is
-/// lost: it proves nothing.
+/// Returns an error if a job of the scope has no log, or if something cannot be read. Findings up
+/// to then are discarded, because they prove nothing.
 pub async fn look(broker: &Broker, scope: &Scope) -> Result<Report, FsckError> {
     for job in &scope.jobs {
-        // A name that was mistyped is no log that was damaged.
+        // An unknown id is an error of the caller, not a damaged log.
         if broker.log.read(job, Seq(0)).await?.is_empty() {
             return Err(FsckError::NoJob(job.clone()));
         }
@@ -161,7 +161,7 @@ pub async fn look(broker: &Broker, scope: &Scope) -> Result<Report, FsckError> {
         is_named && (scope.jobs.is_empty() || scope.jobs.iter().any(has_named))
     });
     let looks = wanted.map(|shard| look_at(broker, scope, shard));
-    // Every shard waits for its doubtful jobs: concurrently that is one wait.
+    // Each shard waits for its doubtful jobs, so concurrency makes it one wait.
     let mut each = stream::iter(looks).buffer_unordered(SHARDS);
     let mut report = Report::default();
     while let Some(one) = each.next().await {

@@ -1,4 +1,4 @@
-//! Walks through the jobs of a shard, a page at a time, and looks again at those that must be.
+//! The walk through the jobs of a shard, page by page, with repeated checks of doubtful jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,14 @@ use super::{
     judge::{self, Queues, Verdict},
 };
 
-/// Jobs between two questions how far the queues have come.
+/// Jobs per page; the queues' progress is read once for each.
 const PAGE: usize = 200;
-/// Jobs of one shard checked concurrently.
+/// Jobs of one shard that are checked concurrently.
 const LOOKS: usize = 4;
-/// Timers whose jobs are asked for at a time.
+/// Timers per page.
 const TIMERS: usize = 500;
 
-/// One shard.
+/// A shard to check.
 pub(super) struct Shard<'a> {
     pub(super) broker: &'a Broker,
     pub(super) scope: &'a Scope,
@@ -29,12 +29,12 @@ pub(super) struct Shard<'a> {
 /// A job that must be checked again.
 #[derive(Debug, Default)]
 struct Doubt {
-    /// The findings of the previous check.
+    /// Findings of the previous check.
     before: Vec<Finding>,
 }
 
 impl Shard<'_> {
-    /// Looks at every job.
+    /// Checks every job of the shard.
     pub(super) async fn all(&self, report: &mut Report) -> Result<(), FsckError> {
         let (mut doubts, mut before) = (BTreeMap::new(), None);
         loop {
@@ -49,7 +49,7 @@ impl Shard<'_> {
         Ok(())
     }
 
-    /// Looks at some jobs.
+    /// Checks some jobs.
     pub(super) async fn some(
         &self,
         jobs: Vec<JobId>,
@@ -67,7 +67,7 @@ impl Shard<'_> {
         doubts: &mut BTreeMap<JobId, Doubt>,
     ) -> Result<(), FsckError> {
         for (job, verdict) in self.looks(jobs).await? {
-            // The broker counts deliveries only for a whole queue.
+            // The broker counts unacknowledged deliveries only for a whole queue.
             if verdict.findings.is_empty() && verdict.delivered.is_empty() {
                 passed(report, verdict);
             } else {
@@ -125,12 +125,12 @@ impl Shard<'_> {
                 }
             }
         }
-        // Each look found something else, and nothing that was there before: it moves.
+        // Every check had other findings than the one before: the job is moving.
         doubts.keys().for_each(|_| report.count(Standing::Moving));
         Ok(())
     }
 
-    /// Timers of jobs that have ended.
+    /// Returns the number of timers of ended jobs.
     async fn idle_timers(&self) -> Result<u64, FsckError> {
         let timers = self.broker.log.timers(self.shard).await?;
         let mut pages = timers.try_chunks(TIMERS);
@@ -151,8 +151,9 @@ fn passed(report: &mut Report, verdict: Verdict) {
     report.dead.extend(verdict.dead);
 }
 
-/// Every delivered command without a result must be unacknowledged. If there are more of them than
-/// unacknowledged deliveries, some were dropped, and the broker does not say which.
+/// Adds findings for dropped deliveries. Every delivered command without a result must be
+/// unacknowledged. If there are more of them than unacknowledged deliveries, some were dropped, and
+/// the broker does not say which.
 fn missing_from_hands(queues: &Queues, all: &mut [(JobId, Verdict)]) {
     let mut delivered: BTreeMap<Queue, usize> = BTreeMap::new();
     for command in all.iter().flat_map(|(_, verdict)| &verdict.delivered) {

@@ -1,5 +1,5 @@
-//! Families of jobs: no member is removed while another one is open. Members append facts to each
-//! other's logs, and such a fact would start a removed log again.
+//! Families of jobs. No member is removed while another is open: members append facts to each
+//! other's logs, and such a fact would create a removed log again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use proto::id::JobId;
 
 use super::{Ended, Looked, PurgeError, Stays, Terms, looks};
 
-/// Families of jobs that were read, and whether all of their members may be removed.
+/// The verdicts on families that were read.
 pub(super) struct Families<'a> {
     broker: &'a Broker,
     pub(super) terms: &'a Terms,
-    /// The verdict on each job's family.
+    /// Verdict on the family of each job.
     known: BTreeMap<JobId, Result<(), Stays>>,
 }
 
@@ -21,7 +21,7 @@ impl<'a> Families<'a> {
         Self { broker, terms, known: BTreeMap::new() }
     }
 
-    /// Lets an ended job stay if a member of its family must.
+    /// Returns the job, or the reason for which its family must be kept.
     pub(super) async fn stays_with(&mut self, looked: Looked) -> Result<Looked, PurgeError> {
         let Ok(ended) = looked else { return Ok(looked) };
         if ended.relatives.is_empty() {
@@ -34,7 +34,8 @@ impl<'a> Families<'a> {
         Ok(verdict.map(|()| ended))
     }
 
-    /// The verdict on all jobs reachable from a job, up and down. A removed job leads nowhere.
+    /// Returns the verdict on all jobs that are related to a job, directly or not. Removed jobs
+    /// have no relatives.
     async fn family(&mut self, ended: &Ended) -> Result<Result<(), Stays>, PurgeError> {
         let mut seen = BTreeSet::from([ended.job.clone()]);
         let mut next = ended.relatives.clone();

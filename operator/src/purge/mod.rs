@@ -1,8 +1,8 @@
-//! Removal of ended jobs: their logs, their entries in shared buckets, and large values without
-//! references. Runs beside a live system; it may be interrupted at any moment and run again.
+//! The removal of ended jobs: their logs, their entries in shared buckets, and large values without
+//! references. It runs on a live system, and may be interrupted and repeated at any time.
 //!
 //! It must never remove the log of a job that has not ended, or whose family has not: the fold
-//! decides, not a guess. It removes only versions that it has read: concurrent writes stay.
+//! decides. It removes only versions that it has read, so concurrent writes survive.
 
 mod families;
 mod objects;
@@ -26,32 +26,32 @@ use self::families::Families;
 pub use self::objects::{Garbage, OLDER_THAN, PATIENCE, collect, garbage};
 use runtime::conversations;
 
-/// The limit on jobs found at a time; the next run finds the rest.
+/// Limit on the jobs of one search; the next run finds the rest.
 pub const JOBS_MAX: usize = 100_000;
-/// Submissions of one page.
+/// Submissions per page.
 const PAGE: usize = 200;
-/// Logs that are read, or removed, concurrently.
+/// Number of logs that are read, or removed, concurrently.
 const AT_A_TIME: usize = 4;
 
-/// A selection of jobs.
+/// The selection of jobs to remove.
 #[derive(Debug, Clone)]
 pub struct Terms {
-    /// Only these jobs; all when empty.
+    /// Jobs to consider; all if empty.
     pub jobs: Vec<JobId>,
-    /// Only jobs whose last record is older.
+    /// Time before which a job's last record must have been stored.
     pub before: Timestamp,
 }
 
 /// An ended job, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ended {
-    /// The job.
+    /// Id of the job.
     pub job: JobId,
-    /// The time of its last record: its end, or a late result.
+    /// Time of its last record: its end, or a late result.
     pub last: Timestamp,
-    /// Its records.
+    /// Number of its records.
     pub records: u64,
-    /// Their size in bytes, without large values and the server's overhead.
+    /// Size of the records in bytes, without large values and the server's overhead.
     pub bytes: u64,
     #[serde(skip)]
     until: Seq,
@@ -62,51 +62,51 @@ pub struct Ended {
     relatives: Vec<JobId>,
 }
 
-/// The reason why a job stays.
+/// The reason for which a job is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stays {
-    /// It has not ended: it works, waits, or is parked.
+    /// The job has not ended.
     Open,
-    /// Its parent or a child has not ended: each appends to the other's log, and a rollback of one
+    /// Its parent or a child has not ended. Each appends to the other's log, and a rollback of one
     /// restarts the others.
     Family,
-    /// It has ended, or was submitted, not long enough ago; or a job of its family has.
+    /// The job, or a job of its family, has ended or was submitted too recently.
     Recent,
-    /// There is no such job, or it was removed before.
+    /// The job does not exist, or was removed before.
     Absent,
 }
 
-/// The result.
+/// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Found {
     /// Jobs that may be removed.
     pub ended: Vec<Ended>,
-    /// Jobs that stay because they have not ended; recent submissions are not read.
+    /// Number of jobs that have not ended. Recent submissions are not read.
     pub open: u64,
-    /// Jobs that stay because a member of their family has not ended.
+    /// Number of jobs kept because a member of their family has not ended.
     pub family: u64,
-    /// Jobs that stay because they ended, or were submitted, lately.
+    /// Number of jobs kept because they ended or were submitted too recently.
     pub recent: u64,
-    /// Named jobs that stay, with the reason.
+    /// Named jobs that are kept, with the reason.
     pub named: Vec<(JobId, Stays)>,
-    /// There may be more than [`JOBS_MAX`] of them.
+    /// `true` if the search stopped at [`JOBS_MAX`].
     pub more: bool,
 }
 
-/// Something could not be read or removed. What was removed until then is removed.
+/// The error of a search or a removal. Jobs removed before it stay removed.
 #[derive(Debug, thiserror::Error)]
 pub enum PurgeError {
-    /// The log.
+    /// The log cannot be read or changed.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// A bucket.
+    /// A bucket cannot be read or changed.
     #[error(transparent)]
     Kv(#[from] KvError),
-    /// The object store.
+    /// The object store cannot be read or changed.
     #[error(transparent)]
     Objects(#[from] ObjectError),
-    /// The list of large values is too old to go on with.
+    /// The listing of large values is too old to act on.
     #[error(
         "collecting large values took longer than it may, and was given up; jobs that are removed \
          first leave less to look through"
@@ -114,10 +114,10 @@ pub enum PurgeError {
     TooLong,
 }
 
-/// Looks for jobs that may be removed. Changes nothing.
+/// Searches for jobs that may be removed. Changes nothing.
 ///
 /// # Errors
-/// When something cannot be read.
+/// Returns an error if something cannot be read.
 pub async fn find(broker: &Broker, terms: &Terms) -> Result<Found, PurgeError> {
     let mut found = Found::default();
     let mut families = Families::new(broker, terms);
@@ -147,7 +147,7 @@ async fn walk(
         let page = broker.log.submissions(shard, before, PAGE).await?;
         let Some(oldest) = page.last() else { return Ok(()) };
         before = Some(oldest.seq);
-        // A recent submission cannot have ended before.
+        // A job that was submitted recently cannot have ended before.
         let (recent, old): (Vec<Entry>, Vec<Entry>) =
             page.into_iter().partition(|first| first.time >= terms.before);
         found.recent += recent.len() as u64;
@@ -183,7 +183,7 @@ async fn looks(
     looks.buffered(AT_A_TIME).try_collect().await
 }
 
-/// The job, if it has ended, and before a time.
+/// Returns the job if it has ended before a time, or the reason for which it is kept.
 fn look(job: &JobId, entries: &[Entry], before: Timestamp) -> Looked {
     let Some(last) = entries.last() else { return Err(Stays::Absent) };
     let Ok(folded) = dead_letters::fold(job, entries) else { return Err(Stays::Open) };
@@ -204,7 +204,7 @@ fn look(job: &JobId, entries: &[Entry], before: Timestamp) -> Looked {
     })
 }
 
-/// Bytes of a record as it is stored. A body that is too large to travel counts with the object store.
+/// Returns the stored size of a record. A body in the object store does not count.
 fn size(entry: &Entry) -> u64 {
     let Ok(record) = &entry.record else { return 0 };
     let whole = record.to_vec().len();
@@ -216,11 +216,11 @@ fn size(entry: &Entry) -> u64 {
     (whole - elsewhere) as u64
 }
 
-/// Removes jobs and returns the removed ones. A job that was removed and submitted again meanwhile
-/// stays.
+/// Removes jobs, and returns the removed ones. A job is kept if, since the search, it was removed
+/// and submitted again, or a rollback has reopened it.
 ///
 /// # Errors
-/// When something cannot be read or removed; the number of jobs that were removed before.
+/// Returns the number of jobs removed so far with the error.
 pub async fn remove(broker: &Broker, jobs: &[Ended]) -> Result<Vec<JobId>, (usize, PurgeError)> {
     let mut removed = Vec::new();
     let mut each = stream::iter(jobs)
@@ -236,7 +236,8 @@ pub async fn remove(broker: &Broker, jobs: &[Ended]) -> Result<Vec<JobId>, (usiz
     Ok(removed)
 }
 
-/// The log goes last: while it is there, what was left behind by an interruption is found again.
+/// Removes one job and returns `true` if it was removed. The log goes last: while it exists, a
+/// repeated run finds what an interruption left behind.
 async fn remove_one(broker: &Broker, ended: &Ended) -> Result<bool, PurgeError> {
     let job = &ended.job;
     let since = broker.log.read(job, Seq(ended.until.0.saturating_sub(1))).await?;
@@ -244,7 +245,7 @@ async fn remove_one(broker: &Broker, ended: &Ended) -> Result<bool, PurgeError> 
     if first.seq != ended.until {
         return Ok(false);
     }
-    // A later record may have rolled it back, and reopened it.
+    // A later record may be a rollback that reopened the job.
     if last.seq != ended.until {
         let entries = broker.log.read(job, Seq(0)).await?;
         if !dead_letters::fold(job, &entries).is_ok_and(|folded| folded.has_ended()) {
@@ -257,7 +258,7 @@ async fn remove_one(broker: &Broker, ended: &Ended) -> Result<bool, PurgeError> 
     if let Some(id) = &ended.conversation {
         conversations::leave(&*broker.kv, id, job).await?;
     }
-    // Its id cannot be submitted again while its log exists: later records belong to it.
+    // The id cannot be submitted again while the log exists, so later records belong to this job.
     broker.log.purge_until(job, last.seq).await?;
     Ok(true)
 }

@@ -1,11 +1,11 @@
-//! Large values that no record refers to any more.
+//! Large values without references.
 //!
-//! Jobs share values, and references are not counted. So garbage collection lists all values first,
-//! then reads every record, and removes the values without a reference. That is safe beside
-//! writers: a record is written within a minute after its value was put. If the value existed and
-//! was older than [`RENEWED_AFTER`], it was rewritten, and is not the listed version; if it was
-//! younger, it is still younger than [`OLDER_THAN`] when collection begins, or the record was
-//! written early enough to be read.
+//! Jobs share values, and references are not counted. Garbage collection therefore lists all values
+//! first, then reads every record, and removes the values without a reference. That is safe on a
+//! live system, because a record is written within a minute after its value was put. If the value
+//! existed and was older than [`RENEWED_AFTER`], it was rewritten, and is not the listed version.
+//! If it was younger, it is still younger than [`OLDER_THAN`] when collection begins, or the record
+//! was written early enough to be read.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,34 +22,34 @@ use tokio::time::Instant;
 
 use super::PurgeError;
 
-/// Younger values stay.
+/// Age below which a value is never removed.
 pub const OLDER_THAN: Duration = RENEWED_AFTER.saturating_mul(2);
-/// The time after a listing for which its values may be removed.
+/// Time after a listing for which its values may be removed.
 pub const PATIENCE: Duration = RENEWED_AFTER;
 
 /// Unreferenced values, in the versions that were listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Garbage {
-    /// They.
+    /// Values to remove.
     pub values: Vec<Kept>,
-    /// Values that stay.
+    /// Number of values that are kept.
     pub kept: u64,
     until: Option<Instant>,
 }
 
 impl Garbage {
-    /// Their size, in bytes.
+    /// Returns the total size of the values to remove, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.values.iter().map(|value| value.bytes).sum()
     }
 }
 
-/// Finds unreferenced values; references of jobs that are about to be removed do not count. Changes
-/// nothing. Beside a live system `older_than` must be [`OLDER_THAN`].
+/// Searches for unreferenced values. References of the jobs in `apart_from`, which are about to be
+/// removed, do not count. Changes nothing. On a live system `older_than` must be [`OLDER_THAN`].
 ///
 /// # Errors
-/// When something cannot be read, or it takes longer than [`PATIENCE`].
+/// Returns an error if something cannot be read, or if the search takes longer than [`PATIENCE`].
 pub async fn garbage(
     broker: &Broker,
     older_than: Duration,
@@ -86,20 +86,21 @@ pub async fn garbage(
     Ok(Garbage { kept: (count - values.len()) as u64, values, until: Some(until) })
 }
 
-/// The names in a submission that is too large to travel: its files are named there and nowhere else.
+/// Returns the names in a submission whose body is in the object store: its files are named only
+/// there.
 async fn files(broker: &Broker, body: &str) -> Result<Vec<String>, PurgeError> {
     match broker.objects.get(body).await {
         Ok(bytes) => Ok(objects::names_in(&bytes)),
-        // Then the files cannot be read either.
+        // The body is lost, and with it the names of its files.
         Err(ObjectError::Missing(_)) => Ok(Vec::new()),
         Err(error @ (ObjectError::Unavailable(_) | ObjectError::Full(_))) => Err(error.into()),
     }
 }
 
-/// Removes unreferenced values. Values rewritten since the listing stay.
+/// Removes unreferenced values. Values that were rewritten since the listing are kept.
 ///
 /// # Errors
-/// When one cannot be removed, or it takes longer than it may.
+/// Returns an error if a value cannot be removed, or if [`PATIENCE`] is exceeded.
 pub async fn collect(broker: &Broker, garbage: &Garbage) -> Result<(), PurgeError> {
     for value in &garbage.values {
         if let Some(until) = garbage.until {

@@ -1,4 +1,4 @@
-//! Held against the log in memory, whose clock is moved at will.
+//! Tests of purge against the in-memory log, with a virtual clock.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -54,7 +54,7 @@ impl Stage {
         self.jobs.submit(name, Submitted { conversation, ..submitted(goal) }).await
     }
 
-    /// A job that was canceled; why is large enough for the object store when it is long.
+    /// Creates a canceled job. A long reason is stored in the object store.
     async fn ended(&self, name: &str, why: &str, conversation: Option<ConversationId>) -> JobId {
         let job = self.submit(name, "a goal", conversation).await;
         let cancel = signaled(&Signal::Cancel, why);
@@ -153,9 +153,9 @@ async fn what_others_write_meanwhile_is_not_what_was_seen() {
     let stage = Stage::new();
     let (late, anew) = (stage.ended("late", "x", None).await, stage.ended("anew", "x", None).await);
     let found = stage.find(0).await;
-    // A result that comes late belongs to what is removed.
+    // A late result belongs to the job that is removed.
     stage.jobs.append(&late, signaled(&Signal::Pause, "y")).await;
-    // Another operator removed this one, and it was submitted again.
+    // Another operator removed this job, and it was submitted again.
     stage.jobs.broker.log.purge(&anew).await.unwrap();
     stage.submit("anew", "g", None).await;
     let key = kv::inbox_key(&anew, &AskId::new("q1").unwrap());
@@ -165,7 +165,7 @@ async fn what_others_write_meanwhile_is_not_what_was_seen() {
     assert!(stage.jobs.read(&late).await.is_empty());
     assert_eq!(stage.jobs.read(&anew).await.len(), 1);
     assert!(stage.jobs.broker.kv.get(Bucket::Inbox, &key).await.unwrap().is_some());
-    // It is the same when it is tried again.
+    // A repeated removal changes nothing.
     assert!(remove(&stage.jobs.broker, &found.ended).await.unwrap().is_empty());
 }
 
@@ -211,7 +211,7 @@ async fn buckets_forget_a_job_that_is_removed_and_keep_the_others() {
 #[tokio::test(start_paused = true)]
 async fn a_large_value_goes_with_the_last_job_that_refers_to_it() {
     let stage = Stage::new();
-    // The door refuses a reason that long; the log does not.
+    // The door refuses a reason of this length; the log accepts it.
     let (shared, own) = ("s".repeat(100_000), "o".repeat(70_000));
     let (one, two) =
         (stage.ended("one", &shared, None).await, stage.ended("two", &shared, None).await);
@@ -240,7 +240,7 @@ async fn a_large_value_goes_with_the_last_job_that_refers_to_it() {
     assert!(stage.folded(&id("three")).await.has_ended());
 }
 
-/// The body of a large submission is itself a stored value, and it alone names its files.
+/// The body of a large submission is itself a stored value, and only that value names the files.
 #[tokio::test(start_paused = true)]
 async fn files_stay_as_long_as_a_job_has_them() {
     let stage = Stage::new();
@@ -276,7 +276,7 @@ async fn a_value_that_is_written_during_the_collection_is_never_lost() {
     let second = stage.ended("second", &large, None).await;
     collect(&stage.jobs.broker, &garbage).await.unwrap();
     assert!(stage.folded(&second).await.has_ended(), "its value is there");
-    // A listing that is too old has missed later records.
+    // A listing that is too old may have missed later records.
     pass(1).await;
     assert_eq!(stage.garbage(0).await.values, []);
     stage.jobs.broker.log.purge(&second).await.unwrap();

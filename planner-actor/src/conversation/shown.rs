@@ -1,5 +1,5 @@
-//! A plan in the shape the model is asked for: without what only the machine needs. What is shown
-//! can be read back.
+//! A plan in the format requested from the model, without the machine's own data. The format can be
+//! parsed back.
 
 use proto::{
     decision::PlanWork,
@@ -8,7 +8,7 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-/// A plan as the model would have written it.
+/// Renders a plan as the model would have written it.
 pub(super) fn shown(plan: &Plan, work: &PlanWork) -> Value {
     let steps = |of: fn(&Step) -> Value| plan.steps.iter().map(of).collect::<Vec<_>>();
     match work.protocol {

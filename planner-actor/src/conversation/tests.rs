@@ -1,4 +1,4 @@
-//! Commands, and the conversations models are shown.
+//! Planning commands and their conversations.
 
 use std::fmt::Write;
 
@@ -48,7 +48,7 @@ fn conversation_of(work: Value) -> String {
     out
 }
 
-/// Everything but the system message.
+/// Returns everything after the system message.
 fn rest(conversation: &str) -> &str {
     conversation.split_once("=== user\n").unwrap().1
 }
@@ -121,7 +121,7 @@ fn a_planner_is_told_that_a_step_completed_without_success(
     assert!(told.contains(expected), "{told}");
 }
 
-/// What a job that goes one action at a time has been through.
+/// The history of a job that plans one action at a time.
 fn course() -> Value {
     let items = |statuses: [&str; 2]| {
         let item = |id: &str, title: &str, status: &str| json!({"id": id, "title": title, "status": status});
@@ -184,7 +184,7 @@ fn one_function_at_a_time_may_be_called_in_every_protocol() {
             let specs = testing::tools();
             let request = request(&work, &Toolbox::new(&specs, None));
             assert!(!request.params.parallel_tool_calls, "{protocol:?} {output}");
-            // Where nothing is offered JSON is asked for; with functions some providers have no such mode.
+            // JSON mode is requested only without functions: some providers do not combine them.
             assert_eq!(request.params.json, request.tools.is_empty(), "{protocol:?} {output}");
         }
     }
@@ -203,7 +203,7 @@ fn no_more_than_the_last_hundred_observations_are_shown() {
     assert_eq!(shown.matches("Observation:").count(), 100);
     let few = json!({"protocol": "decision", "dialogue": dialogue, "window": {"keep": 7}});
     assert_eq!(conversation_of(few).matches("Observation:").count(), 7);
-    // A replanned prompt names every step, and the results of the newest.
+    // A prompt for a replan names every step, with the results of the newest ones.
     let few = conversation_of(json!({"dialogue": dialogue, "window": {"keep": 7}}));
     assert!(!few.contains("result 123.") && few.contains("result 124."), "{few}");
     assert_eq!(few.matches("[left out]").count(), 123);
@@ -236,7 +236,7 @@ fn a_planner_is_told_when_it_may_answer_at_once() {
     }
 }
 
-/// What is shown to a model can be read back, and is the same plan.
+/// A shown plan can be parsed back to the same plan.
 #[rstest]
 #[case(PlanProtocol::Steps, r#"{"title":"T","steps":[{"id":"a","title":"t","description":"x"},{"id":"b","description":"y","depends_on":["a"],"tool":"complete_task","args":{"id":"{{a.id}}"}}]}"#)]
 #[case(PlanProtocol::TaskSteps, r#"{"task":"T","steps":[{"id":"a","title":"A","description":"x"},{"id":"b","title":"B","description":"y @create_task","depends_on":["a"]}]}"#)]

@@ -1,5 +1,4 @@
-//! The conversation where it is planned one action at a time: what was decided, and what was
-//! observed.
+//! The conversation of protocols that plan one action at a time: decisions and observations.
 
 use proto::{
     decision::{PlanTalk, PlanWork, StepEnd},
@@ -14,8 +13,8 @@ use serde_json::{Value, json};
 use super::{rejected, said};
 use crate::{course::Course, prompt};
 
-/// Everything after the system message. Of the observations the newest are shown, as many as the
-/// agent keeps.
+/// Builds all messages after the system message. Shows the newest observations, up to the agent's
+/// limit.
 pub(super) fn messages(work: &PlanWork) -> Vec<Message> {
     let language = work.language;
     let mut course = Course::of(&[]);
@@ -68,7 +67,7 @@ fn observations(work: &PlanWork) -> usize {
     work.dialogue.iter().filter(progressed).count()
 }
 
-/// What a note was, as the model said it; an action is shown with what came of it.
+/// Renders a note as the model wrote it; `None` for an action, which is shown with its observation.
 fn noted(note: &PlanNote) -> Option<Value> {
     let titles = || note.outline.iter().map(|item| item.title.as_str()).collect::<Vec<_>>();
     match note.phase {
@@ -79,7 +78,7 @@ fn noted(note: &PlanNote) -> Option<Value> {
     }
 }
 
-/// An action as the model chose it.
+/// Renders an action as the model chose it.
 fn chosen(work: &PlanWork, course: &Course<'_>, plan: &Plan) -> Value {
     let action = plan.steps.first().map(|step| match &step.action {
         Action::Tool { tool, args, binding: _ } => json!({"tool": tool, "input": args}),
@@ -103,7 +102,7 @@ fn reply(work: &PlanWork, course: &Course<'_>, action: &Value) -> Value {
     json!({"status": "continue", "plan": plan, "next_action": action, "response": null})
 }
 
-/// What came of an action.
+/// Renders the result of an action.
 fn observation(plan: &Plan, steps: &[StepEnd]) -> Value {
     let end = steps.first();
     let (tool, input) = match plan.steps.first().map(|step| &step.action) {

@@ -1,4 +1,4 @@
-//! Goals, and whether they need a plan.
+//! Goals, and the verdict whether they need a plan.
 
 use proto::tool::ToolSpec;
 use rstest::rstest;

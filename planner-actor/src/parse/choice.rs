@@ -1,5 +1,5 @@
-//! What a model decided, where it decides one action at a time: the one shape of `decision`, and the
-//! three of `phased`. Unknown fields are refused by name, and so is what contradicts itself.
+//! A model's decision in protocols that plan one action at a time: the single form of `decision`,
+//! and the three of `phased`. Unknown fields are rejected by name, and so are contradictions.
 
 use proto::{
     asking,
@@ -11,59 +11,57 @@ use serde_json::{Map, Value};
 
 messages::texts!(decision);
 
-/// Which of the three shapes of `phased` is wanted.
+/// The phase of `phased`, which determines the form of the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The list of items, once.
+    /// The first list of items.
     Plan,
-    /// What is to be done about the current item.
+    /// The next action on the current item.
     Thought,
-    /// The new list.
+    /// The revised list of items.
     Replan,
 }
 
-/// What was decided.
+/// A parsed decision.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Choice {
-    /// An action is wanted.
     Act {
-        /// What is intended, as far as it was said.
+        /// The intended items, if given.
         plan: Vec<String>,
-        /// The tool.
+        /// Name of the tool.
         tool: String,
-        /// Its input: words, or arguments.
+        /// Input of the tool: a text or its arguments.
         input: Value,
     },
-    /// A person is to be asked.
+    /// A question to a person.
     Ask {
-        /// What is intended, as far as it was said.
+        /// The intended items, if given.
         plan: Vec<String>,
-        /// The question; none when it was asked without words.
+        /// The question, if the model worded it.
         question: Option<String>,
     },
     /// The goal is reached.
     Done {
-        /// The answer; none where one that was given before counts.
+        /// The answer; `None` if an earlier one is final.
         response: Option<String>,
     },
-    /// The items were listed, for the first time or again.
+    /// A list of items, first or revised.
     Listed {
-        /// The items.
+        /// Titles of the items.
         items: Vec<String>,
     },
     /// The current item is done.
     ItemDone {
-        /// What came of it.
+        /// Result of the item, if given.
         response: Option<String>,
     },
 }
 
-/// The statuses of a decision.
+/// Values of `status` in a decision.
 const DECISION: [&str; 2] = ["continue", "done"];
-/// Fields that say nothing about what is to be done.
+/// Fields that do not affect the decision.
 const IGNORED: &[&str] = &["thought", "phase"];
 
-/// Reads a decision.
 pub(crate) fn decision(value: Value) -> Result<Choice, Misshapen> {
     let mut fields = object(value)?;
     let status = status(&mut fields, &DECISION)?;
@@ -82,7 +80,7 @@ pub(crate) fn decision(value: Value) -> Result<Choice, Misshapen> {
     }
 }
 
-/// Reads what was said in a phase.
+/// Parses the reply of a phase.
 pub(crate) fn phased(value: Value, phase: Phase) -> Result<Choice, Misshapen> {
     let mut fields = object(value)?;
     let statuses: &[&str] = match phase {
@@ -134,7 +132,7 @@ pub(crate) fn phased(value: Value, phase: Phase) -> Result<Choice, Misshapen> {
     }
 }
 
-/// An action; the one by which a person is asked is a question.
+/// Builds an action, or a question if the action is the one that asks.
 fn act(plan: Vec<String>, tool: String, input: Value) -> Result<Choice, Misshapen> {
     if tool.strip_prefix('@').unwrap_or(&tool) != asking::ASK_USER {
         return Ok(Choice::Act { plan, tool, input });
@@ -166,7 +164,7 @@ fn status(fields: &mut Map<String, Value>, statuses: &[&str]) -> Result<String, 
     }
 }
 
-/// A text; nothing when it is absent, null or empty.
+/// Takes a text field; `None` if it is absent, null or empty.
 fn text(fields: &mut Map<String, Value>, name: &str) -> Result<Option<String>, Misshapen> {
     match fields.remove(name) {
         None | Some(Value::Null) => Ok(None),
@@ -239,7 +237,7 @@ fn wrong<T>(field: impl Into<String>, why: Text<'_>) -> Result<T, Misshapen> {
     Err(Misshapen { field: field.into(), why: Words::new(|language| why.text(language)) })
 }
 
-/// A status that is missing or none of those there may be.
+/// Returns the error of a missing or unknown status.
 fn wrong_status<T>(
     statuses: &[&str],
     why: impl for<'a> Fn(&'a String) -> Text<'a>,

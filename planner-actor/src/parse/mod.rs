@@ -1,13 +1,13 @@
-//! From what a model wrote to the JSON value it meant: tolerant of everything around and inside
-//! the JSON that models are known to do, and of nothing that would change what was said.
+//! Extraction of a JSON value from a model's reply: tolerant of known deviations around and inside
+//! the JSON, but of none that could change its meaning.
 //!
-//! What is tolerated: thoughts, prose and code fences around; comments, single or full-width
+//! Tolerated: thoughts, prose and code fences around the JSON; comments, single or full-width
 //! quotes and commas, unquoted names, trailing commas, line breaks in texts; missing closing
-//! brackets at the very end. What is refused: two different plans, a field that is there twice, a
-//! reply that ends in the middle of a text or of a step, a text with two readings.
+//! brackets at the very end. Rejected: two different plans, a repeated field, a reply that ends in
+//! the middle of a text or of a step, a text with two readings.
 //!
-//! Invariant: a text of a plan may quote plans, lists, fences and calls. However it is broken, the
-//! result is the plan that was written or a refusal, never what it quotes.
+//! Invariant: a text of a plan may quote plans, lists, fences and calls. However the JSON is
+//! broken, the result is the plan that the model wrote or an error, never a quoted plan.
 
 pub(crate) mod choice;
 mod places;
@@ -21,19 +21,19 @@ use self::places::Place;
 
 messages::texts!(reply);
 
-/// What is looked for in a reply.
+/// The kind of value to extract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// A plan: an object with steps, or a list of them.
     Plan,
-    /// What was decided: an object with a status.
+    /// A decision: an object with a status.
     Choice,
-    /// Whether a goal is complex.
+    /// A verdict whether a goal is complex.
     Verdict,
 }
 
 impl Wanted {
-    /// The field that tells it from other JSON.
+    /// Name of the field that identifies the kind.
     fn mark(self) -> &'static str {
         match self {
             Self::Plan => "steps",
@@ -42,7 +42,7 @@ impl Wanted {
         }
     }
 
-    /// The value has the shape that is looked for.
+    /// `true` if the value is of this kind.
     fn fits(self, value: &Value) -> bool {
         match self {
             Self::Plan => is_plan(value),
@@ -51,30 +51,30 @@ impl Wanted {
     }
 }
 
-/// Why a reply holds no JSON that could be a plan.
+/// The reason why a reply contains no usable JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text(Language::En))]
 pub(crate) enum NotJson {
-    /// Only words, or nothing at all.
+    /// The reply has no JSON.
     Missing,
-    /// JSON without the field that is looked for.
+    /// JSON without the named field.
     Another(&'static str),
-    /// More than one plan.
+    /// Several different values; holds their number.
     Several(usize),
-    /// Too long to be looked at.
+    /// The reply exceeds the size limit.
     TooLong,
-    /// An example beside a question.
+    /// The reply shows an example beside a question.
     Example,
-    /// Cut in the middle of something.
+    /// The reply was cut off.
     Cut,
-    /// Malformed in a way that could be read as more than one thing.
+    /// The JSON is malformed and has several readings.
     Garbled,
-    /// Malformed beyond repair.
+    /// The JSON is malformed beyond repair; holds the parser's error.
     Malformed(String),
 }
 
 impl NotJson {
-    /// What is wrong, in a language.
+    /// Formats the error in a language.
     pub(crate) fn text(&self, language: Language) -> String {
         let text = match self {
             Self::Missing => Text::Missing,
@@ -90,11 +90,11 @@ impl NotJson {
     }
 }
 
-/// What is wanted, as the model wrote it.
+/// Extracts the wanted value as the model wrote it.
 ///
 /// # Errors
-/// When the reply has no such JSON or several, or when any JSON in it has no single reading: the rest
-/// of the reply may then be part of its texts.
+/// If the reply contains no such JSON or several, or if any JSON in it has no single reading: the
+/// rest of the reply may then belong to its texts.
 pub(crate) fn value(reply: &str, wanted: Wanted) -> Result<Value, NotJson> {
     if reply.len() > limits::REQUEST_BYTES_MAX {
         return Err(NotJson::TooLong);
@@ -110,14 +110,14 @@ pub(crate) fn value(reply: &str, wanted: Wanted) -> Result<Value, NotJson> {
     let (begins, is_empty) = (text.starts_with(['{', '[']), found.places.is_empty());
     let mut meant: Vec<Value> = Vec::new();
     for Place { value, is_mended } in found.places {
-        // An empty list beside words is a box to tick, `[ ]`.
+        // An empty list within prose is a checkbox, `[ ]`.
         let is_blank = !is_alone && value.as_array().is_some_and(Vec::is_empty);
         if is_blank || !wanted.fits(&value) {
-            // A reply that begins as JSON is that JSON.
+            // A reply that begins with JSON consists of that JSON.
             if begins {
                 return Err(NotJson::Another(wanted.mark()));
             }
-            // Malformed JSON without a plan may be a plan that is broken otherwise.
+            // Malformed JSON that is no plan may be a plan with another mistake.
             if is_mended {
                 return Err(NotJson::Garbled);
             }
@@ -126,7 +126,7 @@ pub(crate) fn value(reply: &str, wanted: Wanted) -> Result<Value, NotJson> {
         }
     }
     match (meant.len(), meant.pop()) {
-        // A bare list beside words is more often something else.
+        // A bare list within prose is usually something else.
         (1, Some(Value::Array(_))) if !is_alone => Err(NotJson::Another(wanted.mark())),
         (1, Some(_)) if said::only_show(&found.words) => Err(NotJson::Example),
         (1, Some(value)) => Ok(value),
@@ -136,7 +136,7 @@ pub(crate) fn value(reply: &str, wanted: Wanted) -> Result<Value, NotJson> {
     }
 }
 
-/// A plan that was written as a JSON text, once and not again inside that.
+/// Parses a plan that is written as a JSON text, one level deep only.
 fn value_once(inner: &str, wanted: Wanted) -> Result<Value, NotJson> {
     match strictly(inner.trim()) {
         Ok(value) if wanted.fits(&value) => Ok(value),

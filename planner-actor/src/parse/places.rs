@@ -1,35 +1,36 @@
-//! The places of a reply where JSON stands, from its top to its end. Each place is read as a whole. A
-//! place that cannot be read ends the search, because everything behind it may belong to its texts.
+//! Segmentation of a reply into JSON values and prose, from start to end. Each value is read as a
+//! whole. The first unreadable value ends the search, because everything after it may belong to its
+//! texts.
 
 use serde_json::{Deserializer, Value, value::RawValue};
 
 use super::{NotJson, said::Said, strictly, tidy};
 
-/// Most places in a reply.
+/// Largest number of JSON values in a reply.
 const PLACES_MAX: usize = 32;
-/// Longest remark in brackets, such as `[1]` or `{{step1.id}}`.
+/// Longest bracketed remark, such as `[1]` or `{{step1.id}}`.
 const REMARK_CHARS_MAX: usize = 200;
 
-/// The JSON of one place.
+/// One JSON value of a reply.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) value: Value,
-    /// The JSON was malformed.
+    /// `true` if the JSON was malformed and has been repaired.
     pub(super) is_mended: bool,
 }
 
-/// A reply taken apart.
+/// A segmented reply.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) places: Vec<Place>,
-    /// The words beside the JSON.
+    /// The prose around the JSON.
     pub(super) words: String,
 }
 
-/// Takes a reply apart.
+/// Segments a reply.
 ///
 /// # Errors
-/// The first place that cannot be read, or words that are the rest of broken JSON.
+/// The first unreadable value, or prose that is the remainder of broken JSON.
 pub(super) fn read(text: &str) -> Result<Found, NotJson> {
     let mut found = Found::default();
     let mut scan = Scan { rest: text, line_start: true, fence: Fence::None };
@@ -51,25 +52,25 @@ pub(super) fn read(text: &str) -> Result<Found, NotJson> {
     }
 }
 
-/// The code fence that is open.
+/// State of the code fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fence {
     None,
     Open,
-    /// Its label announces JSON, which has not come yet.
+    /// The label announces JSON, which has not appeared yet.
     Owing,
 }
 
 /// The unread part of a reply.
 struct Scan<'a> {
     rest: &'a str,
-    /// A fence may stand here.
+    /// `true` if a fence may start here.
     line_start: bool,
     fence: Fence,
 }
 
 impl Scan<'_> {
-    /// Takes the JSON that begins here.
+    /// Reads the JSON value that starts here.
     fn json(&mut self) -> Result<Place, NotJson> {
         let mut written = Deserializer::from_str(self.rest).into_iter::<&RawValue>();
         let (value, is_mended, taken) = match written.next() {
@@ -83,12 +84,12 @@ impl Scan<'_> {
             self.fence = Fence::Open;
         }
         self.pass(taken);
-        // A fence may be closed on the last line of what it holds.
+        // A fence may close on the last line of its content.
         self.line_start = self.fence != Fence::None;
         Ok(Place { value, is_mended })
     }
 
-    /// Goes on to the next place, if there is one.
+    /// Skips prose up to the next JSON value. Returns `false` at the end.
     fn prose(&mut self, said: &mut Said) -> Result<bool, NotJson> {
         while let Some(c) = self.rest.chars().next() {
             if self.line_start && self.passes_fence_line(said)? {
@@ -105,12 +106,12 @@ impl Scan<'_> {
                 return Ok(true);
             }
         }
-        // A fence that announces JSON and has none holds a broken plan.
+        // A fence that announces JSON but has none contains a broken plan.
         if self.fence == Fence::Owing { Err(NotJson::Garbled) } else { Ok(false) }
     }
 
-    /// Passes a line that opens or closes a fence, if one stands here. A fence of another language is
-    /// passed with its content, unless that begins like JSON.
+    /// Skips a line that opens or closes a fence. Skips a fence of another language with its
+    /// content, unless that begins like JSON.
     fn passes_fence_line(&mut self, said: &mut Said) -> Result<bool, NotJson> {
         let inner = self.rest.trim_start_matches('`');
         if self.rest.len() - inner.len() < 3 {
@@ -136,7 +137,7 @@ impl Scan<'_> {
         self.fence = if is_json { Fence::Owing } else { Fence::Open };
         self.pass(self.rest.len() - rest.len());
         if is_foreign {
-            // A fence that is never closed may be part of a broken text.
+            // A fence without an end may be part of a broken text.
             let end = rest.find("\n```").ok_or(NotJson::Garbled)?;
             said.remark();
             self.pass(end + 1);
@@ -151,7 +152,7 @@ impl Scan<'_> {
     }
 }
 
-/// The length of a remark in brackets: words, a number or a placeholder, without any sign of JSON.
+/// Returns the length of a bracketed remark: words, a number or a placeholder, without JSON syntax.
 fn remark(text: &str) -> Option<usize> {
     let open = text.chars().next()?;
     let (is_list, close) = (open == '[', if open == '[' { ']' } else { '}' });

@@ -1,6 +1,6 @@
-//! The words around the JSON of a reply, and the traces in them of JSON that is broken.
+//! The prose around the JSON of a reply, and signs of broken JSON in it.
 
-/// The reply without a block of thoughts before it, as some models leave it in their text.
+/// Removes a leading block of thoughts, which some models leave in their text.
 pub(super) fn without_thoughts(reply: &str) -> &str {
     let text = reply.trim_start_matches('\u{feff}').trim_start();
     for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
@@ -11,7 +11,7 @@ pub(super) fn without_thoughts(reply: &str) -> &str {
     text
 }
 
-/// Words that introduce an example.
+/// Phrases that introduce an example.
 const EXAMPLE: [&str; 16] = [
     "example",
     "e.g.",
@@ -31,21 +31,21 @@ const EXAMPLE: [&str; 16] = [
     "范例",
 ];
 
-/// The words introduce an example and ask a question.
+/// `true` if the prose introduces an example and contains a question.
 pub(super) fn only_show(words: &str) -> bool {
     let words = words.to_lowercase();
     words.contains(['?', '？']) && EXAMPLE.iter().any(|example| words.contains(example))
 }
 
-/// The words between two places.
+/// The prose between two JSON values.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     words: String,
-    /// The words are more than blanks and commas.
+    /// `true` if the prose is more than blanks and separators.
     says: bool,
-    /// Words are followed by a closing bracket without its opening one.
+    /// `true` if the prose ends with a closing bracket without its opening one.
     closes: bool,
-    /// The same bracket, before any words.
+    /// `true` if such a bracket precedes the prose.
     closes_at_once: bool,
 }
 
@@ -61,7 +61,7 @@ impl Said {
         }
     }
 
-    /// Adds brackets or a fence without JSON.
+    /// Adds a bracketed remark or a fence without JSON.
     pub(super) fn remark(&mut self) {
         self.words.push('…');
         self.says = true;
@@ -71,7 +71,7 @@ impl Said {
         &self.words
     }
 
-    /// The JSON that follows is part of other JSON, whose beginning is broken.
+    /// `true` if the next JSON value belongs to other JSON with a broken beginning.
     pub(super) fn runs_into_json(&self, is_first: bool) -> bool {
         let name = self.words.trim_end().strip_suffix([':', '：']).map(str::trim_end);
         let is_value = name.is_some_and(|name| name.ends_with(['"', '\'', '”']));
@@ -80,12 +80,13 @@ impl Said {
         closes || is_value || self.is_quoting() || (!is_first && is_next)
     }
 
-    /// The words are the rest of JSON that ended too early. Closing brackets alone are tolerated.
+    /// `true` if the prose is the remainder of JSON that ended too early. Closing brackets alone
+    /// are tolerated.
     pub(super) fn is_left_over(&self) -> bool {
         self.closes || self.is_quoting() || self.goes_on()
     }
 
-    /// The words begin like the next member of an object or a list.
+    /// `true` if the prose begins like the next member of an object or a list.
     fn goes_on(&self) -> bool {
         let words = self.words.trim_start();
         let member = words.strip_prefix([',', '，']).map(str::trim_start);
@@ -93,14 +94,14 @@ impl Said {
         member || words.starts_with([':', '：', '"'])
     }
 
-    /// A quotation is open at the end. Escaped quotes are a trace of one: prose has none.
+    /// `true` if a quotation is open at the end. Escaped quotes indicate one: prose has none.
     fn is_quoting(&self) -> bool {
         let count = |sign| self.words.chars().filter(|c| *c == sign).count();
         let is_odd = count('"') % 2 == 1 || count('“') != count('”');
         is_odd || self.is_quoting_single() || self.words.contains("\\\"")
     }
 
-    /// The same for single quotes; behind a letter they are apostrophes.
+    /// Checks single quotes in the same way; after a letter they are apostrophes.
     fn is_quoting_single(&self) -> bool {
         let (mut is_open, mut before) = (false, ':');
         let mut at = self.words.chars().peekable();

@@ -1,4 +1,4 @@
-//! What models write in place of a plan, and what becomes of it.
+//! Replies that deviate from a plan's format, and their results.
 
 use proto::draft::{self, Draft};
 use rstest::rstest;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The steps that come out, written `id[tool]<dep,dep:description`, or the error.
+/// Parses a reply to a draft, or returns the error.
 fn read_plan(reply: &str) -> Result<Draft, String> {
     let value = value(reply, Wanted::Plan).map_err(|e| e.to_string())?;
     draft::of(value).map_err(|e| e.to_string())
@@ -249,8 +249,8 @@ fn a_reply_truncated_anywhere_never_becomes_another_plan() {
     let plan = read_plan(whole).unwrap();
     for n in 0..whole.len() {
         if let Ok(read) = read_plan(&whole[..n]) {
-            // A step that is there is there as it was written; a whole last step may be missing only
-            // where the text ends behind a closing bracket.
+            // Every parsed step is unchanged; the last step may be missing only if the text ends
+            // after a closing bracket.
             assert!(plan.steps.starts_with(&read.steps), "{}", &whole[..n]);
             assert!(whole[..n].ends_with(['}', ']']), "{}", &whole[..n]);
         }
@@ -380,7 +380,7 @@ fn a_quoted_plan_is_not_the_plan(#[case] reply: &str, #[case] expected: &str) {
     assert!(error.contains(expected), "{reply}\n gave {error:?}");
 }
 
-/// A missing or misplaced quote or comma leaves two plans to choose from.
+/// With a missing or misplaced quote or comma, two plans are possible.
 #[rstest]
 #[case::two_steps_as_one(r#"["Find it,"Write about it"]"#)]
 #[case::two_steps_as_one_in_a_plan(r#"{"title":"T","steps":["Find it,"Write about it"]}"#)]
@@ -420,7 +420,7 @@ fn a_quoted_verdict_or_decision_is_not_taken(#[case] reply: &str, #[case] wanted
     value(reply, wanted).unwrap_err();
 }
 
-/// Texts that quote plans and code, in replies with one reading.
+/// Texts that quote plans and code, in replies with a single reading.
 #[rstest]
 #[case::raw_line_breaks(
     "{\"steps\":[\"tell Li:\n```json\n{'steps':['delete']}\n```\"]}",

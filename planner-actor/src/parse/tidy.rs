@@ -1,8 +1,8 @@
-//! Brings malformed JSON into JSON: texts in double quotes, escaped inside, closed; every other token
-//! one that JSON knows; commas where they belong; closing brackets at the very end.
+//! Repair of malformed JSON: texts get double quotes, escapes and an end; other tokens become JSON
+//! tokens; commas are put in place; closing brackets are added at the very end.
 //!
-//! A repair that guesses may make a plan that the model did not write. JSON with two readings is
-//! therefore garbled, and refused.
+//! A repair by guess could produce a plan that the model did not write. JSON with two readings is
+//! therefore garbled, and rejected.
 
 mod quotes;
 
@@ -11,16 +11,16 @@ use std::{iter::Peekable, str::Chars};
 use self::quotes::Quotes;
 use super::NotJson;
 
-/// The result of tidying.
+/// The result of a repair.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tidied {
     /// The JSON, or the reason why it has no single meaning.
     pub(super) json: Result<String, NotJson>,
-    /// Bytes of the malformed JSON, up to the bracket that closes it or the end.
+    /// Length of the malformed JSON in bytes, up to its closing bracket or the end.
     pub(super) taken: usize,
 }
 
-/// Tidies JSON that begins with the first character of `text`.
+/// Repairs the JSON at the start of `text`.
 pub(super) fn tidy(text: &str) -> Tidied {
     let mut tidying = Tidying {
         at: text.chars().peekable(),
@@ -37,7 +37,7 @@ pub(super) fn tidy(text: &str) -> Tidied {
     };
     let mut left = tidying.at.clone();
     while let Some(c) = tidying.at.next() {
-        // Between two tokens a fence ends the JSON in it.
+        // Between two tokens, a fence ends the JSON within it.
         if c == '`' && tidying.at.clone().take(2).eq(['`', '`']) {
             break;
         }
@@ -51,7 +51,7 @@ pub(super) fn tidy(text: &str) -> Tidied {
     Tidied { json: tidying.finish(), taken }
 }
 
-/// The last token.
+/// The previous token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     Nothing,
@@ -59,17 +59,17 @@ enum Last {
     Closed,
     Comma,
     Colon,
-    /// A name of an object's member; a colon must follow.
+    /// A member's name; a colon must follow.
     Name,
     /// A value without quotes.
     Bare,
     Text {
-        /// It is empty, or ends with white space.
+        /// `true` if the text is empty or ends with white space.
         blank_end: bool,
     },
 }
 
-/// A token that begins a member of a list or of an object.
+/// A token that begins a member of a list or an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Bracket,
@@ -78,29 +78,29 @@ enum Next {
     BareName,
     Bare,
     Text {
-        /// It is empty, or begins with white space.
+        /// `true` if the text is empty or begins with white space.
         blank_start: bool,
     },
 }
 
 struct Tidying<'a> {
     at: Peekable<Chars<'a>>,
-    /// The character right before the token.
+    /// The character before the token.
     before: char,
     json: String,
-    /// The brackets that are open.
+    /// The open brackets.
     open: Vec<char>,
     last: Last,
-    /// A comma is due before the next member.
+    /// `true` if a comma is due before the next member.
     comma: bool,
-    /// A line break stands behind the last token.
+    /// `true` if a line break follows the last token.
     new_line: bool,
-    /// The end is inside a text.
+    /// `true` if the input ends inside a text.
     in_text: bool,
     garbled: bool,
-    /// Some text has unescaped quotes inside.
+    /// `true` if some text has unescaped quotes inside.
     quotes_inside: bool,
-    /// Some value begins or ends with white space.
+    /// `true` if some text begins or ends with white space.
     blank_edges: bool,
 }
 
@@ -109,7 +109,7 @@ impl Tidying<'_> {
         let before = std::mem::replace(&mut self.before, c);
         match c {
             '"' | '“' | '”' | '„' | '\'' => {
-                // A quote in the middle of something begins no text.
+                // A quote in the middle of a token does not begin a text.
                 let begins = before.is_whitespace()
                     || matches!(before, '{' | '[' | ',' | '，' | ':' | '：' | '/');
                 self.garbled |= !begins;
@@ -121,7 +121,7 @@ impl Tidying<'_> {
                 self.said(Last::Colon);
             }
             ',' | '，' => {
-                // In a list a value may be missing before it.
+                // A value may be missing before it in a list.
                 let is_extra = matches!(self.last, Last::Opened | Last::Comma);
                 self.garbled |= matches!(self.last, Last::Colon | Last::Name);
                 self.garbled |= is_extra && self.is_in('[');
@@ -131,7 +131,7 @@ impl Tidying<'_> {
             '/' if self.at.next_if_eq(&'/').is_some() => self.line_comment(),
             '/' if self.at.next_if_eq(&'*').is_some() => self.comment(),
             '{' | '[' => {
-                // In an object a value stands behind a colon only.
+                // In an object, a value follows a colon.
                 self.garbled |= self.is_in('{') && self.last != Last::Colon;
                 self.member(Next::Bracket);
                 self.open.push(c);
@@ -158,7 +158,7 @@ impl Tidying<'_> {
     }
 
     fn finish(mut self) -> Result<String, NotJson> {
-        // Beside unescaped quotes a blank at the edge of a text may be one in its middle.
+        // With unescaped quotes, a blank at the edge of a text may be in the middle of another.
         if self.garbled || (self.quotes_inside && self.blank_edges) {
             return Err(NotJson::Garbled);
         }
@@ -171,7 +171,7 @@ impl Tidying<'_> {
         Ok(self.json)
     }
 
-    /// Only closing brackets of the plan itself are missing. A step that is still open may lack its
+    /// `true` if only the plan's own closing brackets are missing. An open step may lack its
     /// dependencies or arguments, and a comma or a colon announces more.
     fn is_whole(&self) -> bool {
         if self.open.is_empty() {
@@ -186,7 +186,7 @@ impl Tidying<'_> {
         self.open.last() == Some(&bracket)
     }
 
-    /// A value is wanted, and no name.
+    /// `true` if a value, not a name, is expected here.
     fn takes_value(&self) -> bool {
         self.is_in('[') || self.last == Last::Colon
     }
@@ -196,9 +196,9 @@ impl Tidying<'_> {
         self.new_line = false;
     }
 
-    /// Writes the comma before a member. A missing one is added where no other reading remains.
+    /// Writes the comma before a member. Adds a missing one if no other reading is possible.
     fn member(&mut self, next: Next) {
-        // Two lines are two texts; on one line they may be a text with quotes inside.
+        // Two lines are two texts; on one line they may be one text with quotes inside.
         let is_line = self.new_line;
         let missing = match (self.last, next) {
             (Last::Nothing | Last::Opened | Last::Comma | Last::Colon | Last::Name, _) => None,
@@ -224,7 +224,7 @@ impl Tidying<'_> {
         while let Some(c) = self.at.next_if(|c| *c != '\n') {
             self.garbled |= is_of_json(c);
         }
-        // A comment that ends the reply may hide the rest of the JSON.
+        // A comment at the end of the reply may hide the rest of the JSON.
         self.garbled |= self.at.peek().is_none();
     }
 
@@ -242,8 +242,8 @@ impl Tidying<'_> {
         self.before = ' ';
     }
 
-    /// A token without quotes: a name before a colon, a number, or one of the words JSON and Python
-    /// have for constants. A text without quotes does not count.
+    /// Reads a token without quotes: a name before a colon, a number, or a constant of JSON or
+    /// Python. An unquoted text is garbled.
     fn bare(&mut self, first: char) {
         let mut token = String::from(first);
         while let Some(c) = self.at.next_if(|c| is_bare(*c)) {
@@ -274,7 +274,7 @@ impl Tidying<'_> {
         self.said(Last::Bare);
     }
 
-    /// Copies a text whose opening quote was taken, up to its closing one.
+    /// Copies a text after its opening quote, up to its closing one.
     fn text(&mut self, closer: char) {
         let is_value = self.takes_value();
         self.garbled |= self.last == Last::Name;
@@ -327,12 +327,12 @@ impl Tidying<'_> {
     }
 }
 
-/// A token without quotes may have this character.
+/// `true` for the characters of an unquoted token.
 fn is_bare(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '+' | '.')
 }
 
-/// A sign that a comment does not have, unless its beginning stands inside a text.
+/// `true` for JSON syntax. A comment contains none, unless its beginning is inside a text.
 fn is_of_json(c: char) -> bool {
     matches!(c, '"' | '“' | '”' | '„' | '{' | '}' | '[' | ']')
 }

@@ -1,4 +1,5 @@
-//! From a decision to what the planner answers: a plan of one step, a question, a note, or the end.
+//! The conversion of a decision to the planner's reply: a plan of one step, a question, a note, or
+//! the end.
 
 use proto::{
     decision::{PlanTalk, PlanWork},
@@ -22,10 +23,10 @@ use crate::{
     words::Text,
 };
 
-/// Characters of an input that a step's description shows, at each end.
+/// Characters of an input in a step's description, at each end.
 const INPUT_CHARS: usize = 200;
 
-/// What was decided, or what is wrong with it in words the model can act upon.
+/// Interprets a decision; the error is worded for the model.
 pub(super) fn choose(
     value: Value,
     work: &PlanWork,
@@ -68,8 +69,8 @@ pub(super) fn choose(
     }
 }
 
-/// What a person is asked who is to be asked, nobody says what. The model is told once that words are
-/// missing; when it wants an answer all the same, the question is a fixed one.
+/// Returns the text of a question that the model did not word. The first time, the model is told
+/// that words are missing; the second time, a fixed question is used.
 fn unasked(work: &PlanWork) -> Result<String, String> {
     let missing = Text::QuestionWithoutWords.text(work.language);
     let last = work.dialogue.last();
@@ -80,7 +81,7 @@ fn unasked(work: &PlanWork) -> Result<String, String> {
     }
 }
 
-/// What is intended while an action is carried out: its item is in progress.
+/// Returns the intended items during an action, whose item is in progress.
 fn intended(course: &Course<'_>, phased: bool, plan: &[String]) -> Vec<Item> {
     if phased {
         return course.with_current(ItemStatus::InProgress);
@@ -117,7 +118,7 @@ fn one_step(
     draft::plan(draft, frame).map_err(|e| e.text(language))
 }
 
-/// The arguments that an input is: an object, one written as a text, or the one text a tool takes.
+/// Converts an input to arguments: an object, an object written as a text, or the tool's only text.
 fn arguments(tool: &ToolSpec, input: Value) -> Result<Value, String> {
     let text = match input {
         Value::Object(_) => return Ok(input),
@@ -127,7 +128,7 @@ fn arguments(tool: &ToolSpec, input: Value) -> Result<Value, String> {
     };
     match strict::value_from_slice(text.as_bytes()) {
         Ok(written @ Value::Object(_)) => return Ok(written),
-        // Arguments that cannot be read are no words for the tool.
+        // Malformed arguments are not a text for the tool.
         Err(_) if begins_as_object(&text) => return Err(not_arguments(tool)),
         Ok(_) | Err(_) => {}
     }
@@ -151,7 +152,7 @@ fn not_arguments(tool: &ToolSpec) -> String {
     )
 }
 
-/// The one argument a tool must be given, or has at all, if that is a text.
+/// Returns the only required argument of a tool, or its only one, if it is a text.
 fn only_text(schema: &Value) -> Option<&str> {
     let properties = schema.get("properties")?.as_object()?;
     let required = schema.get("required").and_then(Value::as_array);

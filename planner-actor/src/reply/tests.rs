@@ -1,4 +1,4 @@
-//! What models say when they are asked for a plan, and what it counts as.
+//! Model replies to a planning request, and their interpretation.
 
 #![expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test names the one reply it is about")]
@@ -201,8 +201,7 @@ fn note(phase: &str, outline: Value, response: Value) -> Value {
     json!({"type": "noted", "phase": phase, "outline": outline, "response": response})
 }
 
-/// A question without words is told back; when it comes once more, a person is asked for what is
-/// missing in words that are fixed.
+/// A question without words is rejected once; the second time, a person gets a fixed question.
 #[rstest]
 #[case::decision_en(
     "decision",
@@ -354,7 +353,7 @@ fn a_protocol_is_held_to(#[case] protocol: &str, #[case] text: &str, #[case] exp
 }
 
 mod chance {
-    //! Whatever a model writes, nothing panics, and an error says something.
+    //! Arbitrary replies never panic, and every error has a text.
 
     use proptest::prelude::*;
     use proto::policy::PlanProtocol;

@@ -1,4 +1,4 @@
-//! The planner at work: commands from a log, a model over HTTP, facts in the log.
+//! The planner with commands from a log, a model over HTTP, and facts in the log.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,7 +6,7 @@
     reason = "a test that cannot be set up fails, and says where"
 )]
 
-// The name under which the other members of the workspace know this crate.
+// The name of this crate in the other members of the workspace.
 extern crate callboard_planner_actor as planner_actor;
 
 mod stage;

@@ -1,4 +1,4 @@
-//! A planner on a stage of its own, whose model speaks by a script over HTTP.
+//! A planner whose model follows a script over HTTP.
 
 use broker::bus::Message;
 use futures::stream::BoxStream;
@@ -18,7 +18,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// A planner with the tools `create_task` and `complete_task`.
+    /// Starts a planner with the tools `create_task` and `complete_task`.
     pub(crate) async fn new(script: &str) -> Self {
         let tools = [
             ("create_task", json!({"title": {"type": "string"}})),
@@ -36,12 +36,12 @@ impl Stage {
         Self { server, stage }
     }
 
-    /// Stores a command with `fields` over the usual ones.
+    /// Appends a command with default fields, overridden by `fields`.
     pub(crate) async fn command(&mut self, fields: Value) {
         self.stage.decide(&command(fields)).await;
     }
 
-    /// The next fact in the log, as JSON.
+    /// Waits for the next fact and returns it as JSON.
     pub(crate) async fn fact(&mut self) -> Value {
         match self.stage.fact().await {
             (_, Fact::Planned(planned)) => serde_json::to_value(planned).unwrap(),
@@ -49,19 +49,19 @@ impl Stage {
         }
     }
 
-    /// The live updates of the job, from now on.
+    /// Subscribes to the job's live updates.
     pub(crate) async fn listen(&self) -> BoxStream<'static, Message> {
         self.stage.listen().await
     }
 
-    /// Ends the planner; it must end by itself.
+    /// Shuts the planner down, and checks that it ends by itself.
     pub(crate) async fn end(self) {
         self.stage.end().await;
         self.server.shutdown().await;
     }
 }
 
-/// A command with `fields` over the usual ones.
+/// Builds a command with default fields, overridden by `fields`.
 #[expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
 pub(crate) fn command(fields: Value) -> Decision {
     let mut work = json!({

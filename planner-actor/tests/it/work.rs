@@ -1,4 +1,4 @@
-//! What comes of a command.
+//! The facts that commands lead to.
 
 use broker::testing::wait::soon;
 use futures::StreamExt;

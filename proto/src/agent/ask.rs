@@ -1,4 +1,4 @@
-//! Questions to people.
+//! The policy of questions to users.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,30 +8,31 @@ use crate::{
     policy::{AskLimit, AskWhen},
 };
 
-/// Questions to people.
+/// The policy of questions to users.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Asking {
-    /// Questions in the life of the job, confirmations not counted. Where it is reached, the tool
-    /// to ask with is not offered any more.
+    /// Bound on the questions of a job, confirmations not counted. At the bound, agents are no
+    /// longer offered the tool that asks.
     pub limit: AskLimit,
-    /// Questions in the life of the job after which one more ends it; none when absent.
+    /// Number of questions after which one more ends the job; no bound when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
-    /// How often a question may be asked that has been answered before: the agent is told the
-    /// answer, and at this number the job ends. Not looked at when absent.
+    /// Bound on repeating an answered question. A repetition is answered with the earlier answer;
+    /// at the bound the job ends. Repetitions are not detected when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat_limit: Option<u32>,
-    /// Whether agents' questions begin with fixed words that say that an answer is waited for.
+    /// `true` if agents' questions start with a fixed text which says that the job waits for an
+    /// answer.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub prefix: bool,
-    /// What kinds of question may be asked.
+    /// Kinds of question that agents may ask.
     #[serde(skip_serializing_if = "AskKinds::is_all")]
     pub kinds: AskKinds,
-    /// The roles that may ask: the planner, the executor, or both.
+    /// Roles that may ask: the planner, the executor, or both.
     #[serde(skip_serializing_if = "AskWhen::is_usual")]
     pub when: AskWhen,
-    /// How long a question stays open, in milliseconds; for ever when absent.
+    /// Time until a question expires, in milliseconds; questions never expire when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
 }

@@ -1,12 +1,13 @@
-//! The agents of an installation, in layers: those that come with the program, those of the
-//! configuration, those of a directory, and those that were put in while it runs. A later layer
-//! wins, as a whole: what cannot be used never falls back to what it hides.
+//! The agents of an installation, in layers: shipped agents, the configuration, a directory, and a
+//! bucket that changes at run time. A later layer replaces an agent of an earlier one as a whole.
+//! An agent with mistakes never falls back to the agent that it hides.
 //!
-//! Only the bucket may hold what nobody wrote as an agent. A value there that cannot be read whole
-//! hides nothing: neither an agent of another layer nor the one that was read from the bucket before.
+//! Only the bucket may hold values that are not agents, because other programs can write there. A
+//! value of the bucket that cannot be read hides no agent: neither one of another layer nor the
+//! version that was read from the bucket before.
 //!
-//! An agent that extends its own name extends the one it hides, so that `default` with one change
-//! is one line.
+//! An agent that extends its own name extends the agent that it hides, so one line changes one
+//! setting of `default`.
 
 mod bucket;
 
@@ -22,27 +23,27 @@ use super::{
 };
 use crate::id::{AgentName, ToolName};
 
-/// Where an agent comes from; a later one wins.
+/// The layer that an agent comes from. A later layer wins.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
-    /// It comes with the program.
+    /// An agent that ships with the program.
     Preset,
-    /// `[agents.NAME]` of the configuration.
+    /// A table `[agents.NAME]` of the configuration.
     Configuration,
     /// A file of the configured directory.
     Directory,
-    /// It was put into the bucket of agents.
+    /// A value of the bucket of agents.
     Bucket,
 }
 
 impl Layer {
-    /// All layers, the last one wins.
+    /// All layers, in ascending precedence.
     pub const ALL: [Self; 4] = [Self::Preset, Self::Configuration, Self::Directory, Self::Bucket];
 
-    /// The word on screens.
+    /// Returns the word on screens.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -54,7 +55,7 @@ impl Layer {
     }
 }
 
-/// The agents that come with the program, by the name of their file.
+/// The sources of the shipped agents, by file name.
 macro_rules! presets {
     ($($name:literal),+ $(,)?) => {
         &[$(($name, include_str!(concat!("../../../agents/", $name, ".yaml")))),+]
@@ -74,42 +75,42 @@ const PRESETS: &[(&str, &str)] = presets![
     "unattended",
 ];
 
-/// An agent before what it extends is known.
+/// An agent before the agents that it extends are resolved.
 #[derive(Debug, Clone)]
 enum Written {
-    /// A text that could be read by itself.
+    /// A source that was read.
     Read { source: Source, own: Box<Own> },
-    /// A text that could not.
+    /// A source with mistakes.
     Unread { source: Source, broken: Broken },
-    /// Policies in full.
+    /// Complete policies, without a source.
     Given(Box<Agent>),
 }
 
-/// An agent with everything it inherits, or the reason why it cannot be used.
+/// An agent with all inherited settings, or its mistakes.
 pub type Resolved = Result<Arc<Agent>, Mistakes>;
 
-/// One agent, as it is looked at.
+/// The description of one agent, for `agents ls` and `agents show`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Its name.
+    /// Name of the agent.
     pub name: AgentName,
-    /// Where it comes from.
+    /// Layer that the agent comes from.
     pub layer: Layer,
-    /// Where its text stands; empty when it has none.
+    /// Place of the source, such as a path; empty without a source.
     pub place: String,
-    /// Its text, when it has one.
+    /// YAML of the source; absent for agents of the configuration that were given complete.
     pub text: Option<String>,
-    /// What it extends.
+    /// Agent that this one extends.
     pub extends: Option<AgentName>,
-    /// What it is for.
+    /// Purpose of the agent, in one line.
     pub about: String,
-    /// Its effective values.
+    /// Policies with all inherited settings, or the mistakes.
     pub resolved: Resolved,
-    /// Why the value that the bucket holds under this name is no agent, when it holds such a one.
+    /// Mistakes of the bucket's value under this name, when that value is not an agent.
     pub ignored: Option<Mistakes>,
 }
 
-/// The agents of an installation. Cheap to look up in: everything is resolved when it is put in.
+/// The agents of an installation. Every change resolves all agents, so a lookup is cheap.
 #[derive(Debug, Clone, Default)]
 pub struct Catalogue {
     layers: BTreeMap<(AgentName, Layer), Written>,
@@ -118,10 +119,10 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// The agents that come with the program.
+    /// Creates a catalogue of the shipped agents.
     ///
     /// # Panics
-    /// Never: that they can be used is a test.
+    /// Never panics: a test checks that all shipped agents are usable.
     #[must_use]
     pub fn presets() -> Self {
         let sources = PRESETS.iter().map(|(name, text)| Source {
@@ -134,7 +135,7 @@ impl Catalogue {
         catalogue
     }
 
-    /// Adds agents that are given in full.
+    /// Adds complete agents to the layer of the configuration.
     #[must_use]
     pub fn with_given(mut self, agents: impl IntoIterator<Item = Agent>) -> Self {
         for agent in agents {
@@ -145,7 +146,7 @@ impl Catalogue {
         self
     }
 
-    /// Puts texts into a layer, in the place of those of the same name there.
+    /// Reads sources into a layer. A source replaces the agent of the same name in that layer.
     pub fn set(&mut self, layer: Layer, sources: impl IntoIterator<Item = Source>) {
         for source in sources {
             let written = match Own::read(&source) {
@@ -164,7 +165,7 @@ impl Catalogue {
         }
     }
 
-    /// Takes an agent out of a layer; whether it was there.
+    /// Removes an agent from a layer. Returns whether the layer had it.
     pub fn remove(&mut self, layer: Layer, name: &AgentName) -> bool {
         self.no_longer_ignored(layer, name);
         let was_there = self.layers.remove(&(name.clone(), layer)).is_some();
@@ -172,7 +173,7 @@ impl Catalogue {
         was_there
     }
 
-    /// Takes everything out of a layer but what has one of these names.
+    /// Removes every agent of a layer whose name is not in `names`.
     pub fn keep(&mut self, layer: Layer, names: &BTreeSet<AgentName>) {
         self.layers.retain(|(name, at), _| *at != layer || names.contains(name));
         if layer == Layer::Bucket {
@@ -181,38 +182,39 @@ impl Catalogue {
         self.resolve_all();
     }
 
-    /// Whether a layer has an agent of this name.
+    /// Returns whether the layer has an agent of this name.
     #[must_use]
     pub fn has(&self, layer: Layer, name: &AgentName) -> bool {
         self.layers.contains_key(&(name.clone(), layer))
     }
 
-    /// How many agents a layer has.
+    /// Returns the number of agents in the layer.
     #[must_use]
     pub fn count(&self, layer: Layer) -> usize {
         self.layers.keys().filter(|(_, at)| *at == layer).count()
     }
 
-    /// An agent; `None` when no agent has that name.
+    /// Returns the resolved agent, or `None` when no agent has the name.
     #[must_use]
     pub fn get(&self, name: &AgentName) -> Option<&Resolved> {
         self.resolved.get(name)
     }
 
-    /// The names of all agents, usable or not.
+    /// Returns the names of all agents, including those with mistakes.
     pub fn names(&self) -> impl Iterator<Item = &AgentName> {
         self.resolved.keys()
     }
 
-    /// The name that was probably meant by one that nothing has.
+    /// Returns the existing name that is most similar to an unknown one, if any is similar.
     #[must_use]
     pub fn meant(&self, name: &AgentName) -> Option<String> {
         let names: Vec<_> = self.names().map(AgentName::as_str).collect();
         source::meant(name.as_str(), &names).map(str::to_owned)
     }
 
-    /// One agent, as it is looked at. A value of the bucket that is no agent is shown as one that
-    /// cannot be used where no other has its name.
+    /// Returns the description of one agent, or `None` when the name is unknown. A value of the
+    /// bucket that is not an agent, and under whose name no other agent exists, is described as an
+    /// agent with mistakes.
     #[must_use]
     pub fn entry(&self, name: &AgentName) -> Option<Entry> {
         let ignored = self.ignored.get(name).cloned();
@@ -244,8 +246,8 @@ impl Catalogue {
         Some(Entry { name: name.clone(), layer, place, text, extends, about, resolved, ignored })
     }
 
-    /// What is wrong with an agent that can be used but for a sub-agent which is called like one of the
-    /// registered tools it may use.
+    /// Returns the mistake of a usable agent that has a sub-agent with the name of a registered
+    /// tool which the agent may use, or `None` when no name is shared.
     #[must_use]
     pub fn like_a_tool(&self, name: &AgentName, tools: &BTreeSet<ToolName>) -> Option<Mistakes> {
         let agent = self.get(name)?.as_ref().ok()?;
@@ -257,21 +259,23 @@ impl Catalogue {
         }
     }
 
-    /// All agents, by name.
+    /// Returns the descriptions of all agents, sorted by name.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
         let names: BTreeSet<_> = self.names().chain(self.ignored.keys()).collect();
         names.into_iter().filter_map(|name| self.entry(name)).collect()
     }
 
-    /// Everything that is wrong, with all agents.
+    /// Returns all mistakes of all agents.
     #[must_use]
     pub fn mistakes(&self) -> Vec<Mistake> {
         let broken = self.resolved.values().filter_map(|resolved| resolved.as_ref().err());
         broken.flat_map(|mistakes| mistakes.0.clone()).collect()
     }
 
-    /// The agents that can be used here and could not in `after`: what a change would break.
+    /// Returns the agents that are usable here and not in `after`, with their mistakes there. An
+    /// agent that `after` lacks has no mistakes. The caller refuses or reports the change that
+    /// breaks them.
     #[must_use]
     pub fn broken_by(&self, after: &Self) -> Vec<(AgentName, Option<Mistakes>)> {
         let usable = self.resolved.iter().filter(|(_, resolved)| resolved.is_ok());
@@ -283,8 +287,8 @@ impl Catalogue {
         broken.collect()
     }
 
-    /// A mistake of an agent that only others can find, shown where the agent says something about
-    /// the field.
+    /// Builds a mistake that a later check found in an agent. Its place is the line of the source
+    /// that sets the field.
     #[must_use]
     pub fn mistake(&self, name: &AgentName, field: &str, why: &str) -> Mistakes {
         match self.top(name, None) {
@@ -296,7 +300,8 @@ impl Catalogue {
         }
     }
 
-    /// The agent of this name in the uppermost layer, or in the uppermost one below `below`.
+    /// Returns the agent of this name in the uppermost layer, or in the uppermost layer below
+    /// `below`.
     fn top(&self, name: &AgentName, below: Option<Layer>) -> Option<(Layer, &Written)> {
         let layers = Layer::ALL.into_iter().rev();
         let mut layers = layers.filter(|layer| below.is_none_or(|below| *layer < below));
@@ -318,7 +323,7 @@ impl Catalogue {
                 Some(rest) => (rest, broken.mistakes.0.clone()),
             },
         };
-        // What is wrong in one place hides nothing that is wrong in another.
+        // Mistakes of the file and mistakes of its inheritance are reported together.
         let is_read = mistakes.is_empty();
         let fields = self.fields(name, layer, own, &mut Vec::new()).unwrap_or_else(|wrong| {
             mistakes.extend(wrong.0);
@@ -336,7 +341,7 @@ impl Catalogue {
                     mistakes.retain(|mistake| mistake.field != field);
                     mistakes.extend(own.mistake(&[], &field, &why).0);
                 }
-                // Fields that were taken out may be what the others go with.
+                // The checks below may depend on fields that were removed because of mistakes.
                 for clash in clash::all(&agent, &own.fields).into_iter().filter(|_| is_whole) {
                     mistakes.extend(own.mistake(&clash.fields, clash.fields[0], clash.why).0);
                 }
@@ -352,7 +357,7 @@ impl Catalogue {
         Err(own.in_order(mistakes))
     }
 
-    /// Agents that a file hands tasks to, and that are not there.
+    /// Returns a mistake for every sub-agent that does not exist.
     fn absent(&self, own: &Own, fields: &serde_json::Value) -> Vec<Mistake> {
         let named = fields.get("agents").cloned().unwrap_or_default();
         let named: Vec<SubAgent> = serde_json::from_value(named).unwrap_or_default();
@@ -364,7 +369,7 @@ impl Catalogue {
         found
     }
 
-    /// Whether there is an agent of this name, usable or not.
+    /// Returns whether an agent of this name exists, usable or not.
     fn is_there(&self, name: &AgentName) -> bool {
         self.top(name, None).is_some()
     }
@@ -374,7 +379,7 @@ impl Catalogue {
         source::meant(name.as_str(), &names).map(str::to_owned)
     }
 
-    /// Everything that is said of an agent, by itself and by those it extends.
+    /// Merges the fields of an agent over those of the agents that it extends.
     fn fields(
         &self,
         name: &AgentName,
@@ -418,7 +423,7 @@ impl Catalogue {
         self.missing(parent, self.meant(parent))
     }
 
-    /// That there is no agent of this name, and what may be the reason.
+    /// Returns the message that an agent does not exist, with the likely cause.
     fn missing(&self, name: &AgentName, meant: Option<String>) -> String {
         match (self.ignored.get(name), meant) {
             (Some(why), _) => format!("there is no agent {name}; {}", not_an_agent(why)),
@@ -436,7 +441,8 @@ fn given(agent: &Agent) -> serde_json::Value {
     fields
 }
 
-/// A tool of which arguments are fixed and that the agent may not use, and the one that was meant.
+/// Returns a tool with preset arguments that is not among the agent's tools, and the similar name
+/// that is.
 fn misnamed(agent: &Agent) -> Option<(&str, &str)> {
     let tools = agent.tools.as_deref()?;
     let names: Vec<&str> = tools.iter().map(ToolName::as_str).collect();
@@ -445,13 +451,13 @@ fn misnamed(agent: &Agent) -> Option<(&str, &str)> {
     unknown.find_map(|(tool, _)| Some((tool.as_str(), source::meant(tool.as_str(), &names)?)))
 }
 
-/// Where the text of an agent of the bucket stands, for messages.
+/// Returns the place of an agent of the bucket, for messages.
 #[must_use]
 pub fn bucket_place(name: &AgentName) -> String {
     format!("bucket:{name}")
 }
 
-/// The addition to a not-found sentence: the bucket's value is no agent.
+/// Returns the addition to a not-found message when the bucket's value is not an agent.
 #[must_use]
 pub fn not_an_agent(why: &Mistakes) -> String {
     let first = why.0.first().map(ToString::to_string).unwrap_or_default();

@@ -1,18 +1,17 @@
-//! The verdict on an agent's policies, and bounds that several axes share.
+//! The result of checking an agent's policies, and bounds that several policies share.
 
 use crate::limits;
 
-/// A policy is out of its bounds, or two do not go together.
+/// A policy that is out of bounds, or that conflicts with another one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("agent.{field} {why}")]
 pub struct InvalidAgent {
-    /// The field, dotted.
+    /// Dotted path of the field.
     pub field: String,
-    /// What it must be.
+    /// Requirement that the field violates.
     pub why: &'static str,
 }
 
-/// Whether a part of an agent is as it must be.
 pub(super) type Checked = Result<(), InvalidAgent>;
 
 pub(super) fn refuse(field: &str, why: &'static str) -> Checked {

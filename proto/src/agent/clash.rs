@@ -1,9 +1,9 @@
-//! The table of policies that do not go together, each with its reason and a file that has it. What
-//! is not in the table is legal.
+//! The table of conflicting policies, each with its reason and an example file. Every combination
+//! that is not in the table is legal.
 //!
-//! There are two kinds. A *contradiction* is refused wherever it comes from. A setting that is
-//! *idle*, because another one leaves it nothing to decide, is refused where somebody wrote it down:
-//! inherited from another agent it does no harm.
+//! There are two kinds of conflict. A *contradiction* is refused wherever its settings come from.
+//! An *idle* setting has no effect because of another one. It is refused where an author wrote it;
+//! inherited from another agent it is harmless.
 
 mod limits;
 mod planning;
@@ -15,18 +15,18 @@ use serde_json::Value;
 pub use self::rule::Clash;
 use super::{Agent, InvalidAgent, checked::refuse};
 
-/// Everything that does not go together.
+/// Returns all conflicts of the table.
 pub fn clashes() -> impl Iterator<Item = &'static Clash> {
     [planning::CLASHES, running::CLASHES, limits::CLASHES].into_iter().flatten()
 }
 
-/// The first contradiction of an agent.
+/// Returns the first contradiction of an agent.
 #[must_use]
 pub fn contradiction(agent: &Agent) -> Option<&'static Clash> {
     clashes().find(|clash| !clash.idle && (clash.holds)(agent))
 }
 
-/// The first setting that was written down and decides nothing. `written` is what was written, as
+/// Returns the first idle setting of an agent that its author wrote. `written` is the source as
 /// JSON of an agent.
 #[must_use]
 pub fn idle_setting(agent: &Agent, written: &Value) -> Option<&'static Clash> {
@@ -36,8 +36,8 @@ pub fn idle_setting(agent: &Agent, written: &Value) -> Option<&'static Clash> {
     clashes().find(|clash| clash.idle && is_written(clash.fields[0]) && (clash.holds)(agent))
 }
 
-/// Everything of an agent that does not go together, and every setting that was written down and
-/// decides nothing; of each field the first.
+/// Returns all conflicts of an agent: contradictions, and idle settings that its author wrote. Each
+/// field is reported once.
 pub(super) fn all(agent: &Agent, written: &Value) -> Vec<&'static Clash> {
     let is_written = |field: &str| {
         field.split('.').try_fold(written, |at, name| at.get(name)).is_some_and(|v| !v.is_null())
@@ -54,20 +54,20 @@ pub(super) fn all(agent: &Agent, written: &Value) -> Vec<&'static Clash> {
 }
 
 impl Agent {
-    /// Checks every bound, and that no two policies contradict each other.
+    /// Checks all bounds, and that no two policies contradict each other.
     ///
     /// # Errors
-    /// The first field that is out of bounds, or cannot be with another one.
+    /// Returns the first field that is out of bounds or contradicts another one.
     pub fn check(&self) -> Result<(), InvalidAgent> {
         self.check_bounds()?;
         contradiction(self).map_or(Ok(()), |clash| refuse(clash.fields[0], clash.why))
     }
 
-    /// Checks everything of an agent that somebody wrote down: bounds, contradictions, and settings
-    /// that decide nothing. `written` is what was written, as JSON of an agent.
+    /// Checks an agent and its source: bounds, contradictions and idle settings. `written` is the
+    /// source as JSON of an agent.
     ///
     /// # Errors
-    /// The first field that is wrong.
+    /// Returns the first field with an error.
     pub fn check_written(&self, written: &Value) -> Result<(), InvalidAgent> {
         self.check()?;
         let clash = idle_setting(self, written);

@@ -1,4 +1,4 @@
-//! Handing a task to a sub-agent: the policies under which it works, and names that models could confuse.
+//! Delegation to a sub-agent: its policies, and names that models could confuse.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,12 @@ use crate::{
     policy::AskLimit,
 };
 
-/// Names under which models call something else.
+/// Names of tools that models call for other purposes.
 const RESERVED: [&str; 4] = ["ask_user", "finish", "set_plan", "update_plan"];
 
 impl SubAgent {
-    /// The policies under which it works for another agent.
+    /// Returns the policies of the sub-agent's job: `agent` with this delegation's language, and
+    /// without questions unless the delegation is interactive.
     #[must_use]
     pub fn policies(&self, agent: &Agent) -> Agent {
         let mut agent = agent.clone();
@@ -32,11 +33,11 @@ impl SubAgent {
 }
 
 impl Agent {
-    /// The first sub-agent that is called like one of the registered tools which this agent may use, and
-    /// its place: models could not tell the two apart.
+    /// Returns the first sub-agent with the name of a registered tool that this agent may use, and
+    /// its index. Models could not tell the two apart.
     #[must_use]
     pub fn like_a_tool(&self, registered: &BTreeSet<ToolName>) -> Option<(usize, &SubAgent)> {
-        // One that says which tools it may use was held against them when it was read.
+        // An explicit list of tools was compared with the sub-agents when the agent was read.
         let all = self.tools.is_none();
         let is_tool = |sub: &SubAgent| registered.iter().any(|t| t.as_str() == sub.name.as_str());
         self.agents.iter().enumerate().find(|(_, sub)| all && is_tool(sub))
@@ -69,7 +70,7 @@ impl Agent {
     }
 }
 
-/// What is wrong with a sub-agent that is called like a tool, and what can be done.
+/// Returns the message for a sub-agent that has the name of a tool, with the remedy.
 #[must_use]
 pub fn called_like_a_tool(name: &AgentName) -> String {
     format!(

@@ -1,8 +1,8 @@
-//! An agent: the policies by which one engine behaves like many. A job carries the agent it was
-//! submitted with, so that editing an agent never changes a job that runs.
+//! Agents: the policies by which one engine covers many designs. A job carries the agent of its
+//! submission, so editing an agent never changes a running job.
 //!
-//! One file for each axis; [`clash`] has the table of what does not go together. A word stands here
-//! together with what it does elsewhere: none is accepted and ignored.
+//! There is one file for each group of policies; [`clash`] has the table of conflicts. Every
+//! accepted value of a policy has an effect.
 
 mod ask;
 pub mod catalogue;

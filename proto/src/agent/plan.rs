@@ -1,4 +1,4 @@
-//! Whether and how a plan is made.
+//! The policy of planning.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,58 +8,59 @@ use crate::{
     policy::{Detector, PlanOutput, PlanProtocol},
 };
 
-/// Whether and how a plan is made.
+/// The policy of planning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Planning {
-    /// When there is a plan.
+    /// Condition for making a plan.
     pub when: PlanWhen,
-    /// What finds out whether there is one, with [`PlanWhen::Auto`].
+    /// Detector that decides whether a goal needs a plan, with [`PlanWhen::Auto`].
     #[serde(skip_serializing_if = "Detector::is_usual")]
     pub detect: Detector,
-    /// The model that is asked whether a goal needs a plan; the one that plans when absent.
+    /// Model for the detection; the planning model when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detect_model: Option<String>,
-    /// The shape a model is asked to plan in.
+    /// Form of the plan that the model is asked for.
     #[serde(skip_serializing_if = "PlanProtocol::is_usual")]
     pub protocol: PlanProtocol,
-    /// How a model hands the plan over.
+    /// Output form in which the model returns the plan.
     #[serde(skip_serializing_if = "PlanOutput::is_usual")]
     pub output: PlanOutput,
-    /// The model that plans; the agent's when absent.
+    /// Planning model; the agent's model when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Its sampling temperature; the agent's when absent.
+    /// Sampling temperature for planning; the agent's when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Its nucleus sampling; the agent's when absent.
+    /// Nucleus sampling for planning; the agent's when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// Tries at a reply that can be understood; the error is shown to the model each time.
+    /// Attempts at a reply that can be parsed (1 to 100). The model sees the error of the previous
+    /// one.
     pub attempts: u32,
-    /// What follows when no try gave a plan.
+    /// Consequence when no attempt gave a plan.
     pub on_unparseable: OnUnparseable,
-    /// Whether a plan without steps completes the job instead of being an error.
+    /// `true` if a plan without steps completes the job; otherwise it is an error.
     pub allow_empty: bool,
 }
 
-/// When there is a plan.
+/// The condition for making a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanWhen {
     /// Every goal is planned.
     Always,
-    /// The goal is one step, carried out by a loop of model turns.
+    /// No goal is planned: the goal is a single step, carried out by a loop of model turns.
     Never,
-    /// Goals that need it are planned, the others are one step. See [`Planning::detect`].
+    /// The detector decides: a goal that needs no plan is a single step. See [`Planning::detect`].
     Auto,
 }
 
-/// What follows when the planner's reply cannot be understood, after all tries.
+/// The consequence of an unparseable planner's reply, after all attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnUnparseable {
-    /// A person is shown the reply and asked what to do.
+    /// A user sees the reply and decides.
     Ask,
     /// The job fails.
     Fail,

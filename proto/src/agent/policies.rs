@@ -1,4 +1,4 @@
-//! The policies of an agent, and what follows from several of them together.
+//! The policies of an agent, and the consequences of their combinations.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,57 +23,57 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Agent {
-    /// Its name.
+    /// Name of the agent.
     pub name: AgentName,
-    /// The model, or the configured one.
+    /// Model; the configured one when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Sampling temperature, or the provider's default.
+    /// Sampling temperature (0.0 to 2.0); the provider's default when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Nucleus sampling, or the provider's default.
+    /// Nucleus sampling (above 0.0, at most 1.0); the provider's default when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// The language of jobs whose submission names none; that of the goal when absent. Of a sub-agent:
-    /// in place of the language of the job it works for.
+    /// Language of jobs whose submission names none; the language of the goal when absent. A
+    /// sub-agent's language replaces that of the parent job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    /// Words put before every prompt.
+    /// Text before every prompt.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub system: String,
-    /// Tools it may use; all registered ones when absent.
+    /// Tools that the agent may use; all registered tools when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolName>>,
-    /// Agents it may hand tasks to, each of which is then a job of its own.
+    /// Agents that this one may delegate to. Each task becomes a child job.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<SubAgent>,
-    /// Whether and how a plan is made.
+    /// Policy of planning.
     pub plan: Planning,
-    /// Whether a person confirms the plan before anything runs.
+    /// `true` if a user must confirm the plan before any step runs.
     pub confirm: bool,
-    /// Questions to people.
+    /// Policy of questions to users.
     pub ask: Asking,
-    /// In which order steps run.
+    /// Order of the steps.
     pub dispatch: Dispatch,
-    /// How steps are carried out.
+    /// Policy of carrying out steps.
     pub step: Stepping,
-    /// How tool calls are retried.
+    /// Policy of tool calls.
     pub tool: Calling,
-    /// When the rest of the plan is replanned.
+    /// Policy of replanning.
     pub replan: Replanning,
-    /// What it may spend.
+    /// Limits on spending.
     #[serde(skip_serializing_if = "Budget::is_default")]
     pub budget: Budget,
-    /// Guards against loops that lead nowhere.
+    /// Guards against loops without progress.
     #[serde(skip_serializing_if = "Guard::is_default")]
     pub guard: Guard,
-    /// How much of results and conversations models are shown.
+    /// Bounds on the results and conversations that prompts include.
     #[serde(skip_serializing_if = "Observe::is_default")]
     pub observe: Observe,
-    /// What is carried over between the jobs of a conversation.
+    /// Context that passes between the jobs of a conversation.
     #[serde(skip_serializing_if = "Memory::is_default")]
     pub memory: Memory,
-    /// Longest life of a job, in milliseconds from its submission; none when absent.
+    /// Deadline of a job, in milliseconds from its submission; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
 }
@@ -106,7 +106,7 @@ impl Default for Agent {
 }
 
 impl Agent {
-    /// Calls of one turn that are carried out.
+    /// Returns the bound on the calls of one turn that run.
     #[must_use]
     pub fn calls_per_turn(&self) -> u32 {
         match self.step.exec {
@@ -117,13 +117,13 @@ impl Agent {
         }
     }
 
-    /// Whether a turn may have as many calls as there can be.
+    /// Returns whether a turn may have the maximum number of calls.
     #[must_use]
     pub fn has_all_calls(&self) -> bool {
         self.calls_per_turn() == step::calls_max()
     }
 
-    /// Whether a planner makes its plans, so that it can replan.
+    /// Returns whether a planner makes the plans, and so can replan.
     #[must_use]
     pub fn has_planner(&self) -> bool {
         match self.plan.when {
@@ -132,7 +132,7 @@ impl Agent {
         }
     }
 
-    /// Checks every bound.
+    /// Checks every bound, without conflicts between policies.
     pub(crate) fn check_bounds(&self) -> Result<(), InvalidAgent> {
         self.check_agents()?;
         self.plan.check()?;
@@ -166,13 +166,13 @@ impl Agent {
         Ok(())
     }
 
-    /// The sub-agent of a name.
+    /// Returns the sub-agent of a name.
     #[must_use]
     pub fn sub_agent(&self, name: &str) -> Option<&SubAgent> {
         self.agents.iter().find(|sub| sub.name.as_str() == name)
     }
 
-    /// Whether arguments are fixed of nothing but tools that the agent may use.
+    /// Checks that every tool with preset arguments is one that the agent may use.
     fn check_presets(&self) -> Checked {
         for (tool, _) in self.tool.presets.iter() {
             let field = format!("tool.presets.{tool}");
@@ -186,7 +186,8 @@ impl Agent {
         Ok(())
     }
 
-    /// When the rest of the plan is replanned: as stated, or as the protocol implies.
+    /// Returns the effective condition for replanning: the one that the protocol requires, else the
+    /// explicit one, else the one that `step.on_failure` implies.
     #[must_use]
     pub fn replan_when(&self) -> ReplanWhen {
         match (self.replan.when, self.plan.protocol) {

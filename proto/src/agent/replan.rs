@@ -1,71 +1,73 @@
-//! Replanning: when it happens, and what becomes of the current plan.
+//! The policy of replanning: its condition, and the treatment of the current plan.
 
 use serde::{Deserialize, Serialize};
 
 use super::checked::{Checked, refuse};
 use crate::limits;
 
-/// When the rest of the plan is replanned. Completed steps are never replanned.
+/// The policy of replanning. Completed steps are never replanned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Replanning {
-    /// When, besides a failed step where `step.on_failure` is `replan`. What the protocol brings
-    /// with it when absent: see [`Agent::replan_when`](super::Agent::replan_when).
+    /// Condition for replanning, besides a failed step with `step.on_failure: replan`. When absent,
+    /// the condition follows from the protocol and from `step.on_failure`; see
+    /// [`Agent::replan_when`](super::Agent::replan_when).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<ReplanWhen>,
-    /// Which of the steps that a plan lists must have completed, with [`ReplanWhen::AfterListed`].
+    /// Steps of the plan's `replan` list that must have completed, with
+    /// [`ReplanWhen::AfterListed`].
     #[serde(skip_serializing_if = "Listed::is_each")]
     pub listed: Listed,
-    /// What becomes of the plan in force.
+    /// Treatment of the current plan.
     #[serde(skip_serializing_if = "ReplanApply::is_replace_pending")]
     pub apply: ReplanApply,
-    /// Replans in the life of the job. Rounds of a planner that decides one action at a time are
-    /// none.
+    /// Bound on the replans of a job (at most 100). Rounds of a planner that decides one action at
+    /// a time do not count.
     pub max: u32,
 }
 
-/// When the rest of the plan is replanned.
+/// The condition for replanning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplanWhen {
-    /// Never: the first plan is the last one.
+    /// Never: the first plan is the only one.
     Never,
-    /// When a step has failed, where `step.on_failure` is `replan`.
+    /// After a failed step, where `step.on_failure` is `replan`.
     OnFailure,
-    /// When steps have completed that the plan lists in its `replan`.
+    /// After the steps in the plan's `replan` list.
     AfterListed,
-    /// After every step that has completed.
+    /// After every completed step.
     AfterEachStep,
-    /// After every item of the planner's list, and after every action to see whether its item is
+    /// After every item of the planner's list, and after every action to check whether its item is
     /// done: planning in phases.
     AfterEachItem,
     /// After every action: planning one decision at a time.
     EveryTurn,
 }
 
-/// Which of the listed steps must have completed.
+/// The steps of the list that must have completed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Listed {
-    /// After each of them.
+    /// Each of them: every completed step causes a replan.
     #[default]
     Each,
-    /// Once, after all of them.
+    /// All of them: the last completed step causes the only replan.
     All,
 }
 
-/// What becomes of the plan in force when another one is made.
+/// The treatment of the current plan on a replan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplanApply {
-    /// The new plan stands alone. What completed before is told to the planner, can be read by
-    /// later steps, and is a revision that can be looked at; the plan and the summary are without
-    /// it.
+    /// The new plan replaces the old one. The planner sees the earlier results, later steps can
+    /// read them, and the revisions list the old plan; the plan's view and the summary leave it
+    /// out.
     ReplaceAll,
-    /// What has completed stays in the plan, everything else makes way for the new steps.
+    /// Completed steps stay in the plan; the new steps replace all others.
     #[default]
     ReplacePending,
-    /// What has completed stays, what is still to be done stays too, and the new steps are added.
+    /// Completed and unfinished steps stay in the plan, and the new steps are added.
     Append,
 }
 

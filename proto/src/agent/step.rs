@@ -1,103 +1,107 @@
-//! In which order steps run, how they are carried out, and what their failure means.
+//! The policies of steps: their order, their execution, and the consequences of failures.
 
 use serde::{Deserialize, Serialize};
 
 use super::checked::{Checked, InvalidAgent, refuse};
 use crate::{limits, plan::Action, retry::RetryPolicy};
 
-/// In which order steps run.
+/// The order of the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dispatch {
-    /// Every step whose dependencies have completed runs at once.
+    /// Every step starts once its dependencies have completed.
     Parallel,
-    /// One step at a time, in the plan's order; one that depends on a later one comes after it.
+    /// One step runs at a time, in the plan's order. A step that depends on a later one follows
+    /// that one.
     Sequential,
-    /// Level by level: a step is as many levels down as dependencies follow each other above it,
-    /// and nothing of a level is begun before the whole level above it has ended.
+    /// Steps run level by level. A step's level is the length of its longest chain of dependencies;
+    /// no step starts before all steps of the previous level have ended.
     Levels,
 }
 
-/// How steps are carried out.
+/// The policy of carrying out steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stepping {
-    /// How often a failed step is run again before it counts as failed.
+    /// Retry policy of failed steps.
     pub retry: RetryPolicy,
-    /// What a failed step means for the job.
+    /// Consequence of a failed step for the job.
     pub on_failure: OnFailure,
-    /// What becomes of steps that need one that failed, where the job goes on.
+    /// Treatment of steps that depend on a failed one, when the job continues.
     #[serde(skip_serializing_if = "OnBlocked::is_error")]
     pub on_blocked: OnBlocked,
-    /// What becomes of a step whose agent reports that it did not reach what it was for.
+    /// Treatment of a step whose agent reports that its purpose was not achieved.
     #[serde(skip_serializing_if = "OnUnsuccessful::is_fail")]
     pub on_unsuccessful: OnUnsuccessful,
-    /// Model turns of one run of a step (1 to 100).
+    /// Bound on the model turns of one run of a step (1 to 100).
     pub max_turns: u32,
-    /// How a step is carried out.
+    /// Way in which steps are carried out.
     #[serde(skip_serializing_if = "StepExec::is_as_planned")]
     pub exec: StepExec,
-    /// Tool calls and questions of one turn (1 to 64); the model is told of those that are too many.
+    /// Bound on the tool calls and questions of one turn (1 to 64). The model is told which calls
+    /// exceeded it.
     #[serde(default = "calls_max", skip_serializing_if = "is_calls_max")]
     pub max_calls: u32,
 }
 
-/// How a step is carried out.
+/// The way in which steps are carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepExec {
-    /// As the planner says: a step that names a tool is one call of it, any other is a loop of model
-    /// turns and tool calls.
+    /// By the plan: a step that names a tool is a single call, any other is a loop of model turns
+    /// and tool calls.
     AsPlanned,
-    /// Every step is one tool call. A plan with another step is refused, and the planner told.
+    /// Every step is a single tool call. A plan with any other step is refused with an error for
+    /// the planner.
     DirectTool,
-    /// Every step is a loop. A plan with a step that names a tool is refused, and the planner told.
+    /// Every step is a loop. A plan with a step that names a tool is refused with an error for the
+    /// planner.
     MasterLoop,
-    /// Steps without a tool are one model turn: the one call it asks for is the step, and what it
-    /// says instead is its result.
+    /// A step without a tool is a single model turn. The one call of that turn is the step; a text
+    /// without a call is the step's result.
     SingleAction,
 }
 
-/// What a failed step means for the job.
+/// The consequence of a failed step for the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// Nothing new is started, what runs may end, and the job fails.
+    /// No new work starts, running work may end, and the job fails.
     Stop,
-    /// Steps that do not need it go on.
+    /// Steps that do not depend on the failed one continue.
     Continue,
     /// The rest of the plan is replanned.
     Replan,
-    /// The job fails at once: what runs is abandoned, and what comes of it changes nothing.
+    /// The job fails at once. Running work is abandoned, and its results change nothing.
     FailRun,
 }
 
-/// What becomes of steps that need one that failed, where the job goes on.
+/// The treatment of steps that depend on a failed one, when the job continues.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnBlocked {
-    /// They are blocked, and the job fails when everything else has ended.
+    /// The steps are blocked, and the job fails once everything else has ended.
     #[default]
     Error,
-    /// They are skipped, and the job completes with what it has; it fails only when nothing has
-    /// completed.
+    /// The steps are skipped, and the job completes with the results it has. It fails only when no
+    /// step has completed.
     Skip,
 }
 
-/// What becomes of a step whose agent reports that it did not reach what it was for.
+/// The treatment of a step whose agent reports that its purpose was not achieved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnUnsuccessful {
-    /// Its run has failed: another follows by `step.retry`, or the step has failed.
+    /// The run has failed: `step.retry` decides on another run, or the step fails.
     #[default]
     Fail,
-    /// It has completed without success: what was reported is its result, and what comes after it
-    /// goes on and is told so.
+    /// The step completes without success. The report is its result, and dependent steps continue
+    /// with the notice that it was unsuccessful.
     Complete,
 }
 
 impl StepExec {
-    /// Whether a step may be carried out so.
+    /// Returns whether a step with this action may be carried out so.
     #[must_use]
     pub fn allows(self, action: &Action) -> bool {
         match (self, action) {
@@ -108,7 +112,7 @@ impl StepExec {
         }
     }
 
-    /// Whether it is the default: that is not written down.
+    /// Returns whether the value is the default, which is not serialised.
     #[must_use]
     pub fn is_as_planned(&self) -> bool {
         *self == Self::AsPlanned
@@ -129,7 +133,7 @@ impl OnUnsuccessful {
     }
 }
 
-/// [`limits::CALLS_PER_TURN_MAX`] as policies count.
+/// The maximum of calls per turn ([`limits::CALLS_PER_TURN_MAX`]), in the type of the policy.
 pub(super) const fn calls_max() -> u32 {
     limits::CALLS_PER_TURN_MAX as u32
 }

@@ -1,5 +1,5 @@
-//! Sub-agents: which other agents an agent may hand a task to. A task that is handed over is a job of
-//! its own, the child of the one that handed it over.
+//! Sub-agents: the agents that another agent may delegate tasks to. A delegated task is a child
+//! job.
 
 use std::fmt;
 
@@ -10,17 +10,19 @@ use serde::{
 
 use crate::{id::AgentName, lang::Language};
 
-/// An agent that another one may hand a task to. In a file, the name alone says the same as a mapping
-/// with nothing but the name.
+/// An agent that another one may delegate to. In a file, a plain name is short for a mapping with
+/// only a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SubAgent {
-    /// Which agent.
+    /// Name of the agent.
     pub name: AgentName,
-    /// Whether its plans are confirmed and its questions asked as its own policies say. Otherwise it
-    /// plans without being checked and asks nobody; only its tools are approved as ever.
+    /// `true` if the sub-agent's own policies decide on confirming plans and asking questions.
+    /// Otherwise its plans need no confirmation and it asks no question; approvals of its tool
+    /// calls stay in force.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interactive: bool,
-    /// The language it works in for this agent; its own when absent, and without one that of the job.
+    /// Language of the delegated task; when absent, the sub-agent's own language, and without one
+    /// the language of the parent job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
 }

@@ -1,4 +1,4 @@
-//! Bounds of policies, and words that are none.
+//! Tests of the policies' bounds and of unknown words.
 
 use super::*;
 

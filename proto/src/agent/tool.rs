@@ -1,33 +1,33 @@
-//! How tool calls are retried.
+//! The policy of tool calls.
 
 use serde::{Deserialize, Serialize};
 
 use super::checked::{Checked, InvalidAgent};
 use crate::{preset::Presets, retry::RetryPolicy};
 
-/// How tool calls are retried.
+/// The policy of tool calls.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Calling {
-    /// For faults that may pass (timeouts, unavailable services, lost workers).
+    /// Retry policy of transient faults (timeouts, unavailable services, lost workers).
     pub retry: RetryPolicy,
-    /// What follows when no attempt is left after such a fault, of a call, a model turn or a round
-    /// of planning.
+    /// Consequence when no attempt is left after a transient fault of a call, a model turn or a
+    /// round of planning.
     #[serde(skip_serializing_if = "OnGivenUp::is_fail")]
     pub on_given_up: OnGivenUp,
-    /// Arguments of tools that no model is shown and every call has.
+    /// Fixed arguments of tools. Models do not see them, and every call has them.
     #[serde(skip_serializing_if = "Presets::is_empty")]
     pub presets: Presets,
 }
 
-/// What follows when no attempt is left of work whose faults may pass.
+/// The consequence when work with transient faults has no attempt left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnGivenUp {
-    /// It has failed, and what that means is for the step, the model or the job to say.
+    /// The work fails. The policies of the step or the job, or the model, decide what follows.
     #[default]
     Fail,
-    /// It is dead-lettered: it waits for an operator, who has it tried again or ends the job.
+    /// The work becomes a dead letter: an operator retries it or ends the job.
     Park,
 }
 

@@ -1,5 +1,5 @@
-//! Every word of the axes that are words, and the agents they make: so that tests can try all of
-//! them, and none is forgotten when one is added.
+//! The values of all enumerated policies, and the agents that they combine to. Tests try them all,
+//! and a new value must be added here.
 
 use super::{
     Agent, Dispatch, Listed, OnBlocked, OnFailure, OnGivenUp, OnUnparseable, OnUnsuccessful,
@@ -11,7 +11,7 @@ use crate::{
     policy::{AskLimit, AskWhen, Detector, PlanOutput, PlanProtocol},
 };
 
-/// Sets one word of one axis.
+/// A function that sets one policy to one value.
 pub type Word = fn(&mut Agent);
 
 macro_rules! words {
@@ -20,8 +20,8 @@ macro_rules! words {
     };
 }
 
-/// The words of the axes that decide what goes together. An axis that is not a word of a policy
-/// (`dispatch`, `confirm`) is below.
+/// The values of the policies that may conflict. Policies that are not fields of a group
+/// (`dispatch`, `confirm`) are below.
 const AXES: &[&[Word]] = words![
     plan.when: PlanWhen::Always, PlanWhen::Never, PlanWhen::Auto;
     plan.protocol: PlanProtocol::Steps, PlanProtocol::TaskSteps, PlanProtocol::TitleSteps,
@@ -44,7 +44,7 @@ const TOP: &[&[Word]] = &[
     &[|a| a.confirm = false, |a| a.confirm = true],
 ];
 
-/// The words of all other axes.
+/// The values of all other policies.
 const OTHERS: &[&[Word]] = words![
     plan.output: PlanOutput::Text, PlanOutput::Tool;
     plan.detect: Detector::Patterns, Detector::Model;
@@ -71,7 +71,7 @@ fn size(axes: &[&[Word]]) -> usize {
     axes.iter().map(|axis| axis.len()).product()
 }
 
-/// The agent of a number below the size of the axes.
+/// Returns the agent of a number below the product of the axes' sizes.
 fn numbered(axes: &[&[Word]], number: usize) -> Agent {
     let (mut agent, mut rest) = (Agent::default(), number);
     for axis in axes {
@@ -83,30 +83,31 @@ fn numbered(axes: &[&[Word]], number: usize) -> Agent {
     agent
 }
 
-/// Every agent that the words of the axes make that decide what goes together; tens of thousands.
+/// Returns every combination of the values that may conflict; tens of thousands.
 pub fn combinations() -> impl Iterator<Item = Agent> {
     let axes = axes();
     (0..size(&axes)).map(move |number| numbered(&axes, number))
 }
 
-/// `count` agents out of all that the words of all axes make, tens of millions: far from each other
-/// and always the same ones.
+/// Returns `count` of the tens of millions of combinations of all values. The sample is spread
+/// evenly and is always the same.
 pub fn sample(count: usize) -> impl Iterator<Item = Agent> {
     let axes = all_axes();
     numbers(size(&axes), count).map(move |number| numbered(&axes, number))
 }
 
-/// Numbers below `all`, none twice, spread evenly however many are taken: steps of the golden ratio.
+/// Returns distinct numbers below `all`, spread evenly for any `count`. The step is a golden ratio
+/// of `all`.
 fn numbers(all: usize, count: usize) -> impl Iterator<Item = usize> {
     let golden = all / 1000 * 618;
-    // A step that shares no factor with `all` visits every number before it repeats one.
-    // The axes have two, three, four and seven words.
+    // A step without a common factor with `all` visits every number before it repeats one. The axes
+    // have two, three, four and seven values.
     let step = (golden..).find(|n| [2, 3, 7].iter().all(|factor| n % factor != 0)).unwrap_or(1);
     (0..count.min(all)).map(move |n| n.wrapping_mul(step) % all)
 }
 
-/// For every two words of different axes an agent that has both, everything else being the default;
-/// more than a thousand.
+/// Returns an agent for every two values of different policies, with defaults elsewhere; more than
+/// a thousand.
 pub fn pairs() -> impl Iterator<Item = Agent> {
     let axes = all_axes();
     let mut agents = Vec::new();

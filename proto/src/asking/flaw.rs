@@ -1,72 +1,73 @@
-//! Why a question cannot be asked, in words that a model can act upon.
+//! The errors of an agent's question, in words that a model can act upon.
 
 use super::{ASK_USER, AskKind, AskKinds, text::Text};
 use crate::{fact::AskedKind, lang::Language, limits};
 
-/// A question that cannot be asked: the argument, and what is wrong with it.
+/// The refusal of a question: the argument and its error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text(Language::En))]
 pub struct Unaskable {
-    /// The argument, dotted.
+    /// Dotted path of the argument.
     pub field: String,
-    /// What is wrong with it.
+    /// Error of the argument.
     pub flaw: Flaw,
 }
 
-/// What is wrong with an argument of a question.
+/// An error in an argument of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Flaw {
-    /// The arguments are no object.
+    /// The arguments are not an object.
     NotAnObject,
-    /// There are no words.
+    /// The prompt is missing or empty.
     NoPrompt,
-    /// There are more words than this many bytes.
+    /// The text exceeds this many bytes.
     TooLong(usize),
-    /// An unknown mode.
+    /// The mode is unknown.
     Mode,
     /// The agent may not ask questions of this kind.
     Kind {
-        /// The kind.
+        /// Kind of the question.
         asked: AskKind,
-        /// Those it may ask.
+        /// Kinds that the agent may ask.
         may: AskKinds,
     },
-    /// A form without a list of fields.
+    /// The form has no list of fields.
     NoFields,
-    /// No fields, or too many.
+    /// The form has no field, or too many.
     FieldCount,
-    /// Something in the list is no field.
+    /// An item of the list is not a field.
     NotAField,
-    /// The same is there twice.
+    /// Two items have the same key or value.
     Twice(String),
-    /// No name.
+    /// The field has no valid key.
     NoKey,
-    /// Nothing that can be filled in.
+    /// The default is nested.
     Default,
-    /// No length.
+    /// The maximum length is not a positive number.
     Length,
-    /// No number.
+    /// A bound is not a number.
     NotANumber,
-    /// The least is above the most.
+    /// The minimum exceeds the maximum.
     MinAboveMax,
     /// No whole number is between the bounds.
     NoWholeNumber,
-    /// No kind of field.
+    /// The type of the field is unknown.
     Type,
-    /// A choice without a list of options.
+    /// The choice has no list of options.
     NoOptions,
-    /// No options, or too many.
+    /// The choice has no option, or too many.
     OptionCount,
-    /// Something in the list is no option.
+    /// An item of the list is not an option.
     NotAnOption,
-    /// No text.
+    /// The argument is not a text.
     NotText,
-    /// Neither yes nor no.
+    /// The argument is not a boolean.
     NotAFlag,
 }
 
 impl AskKinds {
-    /// What a model is told that asks a question of another kind: nothing when it may be asked.
+    /// Returns the error for a model that asked a question of a forbidden kind, or `None` when the
+    /// kind is allowed.
     #[must_use]
     pub fn refusal(&self, asked: &AskedKind, language: Language) -> Option<String> {
         let kind = AskKind::of(asked);
@@ -78,7 +79,7 @@ impl AskKinds {
 }
 
 impl Unaskable {
-    /// What is wrong, with the argument.
+    /// Returns the error with its argument, as a text for the model.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
         let why = self.flaw.text(language);

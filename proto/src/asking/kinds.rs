@@ -1,4 +1,4 @@
-//! Which kinds of question an agent may ask. A kind stands here by the word models ask for it with.
+//! The kinds of question that agents may ask, by the words that models use.
 
 use std::collections::BTreeSet;
 
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 use super::text::Text;
 use crate::fact::AskedKind;
 
-/// The name the tool is offered under. No registered tool is offered or called under it.
+/// The name of the tool that asks a user. No registered tool may have this name.
 pub const ASK_USER: &str = "ask_user";
 
-/// A kind of question that agents ask.
+/// A kind of question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskKind {
-    /// A text.
+    /// A free text.
     Query,
-    /// A choice.
+    /// A choice from a list.
     Select,
-    /// A form.
+    /// A form with fields.
     Form,
 }
 
 impl AskKind {
-    /// All kinds, in the order they are offered in.
+    /// All kinds, in the order of the tool's description.
     pub const ALL: [Self; 3] = [Self::Query, Self::Select, Self::Form];
 
-    /// The word models ask for it with.
+    /// Returns the word that models use.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl AskKind {
         }
     }
 
-    /// What it is, for models.
+    /// Returns the description of the kind, for models.
     pub(super) fn about(self) -> Text<'static> {
         match self {
             Self::Query => Text::Query,
@@ -45,7 +45,7 @@ impl AskKind {
         }
     }
 
-    /// The kind of a question.
+    /// Returns the kind of a question.
     #[must_use]
     pub fn of(asked: &AskedKind) -> Self {
         match asked {
@@ -56,7 +56,7 @@ impl AskKind {
     }
 }
 
-/// The kinds of question that may be asked; all of them where nothing is said.
+/// The kinds of question that an agent may ask; all kinds by default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AskKinds(BTreeSet<AskKind>);
@@ -74,25 +74,25 @@ impl FromIterator<AskKind> for AskKinds {
 }
 
 impl AskKinds {
-    /// Whether every kind is among them.
+    /// Returns whether every kind is allowed.
     #[must_use]
     pub fn is_all(&self) -> bool {
         AskKind::ALL.iter().all(|kind| self.has(*kind))
     }
 
-    /// Whether no kind is.
+    /// Returns whether no kind is allowed.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a kind is among them.
+    /// Returns whether the kind is allowed.
     #[must_use]
     pub fn has(&self, kind: AskKind) -> bool {
         self.0.contains(&kind)
     }
 
-    /// They, in the order they are offered in.
+    /// Returns the allowed kinds, in the order of [`AskKind`].
     pub fn iter(&self) -> impl Iterator<Item = AskKind> + '_ {
         self.0.iter().copied()
     }

@@ -1,3 +1,3 @@
-//! The texts of the tool by which a model asks a person.
+//! The texts of the tool by which a model asks a user.
 
 messages::texts!(ask_user);

@@ -1,15 +1,15 @@
-//! What a planner is to find out before it plans. Nothing here finds it out.
+//! The detection that a planner runs before it plans.
 
 use serde::{Deserialize, Serialize};
 
 use crate::policy::Detector;
 
-/// How it is found out whether a goal needs a plan.
+/// The settings of the detection whether a goal needs a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detect {
-    /// What finds it out.
+    /// Detector that decides it.
     pub by: Detector,
-    /// The model that is asked; the one that plans when absent.
+    /// Model for the detection; the planning model when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }

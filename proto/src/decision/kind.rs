@@ -1,4 +1,4 @@
-//! What kinds of decision there are, by the names they have in subjects and records.
+//! The kinds of decision, by their names in subjects and records.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ impl DecisionKind {
         Self::Finish,
     ];
 
-    /// The token in subjects and the kind of the record.
+    /// Returns the token in subjects, which is also the record's kind.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,5 @@
-//! Decisions that nobody answers: what others must know of a job, and what its own log must say.
+//! Notes: decisions that need no reply. They tell other roles about the job, or keep a conclusion
+//! in its log.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,90 +10,89 @@ use crate::{
     notice::Notice,
 };
 
-/// Something others must know and nobody answers.
+/// A decision that needs no reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Note {
-    /// A question is closed without an answer.
+    /// A question was closed without an answer.
     QuestionClosed {
-        /// Which.
+        /// Question that was closed.
         ask: AskId,
-        /// Why.
+        /// Reason for closing it.
         because: Closed,
-        /// The generation in which this was decided.
+        /// Generation in which this was decided.
         #[serde(default, skip_serializing_if = "Generation::is_first")]
         generation: Generation,
     },
-    /// A guard ended work that led nowhere: a run of a step, or the making of plans.
+    /// A guard stopped work without progress: a run of a step, or planning.
     Stopped {
-        /// The model turn or the round of planning that is not begun any more.
+        /// Model turn or round of planning that will not start.
         work: WorkId,
-        /// What the guard saw.
+        /// Notice of the guard.
         notice: Notice,
     },
-    /// A child was submitted: its own log has begun.
+    /// A child was submitted, so its own log exists.
     Spawned {
-        /// The unit of work that it is.
+        /// Unit of work that the child carries out.
         work: WorkId,
-        /// Which attempt.
+        /// Attempt at the unit.
         attempt: Attempt,
-        /// In which generation of the job.
+        /// Generation in which this was decided.
         #[serde(default, skip_serializing_if = "Generation::is_first")]
         generation: Generation,
     },
-    /// A signal was passed on to a child: it is in the child's log.
+    /// A signal was passed on to a child and is in the child's log.
     ChildTold {
-        /// The unit of work that the child is.
+        /// Unit of work that the child carries out.
         work: WorkId,
-        /// Which attempt.
+        /// Attempt at the unit.
         attempt: Attempt,
-        /// Which signal.
+        /// Signal that was passed on.
         signal: Signal,
-        /// In which generation of the job.
+        /// Generation in which this was decided.
         #[serde(default, skip_serializing_if = "Generation::is_first")]
         generation: Generation,
     },
-    /// The parent was told of a question of this job or of one below it, or that it does not wait any
-    /// more: it is in the parent's log.
+    /// The parent was notified that a question of this job or of a descendant is open, or is no
+    /// longer open. The notification is in the parent's log.
     ParentTold {
-        /// The job whose question it is.
+        /// Job that asked the question.
         job: JobId,
-        /// The question.
+        /// Id of the question.
         ask: AskId,
-        /// Whether it waits for a person.
+        /// `true` while the question waits for an answer.
         open: bool,
-        /// In which generation of the job.
+        /// Generation in which this was decided.
         #[serde(default, skip_serializing_if = "Generation::is_first")]
         generation: Generation,
     },
-    /// The job is paused, and nothing was decided in this generation: from here its deadline counts, which
-    /// the first decision arms.
+    /// The job was paused before any decision of this generation. The job's deadline runs from this
+    /// note, because the first decision arms its timer.
     Held {
-        /// In which generation of the job.
+        /// Generation in which this was decided.
         #[serde(default, skip_serializing_if = "Generation::is_first")]
         generation: Generation,
     },
-    /// How a child ends is settled; nothing changes it from here. Its end follows when the parent has
-    /// been told.
+    /// The outcome of a child is final. The child stores its end once its parent has been notified.
     Concluded {
-        /// How.
+        /// Final outcome.
         outcome: Outcome,
-        /// In which generation of the job.
+        /// Generation in which this was decided.
         #[serde(default, skip_serializing_if = "Generation::is_first")]
         generation: Generation,
     },
 }
 
-/// Why a question was closed without an answer.
+/// The reason for which a question was closed without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Closed {
-    /// Its deadline passed.
+    /// The question's deadline passed.
     Expired,
     /// The job ended.
     JobEnded,
-    /// What asked it is not wanted any more.
+    /// The work that asked the question is no longer needed.
     Superseded,
-    /// The job was rolled back. Questions that are still open are asked again.
+    /// The job was rolled back. Questions that are still needed are asked again.
     RolledBack,
 }

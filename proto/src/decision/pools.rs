@@ -1,4 +1,4 @@
-//! The pools that are not toolsets.
+//! The pools of workers other than toolsets.
 
 use crate::id::Pool;
 
@@ -9,25 +9,25 @@ fn known(name: &str) -> Pool {
     Pool::new(name).expect("the names in this module are ids")
 }
 
-/// Planners and executors with the configured model.
+/// Returns the pool of planners and executors that use the configured model.
 #[must_use]
 pub fn models() -> Pool {
     known("default")
 }
 
-/// Interaction actors.
+/// Returns the pool of interaction actors.
 #[must_use]
 pub fn people() -> Pool {
     known("people")
 }
 
-/// Nobody: decisions that nobody carries out.
+/// Returns the pool of decisions that no worker takes.
 #[must_use]
 pub fn nobody() -> Pool {
     known(NOBODY)
 }
 
-/// The built-in tools.
+/// Returns the pool of the built-in tools.
 #[must_use]
 pub fn builtin() -> Pool {
     known("builtin")

@@ -1,4 +1,4 @@
-//! The command of a model turn, and what models are told. Nothing here puts a conversation together.
+//! The command of a model turn, with the context that the model receives.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,154 +16,155 @@ use crate::{
     step::StepState,
 };
 
-/// Take one model turn of a step.
+/// The command to take one model turn of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnWork {
-    /// The unit of work.
+    /// Unit of work.
     pub work: WorkId,
-    /// The try.
+    /// Attempt at the unit.
     pub attempt: Attempt,
-    /// The step.
+    /// Step that the turn belongs to.
     pub step: StepId,
-    /// Which turn of the step's run this is; the first is 1.
+    /// Number of this turn in the step's run, from 1.
     pub turn: u32,
-    /// How many turns the run may have; in the last one no tools are offered.
+    /// Bound on the turns of the run. The last turn offers no tools.
     pub max_turns: u32,
-    /// The language to speak.
+    /// Language of the prompts and replies.
     pub language: Language,
-    /// The model and its frame.
+    /// Model settings.
     #[serde(flatten)]
     pub model: ModelChoice,
-    /// Whether the model may still ask a person.
+    /// `true` if the model may still ask a question.
     pub may_ask: bool,
-    /// What kinds of question.
+    /// Kinds of question that the model may ask.
     #[serde(default, skip_serializing_if = "AskKinds::is_all")]
     pub ask_kinds: AskKinds,
-    /// What the step is for: in the first turn of a run, and only there.
+    /// Task of the step; present in the first turn of a run only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<StepTask>,
-    /// What the step's loop intends, where it keeps a list of its own: it is offered the tools for
-    /// that exactly when this is there.
+    /// Intended items of the step's loop. The tools that change the list are offered exactly when
+    /// this field is present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outline: Option<Vec<Item>>,
-    /// In later turns: the record of the turn before, as it counted.
+    /// Record of the previous turn's accepted result; absent in the first turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Seq>,
-    /// In later turns: what came of the calls of the turn before, in the model's order.
+    /// Results of the previous turn's calls, in the model's order; empty in the first turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<CallReply>,
-    /// What the model is told beside the conversation.
+    /// Guards' notices for the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
-    /// What people told the running job since the turn before of this run: all of it in the first.
+    /// Instructions of users since the run's previous turn; in the first turn, all instructions so
+    /// far.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<String>,
-    /// Whether the model must answer: nothing is offered but the end of the step.
+    /// `true` if the model must end the step: no other tool is offered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub must_answer: bool,
-    /// Calls that are carried out of this turn; all that a turn may have when absent.
+    /// Bound on the calls of this turn that run; the general bound on a turn's calls when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u32>,
-    /// How much of the conversation the model is shown.
+    /// Bounds on the part of the conversation that the prompt includes.
     #[serde(default, skip_serializing_if = "Window::is_default")]
     pub window: Window,
-    /// Whether what there is no room for may first be summarised: the reply is the summary then, and
-    /// the turn is taken after that.
+    /// `true` if a conversation that exceeds the context may be summarised first. The reply is then
+    /// the summary, and the turn follows in a new command.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub summarise: bool,
-    /// What was summarised for this turn. It stands in the conversations of all later ones of the
-    /// run, too, until there is a newer one.
+    /// Summary for this turn. It stays in the conversations of the run's later turns until a newer
+    /// one replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
 }
 
-/// What a step is for.
+/// The task of a step, with its context.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepTask {
-    /// The job's goal.
+    /// Goal of the job.
     pub goal: String,
-    /// The step's title.
+    /// Title of the step.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// The step's description.
+    /// Description of the step.
     pub description: String,
-    /// The results of the steps it depends on.
+    /// Ends of the steps that it depends on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<StepEnd>,
     /// Earlier jobs of the conversation, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Exchange>,
-    /// Files that came with the job.
+    /// Files of the submission.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileTold>,
-    /// Why the run before failed, when this is not the first.
+    /// Error of the previous run, when this is not the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_error: Option<String>,
 }
 
-/// What came of one call of a turn, as the model is told it.
+/// The reply to one call of a turn, in the form that the model receives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallReply {
-    /// The model's id for the call.
+    /// Id that the model gave the call.
     pub id: String,
-    /// The name as the model wrote it.
+    /// Name of the tool, as the model wrote it.
     pub name: String,
-    /// The reply: JSON of the result, a person's answer, or why nothing was run.
+    /// Result as JSON, a user's answer, or the error for which nothing ran.
     pub text: String,
-    /// Where the result stands as the tool gave it, when only its ends are here and it may be
+    /// Reference to the whole result, when `text` has only its ends and the result may be
     /// summarised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Whole>,
 }
 
-/// The attempt of a call whose result is longer than what a model is told of it.
+/// A reference to a call's result that is longer than its excerpt for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Whole {
-    /// The unit of work.
+    /// Unit of work of the call.
     pub work: WorkId,
-    /// The attempt that ended it.
+    /// Attempt with the accepted result.
     pub attempt: Attempt,
 }
 
-/// Which model is asked, and how.
+/// The settings of a model call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelChoice {
-    /// The model, or the configured one.
+    /// Model name; the configured model when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Sampling temperature, or the provider's default.
+    /// Sampling temperature; the provider's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Nucleus sampling, or the provider's default.
+    /// Nucleus sampling; the provider's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// Words put before every prompt.
+    /// Text before every prompt; empty for none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,
-    /// Tools it may use; all registered ones when absent.
+    /// Tools that the model may use; all registered tools when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolName>>,
-    /// Arguments that are fixed: the model is not shown them, and no call of it may have them.
+    /// Fixed arguments of tools. The model does not see them, and its calls must not include them.
     #[serde(default, skip_serializing_if = "Presets::is_empty")]
     pub presets: Presets,
-    /// Agents that tasks may be handed to; called like tools.
+    /// Agents that the model may delegate to. Each is offered as a tool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Offered>,
 }
 
-/// How a step ended.
+/// The end of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepEnd {
-    /// The step.
+    /// Id of the step.
     pub id: StepId,
-    /// Its last state.
+    /// Final state.
     pub state: StepState,
-    /// Its result or its error, cut to [`crate::limits::EXCERPT_CHARS`] at each end.
+    /// Result or error, truncated to [`crate::limits::EXCERPT_CHARS`] at each end.
     pub response: String,
-    /// Whether it completed although its agent reported that it did not reach what it was for.
+    /// `true` if the step completed and its agent reported that its purpose was not achieved.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsuccessful: bool,
-    /// Files and addresses that belong to its result.
+    /// Files and addresses that belong to the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<String>,
 }

@@ -1,5 +1,4 @@
-//! The verbs about agents: what submissions may name. Types alone; what an agent is stands in
-//! [`crate::agent`].
+//! The verbs about agents. The policies of an agent are defined in [`crate::agent`].
 
 use serde::{Deserialize, Serialize};
 
@@ -8,76 +7,78 @@ use crate::{
     id::AgentName,
 };
 
-/// Asks for the agents there are.
+/// The request for agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Agents {
-    /// Only this one, with its text and its effective values.
+    /// Agent to describe in full, with its source and effective policies; all agents in brief when
+    /// absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<AgentName>,
 }
 
-/// Agents that submissions may name.
+/// The reply with the agents that submissions may name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentList {
-    /// By name.
+    /// Agents, sorted by name.
     pub agents: Vec<AgentEntry>,
 }
 
-/// One agent.
+/// The description of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentEntry {
-    /// Its name.
+    /// Name of the agent.
     pub name: AgentName,
-    /// Where it comes from.
+    /// Layer that the agent comes from.
     pub layer: Layer,
-    /// The file or key that has its text.
+    /// File or key of the agent's source.
     pub place: String,
-    /// What it extends.
+    /// Agent that this one extends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extends: Option<AgentName>,
-    /// What it is for, in a line.
+    /// Purpose of the agent, in one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
-    /// Its text, when one agent was asked for and it has one.
+    /// YAML of the agent's source. Present when one agent was requested and it has a source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Its effective values, when one agent was asked for and it can be used.
+    /// Effective policies. Present when one agent was requested and it is usable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies: Option<Box<Agent>>,
-    /// Why it cannot be used; empty when it can.
+    /// Mistakes of the agent; empty when it is usable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mistakes: Vec<String>,
-    /// Why the bucket's value of this name is no agent, when it is left out for that; the agent shown
-    /// here holds in spite of it.
+    /// Mistakes of the bucket's value under this name, when that value is not an agent and is
+    /// ignored. The agent described here is in force.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<String>,
 }
 
-/// Puts an agent into the bucket of agents, in the place of one of that name.
+/// The request to store an agent in the bucket, in place of a former one of that name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetAgent {
-    /// Its name.
+    /// Name of the agent.
     pub name: AgentName,
-    /// YAML.
+    /// Source of the agent, in YAML.
     pub text: String,
 }
 
-/// Takes an agent out of the bucket of agents; what it hid is there again.
+/// The request to remove an agent from the bucket. An agent of an earlier layer is then visible
+/// again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DropAgent {
-    /// Its name.
+    /// Name of the agent.
     pub name: AgentName,
 }
 
-/// An agent was changed. Jobs that run keep the policies they were submitted with.
+/// The reply to a change of an agent. Running jobs keep the policies of their submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentChanged {
-    /// Its name.
+    /// Name of the agent.
     pub name: AgentName,
-    /// What may not be meant: tools it names that no worker announces.
+    /// Warnings about probable errors: tools that the agent names and no worker announces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

@@ -1,31 +1,31 @@
-//! Files of a submission. Those of some size are uploaded before it, piece by piece.
+//! The files of a submission. Large files are uploaded in pieces before the submission.
 
 use serde::{Deserialize, Serialize};
 
 use crate::file::{FileName, Piece};
 
-/// A file that comes with a job.
+/// A file of a submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitFile {
-    /// Its name; no two files of a submission have the same.
+    /// Name of the file, unique within the submission.
     pub name: FileName,
-    /// What it is: `text/markdown`.
+    /// Media type: `text/markdown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// What is in it.
+    /// Content of the file, or its location.
     pub content: FileSource,
 }
 
-/// What is in a file, or where that is.
+/// The content of a file, or its location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileSource {
-    /// This text.
+    /// The content itself.
     Text(String),
-    /// What was uploaded, in this order.
+    /// Uploaded pieces, in order.
     Pieces(Vec<Piece>),
-    /// What an address of the public web gives whenever it is read (`http` or `https`).
+    /// A public URL (`http` or `https`), which is fetched on every read.
     Url(String),
 }
 
@@ -37,6 +37,6 @@ pub enum Upload {}
 /// A piece was stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uploaded {
-    /// The piece, as a submission names it.
+    /// Reference to the piece, for the submission.
     pub piece: Piece,
 }

@@ -1,5 +1,5 @@
-//! The verbs for people: open questions and their answers. Types alone; whether an answer fits its
-//! question is decided in [`crate::interaction`].
+//! The verbs about open questions and their answers. [`crate::interaction`] checks an answer
+//! against its question.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,27 +9,27 @@ use crate::{
     interaction::{Question, Verdict},
 };
 
-/// Answers a question.
+/// The request to answer a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GiveAnswer {
-    /// The job.
+    /// Id of the job that asks.
     pub job: JobId,
-    /// The question.
+    /// Id of the question.
     pub ask: AskId,
-    /// What is decided; `respond` when absent.
+    /// Decision; `respond` when absent.
     #[serde(default = "respond")]
     pub decision: Verdict,
-    /// The answer to a question, choice or form.
+    /// Value for a question, choice or form; the complete plan for an edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// Words.
+    /// Requested change of a plan, or reason of a rejection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// For approvals: the digest of what was seen.
+    /// Digest of the approved plan or call, as the user saw it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Who, for the record. Ignored when the server knows the caller by a token.
+    /// Name of the user. The server ignores it when a token identifies the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
@@ -38,65 +38,66 @@ fn respond() -> Verdict {
     Verdict::Respond
 }
 
-/// What became of an answer.
+/// The reply to an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AnswerTaken {
-    /// The job.
+    /// Id of the job.
     pub job: JobId,
-    /// The question.
+    /// Id of the question.
     pub ask: AskId,
-    /// The position of the answer's record.
+    /// Position of the answer's record.
     pub seq: Seq,
 }
 
-/// Asks for open questions.
+/// The request for open questions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Inbox {
-    /// Only those of one job; where it has none of its own, those of the jobs below it.
+    /// Job whose questions to list. When the job has none of its own, those of its descendants are
+    /// listed. All jobs when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<JobId>,
-    /// How many (1 to 1000, 100 when absent).
+    /// Maximum number of questions (1 to 1000, 100 when absent).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
 
-/// Open questions.
+/// A page of open questions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InboxPage {
-    /// Oldest first.
+    /// Questions, oldest first.
     pub questions: Vec<InboxEntry>,
-    /// Whether there are more.
+    /// `true` if there are further questions.
     pub more: bool,
 }
 
-/// An open question and whose it is.
+/// An open question with its job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InboxEntry {
-    /// The job that waits.
+    /// Job that asks. The question is answered under this id.
     pub job: JobId,
-    /// The job at the top, when that one works for another.
+    /// Root of the family, when the job is a child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<JobId>,
-    /// Where it is below that, for people: the root and the steps on the way.
+    /// Path from the root to the job, for users; present when the job is a child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Its goal, cut to one line.
+    /// Goal of the job, truncated to one line.
     pub goal: String,
-    /// When it was asked, by the server's clock.
+    /// Server time of the question.
     pub asked: jiff::Timestamp,
-    /// The question.
+    /// Question to answer.
     pub question: Question,
-    /// JSON Schema of the answer's `value`, for kinds that have one.
+    /// JSON Schema of the answer's `value`; absent for a kind without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
 }
 
 impl InboxEntry {
-    /// Reads what the inbox holds of a question.
+    /// Parses an entry of the inbox's bucket.
     ///
     /// # Errors
-    /// When it is no entry, or that of another question.
+    /// Fails when the value is not an entry, or belongs to another question.
     pub fn read(job: &JobId, ask: &AskId, value: &[u8]) -> Result<Self, String> {
         let entry: Self = serde_json::from_slice(value).map_err(|error| error.to_string())?;
         if (&entry.job, &entry.question.id) == (job, ask) {

@@ -1,5 +1,5 @@
-//! Everything that is wrong with a draft, each with where it stands: for a person, who mends all of it
-//! at once. A model is told the first thing. Nothing is mended here.
+//! All errors of a draft with their places, for a user who corrects them at once. A model receives
+//! only the first error. No error is corrected here.
 
 use super::{
     Draft, Frame, Unsound,
@@ -10,15 +10,15 @@ use crate::{
     plan::{Action, Plan, PlanError, Step},
 };
 
-/// Mistakes that are told; what is wrong beyond is found when these are mended.
+/// Maximum number of reported errors. The others are reported once these are corrected.
 const MISTAKES_MAX: usize = 20;
 
-/// What is wrong with a draft, in the order of its steps, each with its field (`steps[0].tool`); empty
-/// when [`super::plan`] takes it.
+/// Returns the errors of a draft in the order of its steps, each with its field (`steps[0].tool`);
+/// empty when [`super::plan`] accepts the draft.
 #[must_use]
 pub fn mistakes(draft: &Draft, frame: &Frame<'_>) -> Vec<(String, Unsound)> {
     let Err(first) = whole::plan(draft.clone(), frame) else { return Vec::new() };
-    // Without ids nothing can be said of what depends on what.
+    // Without ids, the dependencies cannot be checked.
     let (Ok(ids), Ok(replan)) = (whole::ids(&draft.steps, frame), listed(&draft.replan)) else {
         return vec![(of_the_whole(&first, &[]), first)];
     };
@@ -57,13 +57,13 @@ pub fn mistakes(draft: &Draft, frame: &Frame<'_>) -> Vec<(String, Unsound)> {
     found
 }
 
-/// Where a field stands among the steps; what is of the whole comes last.
+/// Returns the number of the step that a field belongs to. Fields of the whole plan sort last.
 fn place(field: &str) -> usize {
     let number = field.strip_prefix("steps[").and_then(|rest| rest.split(']').next());
     number.and_then(|number| number.parse().ok()).unwrap_or(usize::MAX)
 }
 
-/// The part of a step that is wrong.
+/// Returns the part of a step that an error is about.
 fn inside(unsound: &Unsound) -> &'static str {
     match unsound {
         Unsound::Id { .. } => ".depends_on",
@@ -76,7 +76,7 @@ fn inside(unsound: &Unsound) -> &'static str {
     }
 }
 
-/// The step that a plan's mistake is in, and the part of it.
+/// Returns the step that an error of a plan is about, and the part of the step.
 fn of_a_step(wrong: &PlanError) -> Option<(&StepId, &'static str)> {
     match wrong {
         PlanError::DuplicateId(step) | PlanError::Completed(step) | PlanError::Kept(step) => {
@@ -113,7 +113,8 @@ fn of_the_whole(unsound: &Unsound, steps: &[Step]) -> String {
     }
 }
 
-/// Takes what is wrong out, so that what else is wrong can be found. Whether that could be done.
+/// Removes the cause of an error, so that further errors can be found. Returns whether that was
+/// possible.
 fn without(plan: &mut Plan, wrong: &PlanError) -> bool {
     let mut of = |id: &StepId, change: &dyn Fn(&mut Step)| {
         plan.steps.iter_mut().filter(|step| step.id == *id).for_each(change);

@@ -1,6 +1,6 @@
-//! From JSON that is meant as a plan to a [`crate::plan::Plan`]: what a model wrote, or a person who
-//! changes the plan that is shown to them. Both are held to the same rules, and a plan that is not
-//! whole is refused as a whole.
+//! The parser of plans: from the JSON of a model, or of a user who edits a proposed plan, to a
+//! [`crate::plan::Plan`]. Both authors follow the same rules. A plan with one invalid step is
+//! refused as a whole.
 
 mod mistakes;
 mod shape;

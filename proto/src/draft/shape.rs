@@ -1,10 +1,10 @@
-//! The shapes in which models write plans, brought into one. Unknown fields are refused by name:
-//! a plan that says `approve` or `budget` is not run as if it had not.
+//! The forms in which models write plans, normalised to one. Unknown fields are refused by name: a
+//! plan with a field `approve` or `budget` must not run as if the field were absent.
 //!
-//! Accepted are `{task, steps:[{id, title, description, depends_on}], replan}`,
-//! `{title, steps:[text | {description}], language}`,
-//! `{summary, steps:[{id, action, params, description, dependsOn}]}`, the shape the prompt asks
-//! for, `{"plan": …}` around any of them, and a bare list of steps.
+//! The parser accepts `{task, steps:[{id, title, description, depends_on}], replan}`, `{title,
+//! steps:[text | {description}], language}`, `{summary, steps:[{id, action, params, description,
+//! dependsOn}]}`, the form that the prompt requests, `{"plan": …}` around any of them, and a bare
+//! list of steps.
 
 use serde_json::{Map, Value};
 
@@ -15,48 +15,48 @@ use crate::{
 
 messages::texts!(draft);
 
-/// A plan as it was written, before anything is known of tools and dependencies.
+/// A plan as its author wrote it, before its tools and dependencies are checked.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Draft {
-    /// What it is for; empty when nothing was said.
+    /// Title of the plan; empty when the author gave none.
     pub title: String,
-    /// Its steps.
+    /// Steps of the plan.
     pub steps: Vec<DraftStep>,
-    /// The ids of steps after which the rest is replanned.
+    /// Ids of the steps after which the rest is replanned.
     pub replan: Vec<String>,
-    /// What was said beside the steps: the answer, when there are none.
+    /// Text beside the steps: the answer to the goal, when the plan has no steps.
     pub message: Option<String>,
 }
 
-/// A step as it was written.
+/// A step as its author wrote it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DraftStep {
-    /// Its id, when it has one.
+    /// Id of the step, when the author gave one.
     pub id: Option<String>,
-    /// A few words.
+    /// Short title; may be empty.
     pub title: String,
-    /// What is to be done.
+    /// Task of the step.
     pub description: String,
-    /// The ids it names as dependencies.
+    /// Ids of the dependencies.
     pub depends_on: Vec<String>,
-    /// The tool it names.
+    /// Name of the tool; absent for a task.
     pub tool: Option<String>,
-    /// The arguments it gives.
+    /// Arguments of the tool, when the author gave some.
     pub args: Option<Value>,
 }
 
-/// A field that is not as it must be.
+/// A field with an unknown name or an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text(Language::En))]
 pub struct Misshapen {
-    /// The field, dotted.
+    /// Dotted path of the field.
     pub field: String,
-    /// What is wrong with it.
+    /// Error of the field.
     pub why: Words,
 }
 
 impl Misshapen {
-    /// What is wrong, with the field.
+    /// Returns the error with its field, as a text in `language`.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
         Text::At { field: &self.field, why: &self.why.text(language) }.text(language)
@@ -68,19 +68,19 @@ fn wrong<T>(field: impl Into<String>, why: Text<'_>) -> Result<T, Misshapen> {
 }
 
 const PLAN_TITLE: &[&str] = &["title", "task", "summary"];
-/// Fields of the known shapes that say nothing about what is to be done.
+/// Fields of the known forms that do not describe work.
 const PLAN_IGNORED: &[&str] = &["language", "message", "goal", "id"];
 const STEP_DEPENDS: &[&str] = &["depends_on", "dependsOn", "depends"];
 const STEP_TOOL: &[&str] = &["tool", "action"];
 const STEP_ARGS: &[&str] = &["args", "params", "arguments", "input"];
 const STEP_IGNORED: &[&str] = &["response", "status", "result", "success", "error", "attachments"];
-/// The word models write for "no tool" where a tool is asked for.
+/// The value of the tool's field by which models say that a step has no tool.
 const NO_TOOL: &str = "agent";
 
-/// Brings a plan into the one shape.
+/// Normalises a plan to a draft.
 ///
 /// # Errors
-/// The first field that is unknown, or not as it must be.
+/// Returns the first field that is unknown or invalid.
 pub fn of(value: Value) -> Result<Draft, Misshapen> {
     match value {
         Value::Array(items) => Ok(Draft { steps: steps(items)?, ..Draft::default() }),
@@ -113,7 +113,7 @@ fn plan(mut fields: Map<String, Value>) -> Result<Draft, Misshapen> {
     let title = first_text(&mut fields, PLAN_TITLE, "")?.unwrap_or_default();
     let replan = match fields.remove("replan") {
         None | Some(Value::Null | Value::Bool(false)) => Vec::new(),
-        // A yes without ids is said of the plan as a whole: when its last step is done.
+        // `true` without ids means the plan as a whole: replan after the last step.
         Some(Value::Bool(true)) => {
             steps.last().and_then(|last| last.id.clone()).into_iter().collect()
         }
@@ -128,10 +128,10 @@ fn plan(mut fields: Map<String, Value>) -> Result<Draft, Misshapen> {
 }
 
 impl Draft {
-    /// Checks what a protocol demands beyond what every plan must have.
+    /// Checks the requirements of a protocol beyond those of every plan.
     ///
     /// # Errors
-    /// The first field that its protocol does not allow, or demands and does not find.
+    /// Returns the first field that the protocol forbids, or requires and does not find.
     pub fn check(&self, protocol: PlanProtocol) -> Result<(), Misshapen> {
         let at = |n: usize, field: &str| format!("steps[{n}].{field}");
         let with_tool = || self.steps.iter().position(|step| step.tool.is_some());
@@ -193,7 +193,7 @@ fn step(mut fields: Map<String, Value>, at: &str) -> Result<DraftStep, Misshapen
         Some(list) => dependencies(&list, &format!("{at}depends_on"))?,
     };
     only_ignored(&fields, at)?;
-    // A title alone says what is to be done.
+    // A title without a description is the task of the step.
     let description = description.filter(|d| !d.is_empty()).unwrap_or_else(|| title.clone());
     Ok(DraftStep { id, title, description, depends_on, tool, args })
 }
@@ -213,7 +213,7 @@ fn dependencies(list: &Value, at: &str) -> Result<Vec<String>, Misshapen> {
         .collect()
 }
 
-/// A name as a text; models write numbers too.
+/// Returns a name as a text. Models write numbers too.
 fn name(value: &Value) -> Option<String> {
     match value {
         Value::String(name) => Some(name.trim().to_owned()),
@@ -229,8 +229,8 @@ fn first_text(
     names: &[&str],
     at: &str,
 ) -> Result<Option<String>, Misshapen> {
-    // Several words for the title of a plan may stand side by side; the first that says something
-    // counts. For a tool they must agree.
+    // A plan may have several fields for its title; the first text that is not empty counts. The
+    // fields for a tool must agree.
     let mut found: Option<String> = None;
     for name in names {
         match fields.remove(*name) {

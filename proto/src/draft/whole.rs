@@ -1,8 +1,8 @@
-//! From a draft to a plan that can be run: ids given, tools found, arguments checked, dependencies
-//! whole. A plan that is not whole is refused as a whole, with the first thing that is wrong.
+//! The conversion of a draft to a plan that can run. It assigns ids, finds the tools, and checks
+//! arguments and dependencies. A plan with one error is refused as a whole, with the first error.
 //!
-//! One thing is mended: a step that reads `{{step1.id}}` and forgot to say that it depends on
-//! step1 is made to, when step1 stands before it or has completed. Everything else is told.
+//! One omission is corrected: a step that reads `{{step1.id}}` without declaring the dependency on
+//! step1 receives it, when step1 precedes the step or has completed. Every other error is reported.
 
 use std::collections::BTreeSet;
 
@@ -21,61 +21,61 @@ use crate::{
 
 messages::texts!(step);
 
-/// Says what is wrong with a tool's arguments, some of which may hold placeholders.
+/// A function that checks the arguments of a tool, some of which may hold placeholders.
 pub type CheckArgs<'a> = &'a dyn Fn(&ToolSpec, &Value) -> Result<(), String>;
 
-/// Why a draft cannot become a plan, in words the model can act upon.
+/// The reason why a draft cannot become a plan, in words that the model can act upon.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text(Language::En))]
 pub enum Unsound {
-    /// An id that is not valid.
+    /// An id is invalid.
     Id {
-        /// Where it stands.
+        /// Path of the id.
         field: String,
-        /// What is wrong with it.
+        /// Error of the id.
         why: InvalidId,
     },
-    /// A tool that cannot be used.
+    /// A tool cannot be used.
     Tool {
-        /// The step.
+        /// Step with the tool.
         step: StepId,
-        /// What is wrong with it.
+        /// Error of the tool's name.
         why: NoTool,
     },
-    /// Arguments without a tool.
+    /// A step has arguments and no tool.
     NoTool(StepId),
-    /// A text that begins like a path into a step's result without being one.
+    /// A text starts like a placeholder and is malformed.
     Malformed {
-        /// The step.
+        /// Step with the text.
         step: StepId,
-        /// The step it seems to read.
+        /// Step that the text seems to read.
         of: StepId,
-        /// What is written there.
+        /// Malformed text.
         written: String,
     },
-    /// A placeholder for the result of a step that does not exist.
+    /// A placeholder reads a step that does not exist.
     NoStep {
-        /// The step.
+        /// Step with the placeholder.
         step: StepId,
-        /// What it reads.
+        /// Step that does not exist.
         on: StepId,
     },
-    /// Arguments that do not fit.
+    /// The arguments do not fit the tool.
     Args {
-        /// The step.
+        /// Step with the arguments.
         step: StepId,
-        /// The tool.
+        /// Name of the tool.
         tool: String,
-        /// The argument and what is wrong with it.
+        /// Name and error of the argument.
         why: String,
     },
-    /// The plan as a whole.
+    /// The plan as a whole is invalid.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }
 
 impl Unsound {
-    /// What is wrong, in a language.
+    /// Returns the description of the error in `language`.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
         let text = match self {
@@ -93,24 +93,25 @@ impl Unsound {
     }
 }
 
-/// What a draft is measured against.
+/// The context against which a draft is checked.
 pub struct Frame<'a> {
-    /// The job's goal, which names a plan that has no title.
+    /// Goal of the job, which becomes the title of a plan without one.
     pub goal: &'a str,
-    /// The tools.
+    /// Tools that the plan may use.
     pub tools: &'a Toolbox<'a>,
-    /// Steps of earlier plans that have completed.
+    /// Completed steps of earlier plans.
     pub completed: &'a BTreeSet<StepId>,
-    /// Steps that stay in the plan: the new ones are added to them and may depend on them.
+    /// Steps that stay in the plan. The new steps are added to them and may depend on them.
     pub kept: &'a BTreeSet<StepId>,
-    /// All steps of earlier plans: none of their ids is given to a step that has none.
+    /// All steps of earlier plans. Generated ids avoid theirs.
     pub earlier: &'a BTreeSet<StepId>,
-    /// The check of arguments.
+    /// Check of the arguments.
     pub check_args: CheckArgs<'a>,
 }
 
 impl<'a> Frame<'a> {
-    /// What a first plan is measured against: `none` came before it, and arguments are not checked.
+    /// Creates the context of a first plan, with an empty `none` for every set of steps and without
+    /// a check of arguments.
     #[must_use]
     pub fn bare(goal: &'a str, tools: &'a Toolbox<'a>, none: &'a BTreeSet<StepId>) -> Self {
         let check_args = &|_: &ToolSpec, _: &Value| Ok(());
@@ -118,10 +119,10 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Makes a plan of a draft.
+/// Converts a draft to a plan.
 ///
 /// # Errors
-/// The first defect, in words that its author can act upon.
+/// Returns the first error, in words that its author can act upon.
 pub fn plan(draft: Draft, frame: &Frame<'_>) -> Result<Plan, Unsound> {
     if draft.steps.len() > limits::PLAN_STEPS_MAX {
         return Err(PlanError::TooManySteps(draft.steps.len()).into());
@@ -140,8 +141,8 @@ pub fn plan(draft: Draft, frame: &Frame<'_>) -> Result<Plan, Unsound> {
     Ok(plan)
 }
 
-/// The ids of the steps: those that were given, and `step<n>` for the others, where `n` is the place
-/// of the step or the next number that is free.
+/// Returns the ids of the steps. A step without an id receives `step<n>`, where `n` is its number
+/// or the next free one.
 pub(super) fn ids(steps: &[DraftStep], frame: &Frame<'_>) -> Result<Vec<StepId>, Unsound> {
     let mut taken: BTreeSet<_> = frame.completed.union(frame.earlier).cloned().collect();
     let mut given = Vec::with_capacity(steps.len());
@@ -173,7 +174,7 @@ pub(super) fn ids(steps: &[DraftStep], frame: &Frame<'_>) -> Result<Vec<StepId>,
         .collect()
 }
 
-/// The steps after which the rest is replanned.
+/// Returns the steps after which the rest is replanned.
 pub(super) fn listed(ids: &[String]) -> Result<Vec<StepId>, Unsound> {
     let ids = ids.iter().enumerate();
     ids.map(|(n, id)| step_id(id, || format!("replan[{n}]"))).collect()
@@ -227,7 +228,7 @@ pub(super) fn step(
     Ok(Step { id: id.clone(), title, description, depends_on: declared, action })
 }
 
-/// Whether everything of a step's arguments that looks like it reads the result of a step can be read.
+/// Checks that every text of a step's arguments that resembles a placeholder can be resolved.
 fn well_formed(
     written: &DraftStep,
     id: &StepId,
@@ -245,7 +246,7 @@ fn well_formed(
         let written = excerpt::ends(&found, 60);
         return Err(Unsound::Malformed { step: step(), of, written });
     }
-    // An unknown dependency is reported as such.
+    // Another check reports unknown dependencies.
     let declared = |read: &StepId| written.depends_on.iter().any(|on| on == read.as_str());
     let is_none = |read: &StepId| !is_step(read) && !declared(read);
     match placeholder::references(args).into_iter().find(is_none) {

@@ -1,4 +1,4 @@
-//! The place of an event: where a watcher says that it goes on.
+//! The id of an event, from which a watcher can resume.
 
 use std::{fmt, str::FromStr};
 
@@ -6,31 +6,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::Seq;
 
-/// The place of an event among those of its job: the record it comes from, and which of the record's
-/// events it is. Ids grow in the order of events; they have gaps.
+/// The position of an event among those of its job: the record that it comes from, and its number
+/// within the record's events. Ids increase in the order of events and have gaps.
 ///
-/// Written `<record>.<index>` (`417.2`). The record alone (`417`) stands for all of its events.
+/// An id is written `<record>.<index>` (`417.2`). A record alone (`417`) is the position after all
+/// of its events.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
 #[serde(try_from = "String", into = "String")]
 pub struct EventId {
-    /// The record's position.
+    /// Position of the record.
     pub seq: Seq,
-    /// Counts the record's events from 1.
+    /// Number of the event within the record, from 1.
     pub index: u32,
 }
 
-/// A text is not the id of an event.
+/// A text that is not an event id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an event id is `<record>.<index>`, as in 417.2, or the record alone; got {0:?}")]
 pub struct InvalidEventId(String);
 
 impl EventId {
-    /// Before all events.
+    /// The position before all events.
     pub const START: Self = Self { seq: Seq(0), index: 0 };
 
-    /// The end of a record's events.
+    /// Returns the position after all events of a record.
     #[must_use]
     pub fn all_of(seq: Seq) -> Self {
         Self { seq, index: u32::MAX }
@@ -51,7 +52,7 @@ impl FromStr for EventId {
     type Err = InvalidEventId;
 
     fn from_str(text: &str) -> Result<Self, InvalidEventId> {
-        // `+5` is a number for Rust and no id.
+        // Rust parses `+5` as a number; an id must not contain the sign.
         let number = |digits: &str| digits.bytes().all(|b| b.is_ascii_digit()).then_some(());
         let read = || {
             let (seq, index) = text.split_once('.').map_or((text, None), |(s, i)| (s, Some(i)));

@@ -1,7 +1,7 @@
-//! Events: a job's progress in the words of a watcher.
+//! Events: the progress of a job, for watchers.
 //!
-//! One pure projection in the job machine derives them from the job's log. Nothing stores them, and
-//! nothing that decides reads them.
+//! A pure projection in the job machine derives the events from the job's log. No event is stored,
+//! and no decision depends on one.
 
 mod id;
 
@@ -22,43 +22,43 @@ use crate::{
     tool::Fault,
 };
 
-/// Something that happened in a job.
+/// An event of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Its place among all events of the job.
+    /// Position among the job's events.
     pub id: EventId,
-    /// When the record it comes from was stored, by the server's clock.
+    /// Server time of the record that the event comes from.
     pub time: Timestamp,
-    /// What.
+    /// Kind and content of the event.
     #[serde(flatten)]
     pub happened: Happened,
 }
 
-/// What happened. Kinds that are added later come after these within one record, so that ids stay
-/// what they are.
+/// The kind and content of an event. New kinds are added after these within one record, so that the
+/// ids of events stay the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Happened {
-    /// Something went wrong.
+    /// An error occurred.
     Error(ErrorEvent),
-    /// An agent said something.
+    /// An agent wrote a message.
     Message(MessageEvent),
-    /// A tool was called, or answered.
+    /// A tool call started or ended.
     Tool(ToolEvent),
-    /// A person was asked, answered, or said something.
+    /// A question was asked or closed, or a user sent a signal.
     Interaction(InteractionEvent),
-    /// A model call has ended.
+    /// A model call ended, or a tool call that cost something.
     Usage(UsageEvent),
-    /// There is a plan, another one, or it has been carried out.
+    /// A plan was created, changed or completed.
     Plan(PlanEvent),
-    /// A step went on.
+    /// A step changed its state.
     Step(StepEvent),
-    /// The job stands elsewhere.
+    /// The job changed its state.
     Job(JobEvent),
 }
 
 impl Happened {
-    /// The word in JSON.
+    /// Returns the word in JSON.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -74,123 +74,124 @@ impl Happened {
     }
 }
 
-/// The job stands elsewhere.
+/// A change of the job's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobEvent {
-    /// Its state.
+    /// New state.
     pub state: JobState,
-    /// What it is at.
+    /// Activity within the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sub_status: Option<SubStatus>,
-    /// Why it is there: what it waits for, why it was paused or canceled.
+    /// Cause of the state, such as the open question or the reason of a pause or a cancellation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What is to be reached: in the first event of a job, and only there.
+    /// Goal of the job; present in the job's first event only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
 }
 
-/// There is a plan, another one, or it has been carried out.
+/// A created, changed or completed plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanEvent {
-    /// Which of these.
+    /// Phase of the plan.
     pub phase: PlanPhase,
-    /// What the plan is for.
+    /// Purpose of the plan, in one line.
     pub title: String,
-    /// How many plans there have been before it.
+    /// Number of plans before this one.
     pub revision: u32,
-    /// Whether a person has confirmed it, or nobody needs to. Before that nothing of it runs.
+    /// `true` once a user has confirmed the plan, or when the policy needs no confirmation. No step
+    /// of the plan runs before that.
     pub confirmed: bool,
-    /// Its steps.
+    /// Steps of the plan.
     pub steps: Vec<PlannedStep>,
-    /// What is intended beyond the plan, where it is planned one action at a time.
+    /// Intended items beyond the plan, when the planner decides one action at a time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outline: Vec<Item>,
 }
 
-/// Where a plan is in its life.
+/// The phases of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanPhase {
-    /// The first one of the job.
+    /// The job has its first plan.
     Created,
-    /// Another one, or the same one confirmed.
+    /// The job has another plan, or the same plan was confirmed.
     Updated,
-    /// The job has completed with it.
+    /// The job completed with this plan.
     Completed,
 }
 
-/// A step as a plan has it.
+/// A step of a plan, with its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedStep {
-    /// The step.
+    /// Id of the step.
     pub id: StepId,
-    /// A few words; may be empty.
+    /// Short title; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// What is to be done.
+    /// Task of the step.
     pub description: String,
-    /// What it comes after.
+    /// Steps that must complete before this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<StepId>,
-    /// The tool, for steps that are one tool call.
+    /// Tool of a step that is a single tool call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolName>,
-    /// Where it stands.
+    /// State of the step.
     pub state: StepState,
-    /// What its loop intends, where it keeps a list of its own.
+    /// Intended items of the step's loop, when the loop keeps a list of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outline: Vec<Item>,
 }
 
-/// A step went on.
+/// A change of a step's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepEvent {
-    /// How.
+    /// Phase of the step.
     pub phase: StepPhase,
-    /// The step.
+    /// Id of the step.
     pub step: StepId,
-    /// What to call it on a screen.
+    /// Text for screens: the step's title or description.
     pub label: String,
-    /// Which run of the step; the first is 1, 0 for one that never began.
+    /// Number of the step's run, from 1; 0 for a step that never started.
     pub attempt: u32,
-    /// Its result or its error, once it has ended; cut for people.
+    /// Result or error, truncated for display; absent until the step has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
-    /// Whether it completed although its agent reported that it did not reach what it was for.
+    /// `true` if the step completed and its agent reported that its purpose was not achieved.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsuccessful: bool,
-    /// Files and addresses that belong to its result, once it has ended.
+    /// Files and addresses that belong to the result; empty until the step has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<String>,
 }
 
-/// How a step went on.
+/// The phases of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepPhase {
-    /// It is carried out.
+    /// The step's first run started.
     Started,
-    /// It is carried out once more, from its beginning.
+    /// Another run of the step started.
     Retried,
-    /// It waits for a person or for the clock.
+    /// The step waits for a person or for a timer.
     Waiting,
-    /// It goes on after that.
+    /// The step continues after a wait.
     Resumed,
-    /// It ended with a result.
+    /// The step ended with a result.
     Completed,
-    /// It ended without one.
+    /// The step ended without a result.
     Failed,
-    /// It can never run: a step it depends on failed.
+    /// The step can never run, because a step that it depends on failed.
     Blocked,
-    /// A new plan dropped it.
+    /// A later plan dropped the step.
     Skipped,
-    /// The job ended before it did.
+    /// The job ended before the step did.
     Canceled,
 }
 
 impl StepPhase {
-    /// The word in JSON.
+    /// Returns the word in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -207,172 +208,170 @@ impl StepPhase {
     }
 }
 
-/// A tool was called, or answered.
+/// The start or the end of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolEvent {
-    /// The call: the same for both of its events and over all its attempts.
+    /// Unit of work of the call, the same for both events and all attempts.
     pub work: WorkId,
-    /// The try.
+    /// Attempt at the call.
     pub attempt: Attempt,
-    /// The step it is for.
+    /// Step that the call belongs to.
     pub step: StepId,
-    /// The tool.
+    /// Tool that was called.
     pub tool: ToolName,
-    /// Which of the two.
+    /// Start or end of the call.
     #[serde(flatten)]
     pub phase: ToolPhase,
 }
 
-/// A tool was called, or answered.
+/// The phases of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum ToolPhase {
-    /// It was called.
+    /// The call was sent.
     Calling {
-        /// The arguments, with placeholders resolved.
+        /// Arguments, with placeholders resolved.
         args: Value,
     },
-    /// It answered.
+    /// The call ended.
     Called {
-        /// Whether it did what it was asked.
+        /// `true` if the tool did its work.
         success: bool,
-        /// What it produced.
+        /// Value that the tool returned.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
-        /// Why it did not.
+        /// Error that the tool returned.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
-        /// What happened, for people.
+        /// Description of the outcome, for users.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// The reason why the tool gave no answer of its own.
+        /// Fault of the call, when the tool gave no result of its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<Fault>,
-        /// How long it ran, in milliseconds.
+        /// Run time in milliseconds.
         duration_ms: u64,
     },
 }
 
-/// An agent said something.
+/// A message of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageEvent {
-    /// Whether that is a result or was said on the way.
+    /// Kind of the message.
     pub stream: Stream,
-    /// The step it is of; absent for planners and for the job's final answer.
+    /// Step of the message; absent for planners and for the job's final answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
-    /// The model turn or round of planning it was said in; absent for the final answer.
+    /// Model turn or round of planning that wrote the message; absent for the final answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkId>,
-    /// The words.
+    /// Text of the message.
     pub text: String,
 }
 
-/// Whether something is a result, was said on the way, or is a summary of that.
+/// The kinds of message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
-    /// Said on the way: what an agent is about to do, and why.
+    /// An intermediate remark: the agent's next action and its reason.
     Thought,
     /// The result of a step, or the final answer.
     Result,
-    /// What stands from now on in place of the oldest part of a conversation, for which a model has
-    /// no room.
+    /// A summary that replaces the oldest part of a conversation that exceeded the model's context.
     Summary,
 }
 
-/// A person was asked, answered, or said something.
+/// A question, an answer or a signal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum InteractionEvent {
-    /// A question waits for a person.
+    /// A question was asked and is open.
     Asked {
-        /// The question.
+        /// Question that was asked.
         question: Question,
-        /// Whose it is, when it is that of a job that works for this one.
+        /// Descendant that asked the question; absent for the job's own questions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         below: Option<Box<Below>>,
     },
-    /// It was answered.
+    /// A question was answered.
     Answered {
-        /// Which.
+        /// Id of the question.
         ask: AskId,
-        /// The answer.
+        /// Content of the answer.
         #[serde(flatten)]
         answer: Answer,
-        /// Who.
+        /// Name of the user who answered.
         by: String,
     },
-    /// It was closed without an answer.
+    /// A question was closed without an answer.
     Closed {
-        /// Which.
+        /// Id of the question.
         ask: AskId,
-        /// Why.
+        /// Reason for closing it.
         because: Closed,
     },
-    /// A question of a job below waits no more. How it was answered, or why it was closed, is told by
-    /// the events of that job.
+    /// A descendant's question is no longer open. The descendant's own events have its answer, or
+    /// the reason for closing it.
     Settled {
-        /// Which.
+        /// Id of the question.
         ask: AskId,
-        /// Whose it was.
+        /// Descendant that asked it.
         below: Box<Below>,
     },
-    /// Somebody told the running job something.
+    /// A user instructed the running job.
     Told {
-        /// Their words.
+        /// Instruction, in the user's words.
         text: String,
-        /// Who.
+        /// Sender of the instruction.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// Somebody ended, paused, resumed or rolled back the job, had it try again, or gave a point of it
-    /// a name.
+    /// A user or an operator sent a signal other than an instruction.
     Signaled {
-        /// `cancel`, `pause`, `resume`, `retry`, `snapshot` or `roll_back`.
+        /// Word of the signal: `cancel`, `pause`, `resume`, `retry`, `snapshot` or `roll_back`.
         signal: String,
-        /// The record that the job goes back to, or the name that the point was given.
+        /// Record that the job was rolled back to, or name of the snapshot.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<Point>,
-        /// Why, in their words.
+        /// Reason, in the sender's words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// Who.
+        /// Sender of the signal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
 }
 
-/// A job that works for the one that is watched, or for one that does.
+/// A descendant of the watched job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Below {
-    /// The job: that is where its questions are answered.
+    /// Id of the descendant. Its questions are answered under this id.
     pub job: JobId,
-    /// Where it is, for people: the root and the steps on the way.
+    /// Path to the descendant, for users: the root job and the steps on the way.
     pub path: String,
 }
 
-/// A model call has ended, and what it cost: nothing, where nobody counted. Or a tool call that cost
-/// something.
+/// The cost of a model call that ended, which is zero when the provider reported none, or of a tool
+/// call that cost something.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UsageEvent {
-    /// The model turn or round of planning.
+    /// Model turn, round of planning or tool call.
     pub work: WorkId,
-    /// The try; the first when absent.
+    /// Attempt at the work; the first when absent.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub attempt: Attempt,
-    /// The step it was for.
+    /// Step that the work belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
-    /// The tool, when a tool's call has ended.
+    /// Tool, when the event is about a tool call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolName>,
-    /// What it cost.
+    /// Tokens that the call used.
     pub spent: Usage,
-    /// What was paid for it in US dollars, where a tool says so.
+    /// Price of the call in US dollars, when a tool reported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paid: Option<f64>,
-    /// What the job has cost so far.
+    /// Tokens that the job has used so far.
     pub total: Usage,
 }
 
@@ -384,37 +383,37 @@ fn is_first(attempt: &Attempt) -> bool {
     *attempt == Attempt::FIRST
 }
 
-/// Something went wrong.
+/// An error of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorEvent {
-    /// How far that reaches.
+    /// Scope of the error.
     pub scope: ErrorScope,
-    /// What happened, for people.
+    /// Description of the error, for users.
     pub message: String,
-    /// A stable word for it: the reason of a job's failure, a tool's fault.
+    /// Reason, stable for programs: the job's fail reason or the tool's fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The piece of work.
+    /// Unit of work that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkId>,
-    /// The try.
+    /// Attempt that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
-    /// The step.
+    /// Step that the work belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
 }
 
-/// How far an error reaches.
+/// The scopes of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorScope {
-    /// One attempt at one piece of work; there may be another one.
+    /// One attempt at a unit of work failed; another may follow.
     Attempt,
-    /// A guard ended work that led nowhere; the job goes on.
+    /// A guard stopped work without progress, and the job continues.
     Guard,
     /// The job waits for an operator.
     Parked,
-    /// The job has failed.
+    /// The job failed.
     Job,
 }

@@ -1,40 +1,41 @@
-//! Access to one kind of fact, for code that reads a log without deciding anything.
+//! Accessors for single kinds of fact, for code that reads a log without deciding anything.
 
 use super::{Called, Fact, Signaled, Started, Submitted, Turned};
 use crate::id::Unit;
 
 impl Fact {
-    /// The submission, if it is one.
+    /// Returns the submission, or `None` for any other fact.
     #[must_use]
     pub fn into_submitted(self) -> Option<Submitted> {
         if let Self::Submitted(submitted) = self { Some(submitted) } else { None }
     }
 
-    /// The result of a model turn, if it is one.
+    /// Returns the result of a model turn, or `None` for any other fact.
     #[must_use]
     pub fn into_turned(self) -> Option<Turned> {
         if let Self::Turned(turned) = self { Some(turned) } else { None }
     }
 
-    /// The result of a tool call, if it is one.
+    /// Returns the result of a tool call, or `None` for any other fact.
     #[must_use]
     pub fn into_called(self) -> Option<Called> {
         if let Self::Called(called) = self { Some(called) } else { None }
     }
 
-    /// The signal, if it is one.
+    /// Returns the signal, or `None` for any other fact.
     #[must_use]
     pub fn as_signaled(&self) -> Option<&Signaled> {
         if let Self::Signaled(signaled) = self { Some(signaled) } else { None }
     }
 
-    /// The intent to run a `once` tool, if it is one.
+    /// Returns the intent to run a `once` tool, or `None` for any other fact.
     #[must_use]
     pub fn as_started(&self) -> Option<&Started> {
         if let Self::Started(started) = self { Some(started) } else { None }
     }
 
-    /// The attempt that it is the result of, if a worker reports one.
+    /// Returns the attempt whose result the fact is, or `None` when the fact is not a worker's
+    /// result.
     #[must_use]
     pub fn result_of(&self) -> Option<Unit> {
         let (work, attempt) = match self {

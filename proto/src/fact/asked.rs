@@ -1,40 +1,40 @@
-//! Questions as agents ask them. Nothing here gives them an id or a deadline: the machine does.
+//! The questions of agents, before the machine gives them an id and a deadline.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::interaction::{Choice, Field};
 
-/// A question as an agent asks it; the machine gives it an id and a deadline.
+/// A question of an agent. The machine adds the id and the deadline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// What is asked.
+    /// Text of the question.
     pub prompt: String,
-    /// How it can be answered.
+    /// Kind of answer that the question takes.
     #[serde(flatten)]
     pub kind: AskedKind,
-    /// What counts as the answer when nobody answers in time.
+    /// Answer that counts when the question expires; without it the question has no default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
 }
 
-/// How an agent's question can be answered.
+/// The kinds of answer to an agent's question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 pub enum AskedKind {
-    /// With a text.
+    /// A free text.
     Query,
-    /// By choosing.
+    /// A choice from a list.
     Select {
-        /// What can be chosen.
+        /// Choices of the list.
         options: Vec<Choice>,
-        /// Whether more than one may be chosen.
+        /// `true` if the answer may have several choices.
         #[serde(default)]
         multiple: bool,
     },
-    /// By filling in a form.
+    /// A filled-in form.
     Form {
-        /// Its fields.
+        /// Fields of the form.
         fields: Vec<Field>,
     },
 }

@@ -2,25 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Who may append a fact: the last token of its subject, so that broker permissions can say it.
+/// The source of a fact: the last token of its subject, so that broker permissions can restrict it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The front door: submissions and signals.
+    /// Submissions, signals and messages between jobs, appended by the front door and the
+    /// supervisors.
     Door,
-    /// Workers: plans, turns and tool results.
+    /// Results of planners, executors and tool workers, and intents to run `once` tools.
     Crew,
-    /// The interaction actor, for people.
+    /// Answers of users, appended by the interaction actor.
     People,
-    /// The broker's scheduler.
+    /// Expired timers, appended by the broker's scheduler.
     Clock,
 }
 
 impl Source {
-    /// All sources.
+    /// Every source.
     pub const ALL: [Self; 4] = [Self::Door, Self::Crew, Self::People, Self::Clock];
 
-    /// The token in subjects.
+    /// Returns the token in subjects.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

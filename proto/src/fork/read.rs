@@ -1,5 +1,5 @@
-//! A record of another job, read back. The record itself is vocabulary of facts, which hold it, so it
-//! knows nothing of what reads it.
+//! The parser of copied records. It is apart from [`ForkedRecord`], because facts hold that type
+//! and this module needs the facts.
 
 use super::ForkedRecord;
 use crate::{
@@ -8,19 +8,19 @@ use crate::{
 };
 
 impl ForkedRecord {
-    /// Where it stood.
+    /// Returns the parsed family of the record's subject.
     ///
     /// # Errors
-    /// When there is no such family.
+    /// Fails when the family is malformed.
     pub fn family(&self) -> Result<Family, Unreadable> {
         let why = || Unreadable::Malformed(format!("{:?} is no family", self.family));
         Family::from_words(&self.family).ok_or_else(why)
     }
 
-    /// The record.
+    /// Parses the envelope of the record.
     ///
     /// # Errors
-    /// When it is not a JSON object of the record's form.
+    /// Fails when the JSON does not have the record's form.
     pub fn record(&self) -> Result<Record, Unreadable> {
         Record::from_slice(self.record.to_string().as_bytes())
     }

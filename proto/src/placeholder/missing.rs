@@ -1,5 +1,5 @@
-//! Why a placeholder cannot be resolved: which variable, which part of its path, and what was found
-//! there instead, in the words of the job's language.
+//! The errors of placeholders that cannot be resolved: the placeholder, the missing part of its
+//! path, and the value that exists there, as texts in the job's language.
 
 use serde_json::Value;
 
@@ -7,56 +7,56 @@ use crate::{excerpt, id::StepId, lang::Language};
 
 messages::texts!(placeholder);
 
-/// Names of fields that are shown at most.
+/// Maximum number of field names that an error lists.
 const SHOWN_MAX: usize = 8;
 
 /// A placeholder that cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unresolved {
-    /// The placeholder as it was written.
+    /// Text of the placeholder.
     pub placeholder: String,
-    /// What was missing.
+    /// Missing part.
     pub missing: Missing,
 }
 
-/// What was missing.
+/// The missing part of a placeholder's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
     /// The step has no result.
     Result {
-        /// Which step.
+        /// Step that the placeholder names.
         step: StepId,
     },
-    /// An object has no such field.
+    /// An object lacks a field.
     Field {
-        /// The way to the object.
+        /// Path to the object.
         of: String,
-        /// The field.
+        /// Name of the missing field.
         name: String,
-        /// The fields it has.
+        /// Fields of the object.
         fields: Vec<String>,
     },
-    /// A list has no such item.
+    /// A list lacks an item.
     Item {
-        /// The way to the list.
+        /// Path to the list.
         of: String,
-        /// What was asked for: a number that is too large, or no number at all.
+        /// Requested item: a number beyond the list, or not a number.
         name: String,
-        /// How many items it has.
+        /// Length of the list.
         items: usize,
     },
-    /// Nothing can be inside of what is there.
+    /// The path continues into a value that is neither an object nor a list.
     Inside {
-        /// The way to it.
+        /// Path to the value.
         of: String,
-        /// What was asked for.
+        /// Name that follows in the path.
         name: String,
-        /// What is there.
+        /// Kind of the value.
         found: Kind,
     },
 }
 
-/// What a value is that nothing can be inside of.
+/// The kinds of value that a path cannot enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `null`.
@@ -70,7 +70,7 @@ pub enum Kind {
 }
 
 impl Missing {
-    /// What is missing when `name` is not inside `value`, which the path `of` leads to.
+    /// Builds the error for `name`, which is not in `value` at the path `of`.
     pub(super) fn inside(of: &str, name: &str, value: &Value) -> Self {
         let (of, name) = (of.to_owned(), excerpt::ends(name, 80));
         let inside = |of, name, found| Self::Inside { of, name, found };
@@ -125,7 +125,7 @@ impl Kind {
 }
 
 impl Unresolved {
-    /// What is wrong, for people and for models.
+    /// Returns the error as a text, for users and for models.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
         let Self { placeholder, missing } = self;

@@ -1,12 +1,15 @@
-//! Placeholders in tool arguments: `{{step1.id}}` stands for the `id` in step1's result.
+//! The placeholders of tool arguments: `{{step1.id}}` is replaced by the `id` in step1's result.
 //!
-//! A string that is one placeholder takes the value with its type; placeholders inside a longer
-//! string are written into it. Values that come out are data: they are never looked through again,
-//! so a result that contains `{{…}}` stays what it is. Text in braces that is not of the form
-//! `{{id.path}}` is literal, and `{{"{{"}}` stands for two braces: `{{"{{"}}name}}` comes out as
-//! `{{name}}`. A text that begins like a path into a step's result without being one is
-//! [`malformed`]. A path leads into objects by name and into lists by number, written `items.0` or
-//! `items[0]`; a missing value is an error that lists the values there are, never a null.
+//! A string that consists of one placeholder becomes the value, with its type. Placeholders inside
+//! a longer string are replaced by their texts. Inserted values are data and are never searched for
+//! placeholders, so a result that contains `{{…}}` stays unchanged.
+//!
+//! Text in braces that does not have the form `{{id.path}}` is literal, and `{{"{{"}}` stands for
+//! two braces: `{{"{{"}}name}}` becomes `{{name}}`. A text that starts like a placeholder and has
+//! an invalid path is [`malformed`].
+//!
+//! A path enters objects by name and lists by number, written `items.0` or `items[0]`. A missing
+//! value is an error that lists the existing names, never a null.
 
 mod missing;
 mod path;
@@ -17,7 +20,7 @@ pub use self::missing::{Kind, Missing, Unresolved};
 use self::path::Placeholder;
 use crate::{id::StepId, rules::Rules};
 
-/// The steps that arguments refer to, each once, in order of appearance.
+/// Returns the steps that the arguments read, each once, in order of appearance.
 #[must_use]
 pub fn references(args: &Value) -> Vec<StepId> {
     let mut found = Vec::new();
@@ -33,8 +36,9 @@ pub fn references(args: &Value) -> Vec<StepId> {
     found
 }
 
-/// A text that begins like a placeholder without being one, such as `{{step1[x]}}` and
-/// `{{step1.a b}}`: the name before the dot or bracket, and the whole. The name may be that of no step.
+/// Returns the texts that start like a placeholder and are malformed, such as `{{step1[x]}}` and
+/// `{{step1.a b}}`: the name before the dot or bracket, and the whole text. The name may be that of
+/// no step.
 #[must_use]
 pub fn malformed(args: &Value) -> Vec<(StepId, String)> {
     let mut found = Vec::new();
@@ -48,18 +52,18 @@ pub fn malformed(args: &Value) -> Vec<(StepId, String)> {
     found
 }
 
-/// How much of a text is not known before its placeholders are resolved.
+/// The part of a text that is unknown before its placeholders are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
-    /// Nothing: it holds no placeholder.
+    /// No part: the text has no placeholder.
     Nothing,
-    /// What it says, but it will be a text.
+    /// Some of the characters. The result is a text.
     Words,
-    /// Everything, its type included: it is one placeholder.
+    /// The value and its type: the text consists of one placeholder.
     Everything,
 }
 
-/// How much of a text is not known before its placeholders are resolved.
+/// Returns the part of a text that is unknown before its placeholders are resolved.
 #[must_use]
 pub fn unknown(text: &str) -> Unknown {
     let parts = split(text);
@@ -70,11 +74,12 @@ pub fn unknown(text: &str) -> Unknown {
     if some { Unknown::Words } else { Unknown::Nothing }
 }
 
-/// Puts values in the place of placeholders. `lookup` gives the result of a completed step. By the
-/// first rules no braces stand for braces.
+/// Replaces the placeholders of arguments by values. `lookup` returns the result of a completed
+/// step. Under the first rules, the escape for two braces stays as it is.
 ///
 /// # Errors
-/// The first placeholder that names a step without a result, or a path that is not in it.
+/// Returns the first placeholder that names a step without a result, or whose path does not exist
+/// in the result.
 pub fn resolve(
     args: &Value,
     rules: Rules,
@@ -121,7 +126,7 @@ fn resolve_text(
 
 enum Part<'a> {
     Text(&'a str),
-    /// What stands for two braces.
+    /// The escape for two braces, as it was written.
     Braces(&'a str),
     Placeholder(Placeholder<'a>),
 }

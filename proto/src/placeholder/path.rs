@@ -1,21 +1,20 @@
-//! One placeholder: a step, and the way into its result.
+//! A single placeholder: a step, and the path into its result.
 
 use serde_json::Value;
 
 use super::{Missing, Unresolved};
 use crate::id::StepId;
 
-/// One placeholder as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Placeholder<'a> {
     pub(super) step: StepId,
-    /// What stands between the dots behind the step.
+    /// Parts of the path between the dots.
     segments: Vec<&'a str>,
     text: &'a str,
 }
 
 impl<'a> Placeholder<'a> {
-    /// Reads `{{step.path}}`; nothing when the text is not of that form.
+    /// Parses `{{step.path}}`. Returns `None` for any other text.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let inner = text.strip_prefix("{{")?.strip_suffix("}}")?.trim();
         let (step, rest) = inner.split_at(inner.find(['.', '[']).unwrap_or(inner.len()));
@@ -23,7 +22,7 @@ impl<'a> Placeholder<'a> {
         let segments: Vec<_> = match rest.strip_prefix('.') {
             Some(rest) => rest.split('.').collect(),
             None if rest.is_empty() => Vec::new(),
-            // `{{step1[0].id}}`: the result itself is a list.
+            // In `{{step1[0].id}}` the result itself is a list.
             None => rest.split('.').collect(),
         };
         let begins_well = !rest.starts_with('[') || segments.first().is_some_and(|s| indexed(s));
@@ -32,7 +31,7 @@ impl<'a> Placeholder<'a> {
         (begins_well && segments.iter().all(plain)).then_some(Self { step, segments, text })
     }
 
-    /// The value it stands for.
+    /// Returns the value at the path.
     pub(super) fn value(
         &self,
         lookup: &impl Fn(&StepId) -> Option<Value>,
@@ -42,7 +41,7 @@ impl<'a> Placeholder<'a> {
         let mut at = lookup(&self.step).ok_or_else(none)?;
         let mut walked = self.step.to_string();
         for segment in &self.segments {
-            // A field may be called so: what is there as it is written comes first.
+            // A field's name may contain brackets, so the literal name is looked up first.
             if is_field(&at, segment) || !indexed(segment) {
                 at = enter(at, segment, &mut walked).map_err(fail)?;
                 continue;
@@ -59,14 +58,15 @@ impl<'a> Placeholder<'a> {
     }
 }
 
-/// Whether it is what stands for two braces: `{{"{{"}}`, or the same with other quotes and spaces.
+/// Returns whether the text is the escape for two braces: `{{"{{"}}`, or a variant with other
+/// quotes or spaces.
 pub(super) fn is_braces(text: &str) -> bool {
     let inner = text.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
     inner.is_some_and(|inner| matches!(inner.trim(), r#""{{""# | "'{{'"))
 }
 
-/// What in a literal text begins like the way into a result: a name and a dot or a bracket, up to
-/// the braces that close it.
+/// Returns the parts of a literal text that start like a placeholder: a name and a dot or bracket,
+/// up to the closing braces.
 pub(super) fn malformed(literal: &str) -> Vec<(StepId, String)> {
     let begun = literal.match_indices("{{").filter_map(|(at, _)| {
         let rest = literal.get(at + 2..)?;
@@ -78,7 +78,7 @@ pub(super) fn malformed(literal: &str) -> Vec<(StepId, String)> {
     begun.collect()
 }
 
-/// Whether it ends in numbers in brackets: `tags[0]`, `[1][2]`.
+/// Returns whether the segment ends in numbers in brackets: `tags[0]`, `[1][2]`.
 fn indexed(segment: &str) -> bool {
     let Some(from) = segment.find('[') else { return false };
     let number = |item: &str| {
@@ -92,7 +92,7 @@ fn is_field(value: &Value, name: &str) -> bool {
     matches!(value, Value::Object(fields) if fields.contains_key(name))
 }
 
-/// One name further; `walked` follows.
+/// Returns the value of one name in `value`, and appends the name to `walked`.
 fn enter(mut value: Value, name: &str, walked: &mut String) -> Result<Value, Missing> {
     let next = match &mut value {
         Value::Object(fields) => fields.get_mut(name).map(Value::take),

@@ -1,4 +1,4 @@
-//! What placeholders become, what is left alone, and what is said of those that cannot be resolved.
+//! Tests of resolved placeholders, of literal texts, and of errors.
 
 #![expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
 
@@ -154,7 +154,7 @@ fn references_are_found_wherever_they_stand() {
     assert_eq!(found, ["s1", "s2", "s3", "s4"]);
 }
 
-/// Any JSON, with placeholders among its texts.
+/// Generates JSON values with placeholders among their texts.
 fn json_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -173,7 +173,7 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Every place in a value, as a path of a placeholder.
+/// Collects every value inside `value`, with its path for a placeholder.
 fn places(value: &Value, at: String, found: &mut Vec<(String, Value)>) {
     found.push((at.clone(), value.clone()));
     match value {
@@ -190,7 +190,7 @@ fn places(value: &Value, at: String, found: &mut Vec<(String, Value)>) {
     }
 }
 
-/// The same value with every scalar taken away.
+/// Returns the value with every scalar replaced by null.
 fn form(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -243,7 +243,7 @@ proptest! {
 #[case(r#"{{"{{"}}"{{"}}"#, r#"{{"{{"}}"#)]
 fn two_braces_can_be_written(#[case] written: &str, #[case] expected: &str) {
     assert_eq!(resolve(&json!(written), Rules::NOW, &results), Ok(json!(expected)));
-    // Jobs of before get them as they were written.
+    // Jobs under the first rules keep the text.
     let before = resolve(&json!(written), Rules::FIRST, &results).unwrap();
     assert_eq!(before, json!(written.replace("{{step1.id}} }}", "7 }}")));
 }

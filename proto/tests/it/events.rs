@@ -1,4 +1,4 @@
-//! docs/events.md shows events as they are, every kind and phase of them.
+//! Tests that docs/events.md shows every kind and phase of event in its exact form.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ fn document() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The lines of all blocks of a kind.
+/// Returns the lines of all blocks of a kind.
 fn lines(kind: &str) -> Vec<String> {
     let (document, head) = (document(), format!("```json {kind}\n"));
     let blocks = document.split(&head).skip(1).map(|rest| rest.split("```").next().unwrap());

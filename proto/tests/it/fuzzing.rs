@@ -1,5 +1,5 @@
-//! The bodies of the fuzz targets, run here over their seeds and over thousands of changes of them:
-//! the same ones every time, and without the nightly compiler that fuzzing needs.
+//! The fuzz targets, run over their seeds and over thousands of mutations of them. The mutations
+//! are the same in every run, and the nightly compiler is not needed.
 
 use std::{fs, path::PathBuf};
 
@@ -7,12 +7,13 @@ use rstest::rstest;
 
 use crate::targets;
 
-/// Changes of the seeds of one target. An agent file has all agents resolved again, which takes long.
+/// Returns the number of mutations for a target. Every agent file resolves all agents again, which
+/// is slow.
 fn changes(target: &str) -> usize {
     if target == "agents" { 200 } else { 3_000 }
 }
 
-/// What formats are made of: put in whole, as a fuzzer's dictionary is.
+/// Fragments of the formats, which mutations insert as a whole, like a fuzzer's dictionary.
 const WORDS: [&str; 28] = [
     "\"",
     "{",
@@ -44,7 +45,7 @@ const WORDS: [&str; 28] = [
     "!!str ",
 ];
 
-/// A generator that gives the same numbers everywhere (splitmix64).
+/// A generator with the same numbers on every machine (splitmix64).
 struct Chance(u64);
 
 impl Chance {
@@ -61,7 +62,7 @@ impl Chance {
     }
 }
 
-/// The files that a target starts from: its own seeds, and what is a sample of it anyway.
+/// Returns the initial files of a target: its own seeds and existing samples.
 fn seeds(target: &str) -> Vec<Vec<u8>> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let beside = match target {
@@ -81,8 +82,8 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     files.iter().map(|file| fs::read(file).unwrap()).collect()
 }
 
-/// One to four changes: a byte, a piece gone, a piece twice, a word put in, an end cut off, a piece of
-/// another seed.
+/// Applies one to four mutations: a changed byte, a removed piece, a repeated piece, an inserted
+/// fragment, a truncated end, or a piece of another seed.
 fn changed(seeds: &[Vec<u8>], chance: &mut Chance) -> Vec<u8> {
     let mut data = seeds[chance.below(seeds.len() - 1)].clone();
     for _ in 0..=chance.below(3) {

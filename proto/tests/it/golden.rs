@@ -1,5 +1,5 @@
-//! Golden samples of records, one file each, by version of the format. They are added to and never
-//! edited: a log written then must be readable now.
+//! Golden samples of records, one file each, by version of the format. Samples may be added and
+//! must never change: a log from any earlier version must stay readable.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 

@@ -1,5 +1,5 @@
-//! What is written down must be readable for ever: golden samples of every kind of record. And
-//! whatever is read from outside is refused or sound.
+//! Tests of the vocabulary: golden samples of every kind of record stay readable, and input from
+//! outside is either refused or valid.
 
 #![expect(clippy::unwrap_used, reason = "a sample that cannot be read fails, and says which")]
 

@@ -1,4 +1,4 @@
-//! What must hold for any value, not for chosen ones.
+//! Properties that hold for arbitrary values.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,13 @@ fn id() -> impl Strategy<Value = String> {
     "[A-Za-z0-9_-]{1,64}"
 }
 
-/// Steps `s0`, `s1`, … with dependencies on any of them, on none that is there, or on themselves.
+/// Generates steps `s0`, `s1`, … that depend on any step, on a missing one, or on themselves.
 fn plan() -> impl Strategy<Value = Plan> {
     let step = (prop::collection::vec(0usize..9, 0..3), 0u8..40);
     prop::collection::vec(step, 0..8).prop_map(|steps| {
         let id = |n: usize| StepId::new(format!("s{n}")).unwrap();
         let steps = steps.into_iter().enumerate().map(|(n, (on, odd))| Step {
-            // Now and then an id that is there already.
+            // Occasionally an id is a duplicate.
             id: id(if odd == 0 { 0 } else { n }),
             title: String::new(),
             description: format!("do {n}"),
@@ -36,7 +36,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     })
 }
 
-/// Whether every step can be carried out after those it depends on, and has an id of its own.
+/// Returns whether every step can run after its dependencies and has an id of its own.
 fn can_be_carried_out(plan: &Plan) -> bool {
     let ids: BTreeSet<_> = plan.steps.iter().map(|step| &step.id).collect();
     let mut done = BTreeSet::new();
@@ -48,7 +48,7 @@ fn can_be_carried_out(plan: &Plan) -> bool {
     ids.len() == plan.steps.len() && done.len() == ids.len()
 }
 
-/// What a model would have written to mean the plan.
+/// Returns the JSON that a model would write for the plan.
 fn written(plan: &Plan) -> Value {
     let steps = plan.steps.iter().map(
         |step| json!({"id": step.id, "description": step.description, "depends_on": step.depends_on}),

@@ -1,15 +1,15 @@
-//! Ends the children of an actor in the order in which they were started. By itself ractor does so in
-//! the order of a hash map, which differs every time. The child that is messaged first runs first, so
+//! The end of an actor's children, in the order of their start. By itself ractor ends them in the
+//! order of a hash map, which differs between runs. The child that is messaged first runs first, so
 //! a run of the simulation could not be replayed.
 //!
-//! It must not end anybody but the children of the actor it was given.
+//! Only the children of the given actor are ended.
 
 use std::time::Duration;
 
 use ractor::ActorCell;
 
-/// Asks every child to stop once it has handled the message it is at, and waits until all have, each
-/// for no longer than `within`.
+/// Stops every child after its current message, and waits until all have stopped. A child that
+/// takes longer than `within` is left behind.
 pub async fn stop_children(parent: &ActorCell, within: Duration) {
     let stops = in_order(parent).into_iter().map(|child| async move {
         if let Err(error) = child.stop_and_wait(None, Some(within)).await {
@@ -19,13 +19,13 @@ pub async fn stop_children(parent: &ActorCell, within: Duration) {
     futures::future::join_all(stops).await;
 }
 
-/// Kills an actor and all actors below it: each stops wherever it waits next.
+/// Kills an actor and all actors below it. Each ends at its next await point.
 pub fn kill(root: &ActorCell) {
     root.kill();
     kill_children(root);
 }
 
-/// Kills all actors below one, as happens to them anyhow when it fails.
+/// Kills all actors below one. They would be killed anyway when the parent fails.
 pub fn kill_children(parent: &ActorCell) {
     in_order(parent).iter().for_each(kill);
 }

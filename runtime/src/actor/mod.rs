@@ -1,24 +1,24 @@
-//! Keeps the actors of a process running: a supervisor that restarts what fails, and gives up with
-//! a reason when restarting does not help.
+//! The supervision tree of a process. It restarts children that fail, and gives up with a reason
+//! when a child keeps failing.
 //!
 //! Guarantees of a [`Tree`]:
 //!
 //! * A child that fails (panics, returns an error, is killed) is restarted after a backoff that
 //!   doubles with each failure; its siblings are not touched.
 //! * A child that stops without an error has done its work and is not started again. When all
-//!   children have, the tree ends with [`End::Finished`].
-//! * A child that fails more than [`Restarts::max`] times within [`Restarts::within`] ends the tree:
-//!   all siblings are stopped and [`End::GaveUp`] names the child and its last error. The process
-//!   is expected to exit with it; another process goes on from the log.
-//! * A child that cannot start when the tree does ends it at once: that is a mistake in the setup,
-//!   and waiting does not mend it.
+//!   children have stopped, the tree ends with [`End::Finished`].
+//! * A child that fails more than [`Restarts::max`] times within [`Restarts::within`] ends the
+//!   tree: all siblings are stopped and [`End::GaveUp`] names the child and its last error. The
+//!   process is expected to exit; another process continues from the log.
+//! * A child that cannot start when the tree does ends the tree at once, because that is a mistake
+//!   in the setup, which a retry does not correct.
 //!
-//! Not guaranteed: that messages in the mailbox of a child that failed are handled. They are gone;
-//! what must not be lost is in the log.
+//! Not guaranteed: that messages in the mailbox of a failed child are handled. They are lost;
+//! everything durable is in the log.
 //!
-//! Why not the crate `ractor-supervisor`: with its default features it changes the actor trait of
-//! the whole dependency graph, and its handle ends with `Ok` after a meltdown too, so that a process
-//! could not say why it ends.
+//! The crate `ractor-supervisor` is not used. With its default features it changes the actor trait
+//! of the whole dependency graph. Its handle also ends with `Ok` after a meltdown, so that a
+//! process could not report why it ends.
 
 mod children;
 
@@ -33,29 +33,29 @@ use tokio::{
 
 pub use self::children::{kill, kill_children, stop_children};
 
-/// How long children have to stop when the tree ends.
+/// The time that children have to stop when the tree ends.
 const STOP_GRACE: Duration = Duration::from_secs(10);
-/// The reason that ractor gives for the end of an actor that was killed.
+/// The reason that ractor gives for the end of a killed actor.
 const KILLED: &str = "killed";
 
-/// What is said in the place of a text that may hold what users wrote.
+/// The replacement of a text that may contain users' content.
 const UNSHOWN: &str = "a panic, or a text that may hold what users wrote; it is logged at debug";
 
-/// How often a child may fail, and how long it is left alone after it did.
+/// The restart policy of a child: the number of failures, and the backoff between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restarts {
-    /// Failures that are mended within [`Restarts::within`]; one more ends the tree.
+    /// Failures within [`Restarts::within`] that lead to a restart; one more ends the tree.
     pub max: usize,
-    /// The time that failures are counted over.
+    /// The window in which failures are counted.
     pub within: Duration,
-    /// Wait before the first restart; doubles with each failure that is counted.
+    /// The wait before the first restart. It doubles with each failure in the window.
     pub initial: Duration,
-    /// Longest wait.
+    /// The longest wait.
     pub longest: Duration,
 }
 
 impl Default for Restarts {
-    /// 10 failures in 5 minutes; 100 ms to 15 s.
+    /// 10 failures in 5 minutes, with waits of 100 ms to 15 s.
     fn default() -> Self {
         Self {
             max: 10,
@@ -67,7 +67,8 @@ impl Default for Restarts {
 }
 
 impl Restarts {
-    /// The wait after the `failures`-th counted failure (from 1), or none when it is one too many.
+    /// Returns the wait after the `failures`-th counted failure (from 1); `None` when that is more
+    /// than [`Restarts::max`].
     #[must_use]
     pub fn wait(&self, failures: usize) -> Option<Duration> {
         if failures > self.max {
@@ -81,7 +82,7 @@ impl Restarts {
 type Start =
     dyn Fn(ActorCell) -> BoxFuture<'static, Result<ActorCell, SpawnErr>> + Send + Sync + 'static;
 
-/// A child of a tree: a name, and how to start it.
+/// A child of a tree: its name, and the closure that starts it.
 #[derive(Clone)]
 pub struct Child {
     name: Arc<str>,
@@ -90,8 +91,8 @@ pub struct Child {
 }
 
 impl Child {
-    /// A child that is started by a closure. The closure is given the tree's cell and must link the
-    /// actor to it (`Actor::spawn_linked`); it is called again for each restart.
+    /// Creates a child that a closure starts. The closure receives the tree's cell and must link
+    /// the actor to it (`Actor::spawn_linked`). It is called again for each restart.
     pub fn new<F, S>(name: impl Into<Arc<str>>, start: F) -> Self
     where
         F: Fn(ActorCell) -> S + Send + Sync + 'static,
@@ -104,7 +105,7 @@ impl Child {
         }
     }
 
-    /// A child that is one actor with arguments that can be cloned.
+    /// Creates a child of one actor, whose arguments are cloned for each start.
     pub fn actor<A>(
         name: impl Into<Arc<str>>,
         actor: impl Fn() -> A + Send + Sync + 'static,
@@ -125,7 +126,8 @@ impl Child {
 }
 
 impl Child {
-    /// A child that never finishes by itself: the tree does not wait for it to.
+    /// Excludes the child from the condition for [`End::Finished`], because it never finishes by
+    /// itself.
     #[must_use]
     pub fn in_background(self) -> Self {
         Self { background: true, ..self }
@@ -138,33 +140,34 @@ impl std::fmt::Debug for Child {
     }
 }
 
-/// How a tree ended.
+/// The end of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// Every child stopped without an error, or the tree was told to stop.
+    /// Every child stopped without an error, or [`Tree::stop`] was called.
     Finished,
     /// A child failed too often.
     GaveUp {
-        /// Which.
+        /// The name of the child.
         child: String,
-        /// Its last error. What a panic said may hold what users wrote: not for logs.
+        /// Its last error. The message of a panic may contain users' content, so this is not for
+        /// logs.
         why: String,
-        /// What may be logged of it.
+        /// The error in a form that may be logged.
         shown: String,
     },
 }
 
-/// A tree could not be started.
+/// The reason why a tree could not start.
 #[derive(Debug, thiserror::Error)]
 #[error("{child} cannot start: {why}")]
 pub struct StartError {
-    /// Which child.
+    /// The name of the child that failed to start.
     pub child: String,
-    /// Why.
+    /// The error of that child.
     pub why: String,
 }
 
-/// A running tree. Dropping this leaves the tree running.
+/// The handle of a running tree. Dropping it leaves the tree running.
 #[derive(Debug)]
 pub struct Tree {
     actor: ActorRef<TreeMsg>,
@@ -172,10 +175,10 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Starts children, in order.
+    /// Starts the children, in order.
     ///
     /// # Errors
-    /// When one of them cannot start; those before it are stopped again.
+    /// Returns an error if a child cannot start. The children before it are stopped again.
     pub async fn start(
         name: &str,
         restarts: Restarts,
@@ -192,44 +195,44 @@ impl Tree {
         }
     }
 
-    /// The tree's actor, to link more actors to by hand. Those are not restarted.
+    /// Returns the tree's actor, for linking further actors. Those are not restarted.
     #[must_use]
     pub fn cell(&self) -> ActorCell {
         self.actor.get_cell()
     }
 
-    /// Asks every child to stop.
+    /// Stops every child, and ends the tree with [`End::Finished`].
     pub fn stop(&self) {
         let _ = self.actor.cast(TreeMsg::Stop);
     }
 
-    /// Tells how the tree ended, as soon as it has.
+    /// Returns a handle that reports the end of the tree.
     #[must_use]
     pub fn watch(&self) -> Ending {
         Ending(self.end.clone())
     }
 
-    /// Waits until the tree has ended. May be called again.
+    /// Waits until the tree has ended. May be called repeatedly.
     pub async fn ended(&self) -> End {
         let mut end = self.end.clone();
         match end.wait_for(Option::is_some).await {
             Ok(end) => end.clone().unwrap_or(End::Finished),
-            // The actor itself was killed, or panicked; it says nothing more.
+            // The tree's actor was killed or panicked, and sends no further value.
             Err(_) => End::silent(),
         }
     }
 }
 
-/// The end of a tree, which may not have come yet. Cheap to clone.
+/// The future end of a tree. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Ending(watch::Receiver<Option<End>>);
 
 impl Ending {
-    /// How the tree ended; nothing while it lives.
+    /// Returns the end of the tree; `None` while the tree lives.
     #[must_use]
     pub fn so_far(&self) -> Option<End> {
         let end = self.0.borrow().clone();
-        // The actor is gone and said nothing: it was killed, or it panicked.
+        // The sender is gone without a value: the actor was killed or panicked.
         let silent = || self.0.has_changed().is_err().then(End::silent);
         end.or_else(silent)
     }
@@ -249,7 +252,7 @@ struct TreeArgs {
     restarts: Restarts,
     children: Vec<Child>,
     said: watch::Sender<Option<End>>,
-    /// Where a child that cannot start is named: the spawn error only has a text.
+    /// The channel that names a child which cannot start, since the spawn error has only a text.
     failed: oneshot::Sender<StartError>,
 }
 
@@ -358,7 +361,7 @@ impl TreeState {
         }
     }
 
-    /// Counts a failure, and has the child started again or ends the tree.
+    /// Counts a failure, and schedules the restart of the child or ends the tree.
     async fn count(&mut self, n: usize, why: Why, myself: &ActorRef<TreeMsg>) {
         let (restarts, slot) = (self.restarts, &mut self.children[n]);
         let now = Instant::now();
@@ -400,16 +403,17 @@ impl TreeState {
     }
 }
 
-/// Why a child failed.
+/// The reason of a child's failure.
 struct Why {
     text: String,
-    /// What may be logged of it.
+    /// The reason in a form that may be logged.
     shown: String,
 }
 
 impl Why {
-    /// Errors of a type of their own are in words of this program. One that is nothing but a text is
-    /// mostly what a panic said, and that may hold what users wrote.
+    /// Describes the error of an actor. An error with a type of its own has a message of this
+    /// program. An error that is only a string is mostly the message of a panic, which may contain
+    /// users' content.
     fn of(error: &ActorProcessingErr) -> Self {
         let text = error.to_string();
         let is_text = format!("{error:?}") == format!("{text:?}");

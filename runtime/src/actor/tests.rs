@@ -1,4 +1,4 @@
-//! What a tree promises.
+//! The guarantees of a tree.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +9,7 @@ use tracing::Level;
 
 use super::*;
 
-/// An actor that says that it started, and does as it is told.
+/// The behaviour of a probe, which also reports each start.
 #[derive(Clone, Copy)]
 enum Does {
     Panic,
@@ -98,7 +98,7 @@ async fn a_child_that_keeps_failing_ends_the_tree_with_its_reason() {
     assert_eq!(well.get_status(), ractor::ActorStatus::Stopped);
 }
 
-/// An error of a type of its own, as actors return.
+/// An error with a type of its own, as actors return.
 #[derive(Debug, thiserror::Error)]
 #[error("the queue is gone")]
 struct Gone;

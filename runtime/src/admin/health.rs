@@ -1,5 +1,5 @@
-//! What is told about the process: whether it lives, and whether it can do its work. Looking costs
-//! the broker one small request a second at most, however often it is asked.
+//! The health of the process: liveness and readiness. The checks cost the broker one small request
+//! a second at most, independent of the number of probes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,35 +22,34 @@ use crate::{
     telemetry::Identity,
 };
 
-/// The role that owns shards.
+/// The name of the role that owns shards.
 const SUPERVISOR: &str = "supervisor";
-/// How long a report is good for.
+/// The time for which a report is reused.
 const FRESH: Duration = Duration::from_secs(1);
-/// How long the broker may take to answer.
+/// Timeout of a request to the broker.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long the streams are believed to be as they were when they were looked at last, over one
-/// connection.
+/// The time for which a successful check of the streams is reused, over one connection.
 const CHECK_EVERY: Duration = Duration::from_secs(300);
 
-/// What there is to look at.
+/// The parts of a started process that the checks examine.
 #[derive(Debug, Clone)]
 pub struct Watched {
-    /// The connection.
+    /// The connection to the broker.
     pub broker: Broker,
-    /// This process.
+    /// The status of this process.
     pub status: Status,
-    /// Everybody.
+    /// The live processes of the installation.
     pub crew: Crew,
-    /// The actors.
+    /// The end of the supervision tree.
     pub tree: Ending,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// Whether it is as it must be.
+    /// `true` if the check passed.
     pub ok: bool,
-    /// What was found, for people.
+    /// The finding, as a sentence for users.
     pub found: String,
 }
 
@@ -64,22 +63,22 @@ impl Check {
     }
 }
 
-/// Whether the process can do its work.
+/// The readiness of the process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Whether every check is.
+    /// `true` if every check passed.
     pub ready: bool,
-    /// The process.
+    /// The id of the process.
     pub worker: String,
     /// Callboard's version.
     pub version: String,
-    /// The roles it plays.
+    /// The roles of the process.
     pub roles: Vec<String>,
-    /// What was looked at, by name.
+    /// The checks by name.
     pub checks: BTreeMap<&'static str, Check>,
 }
 
-/// The health of this process. Cheap to clone; all clones are one.
+/// The health of this process. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Health(Arc<Inner>);
 
@@ -88,7 +87,7 @@ struct Inner {
     identity: Identity,
     shutdown: CancellationToken,
     watched: OnceLock<Watched>,
-    /// One check at a time; requests that arrive meanwhile share its outcome.
+    /// Serialises checks. Requests that arrive during a check share its result.
     seen: Mutex<Seen>,
 }
 
@@ -98,7 +97,7 @@ struct Seen {
     streams: Option<Streams>,
 }
 
-/// When the streams were found to be right, over which connection.
+/// The time of the last successful check of the streams, and its connection.
 #[derive(Debug, Clone, Copy)]
 struct Streams {
     at: Instant,
@@ -106,24 +105,25 @@ struct Streams {
 }
 
 impl Health {
-    /// The health of a process that only starts. It drains from when `shutdown` is canceled.
+    /// Creates the health of a process that is starting. The process drains once `shutdown` is
+    /// canceled.
     #[must_use]
     pub fn new(identity: Identity, shutdown: CancellationToken) -> Self {
         let inner = Inner { identity, shutdown, watched: OnceLock::new(), seen: Mutex::default() };
         Self(Arc::new(inner))
     }
 
-    /// The process has started: from now on this is looked at.
+    /// Sets the parts to check, once the process has started.
     pub fn watch(&self, watched: Watched) {
-        // It starts once.
+        // A process starts only once.
         let _ = self.0.watched.set(watched);
     }
 
-    /// Whether the process is alive; otherwise why it should be restarted. A process
-    /// whose broker is gone is alive: a restart would not help.
+    /// Checks whether the process is alive. A process without a broker is alive, because a restart
+    /// would not help.
     ///
     /// # Errors
-    /// With the reason, when the actors gave up.
+    /// The reason, when the supervision tree gave up. The process should then be restarted.
     pub fn alive(&self) -> Result<(), String> {
         match self.0.watched.get().and_then(|watched| watched.tree.so_far()) {
             Some(End::GaveUp { child, why: _, shown: _ }) => Err(format!("{child} kept failing")),
@@ -131,12 +131,13 @@ impl Health {
         }
     }
 
-    /// Whether the process can do its work now.
+    /// Returns whether the process can do its work now, with every check. A recent report is
+    /// reused.
     pub async fn report(&self) -> Arc<Report> {
         let mut seen = self.0.seen.lock().await;
         let draining = self.0.shutdown.is_cancelled();
         match &seen.report {
-            // A drain is told at once.
+            // The beginning of a drain is reported at once.
             Some((at, report)) if at.elapsed() < FRESH && !(draining && report.ready) => {
                 return Arc::clone(report);
             }
@@ -183,7 +184,7 @@ impl Health {
     }
 }
 
-/// Whether the broker answers, and over which connection.
+/// Pings the broker. Returns the check, and the number of the connection if the broker answered.
 async fn reached(log: &dyn Maintenance) -> (Check, Option<u64>) {
     let start = Instant::now();
     match tokio::time::timeout(PATIENCE, log.ping()).await {
@@ -196,8 +197,8 @@ async fn reached(log: &dyn Maintenance) -> (Check, Option<u64>) {
     }
 }
 
-/// Whether the streams are right: looked at again when the connection was lost since, and seldom
-/// otherwise.
+/// Checks the streams. The last success is reused for [`CHECK_EVERY`] unless the connection was
+/// lost meanwhile.
 async fn right(log: &dyn Log, connection: Option<u64>, streams: &mut Option<Streams>) -> Check {
     let good = || Check::good(format!("{} as they must be", log.subjects().shards()));
     let Some(connection) = connection else {
@@ -219,7 +220,7 @@ async fn right(log: &dyn Log, connection: Option<u64>, streams: &mut Option<Stre
     Check::bad(why)
 }
 
-/// Whether this supervisor has work, or all work is done by others.
+/// Checks whether this supervisor owns a shard, or other supervisors own all of them.
 fn shards(watched: &Watched) -> Check {
     let all = usize::from(watched.broker.log.subjects().shards());
     let own = watched.status.presence().shards.len();
@@ -239,7 +240,7 @@ fn shards(watched: &Watched) -> Check {
     }
 }
 
-/// Whether commands reach every pool.
+/// Checks whether every pool receives commands.
 fn pools(status: &Status) -> Check {
     let at_rest = status.pools_at_rest();
     if at_rest.is_empty() {

@@ -1,11 +1,11 @@
-//! Who may change something: not a page in somebody's browser.
+//! The check of requests that change something, which keeps out pages in a browser.
 //!
-//! A web page can have a browser send requests to loopback and private addresses, and with a name of
-//! its own that resolves to one (DNS rebinding) it may read the answers. What the browser then sends
-//! as `Host` is that name, and as `Origin` the page. So a request that changes something must name
-//! the listener by an address, by `localhost` or by this machine's own name, and come from no page.
-//! This does not hinder scrapers and scripts from elsewhere where the listener is bound to an address
-//! that others reach: they name the address.
+//! A web page can have a browser send requests to loopback and private addresses. With a host name
+//! of its own that resolves to such an address (DNS rebinding) it may also read the responses. The
+//! browser then sends that name as `Host`, and the page as `Origin`. So a request that changes
+//! something must name the listener by an address, by `localhost` or by this machine's host name,
+//! and must have no `Origin`. Scrapers and scripts on other machines are not affected where the
+//! listener is bound to a reachable address, since they name that address.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,7 +13,8 @@ use axum::http::{HeaderMap, header};
 
 use crate::presence::host_name;
 
-/// Whether a request to a listener at `bound` may change something; otherwise why not.
+/// Checks whether a request to a listener at `bound` may change something. The error is the reason
+/// why not.
 pub(super) fn may_change(headers: &HeaderMap, bound: SocketAddr) -> Result<(), String> {
     if headers.contains_key(header::ORIGIN) {
         return Err("web pages change nothing here".to_owned());
@@ -34,13 +35,13 @@ fn is_ours(name: &str, bound: IpAddr, machine: &str) -> bool {
         return true;
     }
     match name.trim_matches(['[', ']']).parse::<IpAddr>() {
-        // An address cannot be made to mean another one. On loopback no other can be right.
+        // An address cannot be rebound. A listener on loopback accepts only loopback addresses.
         Ok(address) => !bound.is_loopback() || address.is_loopback(),
         Err(_) => !bound.is_loopback() && name.eq_ignore_ascii_case(machine),
     }
 }
 
-/// The name in a `Host` header, without the port.
+/// Returns the name in a `Host` header, without the port.
 fn name_of(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if !name.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,

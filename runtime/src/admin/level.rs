@@ -1,5 +1,5 @@
-//! The level of the log as it is changed from outside: for good, or for a time after which it goes
-//! back by itself.
+//! Changes of the log level at run time: permanent, or for a time after which the former level
+//! returns.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -11,28 +11,28 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::telemetry::{LogLevel, TelemetryError};
 
-/// Longest time a level can be asked for.
+/// The longest duration of a temporary level.
 const LASTS_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A level cannot be set.
+/// The reason why a level cannot be set.
 #[derive(Debug, thiserror::Error)]
 pub enum LevelError {
-    /// It is not a level.
+    /// The text is neither a level nor a filter.
     #[error("{0}")]
     Level(#[from] TelemetryError),
-    /// The time cannot be read, or is too long.
+    /// The duration cannot be parsed, or is too long.
     #[error("for: write a time with its unit, such as 30s or 10m, of at most 24h")]
     Time,
 }
 
-/// Changes the level of the log. Cheap to clone; all clones are one.
+/// The control of the log level. Clones share it.
 #[derive(Debug, Clone)]
 pub struct LevelControl {
     level: LogLevel,
     passing: Arc<Mutex<Option<Passing>>>,
 }
 
-/// A level that goes back to another one.
+/// A temporary level.
 #[derive(Debug)]
 struct Passing {
     until: Timestamp,
@@ -41,13 +41,14 @@ struct Passing {
 }
 
 impl LevelControl {
-    /// Changes the level of this log.
+    /// Creates the control of a log's level.
     #[must_use]
     pub fn new(level: LogLevel) -> Self {
         Self { level, passing: Arc::default() }
     }
 
-    /// The level in force, and on a second line when it goes back to which, if it does.
+    /// Returns the current level. If it is temporary, a second line has its end and the level after
+    /// it.
     #[must_use]
     pub fn shown(&self) -> String {
         let passing = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,10 +56,10 @@ impl LevelControl {
         format!("{}\n{}", self.level.get(), back.unwrap_or_default())
     }
 
-    /// Sets the level until somebody sets another one.
+    /// Sets the level permanently, and ends a temporary one.
     ///
     /// # Errors
-    /// When it is not a level; nothing is changed then.
+    /// An error is returned when the text is no level. Nothing is changed then.
     pub fn set(&self, level: &str) -> Result<(), LevelError> {
         let mut passing = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
         self.level.set(level)?;
@@ -67,11 +68,12 @@ impl LevelControl {
         Ok(())
     }
 
-    /// Sets the level for a time. What was in force before the first of several such times comes
-    /// back after the last one.
+    /// Sets the level for a time. After the last of several overlapping times, the level before the
+    /// first one returns.
     ///
     /// # Errors
-    /// When it is not a level or the time cannot be read; nothing is changed then.
+    /// An error is returned when the text is no level or the time cannot be parsed. Nothing is
+    /// changed then.
     pub fn set_for(&self, level: &str, time: &str) -> Result<(), LevelError> {
         let time = lasts(time)?;
         let mut passing = self.passing.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,4 @@
-//! Sockets and connections: where to listen, and what a connection may cost. Knows nothing of what
-//! is answered.
+//! The sockets and connections of the admin listener, and their bounds. The routes are elsewhere.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -17,25 +16,25 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::config::Listen;
 
-/// Where metrics are looked for by custom.
+/// The usual port of metrics in Prometheus format.
 pub const PORT: u16 = 9464;
 
-/// Connections at a time; further ones wait until one is done.
+/// The maximum number of connections. Further ones wait in the operating system's queue.
 const CONNECTIONS_MAX: usize = 64;
-/// How long a client may take to send the head of its request.
+/// Timeout of a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a connection may last in all. Each carries one request.
+/// Timeout of a whole connection, which carries one request.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(20);
-/// Largest head of a request, in bytes.
+/// Bound of a request's head, in bytes.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
-/// Most headers of a request.
+/// Bound of a request's headers.
 const HEADERS_MAX: usize = 64;
-/// Wait after a connection could not be accepted, which is so when there are no file handles left.
+/// Wait after a failed accept, which happens when no file descriptors are left.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(200);
-/// What open connections have to end when the listener does.
+/// The time that open connections have to end when the listener stops.
 const END_GRACE: Duration = Duration::from_secs(1);
 
-/// The listener cannot be opened.
+/// The reason why the listener cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("admin.listen: cannot listen on {place}: {why}; set another address, auto or off")]
 pub struct AdminError {
@@ -49,7 +48,7 @@ impl AdminError {
     }
 }
 
-/// Opens the listener, if there is to be one.
+/// Binds the listener; `None` when it is off.
 pub(super) async fn bind(listen: Listen) -> Result<Option<TcpListener>, AdminError> {
     let bound = match listen {
         Listen::Off => return Ok(None),
@@ -64,7 +63,7 @@ pub(super) async fn bind(listen: Listen) -> Result<Option<TcpListener>, AdminErr
     bound.map(Some).map_err(|error| AdminError::new(listen, &error))
 }
 
-/// A listener at work. It stops when this is dropped.
+/// A running listener. Dropping it stops the listener.
 #[derive(Debug)]
 pub(super) struct Listening {
     stop: CancellationToken,
@@ -72,7 +71,7 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Takes no more connections, and waits a bounded time for those that are open.
+    /// Stops accepting connections, and waits a bounded time for the open ones.
     pub(super) async fn end(self) {
         self.stop.cancel();
         self.connections.close();
@@ -86,7 +85,7 @@ impl Drop for Listening {
     }
 }
 
-/// Answers every connection with the router.
+/// Serves every connection with the router.
 pub(super) fn serve(listener: TcpListener, router: Router) -> Listening {
     let (stop, connections) = (CancellationToken::new(), TaskTracker::new());
     let listening = Listening { stop: stop.clone(), connections: connections.clone() };
@@ -103,7 +102,7 @@ async fn accept(
 ) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        // Waiting for a place leaves further connections to the operating system's queue.
+        // Connections beyond the bound stay in the operating system's queue.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -122,7 +121,7 @@ async fn accept(
     }
 }
 
-/// Answers one request, and lets an answer that has begun be finished when the listener stops.
+/// Serves one request. A response that has begun is completed when the listener stops.
 async fn answer(stream: TcpStream, from: SocketAddr, router: Router, stop: CancellationToken) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

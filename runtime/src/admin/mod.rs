@@ -1,9 +1,8 @@
-//! The listener for operators: health, metrics and the level of the log, over HTTP.
+//! The admin listener: health, metrics and the log level, over HTTP.
 //!
-//! There is no authentication, so there must never be anything secret in it: no credentials, no
-//! environment, nothing of what jobs hold. It answers before the process is connected to anything
-//! and until everything else has ended, and it must never cost a job anything: connections, time and
-//! sizes are bounded.
+//! There is no authentication, so no response may contain a secret, the environment or anything of
+//! a job's content. The listener answers before the process has connected to the broker and until
+//! all other parts have ended. It must never delay a job: connections, time and sizes are bounded.
 
 mod health;
 mod host;
@@ -25,7 +24,7 @@ use crate::{
     telemetry::{Identity, Telemetry},
 };
 
-/// The listener. It stops answering when this is dropped.
+/// The admin listener. Dropping it stops the listener.
 #[derive(Debug)]
 pub struct Admin {
     address: Option<SocketAddr>,
@@ -34,11 +33,11 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Binds and answers from now on; with [`Listen::Off`] there is nothing but a [`Health`] that
-    /// nobody asks. The process drains from when `shutdown` is canceled.
+    /// Binds the listener and starts to answer. With [`Listen::Off`] there is only a [`Health`]
+    /// that nothing reads. The process drains once `shutdown` is canceled.
     ///
     /// # Errors
-    /// When an address that was named cannot be bound.
+    /// An error is returned when a given address cannot be bound.
     pub async fn start(
         listen: Listen,
         identity: &Identity,
@@ -62,19 +61,19 @@ impl Admin {
         Ok(Self { address: Some(address), health, listening: Some(listening) })
     }
 
-    /// Where it listens, if it does.
+    /// Returns the address of the listener; `None` when it is off.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// What is told about the process; to be told in turn what there is to look at.
+    /// Returns the health of the process, to which [`Health::watch`] adds the parts to check.
     #[must_use]
     pub fn health(&self) -> &Health {
         &self.health
     }
 
-    /// Answers what was asked already, for a bounded time, and closes.
+    /// Answers pending requests, for a bounded time, and closes the listener.
     pub async fn end(self) {
         if let Some(listening) = self.listening {
             listening.end().await;

@@ -1,4 +1,4 @@
-//! What is answered where. Reads nothing but the head of a request, except for the new level.
+//! The routes of the admin listener. Only the change of the log level reads a request's body.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -14,11 +14,11 @@ use axum::{
 use super::{Health, LevelControl, host};
 use crate::telemetry::Telemetry;
 
-/// Largest level that is read, in bytes.
+/// Bound of a new level, in bytes.
 const LEVEL_BYTES_MAX: usize = 1024;
-/// How long a client may take to send it.
+/// Timeout of a request's body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
-/// The format of the metrics.
+/// The content type of the Prometheus text format.
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 const INDEX: &str = "\
@@ -40,7 +40,7 @@ struct Parts {
     bound: SocketAddr,
 }
 
-/// Everything that is answered, for a listener at `bound`.
+/// Builds the routes of a listener at `bound`.
 pub(super) fn router(
     health: Health,
     level: LevelControl,
@@ -60,7 +60,7 @@ pub(super) fn router(
         .with_state(Parts { health, level, telemetry, bound })
 }
 
-/// What no cache keeps and no browser takes for a page.
+/// Returns headers that keep responses out of caches and out of a browser's content sniffing.
 fn headers(kind: &'static str) -> [(header::HeaderName, &'static str); 3] {
     [
         (header::CONTENT_TYPE, kind),
@@ -138,7 +138,7 @@ async fn set_log(
     }
 }
 
-/// The time in `for=10m`. Anything else in the query is a mistake.
+/// Parses the duration in `for=10m`. Any other parameter is an error.
 fn time(query: Option<&str>) -> Result<Option<String>, String> {
     let mut time = None;
     for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {

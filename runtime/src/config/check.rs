@@ -10,17 +10,17 @@ use broker::nats::check_inbox;
 const HOUR: u64 = 3_600_000;
 /// One day, in milliseconds.
 const DAY: u64 = 24 * HOUR;
-/// Slots and caches are tables in memory; beyond this somebody meant something else.
+/// Bound of slots and caches, which are tables in memory. A larger number is a mistake.
 const MANY: u64 = 1_000_000;
 
-/// Tokens that a model may be said to take.
+/// Range of a model's context window, in tokens.
 const CONTEXT_TOKENS: std::ops::RangeInclusive<u32> =
     proto::observe::WINDOW_TOKENS_MIN..=100_000_000;
 
-/// What is wrong, by key.
+/// Mistakes, as pairs of key and reason.
 type Found = Vec<(String, String)>;
 
-/// Everything that is wrong with settings whose types are right.
+/// Returns every mistake in settings whose types are right.
 pub(super) fn all(config: &Config) -> Found {
     let mut found = bounds(config);
     found.extend(nats(&config.nats));
@@ -142,7 +142,7 @@ fn nats(nats: &Nats) -> Found {
     found
 }
 
-/// Never repeats the address as a whole: it may hold a password.
+/// Checks one address. An error never repeats the whole address, which may hold a password.
 fn server_url(server: &str) -> Result<(), String> {
     let url = Url::parse(server)
         .map_err(|e| format!("not an address such as nats://127.0.0.1:4222: {e}"))?;
@@ -218,7 +218,8 @@ fn telemetry(config: &Config) -> Found {
     found
 }
 
-/// What is said of models by name, and of the one that is asked where none is named.
+/// Checks the context windows and prices of models that are listed by name, and the default model's
+/// price.
 fn known(model: &Model) -> Found {
     let mut found = Found::new();
     let mut wrong = |key: String, why: &str| found.push((key, why.to_owned()));
@@ -254,7 +255,7 @@ fn known(model: &Model) -> Found {
     found
 }
 
-/// Pairs of settings of which one cannot be meant.
+/// Checks pairs of settings that contradict each other.
 fn contradictions(config: &Config) -> Found {
     let (n, m) = (&config.nats, &config.model);
     let t = &m.timeouts_ms;

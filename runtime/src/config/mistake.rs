@@ -1,8 +1,8 @@
-//! What is wrong with the settings: all of it, each with the key and where it came from.
+//! The mistakes in the settings, each with its key and origin.
 
 use std::{fmt, path::PathBuf};
 
-/// Where a value came from; a later one wins over an earlier one.
+/// The origin of a value. A later variant wins over an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// Compiled in.
@@ -16,7 +16,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The label that the merging library carries along with a value.
+    /// Returns the label that the merging library carries along with a value.
     pub(super) fn label(&self) -> String {
         match self {
             Self::Default => "default".to_owned(),
@@ -26,7 +26,7 @@ impl Origin {
         }
     }
 
-    /// Reads a label back.
+    /// Parses a label of [`Self::label`].
     pub(super) fn of_label(label: &str) -> Self {
         match label.split_once(' ') {
             Some(("file", path)) => Self::File(path.into()),
@@ -48,14 +48,14 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One thing that is wrong.
+/// One mistake in the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
     /// The key, dotted; empty when a whole source cannot be used.
     pub key: String,
-    /// Where its value came from.
+    /// The origin of the value.
     pub origin: Origin,
-    /// What is wrong and what it must be.
+    /// The reason, with the values that are allowed.
     pub why: String,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Everything that is wrong with the settings; never empty.
+/// Every mistake in the settings; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigErrors(pub Vec<Mistake>);
 

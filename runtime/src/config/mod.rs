@@ -1,9 +1,9 @@
-//! Settings: compiled-in defaults, then a file, then `CALLBOARD__SECTION__KEY`, then flags; a later
-//! source wins key by key.
+//! The settings. Compiled-in defaults come first, then a file, then `CALLBOARD__SECTION__KEY`
+//! variables, then flags. A later source wins key by key.
 //!
-//! Nothing is guessed: an unknown key, a wrong type, a limit out of bounds, two settings that
+//! Nothing is guessed. An unknown key, a wrong type, a value out of bounds, two settings that
 //! contradict each other and a secret that cannot be found are all refused, all at once, each with
-//! its key and where it came from. Secrets are named, never written down, never shown.
+//! its key and origin. Secrets are named, never written down, never shown.
 
 mod check;
 mod mistake;
@@ -28,21 +28,21 @@ pub use self::{
     },
 };
 
-/// The file that is read when none is named, in the working directory.
+/// The file that is read when no other is named, relative to the working directory.
 pub const FILE: &str = "callboard.toml";
-/// The variable that names the file.
+/// The environment variable that names the file.
 pub const FILE_VARIABLE: &str = "CALLBOARD_CONFIG";
-/// What variables that are settings begin with.
+/// The prefix of the environment variables that are settings.
 pub const PREFIX: &str = "CALLBOARD__";
 /// The compiled-in defaults, which document every key.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
 
-/// Where settings are looked for.
+/// The sources of the settings.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// The file that was named by a flag. It must be there; [`FILE`] need not.
+    /// The file that a flag named. It must exist, unlike [`FILE`].
     pub file: Option<PathBuf>,
-    /// The environment. A variable whose value is not Unicode has none here.
+    /// The environment variables. A value that is not Unicode is `None`.
     pub env: Vec<(String, Option<String>)>,
     /// Settings given by flags.
     pub flags: Vec<Flag>,
@@ -55,25 +55,25 @@ pub struct Sources {
 pub struct Flag {
     /// The dotted key.
     pub key: String,
-    /// The value as it was written.
+    /// The value, as written on the command line.
     pub value: String,
     /// The flag, with its dashes, for messages.
     pub name: String,
 }
 
-/// One setting, for people.
+/// One setting, formatted for users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// The dotted key.
     pub key: String,
-    /// The value as JSON, masked when it is secret.
+    /// The value as JSON; masked when it is secret.
     pub value: String,
-    /// Where it came from.
+    /// The origin of the value.
     pub source: Origin,
 }
 
 impl Sources {
-    /// The environment and working directory of this process.
+    /// Collects the environment and the working directory of this process.
     #[must_use]
     pub fn of_process(file: Option<PathBuf>, flags: Vec<Flag>) -> Self {
         let env = std::env::vars_os()
@@ -85,24 +85,24 @@ impl Sources {
 }
 
 impl Config {
-    /// Reads all sources.
+    /// Reads and checks all sources.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// Every mistake in the sources.
     pub fn load(sources: &Sources) -> Result<Self, ConfigErrors> {
         read::load(sources)
     }
 
-    /// The defaults alone.
+    /// Returns the defaults alone.
     ///
     /// # Panics
-    /// Never: that the defaults fit is a test.
+    /// Never: a test checks the defaults.
     #[must_use]
     pub fn defaults() -> Self {
         Self::load(&Sources::default()).expect("the compiled-in defaults are checked by a test")
     }
 
-    /// Every setting with where it came from, in the order of the keys. Secrets are masked.
+    /// Returns every setting with its origin, in the order of the keys. Secrets are masked.
     #[must_use]
     pub fn explain(&self) -> &[Setting] {
         &self.settings

@@ -1,6 +1,6 @@
-//! From sources to a checked [`Config`]. The types decide what is right: the tree is read into
-//! them again and again, and whatever does not fit is noted and put back to its default, until
-//! nothing is left to note.
+//! The reader of all sources into a checked [`Config`]. The serde types decide what is valid. The
+//! merged tree is deserialized repeatedly; each mistake is recorded and its value reset to the
+//! default, until deserialization succeeds. So all mistakes are found in one pass of the program.
 
 use std::collections::BTreeSet;
 
@@ -15,9 +15,9 @@ use super::{
     tree::{self, Tree},
 };
 
-/// More mistakes than anybody reads at once; also ends the search whatever happens.
+/// Bound of the mistakes in one report. It also bounds the search.
 const MISTAKES_MAX: usize = 100;
-/// Settings that name a secret.
+/// Settings that refer to a secret.
 const SECRETS: [&str; 3] = ["model.api_key", "nats.credentials", "nats.nkey"];
 
 pub(super) fn load(sources: &Sources) -> Result<Config, ConfigErrors> {
@@ -50,7 +50,7 @@ pub(super) fn load(sources: &Sources) -> Result<Config, ConfigErrors> {
         }
     }
     for (key, why) in check::all(&config) {
-        // What was put back to its default, or emptied, is not told twice.
+        // A value that was reset to its default, or removed, is not reported twice.
         if !mistakes.iter().any(|m| m.key.starts_with(&key)) {
             mistakes.push(Mistake { origin: tree.origin(&key), key, why });
         }
@@ -76,7 +76,8 @@ struct Reading {
     defaults: Json,
     layers: Layers,
     mistakes: Vec<Mistake>,
-    /// Keys whose text was given another reading, with the reading's number.
+    /// The interpretations of textual values that were tried: the key and the index of the
+    /// interpretation.
     tried: BTreeSet<(String, usize)>,
 }
 
@@ -86,8 +87,8 @@ impl Reading {
         self.mistakes.push(Mistake { key: key.to_owned(), origin, why: why.into() });
     }
 
-    /// A secret has one place. When sources name different places, the nearer source wins as a
-    /// whole instead of leaving both.
+    /// Removes the reference of the lower source when `env` and `file` of one secret come from
+    /// different sources. A secret has one place, so the nearer source wins as a whole.
     fn nearer_secrets_win(&mut self) {
         for secret in SECRETS {
             let (env, file) = (format!("{secret}.env"), format!("{secret}.file"));
@@ -101,7 +102,7 @@ impl Reading {
         }
     }
 
-    /// An agent is named by its key.
+    /// Sets each agent's name to its key, and reports invalid keys and agents that set a name.
     fn name_agents(&mut self) {
         let Some(agents) = self.tree.at("agents").and_then(Json::as_object) else { return };
         for name in agents.keys().cloned().collect::<Vec<_>>() {
@@ -121,10 +122,10 @@ impl Reading {
         }
     }
 
-    /// Reads the tree into the types; none when it cannot be mended.
+    /// Deserializes the tree; `None` when the tree cannot be repaired.
     fn fit(&mut self) -> Option<Config> {
         for _ in 0..MISTAKES_MAX {
-            // By way of a clone: the tree is small, and this is done once per process.
+            // The clone is cheap: the tree is small, and this happens once per process.
             match serde_path_to_error::deserialize(self.tree.root.clone()) {
                 Ok(config) => return Some(config),
                 Err(error) => {
@@ -139,8 +140,7 @@ impl Reading {
         None
     }
 
-    /// Makes the tree fit better than before, and notes why it did not. False when nothing can be
-    /// done about it.
+    /// Repairs one mistake in the tree and records it. Returns `false` when no repair is possible.
     fn mend(&mut self, path: &str, why: &str) -> bool {
         if let Some(unknown) = quoted(why, "unknown field ") {
             let full = if path.rsplit('.').next() == Some(unknown) {
@@ -166,7 +166,8 @@ impl Reading {
         self.put_back(path)
     }
 
-    /// Gives a value that was given as text its next reading.
+    /// Replaces a value that was given as text by its next interpretation. Returns `false` when no
+    /// interpretation is left.
     fn read_otherwise(&mut self, path: &str) -> bool {
         let given = self.layers.texts.iter().filter(|(key, _)| {
             path == key.as_str()
@@ -183,7 +184,7 @@ impl Reading {
         false
     }
 
-    /// Puts the value at a path back to its default, or takes it away when it has none.
+    /// Resets the value at a path to its default, or removes it when it has no default.
     fn put_back(&mut self, path: &str) -> bool {
         if let Some((list, index)) = path.split_once('[') {
             return self.drop_item(list, index);
@@ -202,7 +203,7 @@ impl Reading {
         }
     }
 
-    /// Takes the item out of a list that something is wrong in.
+    /// Removes the invalid item of a list.
     fn drop_item(&mut self, list: &str, index: &str) -> bool {
         let index = index.split(']').next().and_then(|index| index.parse::<usize>().ok());
         let (Some(Json::Array(items)), Some(index)) = (self.tree.at(list), index) else {
@@ -228,7 +229,7 @@ impl Reading {
     }
 }
 
-/// The first word in backquotes after `before`, as serde's messages have it.
+/// Returns the first word in backquotes after `before`, as serde's messages have it.
 fn quoted<'a>(message: &'a str, before: &str) -> Option<&'a str> {
     message.strip_prefix(before)?.strip_prefix('`')?.split('`').next()
 }
@@ -251,7 +252,7 @@ fn unknown_key(key: &str, known: &[&str]) -> String {
     }
 }
 
-/// Edits that turn one word into the other; neighbouring letters swapped count as one.
+/// Returns the edit distance of two words; a swap of neighbouring letters counts as one edit.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];

@@ -1,4 +1,4 @@
-//! Secrets: named by where they are, never written into a setting, never shown.
+//! Secrets, referred to by their place, never written into a setting, and never shown.
 
 use std::{
     fmt,
@@ -12,17 +12,17 @@ use serde::{
     de::{self, MapAccess, Visitor},
 };
 
-/// Largest secret, in bytes; a NATS credentials file has about 1 KB.
+/// Largest secret, in bytes. A NATS credentials file has about 1 KB.
 const BYTES_MAX: usize = 64 * 1024;
 
-/// A secret and where it was found. Only its place is ever shown.
+/// A secret and its place. Only the place is ever shown.
 #[derive(Clone)]
 pub struct Secret {
     from: SecretFrom,
     value: SecretString,
 }
 
-/// Where a secret is.
+/// The place of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretFrom {
     /// In an environment variable.
@@ -32,22 +32,22 @@ pub enum SecretFrom {
 }
 
 impl Secret {
-    /// Where it is.
+    /// Returns the place.
     #[must_use]
     pub fn from(&self) -> &SecretFrom {
         &self.from
     }
 
-    /// The secret, to be handed to what needs it and to nothing else.
+    /// Returns the secret. Pass it only to the connection that needs it.
     #[must_use]
     pub fn value(&self) -> &SecretString {
         &self.value
     }
 
-    /// Fetches the secret.
+    /// Fetches the secret from its place.
     ///
     /// # Errors
-    /// Why it cannot be had, without anything of its content.
+    /// A sentence with the reason, without any of the secret's content.
     pub(super) fn fetch(&mut self, places: &Places<'_>) -> Result<(), String> {
         let text = match &self.from {
             SecretFrom::Env(name) => places.variable(name)?,
@@ -83,11 +83,12 @@ impl PartialEq for Secret {
     }
 }
 
-/// Where secrets are looked for.
+/// The places in which secrets are sought.
 pub(super) struct Places<'a> {
     pub(super) env: &'a [(String, String)],
     pub(super) cwd: &'a Path,
-    /// Files that hold settings; a secret in one of them would be found by its own reference.
+    /// Files that hold settings. A secret inside one of them is refused, since its own reference
+    /// would find it.
     pub(super) settings: &'a [PathBuf],
 }
 
@@ -133,7 +134,8 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
-/// Written by hand so that no error repeats a key that somebody put here by mistake.
+/// The visitor of a secret's reference. It is written by hand so that no error repeats a key that
+/// was put there by mistake.
 struct Reference;
 
 const FORM: &str = r#"{ env = "NAME" } or { file = "path" }"#;

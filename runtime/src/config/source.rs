@@ -1,5 +1,6 @@
-//! Reads each source into values that know where they came from. Merging is left to the `config`
-//! crate; its own readers are not used, for they name neither the variable nor the line.
+//! The readers of the single sources, which attach its origin to every value. The `config` crate
+//! merges the values. Its own readers are not used, because their errors name neither the variable
+//! nor the line.
 
 use std::{
     collections::BTreeMap,
@@ -13,17 +14,17 @@ use super::{DEFAULTS, FILE, FILE_VARIABLE, Mistake, Origin, PREFIX, Sources};
 /// Largest file of settings, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// One source, read.
+/// The values of one source.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Layer(Vec<(String, Value)>);
 
-/// All sources, read, lowest first.
+/// The values of all sources, lowest first.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
     pub(super) layers: Vec<Layer>,
-    /// Values that were given as text, by key: what they mean depends on the setting's type.
+    /// Values that were given as text, by key. Their interpretation depends on the setting's type.
     pub(super) texts: BTreeMap<String, String>,
-    /// Files that were read.
+    /// The canonical paths of the files that were read.
     pub(super) files: Vec<PathBuf>,
     pub(super) mistakes: Vec<Mistake>,
 }
@@ -64,7 +65,7 @@ impl Layers {
                 self.layers.push(Layer(values.collect()));
             }
             Err(error) => {
-                // The library's own text shows the line, which may hold a secret.
+                // The library's own message quotes the line, which may hold a secret.
                 let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(text));
                 let line = before.matches('\n').count() + 1;
                 self.mistake("", origin, format!("line {line}: {}", error.message()));
@@ -112,8 +113,8 @@ impl Layers {
         }
     }
 
-    /// A value given as text. It is read as TOML first, so that numbers, lists and tables can be
-    /// given; other readings are tried when the setting's type is known.
+    /// Adds a value that was given as text. The text is parsed as TOML first, so that it can hold
+    /// numbers, lists and tables; other interpretations are tried when the setting's type is known.
     fn given(&mut self, key: &str, text: &str, origin: &Origin) {
         let plain = |part: &str| {
             !part.is_empty()
@@ -124,12 +125,12 @@ impl Layers {
         }
         let first = readings(text).swap_remove(0);
         self.texts.insert(key.to_owned(), text.to_owned());
-        // One layer each: within one layer the order of nested keys would not be kept.
+        // One layer for each value: one layer would not keep the order of nested keys.
         self.layers.push(Layer(vec![(key.to_owned(), value(first, &origin.label()))]));
     }
 }
 
-/// What a text can mean, likeliest first.
+/// Returns the interpretations of a text, the likeliest first.
 pub(super) fn readings(text: &str) -> Vec<toml::Value> {
     let mut readings = Vec::with_capacity(3);
     let parsed = toml::from_str::<toml::Table>(&format!("x = {text}"));

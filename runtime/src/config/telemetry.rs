@@ -1,60 +1,61 @@
-//! The settings about being watched: what is sent where, and the listener for operators.
+//! The settings of telemetry and of the admin listener.
 
 use std::{fmt, net::SocketAddr};
 
 use serde::Deserialize;
 use url::Url;
 
-/// Traces, metrics and logs that are sent elsewhere, over OTLP. The standard `OTEL_*` variables
-/// count where a setting is absent.
+/// Settings of the OTLP export of traces, metrics and logs. The standard `OTEL_*` variables apply
+/// where a setting is absent.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Telemetry {
-    /// Where to send to. Nothing is sent when neither this nor `OTEL_EXPORTER_OTLP_ENDPOINT` is set.
+    /// The address of the collector. Nothing is exported when neither this nor
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT` is set.
     pub otlp_endpoint: Option<Url>,
-    /// In which way.
+    /// The protocol of the export.
     pub otlp_protocol: OtlpProtocol,
-    /// The part of new traces that is recorded (0.0 to 1.0). A caller that sends a sampled trace
-    /// decides for itself.
+    /// The part of new traces that is recorded (0.0 to 1.0). A trace that a caller has already
+    /// sampled is always recorded.
     pub trace_sample_ratio: f64,
-    /// Whether the log is sent too.
+    /// `true` if log lines are exported too.
     pub logs: bool,
-    /// How often metrics are sent (1 s to 1 h).
+    /// The interval between exports of metrics, in milliseconds (1 s to 1 h).
     pub metric_interval_ms: u64,
-    /// Whether prompts, arguments and results are put into traces.
+    /// `true` if prompts, arguments and results are recorded in traces.
     pub content: bool,
-    /// Longest text of that kind, in bytes.
+    /// Bound of one recorded prompt, argument or result, in bytes.
     pub content_max_bytes: usize,
 }
 
-/// How OTLP is spoken.
+/// The transport of OTLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum OtlpProtocol {
-    /// gRPC; by custom on port 4317.
+    /// gRPC; usually on port 4317.
     #[serde(rename = "grpc")]
     Grpc,
-    /// Protocol buffers over HTTP; by custom on port 4318.
+    /// Protocol buffers over HTTP; usually on port 4318.
     #[serde(rename = "http/protobuf")]
     HttpProtobuf,
 }
 
-/// The listener for operators: health, metrics, and the level of the log.
+/// Settings of the admin listener, which serves health, metrics and the log level.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Admin {
-    /// Where it listens.
+    /// The address to listen on.
     pub listen: Listen,
 }
 
-/// Where the listener for operators listens.
+/// The address of the admin listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Listen {
-    /// On 127.0.0.1:9464, or on a free port when another process is there already.
+    /// 127.0.0.1:9464, or a free port when another process uses that one.
     Auto,
-    /// Nowhere.
+    /// No listener.
     Off,
-    /// Here, or the process does not start.
+    /// Exactly this address. The process does not start when the address is in use.
     At(SocketAddr),
 }
 

@@ -1,4 +1,4 @@
-//! What people get wrong, and what they are told.
+//! Common mistakes in settings, and the messages that report them.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use secrecy::ExposeSecret;
 
 use super::*;
 
-/// Sources in a directory of their own.
+/// Sources in a temporary directory.
 struct Given {
     dir: tempfile::TempDir,
     sources: Sources,

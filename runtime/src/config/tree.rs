@@ -1,4 +1,4 @@
-//! The merged settings as JSON, with the origin of every leaf beside it.
+//! The merged settings as JSON, with the origin of every leaf.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl Tree {
                     })
                     .collect();
                 if !fields.is_empty() {
-                    // Its leaves have origins of their own.
+                    // The leaves have origins of their own.
                     return Json::Object(fields);
                 }
                 Json::Object(fields)
@@ -55,12 +55,13 @@ impl Tree {
         json
     }
 
-    /// The value at a key.
+    /// Returns the value at a dotted key.
     pub(super) fn at(&self, key: &str) -> Option<&Json> {
         key.split('.').try_fold(&self.root, |at, part| at.get(part))
     }
 
-    /// Puts a value at a key that is there, or takes it away.
+    /// Replaces the value at a dotted key; `None` removes it. Does nothing when the parent does not
+    /// exist.
     pub(super) fn put(&mut self, key: &str, value: Option<Json>) {
         let (parent, last) = key.rsplit_once('.').unwrap_or(("", key));
         let mut at = &mut self.root;
@@ -79,8 +80,8 @@ impl Tree {
         }
     }
 
-    /// Where the value at a key came from: its own origin, that of the table it is in, or the
-    /// highest of what is in it.
+    /// Returns the origin of the value at a key: its own, else that of the nearest enclosing value,
+    /// else the highest among its parts.
     pub(super) fn origin(&self, key: &str) -> Origin {
         let within = format!("{key}.");
         let inner =
@@ -101,7 +102,7 @@ pub(super) fn join(key: &str, part: &str) -> String {
     if key.is_empty() { part.to_owned() } else { format!("{key}.{part}") }
 }
 
-/// A value whose parts have no origins of their own.
+/// Converts a value whose parts have no origins of their own.
 fn scalar(value: Value) -> Json {
     match value.kind {
         ValueKind::Nil => Json::Null,
@@ -121,7 +122,7 @@ fn scalar(value: Value) -> Json {
     }
 }
 
-/// A TOML value as JSON.
+/// Converts a TOML value to JSON.
 pub(super) fn json(value: toml::Value) -> Json {
     match value {
         toml::Value::String(s) => s.into(),

@@ -1,5 +1,5 @@
-//! The settings as types. The shapes are here; where a value came from and whether values fit each
-//! other is told elsewhere. Every key has its meaning in `defaults.toml` too.
+//! The types of the settings. Origins and the checks across settings are in other modules.
+//! `defaults.toml` documents every key too.
 
 use broker::nats::{Certificate, NatsOptions};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
@@ -16,86 +16,91 @@ use url::Url;
 
 use super::{Admin, Secret, Telemetry};
 
-/// Everything that can be set. A value of this type was checked.
+/// The checked configuration of a process.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The broker.
+    /// The connection to the broker, and the layout of its streams.
     pub nats: Nats,
-    /// Supervisors.
+    /// Limits of the supervisor role.
     pub supervisor: Supervisor,
-    /// Workers of every role.
+    /// Limits of the worker roles.
     pub workers: Workers,
     /// The language model.
     pub model: Model,
-    /// Built-in tools.
+    /// Settings of the built-in tools.
     pub tools: Tools,
-    /// The front door.
+    /// Settings of the front door.
     pub door: Door,
-    /// The log of the process.
+    /// The log of this process.
     pub log: Log,
-    /// Traces, metrics and logs that are sent elsewhere.
+    /// The export of traces, metrics and logs.
     pub telemetry: Telemetry,
-    /// The listener for operators.
+    /// The admin listener.
     pub admin: Admin,
-    /// Policies by name. Each agent's name is its key.
+    /// The agents of this configuration. Each agent's name is its key.
     pub agents: BTreeMap<AgentName, Agent>,
     #[serde(skip)]
     pub(super) settings: Vec<super::Setting>,
 }
 
-/// The broker.
+/// The connection to the broker, and the layout of its streams.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Nats {
-    /// Servers, comma-separated.
+    /// Addresses of the servers, separated by commas.
     pub url: String,
-    /// First token of every subject.
+    /// The first token of every subject.
     pub prefix: String,
-    /// Streams that jobs are spread over (1 to 256).
+    /// The number of streams that hold the jobs (1 to 256). It cannot change after the installation
+    /// is created.
     pub shards: u16,
-    /// Copies of every record (1, 3 or 5).
+    /// The number of replicas of every record (1, 3 or 5).
     pub replicas: u8,
-    /// How long a command may go without a heartbeat (1 s to 1 h).
+    /// Time without a heartbeat after which a command is redelivered, in milliseconds (1 s to 1 h).
     pub ack_wait_ms: u64,
-    /// How long a supervisor may keep a fact (1 s to 1 h).
+    /// Time after which a fact that no supervisor acknowledged is redelivered, in milliseconds (1 s
+    /// to 1 h).
     pub facts_ack_wait_ms: u64,
-    /// How soon the shards of a dead supervisor are taken over (1 s to 1 h).
+    /// Time after which another supervisor takes over the shards of a dead one, in milliseconds (1
+    /// s to 1 h).
     pub pin_timeout_ms: u64,
-    /// Longest wait for a connection.
+    /// Timeout of a connection attempt, in milliseconds.
     pub connect_timeout_ms: u64,
-    /// Longest wait for an answer to a request.
+    /// Timeout of a request to the server, in milliseconds.
     pub request_timeout_ms: u64,
-    /// A NATS credentials file.
+    /// The content of a NATS credentials file. Excludes `nkey`.
     pub credentials: Option<Secret>,
-    /// The seed of an nkey, instead of credentials.
+    /// The seed of an nkey. Excludes `credentials`.
     pub nkey: Option<Secret>,
-    /// Where every answer to this process goes; broker permissions keep others out of it.
+    /// The inbox prefix of every reply to this process. Broker permissions keep other clients out
+    /// of it.
     pub inbox_prefix: String,
-    /// Prefixes of the inboxes in which the front door answers.
+    /// The inbox prefixes to which the front door sends replies.
     pub reply_inboxes: Vec<String>,
-    /// Whether what is missing on the server is made. Otherwise it is refused with its name.
+    /// `true` if missing streams, consumers and buckets are created. Otherwise a missing one is an
+    /// error that names it.
     pub create: bool,
-    /// Encryption of the connection.
+    /// TLS of the connection.
     pub tls: NatsTls,
 }
 
-/// Encryption of the connection to the broker.
+/// TLS of the connection to the broker.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NatsTls {
-    /// Whether a connection without TLS is refused.
+    /// `true` if a connection without TLS is refused.
     pub required: bool,
-    /// Certificates of authorities in PEM, beside those of the system.
+    /// A PEM file of certificate authorities, in addition to those of the system.
     pub ca_file: Option<PathBuf>,
-    /// The certificate of this client in PEM. There is a key when there is one.
+    /// This client's certificate, in PEM. Present exactly when `key` is.
     pub cert: Option<PathBuf>,
-    /// The certificate's key in PEM.
+    /// The certificate's private key, in PEM.
     pub key: Option<PathBuf>,
 }
 
 impl Nats {
-    /// The servers, one by one.
+    /// Iterates over the addresses of the servers.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.url.split(',').map(str::trim)
     }
@@ -125,101 +130,103 @@ impl From<&Nats> for NatsOptions {
     }
 }
 
-/// Supervisors.
+/// Limits of the supervisor role.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Supervisor {
-    /// How often every open job is looked at again.
+    /// The interval between sweeps over every open job, in milliseconds.
     pub sweep_interval_ms: u64,
-    /// Jobs whose state is kept in memory, at most.
+    /// The maximum number of jobs whose fold is kept in memory.
     pub cache_jobs: usize,
 }
 
-/// Workers of every role.
+/// Limits of the worker roles.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workers {
-    /// Plans made at a time.
+    /// The maximum number of concurrent planner calls.
     pub plan_slots: usize,
-    /// Model turns taken at a time.
+    /// The maximum number of concurrent model turns.
     pub turn_slots: usize,
-    /// Tools running at a time, in all.
+    /// The maximum number of concurrent tool calls, over all tools.
     pub call_slots: usize,
-    /// Questions put at a time; an open question takes none.
+    /// The maximum number of questions that are being put into the inbox. An open question takes no
+    /// slot.
     pub ask_slots: usize,
-    /// How long tasks may go on after the shutdown begins.
+    /// The time that running tasks have after the shutdown begins, in milliseconds.
     pub drain_ms: u64,
     /// Deliveries of a command before it is reported lost.
     pub deliveries_max: u64,
-    /// How often a command is kept alive; a third of `nats.ack_wait_ms` when absent.
+    /// The interval between heartbeats, in milliseconds. When absent, a third of
+    /// `nats.ack_wait_ms`.
     pub heartbeat_ms: Option<u64>,
 }
 
 impl Workers {
-    /// How long tasks may go on after the shutdown begins.
+    /// Returns the time that running tasks have after the shutdown begins.
     #[must_use]
     pub fn drain(&self) -> Duration {
         Duration::from_millis(self.drain_ms)
     }
 
-    /// How often a command is kept alive, when that is set.
+    /// Returns the interval between heartbeats, if it is set.
     #[must_use]
     pub fn heartbeat(&self) -> Option<Duration> {
         self.heartbeat_ms.map(Duration::from_millis)
     }
 }
 
-/// The language model; no model without a kind.
+/// The default language model. Without a `kind` there is no model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
     /// The wire format of the provider.
     pub kind: Option<ModelKind>,
-    /// Where it is; its public address when absent.
+    /// The address of the provider. When absent, the provider's public address.
     pub base_url: Option<Url>,
-    /// The model, as the provider knows it. Present when there is a kind.
+    /// The model's name at the provider. Present when `kind` is.
     pub name: Option<String>,
-    /// The script of the scripted model. Present when that is the kind.
+    /// The script of the scripted model. Present exactly when `kind` is [`ModelKind::Script`].
     pub script: Option<PathBuf>,
-    /// The key.
+    /// The provider's API key. Required for a public address.
     pub api_key: Option<Secret>,
-    /// Sampling temperature (0.0 to 2.0).
+    /// The sampling temperature (0.0 to 2.0).
     pub temperature: Option<f64>,
-    /// Nucleus sampling (above 0.0, at most 1.0).
+    /// The nucleus sampling threshold (above 0.0, at most 1.0).
     pub top_p: Option<f64>,
-    /// Longest reply in tokens.
+    /// Bound of a reply, in tokens.
     pub max_tokens: Option<u32>,
-    /// Tokens of a conversation that the model takes, the reply not included; nothing is left out
-    /// of one when absent.
+    /// The context window: tokens of a conversation that the model takes, without the reply. When
+    /// absent, conversations are not shortened.
     pub context_tokens: Option<u32>,
-    /// Largest reply in bytes.
+    /// Bound of a reply, in bytes.
     pub max_reply_bytes: usize,
     /// Time limits of one call.
     pub timeouts_ms: ModelTimeouts,
-    /// Retries inside one call, before a reply has begun.
+    /// Retries inside one call, before the first piece of a reply.
     pub retry: ModelRetry,
-    /// What tokens cost, for the metric of money and for budgets; nothing is counted when absent.
+    /// The price of tokens, which the cost metric and budgets use. When absent, no cost is counted.
     pub price: Option<ModelPrice>,
-    /// What is known of models by name. What stands here of a model counts in place of `price` and
-    /// `context_tokens`.
+    /// Context windows and prices of models by name. An entry overrides `price` and
+    /// `context_tokens` for its model.
     pub known: Vec<KnownModel>,
 }
 
-/// What is known of a model. Models are in a list and no table, because their names have dots and
-/// slashes.
+/// The context window and the price of one model. Models are a list and not a table, because their
+/// names contain dots and slashes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownModel {
-    /// The model, as the provider knows it.
+    /// The model's name at the provider.
     pub name: String,
-    /// Tokens of a conversation that it takes, the reply not included.
+    /// The context window: tokens of a conversation that the model takes, without the reply.
     pub context_tokens: Option<u32>,
-    /// What its tokens cost.
+    /// The price of the model's tokens.
     pub price: Option<ModelPrice>,
 }
 
 impl Model {
-    /// What models cost. `price` is that of the model that is asked where none is named.
+    /// Returns the prices by model. `price` belongs to the default model.
     #[must_use]
     pub fn prices(&self) -> ByModel<Price> {
         let price = |price: ModelPrice| Price {
@@ -231,7 +238,8 @@ impl Model {
         known.fold(usual, |prices, (name, price)| prices.with(name, price))
     }
 
-    /// Tokens that models take. `context_tokens` is that of every model of which nothing else is known.
+    /// Returns the context windows by model. `context_tokens` applies to every model without an
+    /// entry of its own.
     #[must_use]
     pub fn windows(&self) -> ByModel<u32> {
         let known = self.known.iter().filter_map(|m| Some((&m.name, m.context_tokens?)));
@@ -241,13 +249,13 @@ impl Model {
     }
 }
 
-/// What a model's tokens cost, in US dollars for a million.
+/// The price of a model's tokens, in US dollars per million.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelPrice {
-    /// Tokens that are read.
+    /// The price of input tokens.
     pub input_per_million: f64,
-    /// Tokens that are written.
+    /// The price of output tokens.
     pub output_per_million: f64,
 }
 
@@ -271,13 +279,13 @@ pub enum ModelKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelTimeouts {
-    /// Opening a connection.
+    /// Timeout of opening a connection.
     pub connect: u64,
-    /// From the request to the first piece of the reply.
+    /// Timeout from the request to the first piece of the reply.
     pub first_token: u64,
-    /// Between two pieces of the reply.
+    /// Timeout between two pieces of the reply.
     pub idle: u64,
-    /// The whole call, retries included.
+    /// Timeout of the whole call, retries included.
     pub total: u64,
 }
 
@@ -285,75 +293,76 @@ pub struct ModelTimeouts {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelRetry {
-    /// Attempts in all (1 to 20).
+    /// The maximum number of attempts (1 to 20).
     pub max_attempts: u32,
-    /// Wait before the second attempt, in milliseconds.
+    /// The wait before the second attempt, in milliseconds.
     pub initial_interval_ms: u64,
-    /// Each further wait is this many times the one before (1.0 to 10.0).
+    /// The factor between two successive waits (1.0 to 10.0).
     pub backoff_factor: f32,
-    /// Longest single wait, in milliseconds.
+    /// The longest single wait, in milliseconds.
     pub max_interval_ms: u64,
-    /// Whether waits are spread at random.
+    /// `true` if waits are randomised.
     pub jitter: bool,
-    /// Waiting in all, in milliseconds.
+    /// The bound of the sum of all waits, in milliseconds.
     pub max_wait_ms: u64,
 }
 
-/// Built-in tools.
+/// Settings of the built-in tools.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tools {
-    /// The directory that file tools see. Relative to the working directory of the process.
+    /// The directory that file tools see. A relative path starts at the working directory of the
+    /// process.
     pub workspace: PathBuf,
-    /// The HTTP tool.
+    /// Settings of the HTTP tool.
     pub http: Http,
 }
 
-/// The HTTP tool.
+/// Settings of the HTTP tool.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Http {
-    /// Whether it may reach private and local addresses.
+    /// `true` if the tool may reach private and local addresses.
     pub allow_private: bool,
-    /// Hosts it may reach; every public one when empty.
+    /// Hosts that the tool may reach. Empty: every public host.
     pub allow_hosts: Vec<String>,
-    /// Longest request, in milliseconds.
+    /// Timeout of a request, in milliseconds.
     pub timeout_ms: u64,
-    /// Largest response, in bytes.
+    /// Bound of a response, in bytes.
     pub max_bytes: usize,
 }
 
-/// The front door.
+/// Settings of the front door.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Door {
-    /// Who may do what, by name. Empty: everybody may do everything.
+    /// The users of the front door, by name. Empty: everybody may do everything.
     pub people: BTreeMap<PersonName, Person>,
-    /// Requests one process serves at a time.
+    /// The maximum number of requests that one process serves at once.
     pub max_in_flight: usize,
-    /// Submissions of one person in a minute; unlimited when absent.
+    /// The maximum number of submissions of one user per minute. Unlimited when absent.
     pub submits_per_minute: Option<u32>,
-    /// A directory of agents, one YAML file each; none when absent.
+    /// A directory of agents, one YAML file each. `None` adds no agents.
     pub agents_dir: Option<PathBuf>,
 }
 
-/// Somebody who is known at the front door.
+/// A user of the front door.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Person {
-    /// SHA-256 of their token, in lower-case hex.
+    /// The SHA-256 of the user's token, in lower-case hex.
     pub token_sha256: String,
-    /// What they may do.
+    /// The user's rights; never empty.
     pub roles: Vec<Role>,
 }
 
-/// The name of somebody at the front door: 1 to 64 characters of A-Z a-z 0-9 _ - @
+/// The name of a user of the front door: 1 to 64 characters of A-Z a-z 0-9 _ - @.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct PersonName(String);
 
 impl PersonName {
-    /// The name as a string.
+    /// Returns the name as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -375,19 +384,19 @@ impl TryFrom<String> for PersonName {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Log {
-    /// A level or a filter.
+    /// A level, or a filter such as `info,callboard_runtime=debug`.
     pub level: String,
-    /// How lines look.
+    /// The format of the lines.
     pub format: LogFormat,
 }
 
-/// How lines of the log look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people on a terminal, JSON otherwise.
+    /// Pretty on a terminal, JSON otherwise.
     Auto,
-    /// For people.
+    /// Readable by people, in colours where the terminal has them.
     Pretty,
     /// One JSON object a line.
     Json,

@@ -1,4 +1,4 @@
-//! Who is there, as heard by one process.
+//! The live processes of the installation, as this process hears them.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,7 +16,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{CREW_MAX, EVERY, EXPIRY, REOPEN};
 
-/// Who is there, as heard from here.
+/// The live processes of the installation, by their last announcements. Clones share the
+/// subscription.
 #[derive(Debug, Clone)]
 pub struct Crew {
     members: watch::Receiver<Arc<BTreeMap<WorkerId, Presence>>>,
@@ -26,7 +27,7 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Listens from now on. All present processes are known after [`Crew::settled`].
+    /// Subscribes to announcements. All live processes are known after [`Crew::settled`].
     #[must_use]
     pub fn open(broker: &Broker) -> Self {
         let (members_tx, members) = watch::channel(Arc::default());
@@ -36,25 +37,26 @@ impl Crew {
         Self { members, latest, opened: Instant::now(), _task: task }
     }
 
-    /// Waits until everybody who is there had time to say so.
+    /// Waits until every live process had time for an announcement.
     pub async fn settled(&self) {
         tokio::time::sleep_until(self.opened + EVERY * 2).await;
     }
 
-    /// Everybody who is there, with what they said last.
+    /// Returns every live process with its last announcement.
     #[must_use]
     pub fn members(&self) -> Arc<BTreeMap<WorkerId, Presence>> {
         Arc::clone(&self.latest.borrow())
     }
 
-    /// Whether a process is there.
+    /// Returns whether a process is live.
     #[must_use]
     pub fn has(&self, worker: &WorkerId) -> bool {
         self.latest.borrow().contains_key(worker)
     }
 
-    /// Changes whenever somebody comes, goes, begins to drain, changes roles or shards; not when
-    /// they are merely busier. The presences in it are as of the last such change.
+    /// Returns a receiver that is notified when a process arrives, leaves, begins to drain, or
+    /// changes its roles or shards, but not when only its load changes. Its presences are those of
+    /// the last such change.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Arc<BTreeMap<WorkerId, Presence>>> {
         self.members.clone()
@@ -84,12 +86,13 @@ async fn listen(broker: Broker, members: Said, latest: Said) {
                 }
                 let (now, before) = (Instant::now(), heard.len());
                 heard.retain(|_, (_, at)| now.duration_since(*at) < EXPIRY);
-                // Most say what they said before: then there is nothing to copy, nor to tell.
+                // Most announcements repeat the last one, and need no copy and no notification.
                 if news || heard.len() != before {
                     tell(&heard, &members, &latest);
                 }
             },
-            // The first time it may be that the process ends and the connection is closed already.
+            // The first failure is expected when the process ends and the connection is closed
+            // already.
             Err(error) if failures == 0 => {
                 failures += 1;
                 tracing::debug!(%error, "the crew cannot be heard; trying again");
@@ -100,7 +103,7 @@ async fn listen(broker: Broker, members: Said, latest: Said) {
     }
 }
 
-/// Takes in what somebody said, and tells whether it is anything new.
+/// Stores an announcement, and returns whether it changed anything.
 fn hear(heard: &mut BTreeMap<WorkerId, (Presence, Instant)>, payload: &[u8]) -> bool {
     let presence = match wire::decode::<Presence>(payload) {
         Ok(presence) => presence,
@@ -143,7 +146,7 @@ fn tell(heard: &BTreeMap<WorkerId, (Presence, Instant)>, members: &Said, latest:
     });
 }
 
-/// Whether two presences differ in nothing but how busy they are.
+/// Returns whether two presences differ in nothing but their load.
 fn alike(a: &Presence, b: &Presence) -> bool {
     a.worker == b.worker
         && a.roles == b.roles

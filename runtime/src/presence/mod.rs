@@ -1,5 +1,5 @@
 //! Presence: every process announces itself once a second. It is a hint for load balancing and for
-//! people; nothing that must be right depends on it.
+//! operators; correctness does not depend on it.
 
 mod crew;
 mod observe;
@@ -25,22 +25,23 @@ pub use self::{
 };
 use crate::worker::Gauge;
 
-/// How often a process says that it is there.
+/// The interval between announcements of a process.
 pub const EVERY: Duration = Duration::from_secs(1);
-/// A process that was not heard for this long is gone.
+/// The time after which a silent process counts as gone.
 pub const EXPIRY: Duration = Duration::from_secs(3);
-/// Processes that are remembered at most; more are not ours.
+/// The maximum number of processes in a crew. Announcements beyond it are not from this
+/// installation.
 const CREW_MAX: usize = 10_000;
 /// Wait before a subscription that broke is opened again.
 const REOPEN: Duration = Duration::from_millis(500);
 
-/// The name of this machine.
+/// Returns the host name of this machine.
 #[must_use]
 pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// What a process says of itself. Cheap to clone; all clones are one.
+/// The status that a process announces. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Status {
     fixed: Arc<Presence>,
@@ -55,7 +56,7 @@ struct Changing {
 }
 
 impl Status {
-    /// The status of this process, in some roles. It drains from when `shutdown` is canceled.
+    /// Creates the status of this process. The process drains once `shutdown` is canceled.
     #[must_use]
     pub fn new(
         worker: WorkerId,
@@ -79,36 +80,36 @@ impl Status {
         Self { fixed: Arc::new(fixed), changing: Arc::default(), shutdown }
     }
 
-    /// The process.
+    /// Returns the id of the process.
     #[must_use]
     pub fn worker(&self) -> &WorkerId {
         &self.fixed.worker
     }
 
-    /// Shows a pool from now on.
+    /// Adds a pool to the announcements.
     pub fn show(&self, gauge: Gauge) {
         self.change(|c| c.gauges.push(gauge));
     }
 
-    /// The process owns a shard, or does not any more.
+    /// Sets whether the process owns a shard.
     pub fn set_shard(&self, shard: Shard, owned: bool) {
         self.change(|c| if owned { c.shards.insert(shard) } else { c.shards.remove(&shard) });
     }
 
-    /// The names of the pools that no command reaches at the moment.
+    /// Returns the names of the pools whose command stream is not open.
     #[must_use]
     pub fn pools_at_rest(&self) -> Vec<String> {
         let at_rest = |gauge: &&Gauge| !gauge.is_taking();
         self.change(|c| c.gauges.iter().filter(at_rest).map(|g| g.load().pool).collect())
     }
 
-    /// Whether it takes nothing new any more.
+    /// Returns whether the process has begun to drain.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.shutdown.is_cancelled()
     }
 
-    /// What it says now.
+    /// Returns the current announcement.
     #[must_use]
     pub fn presence(&self) -> Presence {
         self.change(|c| Presence {
@@ -124,13 +125,14 @@ impl Status {
     }
 }
 
-/// Says once a second that the process is there, under each of its roles; at once when it begins to
-/// drain, and as its last word: then others take over now instead of waiting for its silence. Never
-/// finishes by itself: a tree has it in the background.
+/// An actor that announces the process once a second, under each of its roles. It also announces
+/// the beginning of a drain at once, and sends a last announcement when it stops, so that other
+/// processes take over without waiting for [`EXPIRY`]. It never finishes by itself, so a tree has
+/// it in the background.
 #[derive(Debug)]
 pub struct Beacon;
 
-/// What a beacon says, and where.
+/// The broker to announce on, and the status to announce.
 pub type BeaconArgs = (Broker, Status);
 
 impl Actor for Beacon {
@@ -171,7 +173,7 @@ impl Actor for Beacon {
     ) -> Result<(), ActorProcessingErr> {
         let (broker, status) = &state.args;
         say(broker, &Presence { draining: true, shards: Vec::new(), ..status.presence() }).await?;
-        // The process may end right after this.
+        // The process may end right after this, so pending messages are flushed.
         if let Err(error) = broker.bus.settle().await {
             tracing::debug!(%error, "the last word may be lost");
         }
@@ -179,7 +181,7 @@ impl Actor for Beacon {
     }
 }
 
-/// What a beacon keeps.
+/// The state of a beacon.
 #[derive(Debug)]
 pub struct BeaconState {
     args: BeaconArgs,

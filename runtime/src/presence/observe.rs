@@ -1,5 +1,5 @@
-//! Presence as metrics: what this process has in hand and owns, and, from one process of the whole
-//! company, who is there at all.
+//! Presence as metrics: the load and the shards of this process, and, from one process of the
+//! installation, the sums over all.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,19 +16,20 @@ use proto::{
 use super::{Crew, Status};
 use crate::telemetry::{keys, meter};
 
-/// The shard whose owner speaks for everybody, so that figures about the whole are given once.
+/// The shard whose owner reports the figures of the whole installation, so that they are reported
+/// once.
 pub const SPEAKER: Shard = Shard(0);
 
-/// What is said of roles, kinds and pools that are not told apart.
+/// The label of unknown roles and kinds, and of pools beyond the bound.
 const OTHER: &str = "other";
 
-/// The roles that a process may say it plays and be counted under.
+/// The roles that have a label of their own.
 pub const ROLES: [&str; 6] = ["supervisor", "planner", "executor", "tools", "interaction", "door"];
 
-/// Pools of all kinds of commands that are told apart.
+/// The maximum number of pools, of all kinds, that have a label of their own.
 const POOLS_MAX: usize = 64;
 
-/// Shows this process and the company from now on, until the process ends.
+/// Registers the instruments of this process and of the installation.
 pub fn observe(status: &Status, crew: &Crew, shards: u16) {
     crate::worker::count_from_zero();
     pools(status);
@@ -121,28 +122,28 @@ fn company(status: &Status, crew: &Crew) {
         .build();
 }
 
-/// The word a role is counted under.
+/// Returns the label of a role.
 fn role_label(role: &str) -> &'static str {
     ROLES.into_iter().find(|known| *known == role).unwrap_or(OTHER)
 }
 
-/// A kind of command, and a pool.
+/// A kind of command, and the name of a pool.
 type Names = (&'static str, String);
 
-/// The kind and the pool of a load; a kind that is not known is another one.
+/// Splits the name of a load into its kind and its pool. An unknown kind becomes [`OTHER`].
 fn split(load: &PoolLoad) -> (&'static str, &str) {
     let (kind, pool) = load.pool.split_once('.').unwrap_or((load.pool.as_str(), ""));
     let known = DecisionKind::ALL.into_iter().map(DecisionKind::as_str).find(|k| *k == kind);
     (known.unwrap_or(OTHER), pool)
 }
 
-/// The pools that were announced. A process may announce made-up pools, and each would
-/// be a series of its own for ever: only so many are told apart in the life of a process.
+/// The pools that have a label of their own. A process may announce made-up pools, and each label
+/// is a time series, so their number is bounded for the life of this process.
 #[derive(Debug, Default)]
 struct Known(Mutex<BTreeSet<Names>>);
 
 impl Known {
-    /// What a load is counted under.
+    /// Returns the labels of a load.
     fn names(&self, load: &PoolLoad) -> Names {
         let (kind, pool) = split(load);
         let other = (kind, OTHER.to_owned());
@@ -182,7 +183,7 @@ mod tests {
         }
         let series: BTreeSet<_> = (0..1_000).map(|n| names(&format!("call.p{n}"))).collect();
         assert!(series.len() <= POOLS_MAX + 1, "{}", series.len());
-        // Those that were there before are still told apart.
+        // Pools with a label of their own keep it.
         assert_eq!(names("call.builtin").1, "builtin");
         assert_eq!(names("call.p999").1, OTHER);
         assert_eq!((role_label("tools"), role_label("made-up")), ("tools", OTHER));

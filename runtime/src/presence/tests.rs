@@ -1,4 +1,4 @@
-//! Who is there, and who is not any more.
+//! Tests of presence: processes that appear, change, fall silent and leave.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Announcing a tool: what is checked, and who wins when two announce the same name.
+//! The announcement of a tool: its checks, and the resolution of two announcements of one name.
 
 use std::cmp::Ordering;
 
@@ -16,46 +16,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::{presence::Crew, schema::Schema};
 
-/// Longest description of a tool, in bytes.
+/// Bound of a tool's description, in bytes.
 pub const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
-/// Longest run of one call, in milliseconds: a day.
+/// Bound of the timeout of one call, in milliseconds: a day.
 pub const TIMEOUT_MS_MAX: u64 = 86_400_000;
-/// Calls one worker may run at a time.
+/// Bound of the calls that one worker runs at once.
 pub const CONCURRENCY_MAX: u32 = 10_000;
-/// Longest version, in bytes.
+/// Bound of a version, in bytes.
 pub const VERSION_BYTES_MAX: usize = 64;
-/// Slash commands of one tool.
+/// Bound of the slash commands of one tool.
 pub const COMMANDS_MAX: usize = 16;
-/// Longest description of a slash command, in bytes.
+/// Bound of a slash command's description, in bytes.
 pub const ABOUT_BYTES_MAX: usize = 200;
-/// Attempts to win against others who announce the same tool at the same moment.
+/// Bound of the compare-and-set attempts against concurrent announcements of the same tool.
 const RACES_MAX: usize = 20;
 
-/// An announcement as it is stored.
+/// An announcement, as the registry stores it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Announcement {
-    /// The tool.
+    /// The definition of the tool.
     #[serde(flatten)]
     pub spec: ToolSpec,
-    /// Who announced it.
+    /// The worker that announced the tool.
     pub by: WorkerId,
 }
 
-/// What became of an announcement.
+/// The outcome of an announcement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Announced {
-    /// It is in the registry.
+    /// The tool is now in the registry.
     Stored,
-    /// The same tool was there already.
+    /// The registry had the same definition already.
     Known,
-    /// A newer version is there, from somebody who is alive; that one stays.
+    /// The registry has a newer version from a live worker, and keeps it.
     Newer {
-        /// Its version.
+        /// The newer version.
         version: String,
     },
 }
 
-/// A tool that was not announced.
+/// The reason why a tool was not announced.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AnnounceError {
     /// A field is out of bounds.
@@ -63,12 +63,12 @@ pub enum AnnounceError {
     Invalid {
         /// The tool.
         tool: ToolName,
-        /// The field.
+        /// The name of the field.
         field: &'static str,
-        /// What it must be.
+        /// The values that are allowed.
         why: String,
     },
-    /// Another worker has another tool of that name and version.
+    /// A live worker announced another definition under the same name and version.
     #[error(
         "tool {tool} version {version} is announced by {theirs} with another definition than {ours} has; \
          give one of them another name or a new version"
@@ -78,17 +78,17 @@ pub enum AnnounceError {
         tool: ToolName,
         /// The version.
         version: String,
-        /// Who announced it first.
+        /// The worker that announced the tool first.
         theirs: WorkerId,
-        /// Who was refused.
+        /// The worker whose announcement was refused.
         ours: WorkerId,
     },
-    /// The bucket cannot be used.
+    /// The registry's bucket cannot be used.
     #[error(transparent)]
     Kv(#[from] KvError),
 }
 
-/// Checks every bound of an announcement.
+/// Checks every bound of a tool's definition.
 ///
 /// # Errors
 /// The first field that is out of bounds.
@@ -135,7 +135,7 @@ fn without_commands(spec: &ToolSpec) -> ToolSpec {
     ToolSpec { commands: Vec::new(), ..spec.clone() }
 }
 
-/// What is wrong with the slash commands of a tool.
+/// Checks the slash commands of a tool.
 fn commands(spec: &ToolSpec) -> Result<(), String> {
     if spec.commands.len() > COMMANDS_MAX {
         return Err(format!("must be at most {COMMANDS_MAX}"));
@@ -174,8 +174,8 @@ fn commands(spec: &ToolSpec) -> Result<(), String> {
     Ok(())
 }
 
-/// Control characters, and those that turn text around or hide it: a description is shown to people
-/// who approve calls, and must look as what it is.
+/// Returns whether a character is a control character, or turns text around or hides it. Users who
+/// approve calls read the description, which must not hide anything.
 fn hidden(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
@@ -190,12 +190,12 @@ fn depth(value: &serde_json::Value) -> usize {
     }
 }
 
-/// Announces a tool. A newer version replaces an older one; the definition of somebody who is not
-/// there any more is replaced by any other.
+/// Announces a tool. A newer version replaces an older one. Any definition replaces that of a
+/// worker that is no longer alive.
 ///
 /// # Errors
-/// When a field is out of bounds, when somebody who is there has another tool of that name and
-/// version, or when the bucket cannot be used.
+/// Returns an error if a field is out of bounds, when a live worker has announced another
+/// definition of that name and version, or when the bucket cannot be used.
 pub async fn announce(
     broker: &Broker,
     spec: ToolSpec,
@@ -221,7 +221,7 @@ pub async fn announce(
         let written = broker.kv.update(Bucket::Tools, &key, Bytes::from(value.clone()), revision);
         match written.await {
             Ok(_) => return Ok(Announced::Stored),
-            // Somebody else was faster: look at what they wrote.
+            // Another worker was faster: read its announcement and decide again.
             Err(KvError::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -229,13 +229,13 @@ pub async fn announce(
     Err(KvError::Conflict(key).into())
 }
 
-/// What an announcement that is there means for ours; none when ours replaces it.
+/// Compares our announcement with the stored one; `None` when ours replaces it.
 async fn settle(
     ours: &Announcement,
     there: &[u8],
     crew: &Crew,
 ) -> Result<Option<Announced>, AnnounceError> {
-    // What nobody can read is replaced.
+    // An unreadable announcement is replaced.
     let Ok(theirs) = read(there) else { return Ok(None) };
     if theirs.spec == ours.spec {
         return Ok((theirs.by == ours.by || crew.has(&theirs.by)).then_some(Announced::Known));
@@ -243,8 +243,8 @@ async fn settle(
     if theirs.by == ours.by {
         return Ok(None);
     }
-    // How people call a tool is no part of what it does: a worker that knows no slash commands yet
-    // leaves those that are there, and gives way to one that does.
+    // Slash commands do not change the effect of a tool. A worker without slash commands, such as
+    // an older release, keeps the stored ones, and gives way to a worker that has some.
     if without_commands(&theirs.spec) == without_commands(&ours.spec) {
         let stays = ours.spec.commands.is_empty() && crew.has(&theirs.by);
         return Ok(stays.then_some(Announced::Known));
@@ -268,7 +268,7 @@ async fn settle(
     }
 }
 
-/// Orders versions: numbers as numbers, anything else as text, part by part (`1.9` before `1.10`).
+/// Orders versions part by part: numbers numerically, anything else as text (`1.9` before `1.10`).
 pub(super) fn by_version(a: &str, b: &str) -> Ordering {
     let parts = |v: &str| -> Vec<(u64, String)> {
         v.split(['.', '-', '+'])
@@ -281,17 +281,17 @@ pub(super) fn by_version(a: &str, b: &str) -> Ordering {
     parts(a).cmp(&parts(b)).then_with(|| a.cmp(b))
 }
 
-/// Reads what somebody stored.
+/// Parses and checks a stored announcement.
 pub(super) fn read(value: &[u8]) -> Result<Announcement, String> {
     let announcement: Announcement = proto::strict::from_slice(value).map_err(|e| e.to_string())?;
     check(&announcement.spec).map_err(|e| e.to_string())?;
     Ok(announcement)
 }
 
-/// Takes a tool out of the registry, if it is there and was announced by `by`.
+/// Removes a tool from the registry if `by` announced it.
 ///
 /// # Errors
-/// When the bucket cannot be used.
+/// An error is returned when the bucket cannot be used.
 pub async fn withdraw(broker: &Broker, tool: &ToolName, by: &WorkerId) -> Result<(), KvError> {
     match broker.kv.get(Bucket::Tools, tool.as_str()).await? {
         Some(there) if read(&there.value).is_ok_and(|a| &a.by == by) => {

@@ -1,9 +1,9 @@
-//! The tool registry: tools announce themselves, planners and executors look them up.
+//! The tool registry, in which workers announce tools, and planners and executors find them.
 //!
 //! An announcement is JSON in the bucket [`Bucket::Tools`], under the tool's name: the fields of
-//! [`proto::tool::ToolSpec`] and `by`, the worker that announced it. A worker in any language may
-//! write one. Every reader checks what it reads again: what is in the bucket was not necessarily
-//! written by [`announce`].
+//! [`proto::tool::ToolSpec`], and `by`, the worker that announced the tool. A worker in any
+//! language may write an announcement. Every reader checks each announcement again, because its
+//! writer need not have used [`announce`].
 
 mod announce;
 
@@ -28,12 +28,12 @@ pub use self::announce::{
     DESCRIPTION_BYTES_MAX, TIMEOUT_MS_MAX, VERSION_BYTES_MAX, announce, check, withdraw,
 };
 
-/// Tools a registry shows; more are ignored, loudly.
+/// The maximum number of tools in a registry. Further tools are refused with a warning.
 pub const TOOLS_MAX: usize = 2_000;
 /// Wait before a watch that broke is opened again.
 const REOPEN: Duration = Duration::from_millis(500);
 
-/// All tools of the installation, kept up to date in memory. Cheap to clone.
+/// An in-memory copy of the installation's tools, which follows the bucket. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Registry {
     shared: Arc<Mutex<Shared>>,
@@ -49,10 +49,11 @@ struct Shared {
 }
 
 impl Registry {
-    /// Reads the registry and follows it from then on.
+    /// Reads the registry and follows its changes.
     ///
     /// # Errors
-    /// When it cannot be read. Later failures are mended by reading it again.
+    /// Returns an error if the bucket cannot be read. After later failures the registry reads the
+    /// bucket again.
     pub async fn open(broker: &Broker) -> Result<Self, KvError> {
         let shared = Arc::new(Mutex::new(Shared::default()));
         let (said, changed) = watch::channel(0);
@@ -74,7 +75,7 @@ impl Registry {
                     kept.lock().unwrap_or_else(PoisonError::into_inner).apply(change);
                     said.send_modify(|n| *n += 1);
                 }
-                // Warned about when it cannot be mended.
+                // `reopen` warns when it fails too.
                 tracing::debug!("the tool registry cannot be followed; reading it again");
                 changes = reopen(&broker, &kept, &said).await;
             }
@@ -82,35 +83,36 @@ impl Registry {
         Ok(Self { shared, changed, _task: Arc::new(AbortOnDropHandle::new(task)) })
     }
 
-    /// A tool.
+    /// Returns the tool of that name; `None` when it has no usable announcement.
     #[must_use]
     pub fn get(&self, name: &ToolName) -> Option<Arc<Announcement>> {
         self.look(|shared| shared.tools.get(name.as_str()).cloned())
     }
 
-    /// A tool as the registry has it at this moment: what is kept in memory may be a little older.
+    /// Reads one tool from the bucket itself. The copy in memory may be a little older.
     ///
     /// # Errors
-    /// When the bucket cannot be read.
+    /// An error is returned when the bucket cannot be read.
     pub async fn read(broker: &Broker, name: &ToolName) -> Result<Option<Announcement>, KvError> {
         let stored = broker.kv.get(Bucket::Tools, name.as_str()).await?;
         let announced = stored.and_then(|stored| read(&stored.value).ok());
         Ok(announced.filter(|announced| announced.spec.name == *name))
     }
 
-    /// All tools, by name.
+    /// Returns all tools, ordered by name.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Announcement>> {
         self.look(|shared| shared.tools.values().cloned().collect())
     }
 
-    /// Announcements that cannot be used, with the reason.
+    /// Returns the names of unusable announcements, each with the reason.
     #[must_use]
     pub fn refused(&self) -> Vec<(String, String)> {
         self.look(|shared| shared.refused.clone().into_iter().collect())
     }
 
-    /// The same as long as no tool changes; its announcer does not matter.
+    /// Returns a digest of all tools. It changes only with a tool's definition, not with its
+    /// announcer.
     #[must_use]
     pub fn digest(&self) -> String {
         self.look(|shared| {
@@ -125,7 +127,7 @@ impl Registry {
         })
     }
 
-    /// Changes whenever a tool does.
+    /// Returns a receiver that is notified of every change.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.changed.clone()
@@ -138,7 +140,8 @@ impl Registry {
 
 type Changes = futures::stream::BoxStream<'static, Result<Change, KvError>>;
 
-/// Reads everything again, however long that takes; tools that vanished meanwhile are dropped.
+/// Reads the bucket again, with retries until that succeeds. Tools that vanished meanwhile are
+/// dropped.
 async fn reopen(broker: &Broker, kept: &Mutex<Shared>, said: &watch::Sender<u64>) -> Changes {
     loop {
         tokio::time::sleep(REOPEN).await;

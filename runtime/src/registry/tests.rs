@@ -1,4 +1,4 @@
-//! What may be announced, and who wins.
+//! Checks of announcements, and the resolution of two announcements of one name.
 
 use std::cmp::Ordering;
 
@@ -35,7 +35,7 @@ fn broker() -> Broker {
     memory::start(Subjects::new("cb", 2).unwrap(), MemoryOptions::default())
 }
 
-/// A crew in which `a` and `b` are alive.
+/// Returns a crew in which `a` and `b` are alive.
 async fn crew(broker: &Broker) -> Crew {
     let crew = Crew::open(broker);
     for name in ["a", "b"] {
@@ -90,7 +90,7 @@ async fn two_tools_of_one_name_and_version_are_refused_and_both_announcers_named
     let error = announce(&broker, other.clone(), &b, &crew).await.unwrap_err();
     let text = error.to_string();
     assert!(text.contains("announced by a") && text.contains("than b has"), "{text}");
-    // The first announcer may change its own tool, and anybody may bring a newer version.
+    // The first announcer may change its own tool, and any worker may announce a newer version.
     assert_eq!(announce(&broker, other, &a, &crew).await.unwrap(), Announced::Stored);
     let newer = spec(&json!({"version": "2"}));
     assert_eq!(announce(&broker, newer, &b, &crew).await.unwrap(), Announced::Stored);
@@ -141,7 +141,7 @@ async fn a_registry_follows_what_is_announced_and_refuses_what_is_broken() {
         ["mail", "post"]
     );
     assert_ne!(registry.digest(), before);
-    // Written past `announce`, as a program in another language may.
+    // Written without `announce`, as a program in another language may do.
     for (key, value) in [
         ("bad", json!({"name": "bad", "description": "x"})),
         (
@@ -155,7 +155,8 @@ async fn a_registry_follows_what_is_announced_and_refuses_what_is_broken() {
     }
     let refused = registry.refused();
     assert_eq!(refused.len(), 2, "{refused:?}");
-    // What the server may be made to write is no tool, and takes no tool's place for long.
+    // A text that the server can be made to write is no tool, and replaces a tool only until its
+    // next announcement.
     for foreign in ["", "null", "[]", r#"{"stream":"cb-shard-0","seq":7}"#] {
         broker.kv.put(Bucket::Tools, "post", foreign.into()).await.unwrap();
         changed.changed().await.unwrap();

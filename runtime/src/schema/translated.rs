@@ -1,5 +1,4 @@
-//! The reasons for which a value does not fit its schema, in other languages: the library gives them
-//! in English alone.
+//! The translations of a misfit's reason, which the library gives in English only.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use proto::lang::Language;
@@ -7,7 +6,7 @@ use serde_json::Value;
 
 messages::translations!(schema);
 
-/// What is wrong; nothing in a language that has no words for it.
+/// Returns the reason in a language; `None` when the language has no translation.
 pub(super) fn why(kind: &ValidationErrorKind, language: Language) -> Option<String> {
     use ValidationErrorKind as Kind;
     let comma = Text::Comma.text(language)?;
@@ -45,7 +44,7 @@ pub(super) fn why(kind: &ValidationErrorKind, language: Language) -> Option<Stri
         Kind::OneOfMultipleValid { .. } => Text::OneOf,
         Kind::FalseSchema => Text::FalseSchema,
         Kind::Not { .. } => Text::Not,
-        // Rare, or about the schema itself.
+        // Rare, or errors of the schema itself.
         Kind::AdditionalItems { .. }
         | Kind::BacktrackLimitExceeded { .. }
         | Kind::RegexEngineFailure { .. }

@@ -1,5 +1,6 @@
-//! What users, models and tools wrote, as it may be put into a trace: only when `telemetry.content`
-//! is on, cut to a length, and without the secrets this process knows or that look like one.
+//! The content that users, models and tools wrote, prepared for traces. Content is recorded only
+//! when `telemetry.content` is on, shortened, and without secrets: neither those of this process
+//! nor texts that look like one.
 
 use std::{
     borrow::Cow,
@@ -11,13 +12,13 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::config::Config;
 
-/// What stands in the place of a secret.
+/// The replacement of a secret.
 const REDACTED: &str = "[redacted]";
-/// Secrets shorter than this would be found in ordinary words.
+/// Shortest known secret that is replaced, in bytes. Shorter ones occur in ordinary words.
 const SECRET_MIN: usize = 6;
 
-/// Patterns of secrets: keys of well-known providers, bearer tokens, JSON Web
-/// Tokens, private keys, and values of fields whose name says so.
+/// Patterns of secrets: keys of well-known providers, bearer tokens, JSON Web Tokens, private keys,
+/// and the values of fields with a telling name.
 static LOOKS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
@@ -35,7 +36,7 @@ static LOOKS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is checked by a test")
 });
 
-/// Takes secrets out of texts.
+/// A redactor, which replaces secrets in texts.
 #[derive(Default)]
 pub struct Redact {
     known: Vec<SecretString>,
@@ -48,7 +49,8 @@ impl std::fmt::Debug for Redact {
 }
 
 impl Redact {
-    /// Knows these secrets, longest first, so that one that is part of another leaves nothing over.
+    /// Creates a redactor of these secrets. It replaces the longest first, so that no rest remains
+    /// of a secret that contains another one.
     #[must_use]
     pub fn new(known: impl IntoIterator<Item = SecretString>) -> Self {
         let mut known: Vec<_> =
@@ -57,7 +59,7 @@ impl Redact {
         Self { known }
     }
 
-    /// The text without secrets.
+    /// Returns the text with every secret replaced.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut text = Cow::Borrowed(text);
@@ -73,7 +75,7 @@ impl Redact {
     }
 }
 
-/// How content is put into traces.
+/// The form in which content is recorded in traces.
 #[derive(Debug)]
 pub struct Content {
     redact: Redact,
@@ -81,7 +83,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// With the secrets and the length of the settings.
+    /// Takes the known secrets and the length from the settings.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let nats = &config.nats;
@@ -90,20 +92,20 @@ impl Content {
         Self { redact: Redact::new(known), max_bytes: config.telemetry.content_max_bytes }
     }
 
-    /// What may be put into traces by these settings; nothing when `telemetry.content` is off.
+    /// Returns the form of content that the settings allow; `None` when `telemetry.content` is off.
     #[must_use]
     pub fn of(config: &Config) -> Option<Arc<Self>> {
         config.telemetry.content.then(|| Arc::new(Self::new(config)))
     }
 
-    /// The text as it may be seen: both ends of what is too long.
+    /// Returns the text for a trace: redacted, and shortened to its two ends when it is too long.
     #[must_use]
     pub fn show(&self, text: &str) -> String {
         let clean = self.redact.text(text);
         if clean.len() <= self.max_bytes {
             return clean.into_owned();
         }
-        // Of characters that take several bytes each there may be fewer.
+        // `ends` counts characters, which may take several bytes each.
         let bytes_each = clean.len().div_ceil(clean.chars().count().max(1));
         proto::excerpt::ends(&clean, self.max_bytes / 2 / bytes_each)
     }

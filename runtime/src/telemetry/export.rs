@@ -1,4 +1,4 @@
-//! Where traces, metrics and logs go: OTLP, and the registry that is scraped.
+//! The destinations of traces, metrics and logs: OTLP receivers, and the Prometheus registry.
 
 use std::time::Duration;
 
@@ -17,18 +17,18 @@ use opentelemetry_sdk::{
 use super::{ids::Ids, logs::Correlate};
 use crate::config::{OtlpProtocol, Telemetry};
 
-/// What is sent cannot be sent there.
+/// The reason why the exporters could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// An exporter refuses its settings.
+    /// An OTLP exporter refuses its settings.
     #[error("telemetry.otlp_endpoint: {0}")]
     Otlp(#[from] ExporterBuildError),
-    /// The registry that is scraped cannot be made.
+    /// The Prometheus registry cannot be created.
     #[error("metrics: {0}")]
     Registry(#[from] OTelSdkError),
 }
 
-/// One exporter for each signal that is sent.
+/// The exporter of each signal; `None` for a signal that is not exported.
 #[derive(Default)]
 pub(super) struct Exporters {
     pub(super) spans: Option<SpanExporter>,
@@ -36,7 +36,7 @@ pub(super) struct Exporters {
     pub(super) logs: Option<LogExporter>,
 }
 
-/// What the standard variables say.
+/// Returns whether an environment variable has a value.
 fn variable(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
@@ -47,7 +47,7 @@ fn is_off(signal: &str) -> bool {
     is("OTEL_SDK_DISABLED", "true") || is(&format!("OTEL_{signal}_EXPORTER"), "none")
 }
 
-/// The exporters of the signals that have somewhere to go.
+/// Builds the exporters of the signals that have a destination.
 pub(super) fn exporters(settings: &Telemetry) -> Result<Exporters, ExportError> {
     let goes = |signal: &str| {
         let named = settings.otlp_endpoint.is_some()
@@ -55,7 +55,7 @@ pub(super) fn exporters(settings: &Telemetry) -> Result<Exporters, ExportError> 
             || variable(&format!("OTEL_EXPORTER_OTLP_{signal}_ENDPOINT"));
         named && !is_off(signal)
     };
-    // Fails only when a provider is there already, which is as good.
+    // Fails only when another provider is installed already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Ok(Exporters {
         spans: goes("TRACES").then(|| spans(settings)).transpose()?,
@@ -64,8 +64,8 @@ pub(super) fn exporters(settings: &Telemetry) -> Result<Exporters, ExportError> 
     })
 }
 
-/// Builds the exporter of one signal: the same five choices for each, over builders whose types
-/// have nothing in common.
+/// Builds the exporter of one signal. The choices are the same for each signal, but the builders
+/// share no trait.
 macro_rules! build {
     ($exporter:ident, $settings:expr, $path:literal) => {{
         let endpoint = $settings.otlp_endpoint.as_ref();
@@ -110,7 +110,7 @@ fn logs(settings: &Telemetry) -> Result<LogExporter, ExporterBuildError> {
     build!(LogExporter, settings, "logs")
 }
 
-/// Metrics for scrapers and, when one is configured, for the OTLP receiver.
+/// Builds the meter provider, read by scrapers and, if there is one, by the OTLP exporter.
 pub(super) fn meters(
     settings: &Telemetry,
     resource: &Resource,
@@ -130,7 +130,8 @@ pub(super) fn meters(
     Ok(meters.build())
 }
 
-/// Traces, in batches on a thread of their own. Whether one is recorded was decided where it began.
+/// Builds the tracer provider, which exports in batches on a thread of its own. Sampling is decided
+/// where a trace begins.
 pub(super) fn tracers(resource: &Resource, exporter: SpanExporter) -> SdkTracerProvider {
     SdkTracerProvider::builder()
         .with_resource(resource.clone())
@@ -140,7 +141,7 @@ pub(super) fn tracers(resource: &Resource, exporter: SpanExporter) -> SdkTracerP
         .build()
 }
 
-/// Logs, in batches on a thread of their own.
+/// Builds the logger provider, which exports in batches on a thread of its own.
 pub(super) fn loggers(resource: &Resource, exporter: LogExporter) -> SdkLoggerProvider {
     SdkLoggerProvider::builder()
         .with_resource(resource.clone())

@@ -1,5 +1,5 @@
-//! Ids of spans that several processes must agree on without telling each other: they are made from
-//! what the span is of. And the generator through which the SDK takes an id that is known already.
+//! Span ids that several processes derive from the span's subject, without a message between them,
+//! and the generator through which the SDK takes such an id.
 
 use std::cell::Cell;
 
@@ -11,14 +11,15 @@ use proto::{
 };
 use sha2::{Digest, Sha256};
 
-/// The span of a stretch of a job's life in which it was not only waiting for a person or the clock;
-/// it begins with the fact at `from`. Everything the job does in that stretch is below it.
+/// Returns the id of the span of one stretch of a job: the time from the fact at `from` until the
+/// job waits for a person or the clock alone. All spans of the job in that time are below it.
 #[must_use]
 pub fn of_stretch(job: &JobId, from: Seq) -> u64 {
     derived(&["stretch", job.as_str(), &from.to_string()])
 }
 
-/// The span in which a question was put, which the answer is linked to, days later.
+/// Returns the id of the span in which a question was put. The span of the answer links to it,
+/// perhaps days later.
 #[must_use]
 pub fn of_ask(job: &JobId, ask: &AskId) -> u64 {
     derived(&["ask", job.as_str(), ask.as_str()])
@@ -39,7 +40,7 @@ thread_local! {
     static NEXT: Cell<Option<TraceContext>> = const { Cell::new(None) };
 }
 
-/// Has the SDK give the span that is built inside `build` the ids of a context.
+/// Runs `build`, in which the SDK gives the next spans the ids of `context`.
 pub(super) fn with_ids<T>(context: TraceContext, build: impl FnOnce() -> T) -> T {
     NEXT.set(Some(context));
     let built = build();
@@ -47,7 +48,7 @@ pub(super) fn with_ids<T>(context: TraceContext, build: impl FnOnce() -> T) -> T
     built
 }
 
-/// Random ids, unless [`with_ids`] said which.
+/// A generator of random ids, or of those that [`with_ids`] has set.
 #[derive(Debug, Default)]
 pub(super) struct Ids(RandomIdGenerator);
 

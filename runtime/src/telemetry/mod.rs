@@ -1,8 +1,8 @@
-//! Being watched: the log of the process, traces, metrics, and where they are sent.
+//! Telemetry: the log of the process, traces and metrics, and their export.
 //!
-//! Follows the OpenTelemetry semantic conventions 1.42.0. Nothing here ever shows what users wrote at
-//! `info` or above, or in a trace, unless `telemetry.content` says so; and nothing of it may fail or
-//! slow down a job: what cannot be sent is dropped.
+//! Follows the OpenTelemetry semantic conventions 1.42.0. Content of users never appears at `info`
+//! or above, or in a trace, unless `telemetry.content` is on. Telemetry never fails or delays a
+//! job: a signal that cannot be exported is dropped.
 
 mod content;
 mod export;
@@ -37,13 +37,13 @@ use crate::config::{self, Config};
 pub struct Identity {
     /// The worker's id: `service.instance.id`.
     pub worker: WorkerId,
-    /// The roles it plays.
+    /// The roles of the process.
     pub roles: Vec<String>,
     /// Callboard's version: `service.version`.
     pub version: String,
 }
 
-/// Telemetry could not be set up.
+/// The reason why telemetry could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     /// The level is neither a level nor a filter.
@@ -52,12 +52,12 @@ pub enum TelemetryError {
     /// Another subscriber is installed in this process.
     #[error("logging is set up already")]
     Twice,
-    /// What is sent cannot be sent there.
+    /// The exporters cannot be built.
     #[error(transparent)]
     Export(#[from] ExportError),
 }
 
-/// The telemetry of this process. What is still to be sent is sent by [`Telemetry::end`].
+/// The telemetry of this process. Pending signals are exported by [`Telemetry::end`].
 #[derive(Debug, Clone)]
 pub struct Telemetry {
     level: LogLevel,
@@ -67,20 +67,21 @@ pub struct Telemetry {
     loggers: Option<SdkLoggerProvider>,
 }
 
-/// Sets up the log alone, for commands that end soon: for people when standard error is a terminal
-/// (or is asked for), as one JSON object a line otherwise.
+/// Sets up the log alone, for short commands. Lines are pretty when standard error is a terminal or
+/// the settings demand it, and JSON objects otherwise.
 ///
 /// # Errors
-/// When the level is no filter, or the log was set up before.
+/// An error is returned when the level is no filter, or the log was set up before.
 pub fn init(log: &config::Log) -> Result<LogLevel, TelemetryError> {
     logs::init(log, None, None)
 }
 
-/// Sets up the log, metrics, and, where a receiver is configured, what is sent there. Once in a
-/// process, inside its Tokio runtime, before anything is measured.
+/// Sets up the log, the metrics and, where a receiver is configured, the export. Call it once in a
+/// process, inside its Tokio runtime, before the first measurement.
 ///
 /// # Errors
-/// When the level is no filter, an exporter cannot be made, or the log was set up before.
+/// An error is returned when the level is no filter, an exporter cannot be built, or the log was
+/// set up before.
 pub fn start(config: &Config, identity: &Identity) -> Result<Telemetry, TelemetryError> {
     let resource = resource(identity);
     let registry = prometheus::Registry::new();
@@ -101,23 +102,23 @@ pub fn start(config: &Config, identity: &Identity) -> Result<Telemetry, Telemetr
 }
 
 impl Telemetry {
-    /// The level of the log, to be changed while the process runs.
+    /// Returns the handle that changes the log level of the running process.
     #[must_use]
     pub fn level(&self) -> &LogLevel {
         &self.level
     }
 
-    /// Every metric in the Prometheus text format.
+    /// Returns every metric in the Prometheus text format.
     ///
     /// # Errors
-    /// When a metric cannot be written, which is a defect.
+    /// An error is returned when a metric cannot be encoded, which is a defect.
     pub fn prometheus(&self) -> Result<String, prometheus::Error> {
         prometheus::TextEncoder::new().encode_to_string(&self.registry.gather())
     }
 
-    /// Sends what is still to be sent, and waits for that a bounded time.
+    /// Exports all pending signals, with a bounded wait.
     pub async fn end(self) {
-        // The exporters wait for their own threads.
+        // The exporters wait for threads of their own.
         let flush = move || {
             let spans = self.tracers.as_ref().map(SdkTracerProvider::shutdown);
             let logs = self.loggers.as_ref().map(SdkLoggerProvider::shutdown);
@@ -130,8 +131,8 @@ impl Telemetry {
     }
 }
 
-/// What every signal says about its process; `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` add
-/// to it.
+/// Returns the attributes of the process that every signal carries. `OTEL_SERVICE_NAME` and
+/// `OTEL_RESOURCE_ATTRIBUTES` add to them.
 fn resource(identity: &Identity) -> Resource {
     use opentelemetry::KeyValue;
     use opentelemetry_semantic_conventions::attribute as semconv;

@@ -1,4 +1,4 @@
-//! What the process itself uses, read when somebody asks.
+//! The resources that the process itself uses, read at each export or scrape.
 
 use std::time::Instant;
 
@@ -38,7 +38,7 @@ pub(super) fn observe() {
 
 fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name may hold blanks and parentheses; what counts comes after the last one.
+    // The name may contain blanks and parentheses; the numbers follow the last one.
     let (_, after) = stat.rsplit_once(')')?;
     let mut fields = after.split_whitespace().skip(11);
     let (user, system): (u32, u32) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);

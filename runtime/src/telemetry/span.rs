@@ -1,5 +1,6 @@
-//! A span that is recorded when it ends: nothing of it is open anywhere but in the variable that
-//! holds it, so that a job that waits for a person holds none. Costs nothing when nobody looks.
+//! A span that is recorded when it ends. Before that it exists only in the variable that holds it,
+//! so a job that waits for a person has no open span. Without a receiver of traces it costs
+//! nothing.
 
 use std::{
     sync::OnceLock,
@@ -18,39 +19,39 @@ use proto::{
 
 use super::{ids, keys, trace::span_context};
 
-/// Longest text of an attribute that is not content, in bytes: names and ids, never what users wrote.
+/// Bound of an attribute that is not content, in bytes. Such attributes are names and ids.
 const TEXT_MAX: usize = 256;
 
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();
 
 pub(super) fn install(tracer: SdkTracer) {
-    // Telemetry is set up once in a process; a second time was refused before this.
+    // Telemetry is set up once in a process; a second attempt fails before this line.
     let _ = TRACER.set(tracer);
 }
 
-/// Whether anybody is sent traces.
+/// Returns whether traces are exported.
 #[must_use]
 pub fn is_tracing() -> bool {
     TRACER.get().is_some()
 }
 
-/// What a span is to its peers.
+/// The relation of a span to its peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Stores a message.
     Producer,
-    /// Works on a message.
+    /// Processes a message.
     Consumer,
     /// Answers a request.
     Server,
-    /// Asks somebody else.
+    /// Sends a request.
     Client,
-    /// Stays inside.
+    /// Has no peer.
     Internal,
 }
 
-/// A piece of work in a trace. Recorded when it is dropped, with the time of that; empty when the
-/// trace is not recorded or nobody is sent traces.
+/// One operation in a trace, recorded when it is dropped, with that time as its end. Empty when the
+/// trace is not sampled or traces are not exported.
 #[derive(Debug)]
 #[must_use = "a span measures until it is dropped"]
 pub struct Span(Option<Box<Recording>>);
@@ -68,8 +69,8 @@ struct Recording {
 }
 
 impl Span {
-    /// Begins a span whose own context is `context`, below `parent`. The name is only made when
-    /// the span is recorded.
+    /// Starts a span with the ids of `context`, below `parent`. `name` is called only when the span
+    /// is recorded.
     pub fn start(
         context: TraceContext,
         parent: Option<TraceContext>,
@@ -91,28 +92,28 @@ impl Span {
         })))
     }
 
-    /// Whether it will be recorded. What is costly to find out need not be when it is not.
+    /// Returns whether the span will be recorded. Costly attributes need not be computed otherwise.
     #[must_use]
     pub fn is_recording(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Lets it begin earlier. A time that lies ahead, as another machine's clock may have it, is
-    /// taken for now.
+    /// Moves the start to an earlier time. A time in the future, as another machine's clock may
+    /// give, becomes the current time.
     pub fn since(&mut self, start: SystemTime) {
         if let Some(recording) = &mut self.0 {
             recording.start = start.min(SystemTime::now());
         }
     }
 
-    /// Lets it begin some time ago.
+    /// Moves the start back by `ago`, counted from now.
     pub fn ago(&mut self, ago: Duration) {
         if let Some(start) = SystemTime::now().checked_sub(ago) {
             self.since(start);
         }
     }
 
-    /// Adds an attribute. Long texts are cut: an attribute is a name or an id.
+    /// Adds an attribute. Long texts are shortened, since an attribute is a name or an id.
     pub fn set(&mut self, key: &'static str, value: impl Into<Value>) {
         if let Some(recording) = &mut self.0 {
             let mut value = value.into();
@@ -125,7 +126,7 @@ impl Span {
         }
     }
 
-    /// Says which unit of work it is of.
+    /// Adds the attributes of a unit of work.
     pub fn work(&mut self, job: &JobId, work: &WorkId, attempt: Attempt) {
         if self.is_recording() {
             self.set(keys::JOB_ID, job.as_str().to_owned());
@@ -137,21 +138,21 @@ impl Span {
         }
     }
 
-    /// Adds content: what users, models and tools wrote, as [`super::Content`] lets it be seen.
+    /// Adds content of users, models or tools, as [`super::Content`] prepared it.
     pub fn content(&mut self, key: &'static str, text: impl FnOnce() -> String) {
         if let Some(recording) = &mut self.0 {
             recording.attributes.push(KeyValue::new(key, text()));
         }
     }
 
-    /// Ties it to another span that it goes back to without being below it.
+    /// Links the span to another one that is not its parent.
     pub fn link(&mut self, to: TraceContext) {
         if let Some(recording) = &mut self.0 {
             recording.links.push(to);
         }
     }
 
-    /// Says that it failed, and with what kind of error.
+    /// Marks the span as failed, with the type of the error.
     pub fn fail(&mut self, error_type: &str) {
         if let Some(recording) = &mut self.0 {
             recording.error = Some(error_type.to_owned());
@@ -190,7 +191,7 @@ impl Recording {
     }
 }
 
-/// The run of the job that a unit of work belongs to: its name begins with it.
+/// Returns the generation of a unit of work, with which its name begins.
 fn generation(work: &WorkId) -> Option<i64> {
     let (first, _) = work.as_str().split_once('.')?;
     first.strip_prefix('g')?.parse().ok()

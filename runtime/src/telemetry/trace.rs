@@ -1,4 +1,4 @@
-//! Ids of traces, in our own type and in OpenTelemetry's.
+//! Trace ids and contexts, in our own type and in OpenTelemetry's.
 
 use std::{
     future::Future,
@@ -12,7 +12,7 @@ use opentelemetry::{
 };
 use proto::trace::TraceContext;
 
-/// New traces whose low bits are below this are recorded.
+/// The bound below which the low bits of a new trace's id have it recorded.
 static SAMPLED_BELOW: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Sets the part of new traces that is recorded (0.0 to 1.0).
@@ -27,8 +27,8 @@ pub(super) fn sample(ratio: f64) {
     SAMPLED_BELOW.store(below, Ordering::Relaxed);
 }
 
-/// The root of a new trace. Whether it is recorded depends on its id, as with OpenTelemetry's
-/// sampler by ratio, so that all samplers decide alike.
+/// Returns the root context of a new trace. The trace id decides whether it is recorded, as with
+/// OpenTelemetry's ratio sampler, so that all samplers agree.
 #[must_use]
 pub fn new_trace() -> TraceContext {
     let id = fastrand::u128(1..);
@@ -38,14 +38,14 @@ pub fn new_trace() -> TraceContext {
     TraceContext::new(id, fastrand::u64(1..), below == u64::MAX || low < below)
 }
 
-/// The same trace, seen from a new span.
+/// Returns the context of a new span below `parent`, in the same trace.
 #[must_use]
 pub fn child_of(parent: TraceContext) -> TraceContext {
     parent.child(fastrand::u64(1..))
 }
 
-/// The context as OpenTelemetry's own type, marked as coming from another process: the parent for
-/// spans that an exporter is given.
+/// Converts the context to OpenTelemetry's own type, marked as remote. It serves as the parent of
+/// exported spans.
 #[must_use]
 pub fn span_context(trace: TraceContext) -> SpanContext {
     let flags = if trace.is_sampled() { TraceFlags::SAMPLED } else { TraceFlags::default() };
@@ -58,8 +58,8 @@ pub fn span_context(trace: TraceContext) -> SpanContext {
     )
 }
 
-/// The context of a span that OpenTelemetry made, for the headers of a message; none when it is
-/// not valid.
+/// Converts the context of a span that OpenTelemetry created, for the headers of a message; `None`
+/// when the context is not valid.
 #[must_use]
 pub fn from_span_context(span: &SpanContext) -> Option<TraceContext> {
     span.is_valid().then(|| {
@@ -71,8 +71,8 @@ pub fn from_span_context(span: &SpanContext) -> Option<TraceContext> {
     })
 }
 
-/// Lets what runs inside find its span as OpenTelemetry's current one: the parent of spans that
-/// libraries make, and what the log is correlated by.
+/// Runs `inside` with `trace` as OpenTelemetry's current span. It is the parent of the spans that
+/// libraries create, and correlates the log.
 pub async fn within<F: Future>(trace: TraceContext, inside: F) -> F::Output {
     if super::is_tracing() {
         inside.with_context(Context::new().with_remote_span_context(span_context(trace))).await

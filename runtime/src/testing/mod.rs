@@ -1,6 +1,6 @@
-//! For tests only, of every crate: a stage for one worker role, and a role made of a function.
+//! Test support for every crate: a stage for one worker role, and a role made of a function.
 //!
-//! Like [`broker::testing`] it is no feature, and nothing that runs jobs may use it.
+//! It is no Cargo feature, like [`broker::testing`], and production code must not use it.
 
 use std::future::Future;
 
@@ -31,11 +31,11 @@ use crate::{
     worker::{Assignment, Command, Failure, PoolArgs, PoolOptions, Role, Task},
 };
 
-/// A pool of one role on a log in memory, and the log of one job.
+/// A pool of one role on an in-memory log, and the log of one job.
 pub struct RoleStage {
-    /// The connection of the test.
+    /// The broker, for the test's own use.
     pub broker: Broker,
-    /// The job.
+    /// The id of the job.
     pub job: JobId,
     entries: BoxStream<'static, Result<Entry, LogError>>,
     last: Seq,
@@ -50,10 +50,12 @@ impl std::fmt::Debug for RoleStage {
 }
 
 impl RoleStage {
-    /// A log in memory, with tools of one required argument each announced in its registry.
+    /// Creates an in-memory broker. For each tool the registry has an announcement whose properties
+    /// are all required arguments.
     ///
     /// # Panics
-    /// When a name or an argument is not valid.
+    ///
+    /// Panics if a name or an argument is not valid.
     pub async fn broker(tools: &[(&str, serde_json::Value)]) -> Broker {
         let subjects = Subjects::new("cb", 2).expect("the prefix is valid");
         let broker = memory::start(subjects, MemoryOptions::default());
@@ -74,7 +76,7 @@ impl RoleStage {
     /// Starts a pool of `role`.
     ///
     /// # Panics
-    /// When the pool does not start.
+    /// Panics if the pool does not start.
     pub async fn start<R: Role>(broker: Broker, role: R, options: PoolOptions) -> Self {
         let shutdown = CancellationToken::new();
         let worker = WorkerId::new("w").expect("a valid name");
@@ -86,10 +88,10 @@ impl RoleStage {
         Self { broker, job, entries, last: Seq(0), shutdown, tree }
     }
 
-    /// Stores a decision of the job.
+    /// Appends a decision to the job's log.
     ///
     /// # Panics
-    /// When it cannot be stored.
+    /// Panics if the decision cannot be stored.
     pub async fn decide(&mut self, decision: &Decision) {
         let stored = self.broker.log.decide(&self.job, decision, self.last, None, new_trace());
         let stored = match stored.await.expect("a log in memory") {
@@ -99,18 +101,18 @@ impl RoleStage {
         self.last = stored.expect("only the stage decides");
     }
 
-    /// Stores a fact of the job.
+    /// Appends a fact to the job's log.
     ///
     /// # Panics
-    /// When it cannot be stored.
+    /// Panics if the fact cannot be stored.
     pub async fn append(&self, fact: &Fact) {
         self.broker.log.append(&self.job, fact, new_trace()).await.expect("a log in memory");
     }
 
-    /// Waits for the next fact in the log, and gives its position.
+    /// Waits for the next fact in the log, and returns it with its position.
     ///
     /// # Panics
-    /// When no fact arrives in time, or a record cannot be read.
+    /// Panics if no fact arrives in time, or if a record cannot be read.
     pub async fn fact(&mut self) -> (Seq, Fact) {
         loop {
             let entry = soon("a fact", self.entries.next()).await.expect("the log does not end");
@@ -122,23 +124,23 @@ impl RoleStage {
         }
     }
 
-    /// The live updates of the job, from now on.
+    /// Subscribes to the live updates of the job.
     ///
     /// # Panics
-    /// When the bus cannot be reached.
+    /// Panics if the subscription fails.
     pub async fn listen(&self) -> BoxStream<'static, Message> {
         let live = self.broker.log.subjects().live(&self.job);
         self.broker.bus.subscribe(live).await.expect("a bus in memory")
     }
 
-    /// Shuts the pool down, and waits until it ends by itself.
+    /// Shuts the pool down, and waits for its end.
     pub async fn end(self) {
         self.shutdown.cancel();
         soon("the end of the pool", self.tree.ended()).await;
     }
 }
 
-/// A command of any kind.
+/// A command of any kind, unparsed.
 #[derive(Debug)]
 pub struct AnyCommand(pub Decision);
 
@@ -156,7 +158,7 @@ impl Command for AnyCommand {
     }
 }
 
-/// A role that carries commands out with a function.
+/// A role whose commands a function carries out.
 #[derive(Debug, Clone)]
 pub struct FnRole<F>(pub F);
 

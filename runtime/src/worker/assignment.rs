@@ -1,5 +1,6 @@
-//! One command in the hands of one short-lived actor: run it, keep it alive, store its result,
-//! acknowledge it. The command of an actor that dies at any point is delivered again.
+//! The assignment of one command to one short-lived actor, which runs the command, keeps it alive,
+//! stores its result and acknowledges it. A command whose actor dies at any point is delivered
+//! again.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -25,7 +26,7 @@ pub struct Assignment<C> {
     pub(super) mission: Mission,
 }
 
-/// The order to an actor.
+/// The task of an actor.
 pub(super) enum Mission {
     /// Carry the command out.
     Run,
@@ -33,23 +34,24 @@ pub(super) enum Mission {
     Report(String),
 }
 
-/// The end of a task.
+/// The outcome of one run of a task.
 enum End {
-    /// It is done; the fact, if any, is to be stored.
+    /// The task is done. The fact, if any, is still to be stored.
     Done(Option<Box<Fact>>),
-    /// Its result is not wanted.
+    /// The job no longer needs the result.
     Unwanted,
-    /// Another worker is to have the command.
+    /// This process gives the command back, and the broker delivers it to another worker.
     GivenUp,
-    /// Another worker gets the command, or has it already.
+    /// The broker heard no heartbeat in time, and delivers the command to another worker, or has
+    /// already done so.
     CutOff,
 }
 
 impl<C: Command> Assignment<C> {
     /// Carries the command out with `run`, stores the fact that `run` returns, acknowledges the
-    /// command and stops `actor`. A command without a fact is only acknowledged. `run` must not
-    /// block the thread; it is not called when the command is not wanted any more or its failure is
-    /// to be reported.
+    /// command and stops `actor`. A command whose `run` returns no fact is only acknowledged. `run`
+    /// must not block the thread. It is not called when the job no longer needs the command, or
+    /// when this actor is to report a failure.
     pub async fn carry_out<F, W>(self, actor: &ActorRef<Self>, run: F)
     where
         F: FnOnce(Task<C>) -> W + Send,
@@ -112,14 +114,15 @@ impl<C: Command> Assignment<C> {
                 lease.ack.later(Duration::ZERO).await;
                 Outcome::GivenUp
             }
-            // The broker may have delivered the command again. A word about this delivery would
-            // have it delivered once more, beside the worker that has it. The broker delivers it by
-            // itself when it hears nothing.
+            // The broker may have delivered the command again. A negative acknowledgement of this
+            // delivery would cause one more delivery, beside the worker that has the command. The
+            // broker redelivers by itself when it hears nothing.
             End::CutOff => Outcome::GivenUp,
         }
     }
 
-    /// The fact that reports a command that was delivered too often.
+    /// Returns the fact that reports a command with too many deliveries; `None` when the bound is
+    /// not exceeded, or when the role reports no such failure.
     fn lost(&self) -> Option<Fact> {
         let delivered = self.lease.delivered;
         if delivered <= self.lease.deliveries_max {
@@ -130,7 +133,7 @@ impl<C: Command> Assignment<C> {
         Some(fact)
     }
 
-    /// Runs the task beside the guard that keeps its command alive; the first to end decides.
+    /// Runs the task beside its lease's guard. The first of the two to end determines the outcome.
     async fn run<F, W>(&self, run: F, trace: TraceContext) -> End
     where
         F: FnOnce(Task<C>) -> W + Send,
@@ -181,8 +184,8 @@ impl<C: Command> Assignment<C> {
         }
     }
 
-    /// Stores the fact, however long that takes, and acknowledges the command. False when the
-    /// command is left to be delivered again.
+    /// Stores the fact, retrying until it is stored or refused, and acknowledges the command.
+    /// Returns `false` when the command is left for redelivery.
     async fn store(&self, fact: &Fact, trace: TraceContext) -> bool {
         let lease = &self.lease;
         let stored = tokio::select! {

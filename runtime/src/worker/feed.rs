@@ -1,5 +1,5 @@
-//! The tasks that feed a pool: commands and stop hints. They end with the pool, and reopen a stream
-//! that breaks.
+//! The tasks that feed a pool with commands and stop hints. They end with the pool, and reopen a
+//! stream that breaks.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,8 +14,8 @@ use super::{Gauge, PoolOptions, pool::PoolMsg};
 /// Wait before a stream that broke is opened again.
 const REOPEN: Duration = Duration::from_millis(500);
 
-/// Hands the pool every command until `closing`. A permanent failure is handed over too, and ends the
-/// task.
+/// Sends the pool every command until `closing` is canceled. A permanent failure is sent too, and
+/// ends the task.
 pub(super) async fn commands(
     broker: Broker,
     options: PoolOptions,
@@ -41,7 +41,7 @@ pub(super) async fn commands(
             tokio::time::sleep(REOPEN).await;
         }
     };
-    // Dropping the stream gives back what it had not handed over yet.
+    // Dropping the stream returns the deliveries that the pool has not received.
     let _ = closing.run_until_cancelled(take).await;
     gauge.set_taking(false);
 }
@@ -71,7 +71,8 @@ async fn take_all(
     Ok(())
 }
 
-/// Hands the pool every stop hint. Lost hints cost time only: every heartbeat looks at the log.
+/// Sends the pool every stop hint. A lost hint costs only time, since every heartbeat reads the
+/// log.
 pub(super) async fn stops(broker: Broker, pool: ActorRef<PoolMsg>) {
     let subjects = broker.log.subjects().clone();
     loop {

@@ -1,4 +1,4 @@
-//! The load of a pool, readable at any time.
+//! The load of a pool, readable from any thread.
 
 use std::sync::{
     Arc,
@@ -7,8 +7,8 @@ use std::sync::{
 
 use proto::{decision::DecisionKind, id::Pool, wire::PoolLoad};
 
-/// The number of commands that a pool has in hand, and the number that it would take. Cheap to clone; all clones show
-/// the same pool.
+/// The number of commands that a pool holds, its capacity, and whether it receives commands. Clones
+/// share the counters.
 #[derive(Debug, Clone)]
 pub struct Gauge {
     name: Arc<str>,
@@ -17,12 +17,12 @@ pub struct Gauge {
     capacity: u32,
 }
 
-/// One command in hand, counted for as long as this lives.
+/// One held command, counted until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Counted(Arc<AtomicU32>);
 
 impl Gauge {
-    /// A gauge of a pool with nothing in hand.
+    /// Creates the gauge of a pool that holds nothing.
     #[must_use]
     pub fn new(kind: DecisionKind, pool: &Pool, capacity: usize) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Gauge {
         }
     }
 
-    /// Whether commands reach the pool, as far as the pool knows.
+    /// Returns whether the pool's command stream is open.
     #[must_use]
     pub fn is_taking(&self) -> bool {
         self.taking.load(Ordering::Relaxed)

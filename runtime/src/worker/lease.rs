@@ -1,5 +1,5 @@
-//! The hold of a process on one command: heartbeats, stop hints, the log's word on whether the result
-//! is still wanted, and the store of the result.
+//! The lease of a process on one command: heartbeats, stop hints, the check in the log whether the
+//! job still needs the result, and the store of the result.
 
 use std::{
     future::Future,
@@ -30,17 +30,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::{LiveSink, pool::millis};
 
-/// Tasks that take longer than this name their worker to the people who watch.
+/// Time after which a running task names its worker to the watchers of its job.
 const SAY_TAKEN_AFTER: Duration = Duration::from_millis(100);
-/// Looks at the log after a stop hint: at once, and again in case the hint overtook its record.
+/// Waits before the reads of the log that follow a stop hint: one read at once, and two later ones
+/// in case the hint overtook its record.
 const LOOK_AFTER_HINT: [Duration; 3] =
     [Duration::ZERO, Duration::from_millis(250), Duration::from_secs(1)];
-/// Backoff between attempts to store a result: shortest and longest wait.
+/// Backoff between attempts to store a result: the shortest and the longest wait.
 const STORE_AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
-/// Wait before the next attempt to find out whether a command is wanted.
+/// Wait before the next read after the job's log could not be read.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// The hold of a process on one command, until it acknowledges the command.
+/// The lease of a process on one command, until the command is acknowledged.
 #[derive(Clone)]
 pub(super) struct Lease {
     pub(super) broker: Broker,
@@ -57,9 +58,9 @@ pub(super) struct Lease {
     pub(super) ack: Arc<dyn Ack>,
     pub(super) heartbeat: Duration,
     pub(super) stop_grace: Duration,
-    /// Canceled when the time to drain is over.
+    /// Canceled when the drain deadline passes.
     pub(super) abort: CancellationToken,
-    /// Notified of each stop hint.
+    /// Notified at each stop hint for the job.
     pub(super) hint: Arc<Notify>,
     /// The origin of `last_beat`.
     pub(super) started: Instant,
@@ -67,30 +68,31 @@ pub(super) struct Lease {
     pub(super) last_beat: Arc<AtomicU64>,
 }
 
-/// The reason to end a task early.
+/// A reason to end a task early.
 pub(super) enum Interrupt {
-    /// Its result is not wanted.
+    /// The job no longer needs the result.
     Unwanted,
-    /// The broker does not hear of it, and may deliver the command to another worker.
+    /// The broker hears no heartbeat, and may deliver the command to another worker.
     CutOff,
-    /// The time to drain is over.
+    /// The drain deadline has passed.
     Abort,
 }
 
 impl Lease {
-    /// Notes a sign of life of the task.
+    /// Records a sign of life of the task.
     pub(super) fn beat(&self) {
         self.last_beat.store(millis(self.started.elapsed()), Ordering::Relaxed);
     }
 
-    /// Whether the job may have ended, or the command been answered, before this delivery. Another
-    /// worker had a command that is delivered again. A command with effects may have waited in the
-    /// queue while its job was canceled. For all others the log is not worth a look.
+    /// Returns whether the job may have ended, or the command been answered, before this delivery.
+    /// A redelivered command was held by another worker before. A command with effects may have
+    /// waited in the queue while its job was canceled. For all other commands a read of the log is
+    /// not worth its cost.
     pub(super) fn may_be_late(&self) -> bool {
         self.delivered > 1 || self.stops_when_cut_off
     }
 
-    /// Whether the command is wanted before it runs. Asks until the log answers.
+    /// Returns whether the job needs the command before it runs. Retries until the log answers.
     pub(super) async fn is_wanted(&self) -> bool {
         let mut wanted = Cancellation::new(self.seq, &self.decision);
         loop {
@@ -119,7 +121,7 @@ impl Lease {
         }
     }
 
-    /// Sends heartbeats, and looks at the log with each of them and with every hint.
+    /// Sends heartbeats, and reads the log after each heartbeat and each hint.
     async fn watch(&self) -> Interrupt {
         let mut wanted = Cancellation::new(self.seq, &self.decision);
         let log = &*self.broker.log;
@@ -157,14 +159,14 @@ impl Lease {
         }
     }
 
-    /// Reads the records since the last look.
+    /// Folds the records since the last read into `wanted`.
     async fn verdict(&self, wanted: &mut Cancellation) -> Result<Verdict, LogError> {
         let entries = self.broker.log.read(&self.job, wanted.seen()).await?;
         Ok(wanted.take(&entries))
     }
 
-    /// Whether the result is unwanted. A hint counts only when the log confirms it, and is checked
-    /// again in case it overtook its record.
+    /// Returns whether the result is unwanted. A hint counts only when the log confirms it. The log
+    /// is read several times after a hint, in case the hint overtook its record.
     async fn look(&self, wanted: &mut Cancellation, hinted: bool) -> Result<bool, LogError> {
         if !hinted {
             return Ok(self.verdict(wanted).await? == Verdict::Over);
@@ -180,14 +182,14 @@ impl Lease {
         Ok(false)
     }
 
-    /// Waits a bounded time for a canceled task to return, and drops one that does not.
+    /// Waits up to the stop grace for a canceled task to return, then drops the task.
     pub(super) async fn let_clean_up(&self, work: impl Future) {
         if tokio::time::timeout(self.stop_grace, self.kept_alive(work)).await.is_err() {
             tracing::warn!("a canceled task did not return; dropped");
         }
     }
 
-    /// Waits for something while the command is kept alive.
+    /// Waits for `something` while the command is kept alive.
     pub(super) async fn kept_alive<T>(&self, something: impl Future<Output = T>) -> T {
         let beats = async {
             loop {
@@ -203,7 +205,7 @@ impl Lease {
         }
     }
 
-    /// Appends the fact until it is stored, or cannot be.
+    /// Appends the fact, with retries after transient errors, until it is stored or refused.
     pub(super) async fn append(&self, fact: &Fact, trace: TraceContext) -> Result<(), LogError> {
         let [mut wait, longest] = STORE_AGAIN;
         loop {

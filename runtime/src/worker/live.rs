@@ -1,4 +1,4 @@
-//! Updates from a running task to the people who watch its job now. Nothing depends on them.
+//! Live updates from a running task to the current watchers of its job. Nothing depends on them.
 
 use std::sync::{
     Arc,
@@ -14,12 +14,12 @@ use proto::{
 };
 use tokio::sync::mpsc::{self, error::TrySendError};
 
-/// Updates that may wait to be sent; further ones are dropped.
+/// Bound of the updates that wait to be sent. Further updates are dropped.
 const WAITING_MAX: usize = 4096;
-/// Longest text of one message, in bytes: texts that wait are joined up to here.
+/// Bound of the text of one message, in bytes. Waiting texts are joined up to this size.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
 
-/// Sends updates about one command.
+/// A sender of live updates about one command.
 #[derive(Clone)]
 pub struct LiveSink {
     bus: Arc<dyn Bus>,
@@ -36,8 +36,8 @@ struct About {
 }
 
 impl LiveSink {
-    /// A sink for updates about a command on a job's live subject. A command that is no unit of work
-    /// has no updates.
+    /// Creates a sink for updates about a command on a job's live subject. The sink of a decision
+    /// that is no unit of work drops every update.
     pub(super) fn new(bus: Arc<dyn Bus>, subject: String, decision: &Decision) -> Self {
         let about = match decision {
             Decision::Plan(w) => Some((w.work.clone(), w.attempt, None)),
@@ -52,7 +52,7 @@ impl LiveSink {
         Self { bus, subject: subject.into(), about, next: Arc::default() }
     }
 
-    /// Sends an update. Returns when the bus has it; a failure to send is no error.
+    /// Sends an update. Returns when the bus has accepted it. A failure to send is only logged.
     pub async fn send(&self, said: Said) {
         let Some(about) = &self.about else { return };
         let live = Live {
@@ -71,7 +71,7 @@ impl LiveSink {
         }
     }
 
-    /// A channel for code that cannot wait, such as the one that reads a model's reply. Must be
+    /// Returns a channel for code that cannot wait, such as the reader of a model's reply. Must be
     /// called inside a tokio runtime.
     #[must_use]
     pub fn channel(&self) -> LiveChannel {
@@ -98,13 +98,13 @@ impl std::fmt::Debug for LiveSink {
     }
 }
 
-/// Sends updates without waiting. Updates that still wait when the channel is dropped are sent all
-/// the same.
+/// A sender that does not wait. Updates that are still queued when the channel is dropped are sent
+/// nevertheless.
 #[derive(Debug)]
 pub struct LiveChannel(mpsc::Sender<Said>);
 
 impl LiveChannel {
-    /// Sends an update soon, or drops it when too many wait.
+    /// Queues an update, or drops it when the queue is full.
     pub fn send(&self, said: Said) {
         match self.0.try_send(said) {
             Ok(()) | Err(TrySendError::Closed(_)) => {}
@@ -113,7 +113,7 @@ impl LiveChannel {
     }
 }
 
-/// Joins an update with the one before it; gives it back when they do not go together.
+/// Joins an update with the one before it. Returns `next` when the two cannot be joined.
 fn join(before: &mut Said, next: Said) -> Option<Said> {
     match (before, next) {
         (Said::Text(text), Said::Text(more)) | (Said::Thought(text), Said::Thought(more))

@@ -1,5 +1,5 @@
-//! The worker loop that every role shares: take a command, have an actor of the role carry it out,
-//! store its result, and only then acknowledge it.
+//! The worker loop that every role shares: it takes a command, has an actor of the role carry it
+//! out, stores the result, and only then acknowledges the command.
 //!
 //! Guarantees to a [`Role`]:
 //!
@@ -11,11 +11,10 @@
 //! * While a task runs the command is kept alive three times per [`broker::log::Queues::ack_wait`]. A
 //!   task that blocks its thread stops being kept alive, and its command is delivered to another
 //!   worker.
-//! * A task whose job has ended is asked to stop, and dropped when it does not stop in time.
+//! * A task whose job has ended is canceled, and dropped when it does not stop in time.
 //!
-//! Not guaranteed: that a task runs once. A worker that is thought dead may still be running;
-//! results are fenced by attempt when they are folded, and tools with effects that must not repeat
-//! have a protocol of their own.
+//! Not guaranteed: that a task runs once. A worker that appears dead may still be running. The fold
+//! fences results by attempt, and tools whose effects must not repeat have a protocol of their own.
 
 mod assignment;
 mod feed;

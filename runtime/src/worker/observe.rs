@@ -1,4 +1,4 @@
-//! Measurements of a worker: each command that it processes, and each dead letter. They decide
+//! Measurements of a worker: each command that it processes, and each dead letter. They influence
 //! nothing.
 
 use std::{sync::LazyLock, time::Instant};
@@ -21,13 +21,13 @@ use crate::telemetry::{self, Kind, SECONDS, Span, keys};
 pub(super) enum Outcome {
     /// It was carried out.
     Done,
-    /// Its result was not wanted any more.
+    /// The job no longer needed its result.
     Unwanted,
-    /// Another worker is to have it.
+    /// The process gave it back, or lost its lease.
     GivenUp,
-    /// It was delivered too often.
+    /// It exceeded the bound of deliveries.
     Lost,
-    /// Carrying it out panicked.
+    /// Its actor panicked.
     Broken,
 }
 
@@ -62,7 +62,8 @@ static DEAD_LETTERS: LazyLock<Counter<u64>> = LazyLock::new(|| {
     counter
 });
 
-/// Shows zero dead letters from now on: Prometheus does not see a counter grow that did not exist.
+/// Registers the dead-letter counters at zero: Prometheus misses the first increment of a counter
+/// that did not exist.
 pub(crate) fn count_from_zero() {
     LazyLock::force(&DEAD_LETTERS);
 }
@@ -74,15 +75,14 @@ static REDELIVERIES: LazyLock<Counter<u64>> = LazyLock::new(|| {
         .build()
 });
 
-/// Counts a dead letter: `lost`, `unreadable`, `unstorable` or
-/// `panicked`.
+/// Counts a dead letter. The reason is `lost`, `unreadable`, `unstorable` or `panicked`.
 pub fn dead_letter(reason: &'static str) {
     DEAD_LETTERS.add(1, &[KeyValue::new(keys::DEAD_LETTER_REASON, reason)]);
 }
 
-/// Counts a fact (`in`) or a command (`do`) that was delivered more than once. The kind is one of the
-/// program's words, as [`proto::record::kind_label`] gives them: the writer of a record may
-/// make kinds up.
+/// Counts a fact (`in`) or a command (`do`) that was delivered more than once. `kind` must be a
+/// label of [`proto::record::kind_label`], because the writer of a record may invent kinds, and
+/// each would be a new time series.
 pub fn redelivered(family: &'static str, kind: &'static str) {
     REDELIVERIES.add(
         1,
@@ -90,7 +90,7 @@ pub fn redelivered(family: &'static str, kind: &'static str) {
     );
 }
 
-/// A command being processed.
+/// A command in process.
 pub(super) struct Process {
     span: Span,
     template: String,

@@ -12,27 +12,27 @@ use tokio_util::sync::CancellationToken;
 use super::{Gauge, PoolActor, Role};
 use crate::actor::Child;
 
-/// The commands that a pool takes, and its bounds.
+/// The commands that a pool takes, and the pool's bounds.
 #[derive(Debug, Clone)]
 pub struct PoolOptions {
-    /// The kind of command.
+    /// The kind of the commands.
     pub kind: DecisionKind,
-    /// The pool.
+    /// The name under which the commands are queued.
     pub pool: Pool,
-    /// Commands in hand at most.
+    /// The maximum number of commands that the pool holds at once.
     pub slots: usize,
-    /// A command that was delivered more often than this is reported lost instead of run.
+    /// The maximum number of deliveries. A command with more is reported lost instead of run.
     pub deliveries_max: u64,
-    /// How long tasks may go on after the shutdown begins.
+    /// The time that running tasks have after the shutdown begins.
     pub drain: Duration,
-    /// How often a command is kept alive; a third of the log's acknowledgement wait when absent.
+    /// The interval between heartbeats. When absent, a third of the log's acknowledgement wait.
     pub heartbeat: Option<Duration>,
-    /// How long a task may clean up after it is canceled.
+    /// The time that a task has to clean up after its cancellation.
     pub stop_grace: Duration,
 }
 
 impl PoolOptions {
-    /// The usual bounds: 5 deliveries, 25 s to drain, 5 s to clean up.
+    /// Returns options with the default bounds: 5 deliveries, 25 s to drain, 5 s to clean up.
     #[must_use]
     pub fn new(kind: DecisionKind, pool: Pool, slots: usize) -> Self {
         Self {
@@ -50,23 +50,23 @@ impl PoolOptions {
 /// The arguments of a pool.
 #[derive(Clone)]
 pub struct PoolArgs<R> {
-    /// The source of commands, and the place of their results.
+    /// The broker with the command queue and the log that stores the results.
     pub broker: Broker,
     /// The name of this process.
     pub worker: WorkerId,
-    /// The actor that carries a command out; each command gets a clone.
+    /// The actor that carries a command out. Each command gets a clone.
     pub role: R,
-    /// The commands that the pool takes, and its bounds.
+    /// The commands that the pool takes, and the pool's bounds.
     pub options: PoolOptions,
-    /// The load of the pool.
+    /// The load of the pool, which presence announces.
     pub gauge: Gauge,
-    /// Begins the shutdown: the pool takes nothing new, and stops when it has nothing in hand or
-    /// the time to drain is over.
+    /// Canceled to begin the shutdown: the pool takes no further command, and stops when it holds
+    /// none or when the drain deadline passes.
     pub shutdown: CancellationToken,
 }
 
 impl<R: Role> PoolArgs<R> {
-    /// Arguments with a gauge of their own.
+    /// Creates arguments with a gauge of their own.
     #[must_use]
     pub fn new(
         broker: Broker,
@@ -79,7 +79,8 @@ impl<R: Role> PoolArgs<R> {
         Self { broker, worker, role, options, gauge, shutdown }
     }
 
-    /// The pool as the child of a tree, and its gauge. The child stops by itself after the shutdown.
+    /// Returns the pool as the child of a supervision tree, and the pool's gauge. The child stops
+    /// by itself after the shutdown.
     #[must_use]
     pub fn into_child(self, name: impl Into<Arc<str>>) -> (Child, Gauge) {
         let gauge = self.gauge.clone();

@@ -1,5 +1,5 @@
-//! The actor of one pool: takes commands, parses each for its role, gives it to an actor of that
-//! role, and handles what that actor cannot: panics, stop hints, draining.
+//! The actor of one pool. It takes commands, parses each for its role and gives each to an actor of
+//! that role. It handles panics, stop hints and draining, which those actors cannot.
 
 use std::{
     collections::BTreeMap,
@@ -26,14 +26,14 @@ use super::{
 };
 use crate::actor::kill_children;
 
-/// How long a command that cannot be read is left alone. The supervisor parks its job meanwhile.
+/// Wait before the redelivery of an unreadable command. The supervisor parks its job meanwhile.
 const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
-/// What a drained pool waits for tasks that block their thread before it goes without them.
+/// Time that a drained pool gives to tasks that block their thread before it stops without them.
 const DRAIN_MARGIN: Duration = Duration::from_secs(2);
 
-/// The actor of one pool, which supervises one actor of the role for each command in hand. It stops
-/// by itself, without an error, when it has drained; it fails when commands cannot be taken for a
-/// reason that does not pass.
+/// The actor of one pool, which supervises one actor of the role for each held command. It stops by
+/// itself, without an error, when it has drained. It fails when commands cannot be taken for a
+/// permanent reason.
 pub struct PoolActor<R>(PhantomData<fn() -> R>);
 
 impl<R> Default for PoolActor<R> {
@@ -53,19 +53,19 @@ impl<R> std::fmt::Debug for PoolActor<R> {
 pub enum PoolMsg {
     /// A command was taken from the queue.
     Taken(Box<Delivery>),
-    /// Results of this job may not be wanted any more.
+    /// The job may no longer need the results of its commands.
     Stopped(JobId),
-    /// Take nothing new.
+    /// Take no further commands.
     Drain,
-    /// Everything that had been taken before draining began has been seen.
+    /// The pool has handled every command that was queued before draining began.
     Settled,
-    /// The time to drain is over.
+    /// The drain deadline has passed.
     Abort,
-    /// Tasks that do not even react to the end of the time to drain are left behind.
+    /// Tasks that did not react to the abort are killed.
     LeaveBehind,
-    /// Look for tasks that block.
+    /// Check for tasks that block their thread.
     Inspect,
-    /// Commands cannot be taken, for a reason that does not pass.
+    /// Commands cannot be taken, for a permanent reason.
     Broken(LogError),
 }
 
@@ -73,12 +73,12 @@ pub enum PoolMsg {
 pub struct PoolState<R: Role> {
     args: PoolArgs<R>,
     heartbeat: Duration,
-    /// In the order in which they were taken, so that a hint reaches several of them in that order.
+    /// Ordered by actor id, so in the order of taking. A hint reaches several tasks in that order.
     in_hand: BTreeMap<ActorId, InHand<R::Command>>,
     closing: CancellationToken,
     abort: CancellationToken,
     started: Instant,
-    /// Whether everything that was taken before draining began has been seen.
+    /// `true` after every command that was queued before draining began has been handled.
     settled: bool,
     feed: Option<AbortOnDropHandle<()>>,
     _tasks: [AbortOnDropHandle<()>; 2],
@@ -90,16 +90,16 @@ impl<R: Role> std::fmt::Debug for PoolState<R> {
     }
 }
 
-/// A command and the actor that carries it out.
+/// A held command and the actor that carries it out.
 struct InHand<C> {
     held: Held<C>,
     reporting: bool,
-    /// The time since which it misses heartbeats, in milliseconds of the pool's life.
+    /// Since when the task misses heartbeats, in milliseconds since the pool's start.
     late_since: Option<u64>,
     stalled: bool,
 }
 
-/// A command, kept here so that the panic of its actor can be reported.
+/// A command, kept outside its actor so that a panic of the actor can be reported.
 struct Held<C> {
     lease: Lease,
     command: Arc<C>,
@@ -226,8 +226,8 @@ impl<R: Role> PoolState<R> {
             return ack.done().await;
         };
         if self.has(&job, seq) {
-            // This process was suspended and the broker heard nothing of the command for too long.
-            // The task in hand acknowledges it; a second run beside it would help nobody.
+            // This process was suspended, and the broker heard no heartbeat for too long. The
+            // running task acknowledges the command; a second run beside it would be useless.
             tracing::debug!(%job, %seq, delivered, "is in hand already");
             return;
         }
@@ -256,7 +256,8 @@ impl<R: Role> PoolState<R> {
         self.start(held, Mission::Run, myself).await;
     }
 
-    /// Whether a command is in hand. One that has stalled does not count: it may never end.
+    /// Returns whether the pool holds a command. A stalled command does not count, because its task
+    /// may never end.
     fn has(&self, job: &JobId, seq: Seq) -> bool {
         let is_it = |lease: &Lease| lease.job == *job && lease.seq == seq;
         self.in_hand.values().any(|in_hand| !in_hand.stalled && is_it(&in_hand.held.lease))
@@ -281,13 +282,15 @@ impl<R: Role> PoolState<R> {
         let _ = child.cast(Assignment { lease, command, mission });
     }
 
-    /// A child panicked: another one reports that in the job's log, and then acknowledges.
+    /// Starts another actor that reports the panic of `child` in the job's log and then
+    /// acknowledges the command.
     async fn report(&mut self, child: &ActorCell, why: &str, myself: &ActorRef<PoolMsg>) {
         let Some(InHand { held, reporting, .. }) = self.in_hand.remove(&child.get_id()) else {
             return;
         };
         let (job, seq, work) = (&held.lease.job, held.lease.seq, R::NAME);
-        // A panic's message may hold what users wrote. A line of its own says where it was.
+        // A panic's message may contain users' content. The panic hook logs the place on a line of
+        // its own.
         tracing::error!(%job, %seq, work, "a task broke");
         tracing::debug!(%job, %seq, work, why, "what a task broke with");
         if reporting {
@@ -302,11 +305,11 @@ impl<R: Role> PoolState<R> {
         leases.filter(|lease| lease.job == *job).for_each(|lease| lease.hint.notify_one());
     }
 
-    /// Closes the queue. Commands that are in the mailbox already are still seen, and given back.
+    /// Closes the queue. Commands that are already in the mailbox are handled, and given back.
     async fn drain(&mut self, myself: &ActorRef<PoolMsg>) {
         self.closing.cancel();
         if let Some(feed) = self.feed.take() {
-            // It ends at once, and puts nothing into the mailbox after that.
+            // The feed ends at once, and puts nothing into the mailbox afterwards.
             let _ = feed.await;
         }
         let _ = myself.cast(PoolMsg::Settled);
@@ -319,9 +322,9 @@ impl<R: Role> PoolState<R> {
         }
     }
 
-    /// Reports each task that blocks its thread: it misses its heartbeats, and its command will be
-    /// delivered to another worker. All tasks of a process that was suspended are late when it goes
-    /// on, so each has time for a heartbeat before it counts as stalled.
+    /// Reports each task that blocks its thread: the task misses its heartbeats, and its command
+    /// will be delivered to another worker. After a suspension of the process all tasks are late,
+    /// so each has time for one heartbeat before it counts as stalled.
     fn inspect(&mut self) {
         let now = millis(self.started.elapsed());
         let beat = millis(self.heartbeat);
@@ -342,7 +345,7 @@ impl<R: Role> PoolState<R> {
     }
 }
 
-/// Milliseconds that fit a counter.
+/// Returns the duration in whole milliseconds, saturating at `u64::MAX`.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -357,7 +360,7 @@ enum NoCommand {
 }
 
 impl NoCommand {
-    /// The error and its place, without the text that is there.
+    /// Returns the error and its place, without the content of the record.
     fn place(&self) -> String {
         match self {
             Self::Unreadable(unreadable) => unreadable.place(),
@@ -374,8 +377,9 @@ fn decision(record: &Record) -> Result<Decision, NoCommand> {
     }
 }
 
-/// Leaves a command that cannot be read for later. The supervisor cannot read it either, and parks
-/// the job with the record named. Only the first delivery is counted, for it comes again and again.
+/// Returns an unreadable command to the queue. The supervisor cannot read the command either, and
+/// parks the job with the record named. Only the first delivery is counted, because every
+/// redelivery fails alike.
 async fn put_off((job, seq): (&JobId, Seq), delivered: u64, error: NoCommand, ack: &dyn Ack) {
     tracing::error!(%job, %seq, error = error.place(), "a command cannot be read");
     tracing::debug!(%job, %seq, %error, "what of the command cannot be read");

@@ -30,16 +30,16 @@ pub trait Role:
 /// A decision that one role carries out. The pool parses it once; behind the pool no other kind of
 /// decision exists.
 pub trait Command: Sized + Send + Sync + 'static {
-    /// The command in a decision, or nothing when the decision is for another role.
+    /// Parses the command of a decision; `None` when the decision is for another role.
     fn parse(decision: &Decision) -> Option<Self>;
 
-    /// The fact that reports a failure. Without one, a broken command is delivered again later and
-    /// a lost one is carried out all the same.
+    /// Returns the fact that reports a failure. With `None`, a broken command is delivered again
+    /// later, and a lost one is carried out nevertheless.
     fn failed(&self, failure: &Failure) -> Option<Fact>;
 
-    /// Whether the task must end when this process can no longer tell the broker that it is alive,
-    /// before the command is delivered to another worker: two runs with effects must not overlap.
-    /// Every other task goes on, since its result may still be stored first.
+    /// Returns whether the task must end before the command is delivered to another worker, once
+    /// this process can no longer send heartbeats. Two runs with effects must not overlap. Every
+    /// other task continues, since its result may still be stored first.
     fn stops_when_cut_off(&self) -> bool {
         false
     }
@@ -58,7 +58,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The failure for the people who look at the job.
+    /// Returns the failure as a sentence for users.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
@@ -70,7 +70,7 @@ impl Failure {
         }
     }
 
-    /// The fault of a tool call that fails so.
+    /// Returns the fault of a tool call that ends with this failure.
     #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
@@ -79,14 +79,15 @@ impl Failure {
         }
     }
 
-    /// The error of a plan or a turn that fails so: another attempt may end differently.
+    /// Returns the error of a plan or a turn that ends with this failure. It is transient: another
+    /// attempt may succeed.
     #[must_use]
     pub fn error(&self) -> WorkError {
         WorkError { message: self.message(), transient: true, retry_after_ms: None }
     }
 }
 
-/// A command that is being carried out.
+/// A command in process, as its role sees it.
 #[derive(Debug)]
 pub struct Task<C> {
     /// The job of the command.
@@ -97,9 +98,9 @@ pub struct Task<C> {
     pub command: Arc<C>,
     /// The job's trace, with a span of the task's own.
     pub trace: TraceContext,
-    /// The channel to the people who watch the job now.
+    /// The channel to the current watchers of the job.
     pub live: LiveSink,
-    /// Canceled when the result is not wanted any more. A task that returns within a few seconds
-    /// can clean up; the pool drops one that does not.
+    /// Canceled when the job no longer needs the result. A task then has the pool's stop grace to
+    /// clean up and return; after that the pool drops the task.
     pub canceled: CancellationToken,
 }

@@ -1,5 +1,5 @@
-//! What people do who take jobs back, go on from them elsewhere, or speak to the jobs below them.
-//! What they were told is held against the log in the end.
+//! The operations of people who roll jobs back, fork them, or signal their children. The verdict
+//! compares the replies with the logs.
 
 use proto::{
     door::Verb,
@@ -16,11 +16,11 @@ use crate::{
     workload::Workload,
 };
 
-/// How often somebody looks for what he wants to name before he lets it be.
+/// The maximum number of attempts to read the target of an operation.
 const LOOKS_MAX: u32 = 5;
 
 impl People {
-    /// Does all that is to be done with a job beside what is said to it, once it was accepted.
+    /// Performs the operations of a workload, after its job was accepted.
     pub(super) async fn do_all(&self, workload: &Workload) {
         let job = &workload.job;
         for (n, deed) in workload.deeds.iter().enumerate() {
@@ -55,7 +55,7 @@ impl People {
         }
     }
 
-    /// The job that something is done to.
+    /// Returns the target of an operation; `None` when it concerns a child and the job has none.
     async fn whom(&self, job: &JobId, deed: &Deed) -> Option<JobId> {
         if !deed.below {
             return Some(job.clone());
@@ -85,7 +85,7 @@ impl People {
         None
     }
 
-    /// A point as it is named in a request.
+    /// Returns a position in the form of a request.
     async fn point(&self, job: &JobId, point: &Where) -> Option<Value> {
         let percent = match point {
             Where::Named(name) => return Some(json!(name)),
@@ -101,7 +101,7 @@ impl People {
         None
     }
 
-    /// A step of the plan in force.
+    /// Returns the id of a step of the current plan.
     async fn step(&self, job: &JobId, n: u64) -> Option<Value> {
         let view = self.view(job).await?;
         let steps = view["plan"]["steps"].as_array()?;
@@ -109,7 +109,7 @@ impl People {
         (!steps.is_empty()).then(|| steps[n % steps.len()]["id"].clone())
     }
 
-    /// Gives an order that may be refused for what the job is at.
+    /// Sends a signal that the job's state may have refused.
     async fn order(&self, job: &JobId, order: Value) {
         let request = json!({ "job": job, "signal": order, "by": "ann" });
         let asked = Instant::now();
@@ -152,7 +152,7 @@ impl People {
         }
     }
 
-    /// What people may be refused, and what not.
+    /// Records a refusal, and complains about one that no state of a job justifies.
     fn refused(&self, job: &JobId, what: &Value, code: Code, why: &str) {
         self.story.tell("people", || format!("{what} to {job} was refused: {code}: {why}"));
         let may_be = matches!(

@@ -1,4 +1,5 @@
-//! What people and operators did to a recorded job, done again where the job stands as it did then.
+//! The acts of people and operators on a recorded job, repeated when the replayed job reaches the
+//! same state.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,25 +20,25 @@ use serde_json::{Value, json};
 
 use super::Recording;
 
-/// What somebody did.
+/// One act of a person.
 #[derive(Debug, Clone)]
 enum Act {
-    /// Answered the question of this unit of work.
+    /// An answer to the question of this unit of work.
     Answer { of: WorkId, answered: Answered },
-    /// Said something to the job when it stood so.
+    /// A signal that was sent when the job had this state.
     Signal { at: Value, signaled: Signaled, to: Option<Mark> },
 }
 
-/// What is still to be done.
+/// The acts that are still to be repeated.
 #[derive(Debug)]
 pub(super) struct Acts {
     left: VecDeque<Act>,
-    /// Where the last one was stored: until it was heard, nothing else is done.
+    /// The position of the last act. The next one waits until that position was folded.
     done: Seq,
 }
 
 impl Acts {
-    /// What was done to a job after the first `cut` records.
+    /// Collects the acts on a job after the first `cut` records.
     pub(super) fn after(recording: &Recording, id: &JobId, cut: usize) -> Self {
         let mut asks: BTreeMap<AskId, WorkId> = BTreeMap::new();
         let mut left = VecDeque::new();
@@ -55,7 +56,7 @@ impl Acts {
                         let of = asks.get(&answered.ask).cloned();
                         left.extend(of.map(|of| Act::Answer { of, answered }));
                     }
-                    // What another job passed on is passed on again.
+                    // A signal that another job forwarded is forwarded again by that job.
                     Fact::Signaled(signaled) if n >= cut && signaled.parent_seq.is_none() => {
                         let at = standing(replay.job());
                         let to = rollback_target(entry).and_then(|to| mark_of(&own, to));
@@ -78,12 +79,12 @@ impl Acts {
         Self { left, done: Seq(0) }
     }
 
-    /// Whether there is nothing left to do.
+    /// Returns whether all acts were repeated.
     pub(super) fn are_done(&self) -> bool {
         self.left.is_empty()
     }
 
-    /// Does the next thing, if the job stands where it was done.
+    /// Repeats the next act if the job has the state of the recording.
     pub(super) async fn next(&mut self, broker: &Broker, job: &Job, heard: &[Entry]) {
         if job.seq() < self.done {
             return;
@@ -114,7 +115,8 @@ impl Acts {
     }
 }
 
-/// What a record is, wherever it stands: what it says in a word, and the how-manieth it is.
+/// An identification of a record independent of its position: its label, and the number of earlier
+/// records with the same label.
 type Mark = (String, usize);
 
 fn words(entry: &Entry) -> String {
@@ -141,7 +143,8 @@ fn mark_of(entries: &[Entry], seq: Seq) -> Option<Mark> {
     Some((words_there, times))
 }
 
-/// The same signal for the log as it is here; nothing while the record that it names is not there.
+/// Adapts a signal to the log of the replay; `None` while the record that the signal refers to is
+/// missing.
 fn here(signaled: &Signaled, to: Option<&Mark>, heard: &[Entry]) -> Option<Signaled> {
     let mut signaled = signaled.clone();
     if let (Signal::RollBack { to: seq, seen, .. }, Some((says, times))) =
@@ -153,7 +156,7 @@ fn here(signaled: &Signaled, to: Option<&Mark>, heard: &[Entry]) -> Option<Signa
     Some(signaled)
 }
 
-/// The recorded answer, if the question of that unit of work is open.
+/// Returns the recorded answer if the question of that unit of work is open.
 fn answer(job: &Job, heard: &[Entry], of: &WorkId, recorded: &Answered) -> Option<Fact> {
     let view = job.view()?;
     let asked = heard.iter().rev().find_map(|entry| {
@@ -187,7 +190,7 @@ fn answer(job: &Job, heard: &[Entry], of: &WorkId, recorded: &Answered) -> Optio
     Some(Fact::Answered(answered))
 }
 
-/// Where a job stands, as far as people see it who have something to say to it.
+/// Returns the part of a job's state that people react to.
 fn standing(job: &Job) -> Value {
     let Some(view) = job.view() else { return Value::Null };
     let steps = view.plan.iter().flat_map(|plan| &plan.steps);

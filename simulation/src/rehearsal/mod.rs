@@ -1,6 +1,6 @@
-//! Plays a recorded job once more with the real actors: from any of its records on, with commands that
-//! are delivered twice, fail at first, or whose worker dies when it has done them. Only what lies
-//! outside is taken from the recording: the model's script, what tools answered, what people did.
+//! The replay of a recorded job with the real actors, from any of its records on. Commands may be
+//! delivered twice, fail at first, or lose the worker that carried them out. Only the outside comes
+//! from the recording: the model's script, the results of tools, and the acts of people.
 
 mod acts;
 mod props;
@@ -27,27 +27,28 @@ use crate::{
     story::Story, world::witness,
 };
 
-/// How long nothing may happen before a job is taken to rest.
+/// Time without a new record after which a job counts as resting.
 const STILL: Duration = Duration::from_secs(15 * 60);
-/// How long it is looked at after its end: what is late comes now.
+/// Time for which a job is observed after its end, so that late messages arrive.
 const AFTER_END: Duration = Duration::from_secs(60);
-/// Deliveries or acknowledgements that go wrong: more than any recording has.
+/// A number of faults larger than the number of messages of any recording.
 const ALL_OF_THEM: usize = 1_000;
 
-/// How a job ended that was played once more.
+/// The result of a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Played {
-    /// Its state, its outcome, its steps and what should follow.
+    /// The job's state, outcome, steps and next decision.
     pub end: Value,
-    /// How often each call of a `once` tool had its effect, before and after the cut, by its key.
+    /// The number of effects of each call of a `once` tool, before and after the cut, by
+    /// idempotency key.
     pub effects: BTreeMap<String, u32>,
-    /// What is wrong with its log.
+    /// The violations in the logs.
     pub wrong: Vec<String>,
-    /// Its records, a line each, for debugging.
+    /// The records of all jobs, one line each, for debugging.
     pub story: Vec<String>,
 }
 
-/// What of a job must be the same however its records were spread.
+/// Returns the part of a job's state that must be equal in every replay.
 #[must_use]
 pub fn end(job: &Job) -> Value {
     let seen = golden::state(job);
@@ -57,10 +58,10 @@ pub fn end(job: &Job) -> Value {
     json!([seen["job"]["state"], seen["job"]["outcome"], steps, seen["next"]])
 }
 
-/// Plays a recording from its first `cut` records on, with a script for the model.
+/// Replays a recording after its first `cut` records, with a script for the model.
 ///
 /// # Panics
-/// When the script cannot be read.
+/// Panics if the script cannot be parsed.
 #[must_use]
 pub fn play(recording: &Recording, script: &str, cut: usize, mishap: &Mishap) -> Played {
     fastrand::seed(0);
@@ -119,7 +120,7 @@ async fn run(recording: &Recording, mind: ScriptModel, cut: usize, mishap: &Mish
     played
 }
 
-/// Follows a job to its end, and does what people did.
+/// Follows a job to its end, and repeats the acts of people.
 async fn follow(witness: &Broker, recording: &Recording, id: &JobId, cut: usize) {
     let Ok(mut entries) = witness.log.watch(id, Seq(0)).await else { return };
     let mut acts = Acts::after(recording, id, cut);

@@ -1,4 +1,4 @@
-//! The tools of a recorded job: they answer as they did. And the one thing that goes wrong.
+//! The tools of a recorded job, which return their recorded results, and the fault of a replay.
 
 use std::{
     sync::{
@@ -28,37 +28,37 @@ use tool_actors::{CallContext, InvalidToolset, Tool, ToolFault, Toolset};
 use super::Recording;
 use crate::{ledger::Run, tools::Bench};
 
-/// How long a call takes of which no end was recorded.
+/// The duration of a call whose end was not recorded.
 const NEVER_ENDED: Duration = Duration::from_secs(600);
 
-/// What goes wrong while a recorded job is played.
+/// The fault of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mishap {
-    /// Nothing.
+    /// No fault.
     None,
-    /// Everything is delivered twice at once, and what is sent twice is stored twice.
+    /// Every message is delivered twice at once, and a repeated message is stored twice.
     Twice,
-    /// Acknowledgements are lost: what was done is handed out again later.
+    /// Acknowledgements are lost, so that messages are redelivered.
     Unacknowledged,
-    /// The first attempt of this unit of work fails, with a fault that may pass.
+    /// The first attempt at this unit of work fails with a transient fault.
     FailsFirst(WorkId),
-    /// The worker that has carried out this unit of work dies before it can say so.
+    /// The worker that has carried out this unit of work dies before it reports the result.
     DiesBeforeReporting(WorkId),
 }
 
-/// The mishap, and whether it has happened.
+/// The fault, and whether it has happened.
 #[derive(Debug)]
 pub(crate) struct Trick {
     mishap: Mishap,
     played: AtomicBool,
 }
 
-/// What becomes of a fact that a worker reports.
+/// The treatment of a fact that a worker reports.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 pub(crate) enum Reported {
-    /// It is stored.
+    /// The fact is stored, perhaps changed.
     So(Fact),
-    /// The worker dies.
+    /// The worker dies before the fact is stored.
     Never,
 }
 
@@ -106,7 +106,7 @@ impl Trick {
     }
 }
 
-/// What is on stage in place of what lies outside.
+/// The replacements of the outside in a replay.
 #[derive(Debug)]
 pub(crate) struct Stage {
     calls: Vec<(JobId, CallWork, Option<Called>)>,
@@ -139,12 +139,13 @@ impl Stage {
         Self { calls, trick }
     }
 
-    /// What becomes of a fact that a worker reports.
+    /// Returns the treatment of a fact that a worker reports.
     pub(crate) fn report(&self, fact: &Fact) -> Reported {
         self.trick.report(fact)
     }
 
-    /// How a call with these arguments ended; that of the same unit of work first.
+    /// Returns the recorded result of a call with these arguments, preferably that of the same unit
+    /// of work.
     fn called(&self, job: &JobId, work: &WorkId, tool: &ToolName, args: &Value) -> Option<Called> {
         let same = |call: &CallWork| call.tool == *tool && call.args == *args;
         let mut like = self.calls.iter().filter(|(_, call, _)| same(call));
@@ -155,7 +156,7 @@ impl Stage {
     }
 }
 
-/// A tool that answers as it did.
+/// A tool that returns its recorded results.
 struct Prop {
     spec: ToolSpec,
     bench: Bench,
@@ -187,9 +188,9 @@ fn spec((name, effect, approval): (&str, Effect, Approval)) -> ToolSpec {
     }
 }
 
-/// Announces the tools as the worker that ran the first part of the recording had announced them.
+/// Announces the tools as the worker of the recording's first part announced them.
 ///
-/// The registry outlives its workers, so the supervisor that takes over finds them.
+/// The registry outlives its workers, so the supervisor that takes over finds the tools.
 pub(super) async fn announce(broker: &Broker) -> Result<(), KvError> {
     let by = WorkerId::new("before-the-cut").expect("letters and dashes are an id");
     for spec in TOOLS.map(spec) {
@@ -201,7 +202,7 @@ pub(super) async fn announce(broker: &Broker) -> Result<(), KvError> {
     Ok(())
 }
 
-/// A toolset of all tools that recorded jobs call.
+/// Returns the toolset of all tools that recorded jobs call.
 pub(crate) fn toolset(stage: &Arc<Stage>, bench: &Bench) -> Result<Toolset, InvalidToolset> {
     let tools = TOOLS.map(|tool| {
         let (bench, stage) = (bench.clone(), Arc::clone(stage));

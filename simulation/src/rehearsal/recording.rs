@@ -1,5 +1,5 @@
-//! Recorded logs, of a job and of those that worked for it: reads them, and stores their first records
-//! as they were, at the times they were stored, with the timers that were armed.
+//! Recorded logs of a job and its descendants. The first records of a recording can be stored with
+//! their original content and times, and with the timers that were armed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,22 +19,22 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-/// Shards that an installation may have whose logs are recorded.
+/// The maximum number of shards of a recorded installation.
 const SHARDS_MAX: u16 = 256;
 
-/// The recorded log of a job, or of a family in the order of time.
+/// The recorded log of a job, or the logs of a family merged by time.
 #[derive(Debug, Clone)]
 pub struct Recording {
     entries: Vec<Entry>,
-    /// The records as they are stored.
+    /// The records as JSON, in the same order.
     bodies: Vec<Value>,
 }
 
 impl Recording {
-    /// Reads a recording, a record on each line.
+    /// Parses a recording, which has one record per line.
     ///
     /// # Panics
-    /// When it is not a recording: the tests of recordings say what is wrong with it.
+    /// Panics if the text is no recording.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let lines: Vec<Value> =
@@ -58,7 +58,7 @@ impl Recording {
         }
     }
 
-    /// The same job with those that worked for it, each read by itself.
+    /// Merges this recording with those of the job's descendants.
     #[must_use]
     pub fn with(self, others: Vec<Self>) -> Self {
         let all = std::iter::once(self).chain(others);
@@ -70,41 +70,41 @@ impl Recording {
         Self { entries, bodies }
     }
 
-    /// How many records it has.
+    /// Returns the number of records.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether the recording is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The job, or the one at the top of the family.
+    /// Returns the id of the job, or of the root of the family.
     #[must_use]
     pub fn job(&self) -> &JobId {
         &self.entries[0].job
     }
 
-    /// The job at its recorded end.
+    /// Returns the job at its recorded end.
     #[must_use]
     pub fn whole(&self) -> Job {
         replay(self.job(), &self.of(self.job()))
     }
 
-    /// All jobs in it.
+    /// Returns the ids of all jobs in the recording.
     pub(super) fn jobs(&self) -> BTreeSet<JobId> {
         self.entries.iter().map(|entry| entry.job.clone()).collect()
     }
 
-    /// The records of one job.
+    /// Returns the records of one job.
     pub(super) fn of(&self, job: &JobId) -> Vec<Entry> {
         self.entries.iter().filter(|entry| entry.job == *job).cloned().collect()
     }
 
-    /// The same job, whose work is tried again up to five times.
+    /// Returns the recording with a retry policy of five attempts for tools.
     #[must_use]
     pub fn patient(&self) -> Self {
         let mut patient = self.clone();
@@ -124,8 +124,8 @@ impl Recording {
         patient
     }
 
-    /// Whether a call that may run but once was begun in the first `cut` records and had not ended:
-    /// nobody can know then how it ended.
+    /// Returns whether a `once` call was in progress after the first `cut` records. Its outcome is
+    /// unknown then.
     #[must_use]
     pub fn is_unclear_at(&self, cut: usize) -> bool {
         let (mut begun, mut ended) = (0, 0);
@@ -139,7 +139,7 @@ impl Recording {
         begun > ended
     }
 
-    /// The units of work that workers were told to carry out, and whether each may run but once.
+    /// Returns the units of work of all commands, and whether each is a call of a `once` tool.
     #[must_use]
     pub fn commands(&self) -> Vec<(WorkId, bool)> {
         let commands = self.known().filter_map(|(_, known)| match known {
@@ -172,7 +172,7 @@ impl Recording {
         &self.entries
     }
 
-    /// What can be read, with its place.
+    /// Iterates over the readable records and their indices.
     pub(super) fn known(&self) -> impl Iterator<Item = (usize, Known)> {
         self.entries.iter().enumerate().filter_map(|(n, entry)| {
             let known = entry.record.as_ref().ok()?.known().ok()?;
@@ -180,8 +180,8 @@ impl Recording {
         })
     }
 
-    /// Effects of `once` tools that came to pass before the cut: a run that was begun may have had
-    /// it, and only one that has a result is known to have.
+    /// Counts the effects of `once` tools before the cut, by idempotency key. Only calls with a
+    /// result count, because the effect of a call in progress is unknown.
     pub(super) fn effects(&self, cut: usize) -> BTreeMap<String, u32> {
         let mut keys = BTreeMap::new();
         let mut effects = BTreeMap::new();
@@ -208,7 +208,7 @@ impl Recording {
         effects
     }
 
-    /// Stores the first `cut` records, each at its time, and arms what was armed then.
+    /// Stores the first `cut` records, each at its time, and arms the timers that were armed then.
     pub(super) async fn store(&self, memory: &Memory, witness: &Broker, cut: usize) {
         let subjects = witness.log.subjects().clone();
         let mut stored: BTreeMap<(&JobId, u64), u64> = BTreeMap::new();
@@ -220,7 +220,7 @@ impl Recording {
             tokio::time::sleep(wait.try_into().unwrap_or_default()).await;
             now = now.max(entry.time);
             let (job, mut body) = (&entry.job, body.clone());
-            // Records name others by their positions, which are other ones here.
+            // Records refer to others by position, and positions differ in the new log.
             let there = |seq: u64| stored.get(&(job, seq)).copied().unwrap_or(seq);
             if let Some(seq) = body["body"]["after"].as_u64() {
                 body["body"]["after"] = json!(there(seq));

@@ -1,5 +1,5 @@
-//! What must hold of jobs that went back, and of those that go on from them elsewhere: said of their
-//! logs, of what tools did, and of what people were told.
+//! The claims about jobs that were rolled back, and about forks: by their logs, the effects of
+//! tools, and the replies to people.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use proto::{
 use super::{Logs, known};
 use crate::{ledger::Run, people::Told};
 
-/// Everything that is wrong, in words.
+/// Returns all violations, as sentences.
 pub(super) fn wrong(logs: &Logs, runs: &[Run], told: &Told) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, entries) in logs {
@@ -44,7 +44,7 @@ pub(super) fn wrong(logs: &Logs, runs: &[Run], told: &Told) -> Vec<String> {
     wrong
 }
 
-/// A roll-back that counts.
+/// A rollback that counts.
 struct Back {
     at: Seq,
     to: Seq,
@@ -68,12 +68,12 @@ fn backs(entries: &[Entry]) -> Vec<Back> {
     backs
 }
 
-/// The records until one, that one included.
+/// Returns the records up to and including a position.
 fn until(entries: &[Entry], seq: Seq) -> &[Entry] {
     entries.split_at(entries.partition_point(|entry| entry.seq <= seq)).0
 }
 
-/// What a job had come to where it went back to, and has not any more, or has otherwise.
+/// Checks that a rollback restored the state at its target.
 fn kept(id: &JobId, entries: &[Entry], back: &Back) -> Vec<String> {
     let there = replay(id, until(entries, back.to));
     let since = replay(id, until(entries, back.at));
@@ -91,7 +91,7 @@ fn kept(id: &JobId, entries: &[Entry], back: &Back) -> Vec<String> {
         .collect()
 }
 
-/// What of two jobs is not the same that must be, where one goes on from where the other was.
+/// Returns the differences of two jobs in everything that a rollback or a fork must preserve.
 fn differ(one: &Job, other: &Job) -> Vec<String> {
     let (Some(one), Some(other)) = (one.view(), other.view()) else {
         return vec!["one of them was never submitted".to_owned()];
@@ -120,7 +120,7 @@ fn differ(one: &Job, other: &Job) -> Vec<String> {
     wrong
 }
 
-/// Results of work of an earlier generation that count.
+/// Checks that no result of work of an earlier generation counts.
 fn old_results(id: &JobId, entries: &[Entry]) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut replay = Replay::of(id, entries);
@@ -135,7 +135,7 @@ fn old_results(id: &JobId, entries: &[Entry]) -> Vec<String> {
                 Fact::Planned(planned) => Some(planned.work),
                 Fact::Turned(turned) => Some(turned.work),
                 Fact::Called(called) => Some(called.work),
-                // A job below ends whenever it does, and costs what it did.
+                // A child may end in any generation, and its cost always counts.
                 Fact::Child(_)
                 | Fact::Started(_)
                 | Fact::Submitted(_)
@@ -153,8 +153,8 @@ fn old_results(id: &JobId, entries: &[Entry]) -> Vec<String> {
     wrong
 }
 
-/// Effects of tools that must not run twice that came to pass in several generations, though nobody
-/// said that they may.
+/// Checks that `once` tools had their effect once over all generations. Applies to jobs without
+/// permission to repeat.
 fn repeated(id: &JobId, runs: &[Run]) -> Vec<String> {
     let mut times: BTreeMap<String, u32> = BTreeMap::new();
     let had = |run: &&Run| run.job == *id && run.effect == Effect::Once && run.effect_at.is_some();
@@ -167,14 +167,14 @@ fn repeated(id: &JobId, runs: &[Run]) -> Vec<String> {
         .collect()
 }
 
-/// What a job goes on from, if it is a fork.
+/// Returns the origin of a fork; `None` when the job is no fork.
 pub(super) fn forked(entries: &[Entry]) -> Option<Forked> {
     let Known::Fact(fact) = known(entries.first()?)? else { return None };
     let Fact::Submitted(submitted) = *fact else { return None };
     submitted.forked.map(|forked| *forked)
 }
 
-/// How a fork differs from where it was forked.
+/// Checks that a fork equals its original job at the position of the fork.
 fn other_than_its_origin(
     id: &JobId,
     entries: &[Entry],

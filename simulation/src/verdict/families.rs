@@ -1,10 +1,10 @@
-//! What must hold of jobs that work for other jobs: said of the logs of both.
+//! The claims about parents and children, by the logs of both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::{Job, Replay};
 use proto::{
-    decision::{Decision, Note, SpawnWork},
+    decision::{Closed, Decision, Note, SpawnWork},
     entry::Entry,
     fact::Fact,
     family::{ChildSaid, News},
@@ -16,7 +16,7 @@ use proto::{
 
 use super::{Logs, known};
 
-/// The jobs that were to work for a job, by its log.
+/// Returns the children that a job has started, by its log.
 pub(crate) fn begun_by(entries: &[Entry]) -> Vec<JobId> {
     let spawns = entries.iter().filter(|entry| kind_is(entry, "spawn"));
     let children = spawns.filter_map(|entry| match known(entry)? {
@@ -35,15 +35,23 @@ pub(crate) fn begun_by(entries: &[Entry]) -> Vec<JobId> {
     children.collect()
 }
 
-/// Whether it notes that another job of the family was told something.
-pub(super) fn is_telling(entry: &Entry) -> bool {
-    matches!(known(entry), Some(Known::Decision(decision)) if matches!(
+/// Returns whether a record notes a message to another job of the family, or a question closed by the
+/// end of the job. One activation may append several such notes and the finish, and none of them
+/// includes a fact that arrives meanwhile.
+pub(super) fn is_note_of_an_end(entry: &Entry) -> bool {
+    let Some(Known::Decision(decision)) = known(entry) else { return false };
+    matches!(
         *decision,
-        Decision::Note(Note::Spawned { .. } | Note::ChildTold { .. } | Note::ParentTold { .. })
-    ))
+        Decision::Note(
+            Note::Spawned { .. }
+                | Note::ChildTold { .. }
+                | Note::ParentTold { .. }
+                | Note::QuestionClosed { because: Closed::JobEnded, .. }
+        )
+    )
 }
 
-/// Everything that is wrong, in words.
+/// Returns all violations, as sentences.
 pub(super) fn wrong(logs: &Logs) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, entries) in logs {
@@ -61,17 +69,17 @@ pub(super) fn wrong(logs: &Logs) -> Vec<String> {
     wrong
 }
 
-/// What a parent's log says of its family.
+/// The family of a parent, by the parent's log.
 struct Read {
     job: Job,
     spawns: BTreeMap<(WorkId, Attempt), SpawnWork>,
-    /// Those whose log is there, by its word.
+    /// The children that the parent has noted as created.
     there: BTreeSet<(WorkId, Attempt)>,
-    /// How each ended that it heard of, and counted.
+    /// The outcome and cost of each child whose end the parent has counted.
     ended: BTreeMap<(WorkId, Attempt), (Outcome, Usage)>,
-    /// What its own model calls cost that counted.
+    /// The counted cost of the parent's own model calls.
     own: Usage,
-    /// What it says at its end that it cost, and what it had counted until then.
+    /// The cost in the parent's last decision, and the sums that are correct for it.
     costs: Option<(Usage, Vec<Usage>)>,
 }
 
@@ -86,7 +94,8 @@ impl Read {
             own: Usage::default(),
             costs: None,
         };
-        // Facts that came while an end was decided are not in it.
+        // Facts that arrived while an end was decided may be missing in it, so several sums are
+        // correct.
         let mut since_decision = Vec::new();
         for entry in entries {
             let ignored = replay.job().ignored();
@@ -102,7 +111,7 @@ impl Read {
                         since_decision.push(read.cost());
                         read.costs = Some((finish.usage, std::mem::take(&mut since_decision)));
                     }
-                    if !is_telling(entry) {
+                    if !is_note_of_an_end(entry) {
                         since_decision = vec![read.cost()];
                     }
                     read.note(*decision);
@@ -161,7 +170,7 @@ impl Read {
     }
 }
 
-/// What is wrong between a job and one that was to work for it.
+/// Checks one child against its parent.
 fn about(id: &JobId, parent: &Read, spawn: &SpawnWork, entries: &[Entry]) -> Vec<String> {
     let SpawnWork { work, attempt, child, .. } = spawn;
     let unit = (work.clone(), *attempt);
@@ -195,7 +204,8 @@ fn about(id: &JobId, parent: &Read, spawn: &SpawnWork, entries: &[Entry]) -> Vec
         if view.outcome.as_ref() != Some(outcome) {
             wrong.push(format!("{child}: ended otherwise than {id} was told"));
         }
-        // What jobs below it spend until they hear of its end is its own, and told to nobody.
+        // After the end of a child, its descendants may still spend tokens. Those count for the
+        // child and are not reported.
         if !finished(entries).contains(usage) {
             wrong.push(format!("{child}: cost {:?}, and {id} was told {usage:?}", view.usage));
         }
@@ -204,7 +214,7 @@ fn about(id: &JobId, parent: &Read, spawn: &SpawnWork, entries: &[Entry]) -> Vec
     wrong
 }
 
-/// What a job had cost at each of its ends, one for each time it went back and ended again.
+/// Returns the cost of a job at each of its ends. A job that was rolled back has several.
 fn finished(entries: &[Entry]) -> Vec<Usage> {
     let ends = entries.iter().filter(|entry| kind_is(entry, "finish"));
     let usages = ends.filter_map(|entry| match known(entry)? {
@@ -223,7 +233,7 @@ fn finished(entries: &[Entry]) -> Vec<Usage> {
     usages.collect()
 }
 
-/// Questions of a job that the one it works for does not show, or shows and should not.
+/// Checks that a parent shows exactly the open questions of a child.
 fn unseen(id: &JobId, parent: &Job, child: &Job) -> Vec<String> {
     let (Some(above), Some(below)) = (parent.view(), child.view()) else { return Vec::new() };
     if parent.has_ended() {
@@ -246,8 +256,8 @@ fn unseen(id: &JobId, parent: &Job, child: &Job) -> Vec<String> {
         .collect()
 }
 
-/// What a job that never went back says at its end that it cost: its own work, and that of each job
-/// that worked for it, once.
+/// Checks the cost at the end of a job without rollbacks: its own work, and that of each child
+/// once.
 fn miscounted(id: &JobId, read: &Read) -> Option<String> {
     let (said, counted) = read.costs.as_ref()?;
     let is_plain = read.job.generation().is_first();
@@ -255,7 +265,7 @@ fn miscounted(id: &JobId, read: &Read) -> Option<String> {
         .then(|| format!("{id}: says that it cost {said:?}, and its records {counted:?}"))
 }
 
-/// Jobs that work for one that never wanted them.
+/// Checks that every child was submitted after its parent's decision.
 fn unwanted(logs: &Logs) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, entries) in logs {

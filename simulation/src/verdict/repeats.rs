@@ -1,6 +1,5 @@
-//! Effects of tools that must not run twice, over the jobs that a roll-back or a fork has made do the
-//! same work: the children of a job that went back, and those forked from it. Within one job see
-//! [`super::back`].
+//! The claims about `once` tools over several jobs that do the same work: the children of a job
+//! that was rolled back, and forks. [`super::back`] has the claims within one job.
 
 use std::collections::BTreeSet;
 
@@ -20,9 +19,9 @@ use tokio::time::Instant;
 use super::{Logs, back::forked, known};
 use crate::{ledger::Run, people::Told};
 
-/// Everything that is wrong, in words.
+/// Returns all violations, as sentences.
 pub(super) fn wrong(logs: &Logs, runs: &[Run], told: &Told) -> Vec<String> {
-    // Where somebody said that tools may run again, nobody can say which of them meant what.
+    // A permission to repeat may concern any effect, so worlds with one are not checked.
     let has_said_so = |entries: &Vec<Entry>| entries.iter().any(may_run_again);
     if logs.values().any(has_said_so) || !told.forked_again.is_empty() {
         return Vec::new();
@@ -58,14 +57,15 @@ pub(super) fn wrong(logs: &Logs, runs: &[Run], told: &Told) -> Vec<String> {
     wrong
 }
 
-/// What there is to look at.
+/// The evidence of one world.
 struct World<'a> {
     logs: &'a Logs,
     runs: &'a [Run],
 }
 
 impl World<'_> {
-    /// The units of a job's work that had such an effect, of those that began before a moment.
+    /// Returns the units of work of a job that had a `once` effect, of runs that began before
+    /// `until`.
     fn own(&self, job: &JobId, until: Option<Instant>) -> BTreeSet<String> {
         let had = |run: &&Run| {
             run.job == *job
@@ -76,8 +76,8 @@ impl World<'_> {
         self.runs.iter().filter(had).map(|run| run.work.unit().to_owned()).collect()
     }
 
-    /// The same of the jobs below that count at the last of some records, and of those below them;
-    /// without those whose end was heard at a record.
+    /// Returns the same for the children that count at the end of `entries`, and for their
+    /// descendants. Children whose end was recorded up to `heard` are excluded.
     fn below(&self, entries: &[Entry], heard: Seq, until: Option<Instant>) -> BTreeSet<String> {
         let mut timeline = Timeline::default();
         for entry in entries {
@@ -107,7 +107,7 @@ fn may_run_again(entry: &Entry) -> bool {
     ))
 }
 
-/// Where a roll-back goes back to.
+/// Returns the target of the rollback at a position.
 fn goes_back_to(entries: &[Entry], at: Seq) -> Option<Seq> {
     let Known::Fact(fact) = known(entries.iter().find(|entry| entry.seq == at)?)? else {
         return None;
@@ -123,7 +123,7 @@ fn spawn(entry: &Entry) -> Option<SpawnWork> {
     Some(*spawn)
 }
 
-/// The child whose end a record tells.
+/// Returns the child whose end a record reports.
 fn ended(entry: &Entry) -> Option<JobId> {
     let Known::Fact(fact) = known(entry)? else { return None };
     let Fact::Child(said) = *fact else { return None };

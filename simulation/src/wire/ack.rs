@@ -1,4 +1,5 @@
-//! Acknowledgements: sent without waiting for a reply, so they are late or lost when the link is down.
+//! Acknowledgements behind a link. They are sent without a reply, so they are late or lost when the
+//! link is down.
 
 use std::time::Duration;
 
@@ -20,8 +21,8 @@ impl WiredAck {
         Self { wire, inner: inner.into() }
     }
 
-    /// Waits until a paused process runs again. A process that is cut off believes that it has
-    /// sent, and gets `false`.
+    /// Waits until a paused process runs again. Returns `false` for a process that is cut off,
+    /// which does not notice that the message is lost.
     async fn leaves(&self) -> bool {
         loop {
             match self.wire.link.standing() {

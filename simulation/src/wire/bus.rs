@@ -52,8 +52,8 @@ impl Bus for WiredBus {
         let link = Arc::clone(&self.wire.link);
         Ok(Box::pin(async_stream::stream! {
             while let Some(message) = messages.next().await {
-                // A message to a process that is cut off is lost; a paused process receives it when
-                // it runs again.
+                // A message to a process that is cut off is lost. A paused process receives the
+                // message when it runs again.
                 if link.standing() != Standing::Cut {
                     link.hold().await;
                     yield message;
@@ -107,7 +107,7 @@ struct WiredReply {
 }
 
 impl WiredReply {
-    /// The answer arrives. The service does not learn it.
+    /// Returns whether the answer arrives. The service does not learn of a loss.
     async fn arrives(&self) -> Result<bool, BusError> {
         self.wire.send().await?;
         Ok(!self.wire.chance.percent(self.wire.fault_rates.messages_percent()))

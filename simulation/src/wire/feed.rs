@@ -1,6 +1,6 @@
-//! Deliveries behind a link: late, and only while the process can be reached. After a silence of a
-//! process the broker moves its pin of a shard's facts to another one; the process finds out when
-//! it is back.
+//! Deliveries behind a link: late, and only while the process is connected. When a process is
+//! silent, the broker moves its pin of a shard's facts to another process. The first one finds out
+//! when it is connected again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ const PLACE_KEPT: Duration = Duration::from_secs(2);
 
 type Stream<T> = BoxStream<'static, Result<T, LogError>>;
 
-/// A stream of the broker. The broker notices the death of its process only after a while.
+/// A stream from the broker, which notices the death of the process only after a while.
 struct Place<T: 'static> {
     stream: Option<Stream<T>>,
     link: Arc<Link>,
@@ -48,7 +48,7 @@ impl<T> Drop for Place<T> {
     }
 }
 
-/// The facts of a shard.
+/// Returns the facts of a shard, behind the link.
 pub(super) fn facts(
     wire: Wire,
     misreading: Arc<Misreading>,
@@ -113,7 +113,7 @@ pub(super) fn facts(
     })
 }
 
-/// Commands of one kind for one pool.
+/// Returns the commands of one kind and pool, behind the link.
 pub(super) fn commands(wire: Wire, commands: Stream<Delivery>) -> Stream<Delivery> {
     let mut place = Place { stream: Some(commands), link: Arc::clone(&wire.link) };
     Box::pin(async_stream::stream! {

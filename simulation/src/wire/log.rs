@@ -1,4 +1,4 @@
-//! The log behind a link, and the lies that planted bugs are made of.
+//! The log behind a link, with the deceptions of planted bugs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,9 +29,9 @@ use crate::{link::Standing, plant::Plant, rehearsal::Reported};
 pub(super) struct WiredLog {
     wire: Wire,
     inner: Arc<dyn Log>,
-    /// The first read of each job, for a planted bug.
+    /// The first read of each job, for [`Plant::DecideBeforeReading`].
     first_read: Mutex<BTreeMap<JobId, Vec<Entry>>>,
-    /// The misread records of a supervisor, for a planted bug.
+    /// The misread records of a supervisor with a planted bug.
     misreading: Arc<Misreading>,
 }
 
@@ -44,7 +44,7 @@ impl WiredLog {
         self.wire.plant == Some(plant)
     }
 
-    /// A planted bug keeps this fact from another job of the family.
+    /// Returns whether a planted bug withholds this fact from another job of the family.
     fn forgets(&self, fact: &Fact) -> bool {
         match fact {
             Fact::Child(_) => self.planted(Plant::ForgetParent),
@@ -62,7 +62,7 @@ impl WiredLog {
         }
     }
 
-    /// The log as a process with a planted bug sees it.
+    /// Returns the log as a process with a planted bug sees it.
     fn lie(&self, job: &JobId, after: Seq, mut entries: Vec<Entry>) -> Vec<Entry> {
         if self.planted(Plant::DecideBeforeReading) {
             let mut first = self.first_read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,7 +77,7 @@ impl WiredLog {
             };
             entries.retain(|entry| !of_another(entry));
         }
-        // Supervisors see it: only workers have the bug.
+        // Supervisors see these records, since only workers have the bug.
         if self.planted(Plant::NeverUnwanted) && !self.wire.decides {
             let end = |entry: &Entry| matches!(entry.family, Family::Do(DecisionKind::Finish, _));
             let signal =
@@ -316,7 +316,7 @@ async fn last_decision(log: &dyn Reader, job: &JobId) -> Result<Seq, LogError> {
     Ok(decided.map_or(Seq(0), |entry| entry.seq))
 }
 
-/// A delivery whose acknowledgement passes the link.
+/// Wraps a delivery so that its acknowledgement passes the link.
 pub(super) fn wired(wire: &Wire, delivery: Delivery) -> Delivery {
     Delivery { ack: Box::new(WiredAck::new(wire.clone(), delivery.ack)), ..delivery }
 }

@@ -1,4 +1,5 @@
-//! The misreading of true records by a supervisor with a planted bug, as by a wrong machine.
+//! The misreading of correct records by a supervisor with a planted bug, as by a faulty job
+//! machine.
 
 use std::{
     collections::BTreeMap,
@@ -15,16 +16,16 @@ use serde_json::{Value, json};
 
 use crate::plant::Plant;
 
-/// A process's beliefs about attempts, for a planted bug.
+/// The latest attempts and generations that a process knows, for a planted bug.
 #[derive(Debug, Default)]
 pub(super) struct Misreading {
     latest: Mutex<BTreeMap<(JobId, String), u32>>,
-    /// The last generation in which something was decided.
+    /// The latest generation of each job that has a decision.
     generations: Mutex<BTreeMap<JobId, u32>>,
 }
 
 impl Misreading {
-    /// The process decides something.
+    /// Records the attempt and the generation of a decision.
     pub(super) fn note(&self, job: &JobId, decision: &Decision) {
         let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
         let of = generations.entry(job.clone()).or_default();
@@ -47,7 +48,7 @@ impl Misreading {
         *of = (*of).max(attempt.0);
     }
 
-    /// An entry as the process takes it.
+    /// Returns an entry as the process with the bug understands it.
     pub(super) fn of(&self, plant: Option<Plant>, mut entry: Entry) -> Entry {
         let Some(plant @ (Plant::AcceptAnyResult | Plant::CountTwice | Plant::CountOldResults)) =
             plant

@@ -1,5 +1,5 @@
-//! A broker as one process sees it: every call and every delivery passes the process's link, and is
-//! late, lost or repeated by the fault rates. The broker itself is not touched.
+//! The broker as one process sees it. Every call and every delivery passes the process's link, and
+//! is late, lost or repeated according to the fault rates. The broker itself is unchanged.
 
 mod ack;
 mod bus;
@@ -22,21 +22,20 @@ use crate::{
     rehearsal::Stage,
 };
 
-/// The parts that every wire of one process shares.
+/// The parts that all wires of one process share.
 #[derive(Debug, Clone)]
 pub(crate) struct Wire {
-    /// The process.
     pub(crate) name: WorkerId,
     pub(crate) link: Arc<Link>,
     pub(crate) chance: Chance,
     pub(crate) fault_rates: FaultRates,
     pub(crate) plant: Option<Plant>,
-    /// The process is a supervisor.
+    /// `true` if the process is a supervisor.
     pub(crate) decides: bool,
     pub(crate) stage: Option<Arc<Stage>>,
 }
 
-/// The same broker behind a link.
+/// Returns the same broker behind a link.
 pub(crate) fn behind(wire: &Wire, broker: Broker) -> Broker {
     Broker {
         log: Arc::new(log::WiredLog::new(wire.clone(), broker.log)),
@@ -46,11 +45,11 @@ pub(crate) fn behind(wire: &Wire, broker: Broker) -> Broker {
     }
 }
 
-/// The failure of a call.
+/// The failure of a call on the link.
 enum Lost {
-    /// It was not sent, or changes nothing.
+    /// The call was not sent, or is a read.
     Unsent,
-    /// It was sent, or may still arrive; no reply came.
+    /// The call was sent, or may still arrive, and has no reply.
     Unheard,
 }
 
@@ -84,12 +83,12 @@ impl From<Lost> for ObjectError {
 }
 
 impl Wire {
-    /// The planted bug that makes a supervisor misread records.
+    /// Returns the planted bug that makes a supervisor misread records.
     fn misreads(&self) -> Option<Plant> {
         self.plant.filter(|_| self.decides)
     }
 
-    /// Carries a question over the link and its answer back.
+    /// Sends a read over the link, and returns its reply.
     async fn ask<T, E: From<Lost>>(
         &self,
         call: impl Future<Output = Result<T, E>>,
@@ -100,7 +99,7 @@ impl Wire {
         reply
     }
 
-    /// Carries a write over the link and its reply back. A write that could not leave may still
+    /// Sends a write over the link, and returns its reply. A write that could not be sent may still
     /// arrive, long after the caller gave up.
     async fn write<T, E>(
         &self,

@@ -1,4 +1,4 @@
-//! The simulation as a test: many seeds, those that found something before, and planted bugs that
+//! The simulation as a test: many seeds, the seeds with earlier findings, and planted bugs that
 //! must be found.
 
 #![expect(
@@ -14,18 +14,18 @@ use std::{env, process::Command};
 use callboard_simulation::{Judged, Plant, judge, story, sweep};
 use rstest::rstest;
 
-/// Seeds of a run, when the environment does not say otherwise.
+/// The number of seeds, unless the environment sets another one.
 const SEEDS: u64 = 2_000;
-/// The variable that says how many.
+/// The environment variable that sets the number of seeds.
 const SEEDS_VARIABLE: &str = "CALLBOARD_SIMULATION_SEEDS";
-/// Seeds in which a planted bug must be found.
+/// The number of seeds in which a planted bug must be found.
 const PLANTED_SEEDS: u64 = 200;
 
 fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// What failed, with the command that shows how.
+/// Formats failed seeds, each with the command that replays it.
 fn words(failed: &[Judged]) -> String {
     let one = |judged: &Judged| {
         let command = format!(
@@ -46,7 +46,7 @@ fn whatever_goes_wrong_every_promise_is_kept() {
     let swept = sweep(0, seeds, processors(), 5, None, |_| {});
     assert!(swept.failed.is_empty(), "{}", words(&swept.failed));
     assert_eq!(swept.seeds, seeds);
-    // What never happened was not tested.
+    // A fault that never happened was not tested.
     if seeds >= SEEDS {
         for what in [
             "attempts after the first",
@@ -65,7 +65,7 @@ fn whatever_goes_wrong_every_promise_is_kept() {
             let times = swept.counts.get(what).copied().unwrap_or_default();
             assert!(times >= seeds / 20, "{what}: {times} times in {seeds} worlds");
         }
-        // Most worlds know nothing of these.
+        // Most worlds have none of these.
         for what in ["deeds refused", "forks", "generations after the first", "jobs for jobs"] {
             let times = swept.counts.get(what).copied().unwrap_or_default();
             assert!(times >= seeds / 100, "{what}: {times} times in {seeds} worlds");
@@ -88,9 +88,9 @@ fn what_was_found_once_is_not_there_any_more() {
     assert!(failed.is_empty(), "{}", words(&failed));
 }
 
-/// Each bug is looked for from where it was found once: where a change draws other worlds, the next
-/// ones find it too. Those that are not here need what happens in few worlds: they are looked for by
-/// hand, with `--plant`.
+/// The planted bugs, each with the first seed of its search, which is one that found the bug. A
+/// change that alters the worlds leaves enough seeds after it. Bugs that are not in this list need
+/// rare events, and are searched for by hand with `--plant`.
 const PLANTED: &[(Plant, u64)] = &[
     (Plant::NoCompareAndSet, 52),
     (Plant::DropTimers, 2),
@@ -127,7 +127,7 @@ fn a_story_is_told_the_same_every_time_and_has_everything_in_it() {
     }
 }
 
-/// What the documentation says can be run: the same commands, over fewer seeds.
+/// Runs the documented commands, over fewer seeds.
 #[rstest]
 #[case::many(&["--seeds", "2"], "2 seeds, each twice")]
 #[case::from_anywhere(&["--from", "1000000", "--seeds", "2"], "2 seeds, each twice")]

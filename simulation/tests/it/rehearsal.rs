@@ -1,6 +1,6 @@
-//! Recorded jobs, played once more by the real actors: cut at every record, with every command
-//! delivered twice, failing at first, or done by a worker that dies before it says so. The end is the
-//! same, and what may happen once happens once.
+//! Replays of recorded jobs by the real actors: cut at every record, with every command delivered
+//! twice, failing at first, or carried out by a worker that dies before it reports. The end is the
+//! same, and a `once` tool has its effect once.
 
 use std::{
     path::PathBuf,
@@ -13,10 +13,10 @@ use std::{
 use callboard_simulation::rehearsal::{Mishap, Played, Recording, end, play};
 use serde_json::Value;
 
-/// What the model said in all of them.
+/// The script of the model, for all recordings.
 const SCRIPT: &str = include_str!("../../../tests/tests/it/histories/script.yaml");
 
-/// All recordings, by name.
+/// Returns all recordings, by name.
 fn recordings() -> Vec<(String, Recording)> {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../machine/tests/histories");
     let index = std::fs::read_to_string(directory.join("index.json")).unwrap();
@@ -27,7 +27,7 @@ fn recordings() -> Vec<(String, Recording)> {
         let text = std::fs::read_to_string(directory.join(format!("{name}.jsonl"))).unwrap();
         (name.clone(), Recording::read(&text))
     };
-    // A family is played as one.
+    // A family is replayed as one recording.
     let (children, alone): (Vec<_>, Vec<_>) =
         index.keys().partition(|name| name.contains("-child-"));
     let with_children = |name: &String| {
@@ -41,7 +41,7 @@ fn recordings() -> Vec<(String, Recording)> {
     all
 }
 
-/// The script, with the address of the server that there was.
+/// Returns the script with the address of the recorded server.
 fn script(recording: &Recording) -> String {
     let whole = end(&recording.whole()).to_string();
     let url = whole.split_once("\"http://").and_then(|(_, rest)| rest.split_once("/post"));
@@ -51,13 +51,13 @@ fn script(recording: &Recording) -> String {
     }
 }
 
-/// One way to play a recording, and what must come of it.
+/// One replay of a recording, and its expected end.
 struct Case {
     what: String,
     recording: Recording,
     cut: usize,
     mishap: Mishap,
-    /// The end; nothing when it may be another one.
+    /// The expected end; `None` when it is not determined.
     end: Option<Value>,
 }
 
@@ -80,7 +80,7 @@ impl Case {
     }
 }
 
-/// Plays all cases, over all processors.
+/// Runs all cases, over all processors.
 fn check(cases: &[Case]) {
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -124,8 +124,8 @@ fn commands_that_are_delivered_twice_change_nothing() {
             what: format!("{name}, {mishap:?}"),
             recording: recording.clone(),
             cut: 1,
-            // A worker that gets a `once` call while another runs it cannot know how that will end,
-            // and says so: the one end or the other, and the effect once.
+            // A worker that receives a `once` call while another runs it cannot know the outcome,
+            // and reports the call as unknown. Both ends are correct, and the effect happens once.
             end: (!once || mishap != Mishap::Twice).then(|| whole.clone()),
             mishap,
         })
@@ -133,13 +133,13 @@ fn commands_that_are_delivered_twice_change_nothing() {
     check(&cases.collect::<Vec<_>>());
 }
 
-/// Each command of each job in turn, of jobs that have their work tried again.
+/// Returns one case for each command of each job, with a retry policy for tools.
 ///
-/// After a death the end may be another one where a call may run once, as it is reported unknown, and
-/// where the job has a deadline: it is over before the broker hands the dead worker's command out again.
+/// After a death the end is not determined for a `once` call, which is reported unknown, or for a
+/// job with a deadline, which passes before the broker redelivers the dead worker's command.
 fn each_command(mishap: fn(proto::id::WorkId) -> Mishap, is_death: bool) -> Vec<Case> {
     let mut cases = Vec::new();
-    // Names of work are those of one job: of a family, several have it.
+    // A family is left out, because several of its jobs use the same names of work.
     for (name, recording) in recordings().into_iter().filter(|(name, _)| name != "family") {
         let patient = recording.patient();
         let usual = play(&patient, &script(&recording), 1, &Mishap::None);

@@ -1,4 +1,4 @@
-//! The effects of an activation, and their outcomes.
+//! The effects of an activation and their outcomes.
 
 use machine::{Arm, Next};
 use proto::{
@@ -11,78 +11,78 @@ use proto::{
 
 use super::Intake;
 
-/// Something that a driver carries out. Unless an effect names another outcome, it is [`Outcome::Done`].
+/// An effect that a driver carries out. Its outcome is [`Outcome::Done`] unless another is named.
 #[derive(Debug)]
 pub(crate) enum Effect<'a> {
-    /// The activation is over. No outcome follows.
+    /// The activation is over; no outcome follows.
     Rest,
-    /// Read the whole log: [`Outcome::Read`].
+    /// Read the whole log. Outcome: [`Outcome::Read`].
     Read,
-    /// Count the changes that the facts made.
+    /// Count the changes that the facts made, for metrics.
     Count(&'a Intake),
-    /// Compare a call with the tool registry: [`Outcome::Compared`].
+    /// Compare a call with the tool registry. Outcome: [`Outcome::Compared`].
     Compare(&'a CallWork),
     /// Arm a timer.
     Arm(&'a Arm),
-    /// Begin the log of a child: done, or [`Outcome::Occupied`].
+    /// Start the log of a child. Outcome: done, or [`Outcome::Occupied`] if the log exists.
     Submit {
-        /// The child.
+        /// Id of the child.
         child: &'a JobId,
-        /// Its first record.
+        /// Submission of the child.
         submitted: &'a Submitted,
     },
-    /// Append a fact to the log of a job.
+    /// Append a fact to a job's log.
     Append {
-        /// The job.
+        /// Job whose log takes the fact.
         to: &'a JobId,
-        /// The fact.
+        /// Fact to append.
         fact: &'a Fact,
     },
-    /// Store a decision by compare-and-set, and cancel the first timer of `next.disarm` in the same
-    /// write: [`Outcome::Stored`] or [`Outcome::Conflict`].
+    /// Store a decision by compare-and-set; the same write cancels the first timer of
+    /// `next.disarm`. Outcome: [`Outcome::Stored`] or [`Outcome::Conflict`].
     Store {
-        /// The decision.
+        /// Decision with its timers.
         next: &'a Next,
-        /// The last decision that its writer knows.
+        /// Position of the last decision that the writer knows, which the write expects.
         after: Seq,
     },
-    /// Cancel a timer. This may fail.
+    /// Cancel a timer. A failure is harmless.
     Disarm(&'a TimerName),
-    /// Tell workers that work of this job is no longer wanted. This may fail.
+    /// Tell workers that work of this job is no longer wanted. A failure is harmless.
     StopWork,
     /// Acknowledge the facts of this activation.
     Acknowledge,
-    /// Give up: no outcome follows but [`super::Activation::give_up`].
+    /// Call [`super::Activation::give_up`]; no outcome follows.
     GiveUp(GivenUp),
 }
 
 /// The outcome of an effect.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// It is carried out.
+    /// The effect was carried out.
     Done,
-    /// The whole log.
+    /// The entries of the whole log.
     Read(Vec<Entry>),
-    /// The reason why the call is refused, if it is.
+    /// The reason for which the registry refuses the call, if it does.
     Compared(Option<WorkError>),
-    /// The log had begun before, for this parent.
+    /// The log already exists, with this parent in its submission.
     Occupied(Option<Parent>),
-    /// The decision is stored, at this position.
+    /// The decision is stored at this position.
     Stored(Seq),
-    /// Another decision is stored at its position.
+    /// Another decision has been stored since the expected one.
     Conflict,
 }
 
-/// The reason why an activation cannot go on.
+/// The reason for which an activation cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GivenUp {
-    /// Every write is a conflict.
+    /// Too many consecutive conflicts.
     #[error("another supervisor keeps deciding this job")]
     Contended,
-    /// The job does not converge.
+    /// Too many decisions in one activation.
     #[error("the job wants more than {} decisions at once", super::DECISIONS_MAX)]
     Runaway,
-    /// The driver gave an outcome of another effect.
+    /// The driver passed an outcome that the effect cannot have.
     #[error("an effect had an outcome that it cannot have")]
     Misled,
 }

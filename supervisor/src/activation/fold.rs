@@ -1,4 +1,4 @@
-//! The fold of one job between two activations, kept current without reading its log.
+//! The cached fold of one job, kept current between activations without reading its log.
 
 use machine::{At, Job, Replay, rollback_target};
 use proto::{
@@ -12,28 +12,27 @@ use proto::{
 
 use super::intake::{Arrivals, CountedStatus, Intake, kind};
 
-/// The fold of one job, and enough to place a fact that was stored before a decision and arrives after
-/// it.
+/// A fold into which a fact can be inserted before decisions that are already folded.
 ///
-/// It holds a [`Job`] twice and is a type of its own for that reason. [`Replay`] folds a log that is at
-/// hand as a whole; here facts arrive one by one, and late. They arrive in the order of the log, so a
-/// fact is never older than the last one that arrived, and only decisions stored from here are folded
-/// again on top of it.
+/// It holds a [`Job`] twice for that purpose. [`Replay`] folds a complete log; here facts arrive
+/// one by one, sometimes after a decision that follows them in the log. They arrive in log order,
+/// so a fact is never older than the last one that arrived, and only decisions stored by this
+/// supervisor are folded again on top of it.
 #[cfg_attr(test, derive(Debug, Clone))]
 pub(super) struct CachedFold {
     job: Job,
     trace: Option<TraceContext>,
-    /// The job as of the last fact that arrived, or as it was read.
+    /// The job as of the last fact that arrived, or as of the last read.
     base: Job,
-    /// Decisions stored from here since then.
+    /// Decisions that this supervisor has stored since `base`.
     tail: Vec<(At, Known)>,
 }
 
-/// The log must be read: the fact is older than one that arrived before it, or rolls the job back.
+/// The log must be read: the fact is older than the last one that arrived, or it is a rollback.
 pub(super) struct OutOfOrder;
 
 impl CachedFold {
-    /// Folds a whole log, and notes the changes that the arrivals made.
+    /// Folds a whole log, and records the changes that the arrivals made.
     pub(super) fn read(job: &JobId, entries: &[Entry], arrivals: &Arrivals) -> (Self, Intake) {
         let trace = entries.iter().find_map(|entry| entry.trace);
         let mut replay = Replay::of(job, entries);
@@ -54,17 +53,15 @@ impl CachedFold {
         (Self { base: job.clone(), job, trace, tail: Vec::new() }, intake)
     }
 
-    /// The job as it is folded.
     pub(super) fn job(&self) -> &Job {
         &self.job
     }
 
-    /// The trace of the job.
     pub(super) fn trace(&self) -> Option<TraceContext> {
         self.trace
     }
 
-    /// Puts a fact in its place. Gives its kind when it changed nothing.
+    /// Inserts a fact. Returns its kind if it changed nothing.
     pub(super) fn insert(&mut self, entry: &Entry) -> Result<Option<&'static str>, OutOfOrder> {
         let ignored = self.job.ignored();
         self.place(entry)?;
@@ -91,10 +88,10 @@ impl CachedFold {
         Ok(())
     }
 
-    /// Applies a decision that was stored from here.
+    /// Applies a decision that this supervisor stored.
     pub(super) fn stored(&mut self, seq: Seq, decision: Decision) {
-        // The broker's own time of this record is not known here; the last known one stands in for
-        // it, so that nothing is ever computed from this machine's clock.
+        // The broker's time of this record is unknown here. The last known time replaces it, so
+        // that nothing depends on this machine's clock.
         let at = At { seq, time: self.job.updated() };
         let decision = Known::Decision(Box::new(decision));
         apply_decision(&mut self.job, at, &decision);

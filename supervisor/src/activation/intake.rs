@@ -1,20 +1,20 @@
-//! The facts that an activation takes, and what is counted of them.
+//! The facts that an activation takes, and their changes as metrics count them.
 
 use std::collections::BTreeSet;
 
 use machine::{Job, Standing};
 use proto::{budget::Axis, entry::Entry, id::Seq, record::kind_label, subject::Family};
 
-/// A fact as it was delivered.
+/// A delivered fact.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival<'a> {
     pub(crate) entry: &'a Entry,
-    /// Whether it was delivered before, to this supervisor or another one.
+    /// `true` if it was delivered before, to any supervisor.
     pub(crate) is_again: bool,
 }
 
 impl Arrival<'_> {
-    /// Whether it begins a job that no supervisor has seen.
+    /// Returns `true` if this is the first delivery of a submission.
     pub(super) fn is_new_job(&self) -> bool {
         let is_submission =
             |entry: &Entry| entry.record.as_ref().is_ok_and(|record| record.kind == "submitted");
@@ -26,10 +26,10 @@ impl Arrival<'_> {
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Arrivals {
-    /// Facts that no activation has counted: they were delivered for the first time, now or to an
-    /// activation that was given up.
+    /// Facts that no activation has counted: this is their first delivery, or the activation of
+    /// their first delivery was given up.
     fresh: BTreeSet<Seq>,
-    /// Facts that were delivered before.
+    /// Redelivered facts.
     again: BTreeSet<Seq>,
 }
 
@@ -50,8 +50,8 @@ impl Arrivals {
         self.fresh.contains(&seq)
     }
 
-    /// The first fact that changes the counted status of the job. A fact that was delivered before and
-    /// that decisions followed was counted with those.
+    /// Returns the position of the first fact whose effect on the job's status is uncounted. A
+    /// redelivered fact that precedes a decision was counted with that decision.
     pub(super) fn first(&self, entries: &[Entry]) -> Option<Seq> {
         let is_decision =
             |entry: &&Entry| matches!(entry.family, Family::Do(..) | Family::UnknownDo(_));
@@ -65,18 +65,18 @@ impl Arrivals {
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Intake {
-    /// The job before the first of them, when the log was read.
+    /// Status before the first uncounted fact; `None` if the cached fold was used.
     pub(crate) before: Option<CountedStatus>,
-    /// Kinds of those that changed nothing.
+    /// Kinds of the facts that changed nothing.
     pub(crate) ignored: Vec<&'static str>,
 }
 
-/// The status of a job as metrics count it.
+/// The status of a job, as metrics count it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CountedStatus {
     pub(crate) standing: Option<Standing>,
     pub(crate) is_parked: bool,
-    /// The limits that the job is near.
+    /// Limits that are nearly used up.
     pub(crate) near: Vec<Axis>,
 }
 
@@ -90,7 +90,7 @@ impl CountedStatus {
     }
 }
 
-/// The label under which a record is counted.
+/// Returns the label under which metrics count a record.
 pub(crate) fn kind(entry: &Entry) -> &'static str {
     entry.record.as_ref().map_or("unreadable", |record| kind_label(&record.kind))
 }

@@ -1,19 +1,23 @@
-//! The activation of a job: everything that a supervisor does between the arrival of facts and their
-//! acknowledgement, as a state machine without I/O.
+//! The activation of a job: a state machine without I/O for everything between the arrival of facts
+//! and their acknowledgement.
 //!
 //! ```text
 //! begin(facts) → Read? → Count → ( Compare? → Arm* → Submit/Append* → Store → Disarm* → StopWork? )* → Acknowledge → Rest
 //! ```
 //!
-//! [`Activation::effect`] names the next effect, a driver carries it out, and [`Activation::done`] takes
-//! its outcome. The job's actor is one driver; the exhaustive model in [`crate::proof`] is another one.
-//! When an effect fails, the driver calls [`Activation::give_up`], and the log delivers the facts again.
+//! [`Activation::effect`] names the next effect, a driver carries it out, and [`Activation::done`]
+//! takes its outcome. One driver is the job's actor; another is the exhaustive model in
+//! [`crate::proof`]. If an effect fails, the driver calls [`Activation::give_up`], and the log
+//! redelivers the facts.
 //!
-//! The order of effects is what recovery rests on, because a supervisor may die between any two:
+//! Recovery depends on the order of effects, because a supervisor may die between any two:
 //!
-//! * An armed timer without its decision is ignored. A decision without its timer never wakes the job.
-//! * A message to another job counts once. A note about a message that was never sent loses it.
-//! * A fact that is acknowledged is never delivered again. So what follows from it is stored before.
+//! * A timer without its decision is ignored. A decision without its timer would never wake the
+//!   job, so timers are armed first.
+//! * A message that is sent twice counts once. A note about an unsent message would lose the
+//!   message, so messages are sent first.
+//! * An acknowledged fact is never redelivered, so every decision that follows from it is stored
+//!   first.
 //!
 //! Architecture invariant: nothing here waits, reads a clock, draws a random number or does I/O.
 
@@ -42,52 +46,54 @@ use self::{
     pending::{Advance, Cleanup, Pending},
 };
 
-/// Decisions of one activation. A job that wants more does not converge.
+/// Limit on the decisions of one activation. A job that exceeds it does not converge.
 pub(crate) const DECISIONS_MAX: usize = 2 * proto::limits::PLAN_STEPS_MAX + 100;
 
-/// Conflicts in a row after which an activation is given up: another supervisor decides this job.
+/// Limit on consecutive conflicts. Beyond it another supervisor is deciding the job, and the
+/// activation is given up.
 const CONFLICTS_MAX: u32 = 20;
 
-/// One job at one supervisor.
+/// The activation state of one job at one supervisor.
 #[cfg_attr(test, derive(Debug, Clone))]
 pub(crate) struct Activation {
     job: JobId,
     state: State,
     bounds: Bounds,
-    /// New facts of activations that were given up. They are counted when they are delivered again.
+    /// Fresh facts of activations that were given up. They are counted when they are redelivered.
     uncounted: BTreeSet<Seq>,
 }
 
-/// The steps of the current activation so far.
+/// Counters that bound the current activation.
 #[derive(Default)]
 #[cfg_attr(test, derive(Debug, Clone))]
 struct Bounds {
     decisions: usize,
-    /// In a row.
+    /// Consecutive conflicts.
     conflicts: u32,
 }
 
 #[cfg_attr(test, derive(Debug, Clone))]
 enum State {
-    /// No activation is under way. The fold is kept as long as it can be trusted.
+    /// No activation is running. The fold is kept while it can be trusted.
     Resting(Option<Box<CachedFold>>),
-    /// The log must be read before anything is decided, and holds these arrivals.
+    /// The log is to be read before anything is decided. The arrivals are the facts of the
+    /// activation; `None` after a conflict or a decision that requires a new read.
     Reading(Option<Arrivals>),
     /// The fold is current, as far as the supervisor knows.
     Active(Box<CachedFold>, Step),
-    /// A bound is reached.
+    /// A bound is exceeded; only giving up remains.
     Exceeded(GivenUp),
 }
 
 #[cfg_attr(test, derive(Debug, Clone))]
 enum Step {
-    /// The facts are folded, and not counted.
+    /// The facts are folded; the changes are to be counted.
     Count(Intake),
-    /// A decision follows, and is not stored.
+    /// A decision is being stored.
     Decide(Box<Pending>),
-    /// A decision is stored, and leaves something to clean up.
+    /// A decision is stored; timers remain to be canceled, or workers to be told.
     Clean(Cleanup),
-    /// Nothing more follows.
+    /// Nothing more follows; the facts are to be acknowledged.
     Acknowledge,
 }
 
@@ -97,8 +103,8 @@ impl Activation {
         Self { job, state, bounds, uncounted: BTreeSet::new() }
     }
 
-    /// Begins with the facts that wait. `look` asks for an activation without a fact; `forget` says
-    /// that another supervisor may have received facts.
+    /// Begins an activation with the waiting facts. `look` requests an activation even without
+    /// facts. `forget` drops the cached fold, because another supervisor may have received facts.
     pub(crate) fn begin<'a>(
         &mut self,
         facts: impl ExactSizeIterator<Item = Arrival<'a>> + Clone,
@@ -110,7 +116,7 @@ impl Activation {
             State::Resting(cached) => cached,
             State::Reading(_) | State::Active(..) | State::Exceeded(_) => None,
         };
-        // Redeliveries may overtake other facts, so the place of such a fact is unknown.
+        // Redeliveries arrive out of order, so the place of such a fact in the fold is unknown.
         let is_trusted = !forget && !facts.clone().any(|fact| fact.is_again);
         let cached = cached.filter(|_| is_trusted);
         if facts.len() == 0 && !look {
@@ -130,8 +136,8 @@ impl Activation {
     ) -> State {
         let arrivals = Arrivals::of(&self.uncounted, facts.clone());
         match (facts.next(), facts.next()) {
-            // The first record of a job, delivered for the first time: there is nothing to read. If
-            // that is wrong, the first compare-and-set says so.
+            // The first delivery of a job's first record: there is nothing else to read. If that
+            // assumption is wrong, the first compare-and-set fails.
             (Some(first), None) if first.is_new_job() => {
                 self.folded(std::slice::from_ref(first.entry), &arrivals)
             }
@@ -144,7 +150,7 @@ impl Activation {
         State::Active(Box::new(fold), Step::Count(intake))
     }
 
-    /// The next effect.
+    /// Returns the next effect to carry out.
     pub(crate) fn effect(&self) -> Effect<'_> {
         match &self.state {
             State::Resting(_) => Effect::Rest,
@@ -157,7 +163,8 @@ impl Activation {
         }
     }
 
-    /// Takes the outcome of the effect.
+    /// Takes the outcome of the last effect. An outcome that the effect cannot have ends the
+    /// activation.
     pub(crate) fn done(&mut self, outcome: Outcome) {
         let state = std::mem::take(&mut self.state);
         self.state = match (state, outcome) {
@@ -191,13 +198,13 @@ impl Activation {
         };
     }
 
-    /// Ends the activation without an acknowledgement. Its facts are delivered again.
+    /// Ends the activation without acknowledgement. The log redelivers its facts.
     pub(crate) fn give_up<'a>(&mut self, facts: impl Iterator<Item = Arrival<'a>>) {
         self.state = State::Resting(None);
         self.uncounted.extend(facts.filter(|fact| !fact.is_again).map(|fact| fact.entry.seq));
     }
 
-    /// The next decision, or the end of the activation.
+    /// Moves on to the next decision, or to the acknowledgement.
     fn decide(&mut self, fold: Box<CachedFold>) -> State {
         if self.bounds.decisions == DECISIONS_MAX {
             return State::Exceeded(GivenUp::Runaway);
@@ -243,22 +250,23 @@ impl Activation {
         }
     }
 
-    /// The job as it is folded; nothing while the log must be read.
+    /// Returns the folded job, or `None` while the log must be read.
     pub(crate) fn folded_job(&self) -> Option<&Job> {
         self.fold().map(CachedFold::job)
     }
 
-    /// The trace that the submission travelled with.
+    /// Returns the trace context of the job's submission.
     pub(crate) fn trace(&self) -> Option<TraceContext> {
         self.fold()?.trace()
     }
 
-    /// Whether the fold may be dropped at rest: no worker has a command of the job.
+    /// Returns `true` if the fold may be dropped at rest, because no worker has a command of the
+    /// job.
     pub(crate) fn may_leave(&self) -> bool {
         self.folded_job().is_none_or(|job| !job.has_work_out())
     }
 
-    /// Everything that the next effect depends on, but for the bounds.
+    /// Returns everything that the next effect depends on, except the bounds.
     #[cfg(test)]
     pub(crate) fn state(&self) -> &impl std::fmt::Debug {
         &self.state
@@ -279,7 +287,7 @@ impl Default for State {
     }
 }
 
-/// Puts facts in their places; nothing when the log must be read.
+/// Inserts facts into the fold, or returns `None` if the log must be read.
 fn insert_all<'a>(
     mut fold: Box<CachedFold>,
     facts: impl Iterator<Item = Arrival<'a>>,

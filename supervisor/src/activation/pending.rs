@@ -1,4 +1,4 @@
-//! One decision on its way: the effects before it is stored, and those after.
+//! A decision that is being stored: the effects before its write, and those after.
 
 use machine::{Job, Next, Tell};
 use proto::{
@@ -8,17 +8,17 @@ use proto::{
 
 use super::{Effect, Outcome, fold::CachedFold};
 
-/// A decision that is not stored.
+/// A decision that is not stored yet.
 #[cfg_attr(test, derive(Debug, Clone))]
 pub(super) struct Pending {
     next: Next,
-    /// Whether a call was compared with the registry.
+    /// `true` once a call was compared with the registry, and for any other decision.
     compared: bool,
-    /// Timers that are armed.
+    /// Number of timers that are armed.
     armed: usize,
-    /// Messages that are sent.
+    /// Number of messages that are sent.
     told: usize,
-    /// The id of the child of the next message belongs to another job.
+    /// `true` if the child of the next message cannot be submitted, because another job has its id.
     is_occupied: bool,
 }
 
@@ -27,14 +27,14 @@ pub(super) enum Advance {
     Pending(Box<Pending>),
     Stored(Cleanup),
     Conflict,
-    /// The outcome is not one of the effect.
+    /// The outcome does not belong to the effect.
     Misled,
 }
 
-/// The effects that are left after a decision is stored.
+/// The effects that remain after a decision is stored.
 #[cfg_attr(test, derive(Debug, Clone))]
 pub(super) struct Cleanup {
-    /// Timers to cancel.
+    /// Timers to cancel, the next one last.
     disarm: Vec<TimerName>,
     stops_work: bool,
     must_read: bool,
@@ -46,8 +46,7 @@ impl Pending {
         Self { next, compared, armed: 0, told: 0, is_occupied: false }
     }
 
-    /// The first effect that is not carried out. Timers and messages precede the decision: the parent
-    /// module says why.
+    /// Returns the next effect. Timers and messages precede the write: see the parent module.
     pub(super) fn effect<'a>(&'a self, job: &'a Job) -> Effect<'a> {
         if let (Decision::Call(call), false) = (&self.next.decision, self.compared) {
             return Effect::Compare(call);
@@ -101,7 +100,7 @@ impl Pending {
         Advance::Pending(self)
     }
 
-    /// Whether all that precedes the decision is carried out.
+    /// Returns `true` if everything that precedes the write was carried out.
     fn is_ready(&self) -> bool {
         self.compared && self.armed == self.next.arm.len() && self.told == self.next.tell.len()
     }
@@ -111,12 +110,12 @@ impl Pending {
         let job = fold.job();
         let ends = matches!(decision, Decision::Finish(_)) && job.has_work_out();
         let stops_work = ends || job.begins_anew();
-        // From here on nothing counts any more. What counted before says what the job cost, and its
-        // parent hears that once: it must be what the log has.
+        // From here on no fact changes the outcome. The account of the job is told to its parent
+        // once, so it must be folded from the log and not from a cache that may lack late facts.
         let must_read = matches!(decision, Decision::Note(Note::Concluded { .. }));
         fold.stored(seq, decision);
-        // The write of the decision canceled the first one. The others follow in their order, from the
-        // end of the list.
+        // The write canceled the first timer. The others are taken from the end of the list, hence
+        // the reversal.
         disarm.reverse();
         disarm.pop();
         Cleanup { disarm, stops_work, must_read }
@@ -128,7 +127,7 @@ impl Cleanup {
         self.disarm.last().map_or(Effect::StopWork, Effect::Disarm)
     }
 
-    /// The effects that are left when the first one is carried out.
+    /// Returns the remaining effects after the current one.
     pub(super) fn next(mut self) -> Self {
         if self.disarm.pop().is_none() {
             self.stops_work = false;
@@ -140,7 +139,7 @@ impl Cleanup {
         self.stops_work || !self.disarm.is_empty()
     }
 
-    /// Whether the log must be read before the next decision.
+    /// Returns `true` if the log must be read before the next decision.
     pub(super) fn must_read(&self) -> bool {
         self.must_read
     }

@@ -1,5 +1,5 @@
-//! The bounds of an activation, and its ways around the log. The order of effects is the model's
-//! concern: `crate::proof`.
+//! Tests of the activation's bounds and of its cached fold. `crate::proof` covers the order of
+//! effects.
 
 use jiff::Timestamp;
 use proto::{
@@ -19,7 +19,7 @@ fn job() -> JobId {
     JobId::new("job").unwrap()
 }
 
-/// The first record of a job.
+/// Returns the first record of a job.
 fn submission() -> Entry {
     let fact = Fact::Submitted(Submitted {
         goal: "g".into(),

@@ -1,4 +1,4 @@
-//! The actor of one job: carries out the effects of the job's [`Activation`], and counts.
+//! The actor of one job, which carries out the effects of its [`Activation`].
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use crate::activation::{self, Activation, Arrival, Effect, Outcome};
 
 pub(super) struct JobActor;
 
-/// There is something in the inbox.
+/// Wakes the actor: its inbox is not empty.
 pub(super) struct Wake;
 
 pub(super) struct JobArgs {
@@ -47,20 +47,21 @@ pub(super) struct JobArgs {
 pub(super) struct JobState {
     args: JobArgs,
     activation: Activation,
-    /// The span of every line of the log about this job. One for all activations: filling its fields
-    /// for each took a twentieth of a supervisor's time.
+    /// Span of all log lines about this job. It lives as long as the actor: filling its fields for
+    /// each activation took a twentieth of a supervisor's time.
     span: tracing::Span,
-    /// Whether the span has the id of the job's trace.
+    /// `true` once the span has the id of the job's trace.
     traced: bool,
-    /// The trace of a job whose submission travelled without one.
+    /// Generated trace of a job whose submission has none.
     own_trace: Option<TraceContext>,
-    /// Whether it was logged that the job is parked.
+    /// `true` once the job's poisoning was logged.
     parked: bool,
-    /// Changes that are not counted yet.
+    /// Changes that metrics do not count yet.
     tally: Tally,
 }
 
-/// The reason why an activation was given up. Its facts stay unacknowledged and are delivered again.
+/// The reason for which an activation was given up. Its facts stay unacknowledged and are
+/// redelivered.
 #[derive(Debug, thiserror::Error)]
 enum GivenUp {
     #[error(transparent)]
@@ -81,7 +82,7 @@ impl Actor for JobActor {
         _: ActorRef<Wake>,
         args: JobArgs,
     ) -> Result<JobState, ActorProcessingErr> {
-        // Of this level so that lines of any level are within it.
+        // At this level the span encloses log lines of every level.
         let span = tracing::error_span!(
             "job",
             job = %args.job,
@@ -109,14 +110,14 @@ impl Actor for JobActor {
         let settled = state.activate_until_empty().instrument(span).await;
         let may_leave = state.activation.may_leave() && !state.tally.is_owed();
         let rested = ShardMsg::Rested { job: state.args.job.clone(), may_leave, settled };
-        // The shard's actor is gone when the process shuts down; then so is this one.
+        // On shutdown the shard's actor is gone first; this actor then ends as well.
         let _ = state.args.owner.cast(rested);
         Ok(())
     }
 }
 
 impl JobState {
-    /// Empties the inbox. Whether no activation was given up.
+    /// Runs activations until the inbox is empty. Returns `true` if none was given up.
     async fn activate_until_empty(&mut self) -> bool {
         let mut settled = true;
         while let Some(waiting) = self.args.inbox.take() {
@@ -144,8 +145,8 @@ impl JobState {
                 }
                 Effect::Store { next, after } => {
                     let stored = self.args.store(next, after, span.trace).await;
-                    // A decision whose outcome is unknown most likely is stored: it counts, if the job
-                    // then ended.
+                    // A write with an unknown outcome was most likely stored. It is counted if the
+                    // job turns out to have ended.
                     if matches!(stored, Ok(CasOutcome::Stored(_)) | Err(LogError::Unknown(_))) {
                         let is_end = matches!(next.decision, Decision::Finish(_));
                         self.tally.stored(after == Seq(0), is_end);
@@ -173,7 +174,8 @@ impl JobState {
         Ok(())
     }
 
-    /// Folds the facts and counts them. Nothing when there is nothing to do.
+    /// Folds the facts and starts the span of the activation. Returns `None` if there is nothing to
+    /// do.
     async fn take_in(
         &mut self,
         timer: ActivationTimer,
@@ -220,11 +222,11 @@ impl JobState {
         tracing::warn!(%job, %shard, error = %why, "an activation of a job was given up; it will be repeated");
         self.activation.give_up(arrivals(waiting));
         let again = ShardMsg::GaveUp(self.args.job.clone());
-        // The shard's actor is gone when the process shuts down; another process looks then.
+        // On shutdown the shard's actor is gone; the next owner activates the job.
         let _ = self.args.owner.cast(again);
     }
 
-    /// Logs once that the job is parked.
+    /// Logs, once, that the job is poisoned.
     fn report_poison(&mut self) {
         let poison = self.activation.folded_job().and_then(Job::poison);
         if let Some(poison) = poison.filter(|_| !std::mem::replace(&mut self.parked, true)) {
@@ -235,7 +237,7 @@ impl JobState {
 }
 
 impl JobArgs {
-    /// Carries out an effect that needs nothing but the broker and the registry.
+    /// Carries out an effect that needs only the broker and the registry.
     async fn perform(&self, effect: Effect<'_>, trace: TraceContext) -> Result<Outcome, GivenUp> {
         let log = &self.broker.log;
         match effect {
@@ -283,7 +285,7 @@ impl JobArgs {
         self.broker.log.decide(&self.job, &next.decision, after, next.disarm.first(), trace).await
     }
 
-    /// Begins the log of a child. It begins once, however often it is submitted.
+    /// Submits a child. Repeated submissions of one child have no further effect.
     async fn submit(
         &self,
         child: &JobId,
@@ -310,7 +312,7 @@ fn arrival(fact: &Delivery) -> Arrival<'_> {
     Arrival { entry: &fact.entry, is_again: fact.delivered > 1 }
 }
 
-/// Logs a decision at debug, and the status of the job then. Never a word that a person wrote.
+/// Logs a decision and the resulting status at debug level. User content is never logged.
 fn log_decided(id: &JobId, seq: Seq, kind: DecisionKind, job: Option<&Job>) {
     if !tracing::enabled!(tracing::Level::DEBUG) {
         return;

@@ -1,4 +1,5 @@
-//! The actors that run the job machine: ownership of shards, their facts, and the activations of jobs.
+//! The actors of the supervisor role: ownership of shards, delivery of facts, and activation of
+//! jobs.
 //!
 //! ```text
 //! SupervisorActor   one per process: starts a ShardActor for every shard it should own
@@ -6,9 +7,9 @@
 //!       └ JobActor  one per job that moves: drives its activation; gone when the job rests
 //! ```
 //!
-//! Three mechanisms, each with one duty. Rendezvous hashing says which supervisor *should* own a
-//! shard; the shard's feed of facts says which one *may* receive them; the compare-and-set on a job's
-//! decisions says which one *did* decide. Only the last one is ever relied upon.
+//! Three mechanisms have one duty each. Rendezvous hashing says which supervisor *should* own a
+//! shard; the shard's feed of facts says which one *may* receive them; the compare-and-set on a
+//! job's decisions says which one *did* decide. Correctness depends on the last one alone.
 
 mod inbox;
 mod job;

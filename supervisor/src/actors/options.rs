@@ -1,4 +1,4 @@
-//! The options of a supervisor.
+//! Options of the supervisor role.
 
 use std::time::Duration;
 
@@ -7,15 +7,16 @@ use proto::id::AgentName;
 /// The options of a supervisor.
 #[derive(Debug, Clone)]
 pub struct SupervisorOptions {
-    /// The interval of the sweep over all open jobs of an owned shard. It should never find work.
+    /// Interval of the sweep over all open jobs of an owned shard. A sweep should never find work.
     pub sweep_interval: Duration,
-    /// Most jobs of one shard that are kept folded in memory while they wait for workers.
+    /// Limit on the jobs of one shard whose fold is cached while they wait for workers.
     pub cached_jobs: usize,
-    /// Panics of one job after which it is left alone until the next sweep.
+    /// Panics of one job after which it is quarantined until the next sweep or an operator's retry.
     pub panics_max: u32,
-    /// Agents that are counted by name; all others are counted as one.
+    /// Agents that metrics count by name; all others are counted together.
     pub agents: Vec<AgentName>,
-    /// First wait after a panic or a failed write; doubles up to a minute.
+    /// First wait after a panic or a failed write. It doubles with each repeat: up to a minute for
+    /// an activation, and to 30 s for the restart of a shard.
     pub backoff: Duration,
 }
 

@@ -1,15 +1,15 @@
-//! Rendezvous hashing: every supervisor computes the same owner for a shard from the same set of
-//! live supervisors, and a change of the set moves as few shards as can be. A hint for balance and
-//! warm caches: nothing relies on it.
+//! Ownership of shards by rendezvous hashing. Every supervisor computes the same owner from the
+//! same set of live supervisors, and a change of the set moves few shards. Ownership is a hint for
+//! balance and warm caches; correctness does not depend on it.
 
 use std::collections::BTreeSet;
 
 use proto::id::{Shard, WorkerId};
 
-/// The live supervisor that should own a shard; `None` without live supervisors.
+/// Returns the live supervisor that should own a shard, or `None` without live supervisors.
 ///
-/// Capacity is bounded: no supervisor is given more than its share, rounded up, as long as another
-/// one has room. With few shards plain rendezvous hashing may leave one with none.
+/// Capacity is bounded: no supervisor owns more than an equal share, rounded up. Plain rendezvous
+/// hashing could leave a supervisor without shards when there are few.
 #[must_use]
 pub fn owner_of(shard: Shard, shards: u16, live: &BTreeSet<WorkerId>) -> Option<WorkerId> {
     let share = usize::from(shards).div_ceil(live.len().max(1));
@@ -25,8 +25,8 @@ pub fn owner_of(shard: Shard, shards: u16, live: &BTreeSet<WorkerId>) -> Option<
     owner.cloned()
 }
 
-/// FNV-1a of the worker and the shard, then a finishing mix: neighbouring shards get unrelated
-/// weights.
+/// Returns FNV-1a of the worker and the shard with a finishing mix, which gives neighbouring shards
+/// unrelated weights.
 fn weight(shard: Shard, worker: &WorkerId) -> u64 {
     let bytes = worker.as_str().bytes().chain(shard.0.to_be_bytes());
     let mut h = bytes

@@ -1,4 +1,4 @@
-//! Compares calls with the tool registry before they are stored. Decides nothing else.
+//! The comparison of calls with the tool registry, before they are stored.
 
 use broker::{Broker, kv::KvError};
 use proto::{decision::CallWork, fact::WorkError, id::JobId};
@@ -6,13 +6,13 @@ use runtime::registry::Registry;
 
 use machine::registry_refusal;
 
-/// The reason why a call contradicts the registry's entry of its tool, if it does.
+/// Returns the reason for which the registry refuses the call, if it does.
 ///
-/// The registry in memory may be behind the one that a worker saw, so an entry that contradicts the
+/// The cached registry may be older than the one a worker saw, so an entry that contradicts the
 /// call is read from the broker before the call is refused.
 ///
 /// # Errors
-/// When the registry cannot be read.
+/// Returns an error if the registry cannot be read.
 pub(super) async fn refusal(
     job: &JobId,
     call: &CallWork,

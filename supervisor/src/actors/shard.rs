@@ -1,4 +1,4 @@
-//! The actor of one owned shard: receives its facts and passes them to the actors of their jobs.
+//! The actor of one owned shard, which passes delivered facts to the actors of their jobs.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -31,22 +31,22 @@ use super::{
 /// Longest wait before an activation that was given up is repeated.
 const REPEAT_AFTER_MAX: Duration = Duration::from_secs(60);
 
-/// Longest wait for the current activations when a shard is given up.
+/// Longest wait for running activations when the shard is given up.
 const LAST_ACTIVATIONS_MAX: Duration = Duration::from_secs(5);
 
 pub(super) struct ShardActor;
 
 pub(super) enum ShardMsg {
-    /// An item of the feed.
+    /// The feed delivered an item.
     Fed(Box<Feed>),
-    /// The end of the feed.
+    /// The feed ended, with an error or without.
     FeedEnded(Option<LogError>),
-    /// Activate a job although no fact arrived.
+    /// Activate a job even without facts.
     Look(JobId),
-    /// An activation was given up; it is repeated, later each time.
+    /// An activation was given up and is to be repeated with backoff.
     GaveUp(JobId),
-    /// A job's actor has emptied its inbox; it may leave when the job waits for no worker. `settled`
-    /// when no activation was given up.
+    /// A job's actor has emptied its inbox. `may_leave` is `true` if no worker has a command of the
+    /// job, and `settled` if no activation was given up.
     Rested { job: JobId, may_leave: bool, settled: bool },
 }
 
@@ -65,10 +65,10 @@ pub(super) struct ShardState {
     jobs: HashMap<JobId, Live>,
     by_actor: HashMap<ActorId, JobId>,
     panics: HashMap<JobId, u32>,
-    /// Activations in a row that were given up.
+    /// Consecutive activations that were given up, by job.
     setbacks: HashMap<JobId, u32>,
     quarantined: HashSet<JobId>,
-    /// They end with the actor, however it ends.
+    /// Background tasks, which end with the actor.
     tasks: Vec<AbortOnDropHandle<()>>,
 }
 
@@ -77,7 +77,7 @@ struct Live {
     inbox: Arc<Inbox>,
 }
 
-/// The reason why a shard is given up.
+/// The reason for which a shard's actor fails.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ShardError {
     #[error("its feed broke off: {0}")]
@@ -168,12 +168,12 @@ impl Actor for ShardActor {
         myself: ActorRef<ShardMsg>,
         state: &mut ShardState,
     ) -> Result<(), ActorProcessingErr> {
-        // Dropping the feed lets another supervisor have the shard at once.
+        // Dropping the feed frees the shard for another supervisor at once.
         for task in state.tasks.drain(..) {
             task.abort();
             let _ = task.await;
         }
-        // Jobs finish their activation: its decisions are stored, and its facts acknowledged.
+        // Jobs finish their activation: decisions are stored and facts acknowledged.
         stop_children(&myself.get_cell(), LAST_ACTIVATIONS_MAX).await;
         tracing::info!(shard = %state.args.shard, "the shard is given up");
         Ok(())
@@ -191,7 +191,7 @@ impl ShardState {
             self.quarantined.remove(&job);
         }
         if self.quarantined.contains(&job) {
-            // Its facts stay in the log, unacknowledged; the next sweep tries again.
+            // The job's facts stay unacknowledged in the log; the next sweep tries again.
             delivery.ack.later(self.args.options.sweep_interval).await;
             return Ok(());
         }
@@ -224,8 +224,8 @@ impl ShardState {
             && live.inbox.add(change)
             && live.actor.cast(Wake).is_err()
         {
-            // It died a moment ago: the event of its death has it started again, and the log delivers
-            // the facts of its inbox again.
+            // The actor has just died. Its supervision event starts it again, and the log
+            // redelivers the facts of its inbox.
             tracing::debug!(%job, "the job's actor has just died");
         }
         Ok(())
@@ -253,9 +253,9 @@ impl ShardState {
         Ok(())
     }
 
-    /// Another supervisor may have received facts: no fold in memory can be trusted any more.
+    /// Drops every cached fold, because another supervisor may have received facts.
     fn forget_all(&mut self) {
-        // Sorted, because the order of a hash map is another one every time.
+        // Sorted, because the iteration order of a hash map varies.
         let mut jobs: Vec<_> = self.jobs.iter().collect();
         jobs.sort_unstable_by_key(|(job, _)| *job);
         for (_, live) in jobs {
@@ -269,12 +269,12 @@ impl ShardState {
         let setbacks = self.setbacks.entry(job.clone()).or_default();
         *setbacks = setbacks.saturating_add(1);
         let wait = self.args.options.backoff.saturating_mul(2u32.saturating_pow(*setbacks - 1));
-        // Many jobs give up at the same moment when the broker is away; they must not come back at one.
+        // Random jitter: during an outage of the broker many jobs give up at the same moment.
         let wait = wait.min(REPEAT_AFTER_MAX).mul_f64(0.5 + fastrand::f64() / 2.0);
         myself.send_after(wait, move || ShardMsg::Look(job));
     }
 
-    /// A job's actor leaves when its job rests, or when too many are kept.
+    /// Stops the actor of a job that rests, or of any idle job if too many are cached.
     fn rested(&mut self, job: &JobId, may_leave: bool) {
         let crowded = self.jobs.len() > self.args.options.cached_jobs;
         let Some(live) = self.jobs.get(job) else { return };
@@ -293,14 +293,15 @@ impl ShardState {
         }
     }
 
-    /// A job's actor panicked. It is started again, later each time, and after some panics left alone:
-    /// a job that breaks the code that reads it must not take its shard down.
+    /// Handles a panic of a job's actor. It is started again with backoff, and after some panics
+    /// the job is quarantined, so that a job whose log breaks the fold cannot take its shard down.
     fn failed(&mut self, myself: &ActorRef<ShardMsg>, actor: ActorId, error: &str) {
         let Some(job) = self.by_actor.remove(&actor) else { return };
         self.jobs.remove(&job);
         let panics = self.panics.entry(job.clone()).or_default();
         *panics += 1;
-        // It may hold what users wrote. Where it broke was said when it did.
+        // The panic message may hold user content. The place of the panic was logged when it
+        // happened.
         tracing::debug!(%job, %error, "what a job's actor said when it died");
         if *panics >= self.args.options.panics_max {
             tracing::error!(%job, shard = %self.args.shard, panics, "the job is parked: its actor keeps dying");
@@ -319,8 +320,8 @@ fn spawn(task: impl Future<Output = ()> + Send + 'static) -> AbortOnDropHandle<(
     AbortOnDropHandle::new(tokio::spawn(task))
 }
 
-/// Moves the items of the feed into the shard's mailbox. The broker bounds the facts that are not
-/// acknowledged, and so the mailbox.
+/// Moves the items of the feed into the shard's mailbox. The broker limits unacknowledged facts,
+/// which bounds the mailbox.
 async fn pump(
     mut feed: futures::stream::BoxStream<'static, Result<Feed, LogError>>,
     shard: ActorRef<ShardMsg>,

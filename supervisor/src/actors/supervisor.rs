@@ -1,4 +1,5 @@
-//! The supervisor of a process: starts the actors of the shards that it should own, and stops the others.
+//! The supervisor of a process: starts the actors of shards that it should own, and stops the
+//! others.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -24,47 +25,47 @@ use super::{
     shard::{ShardActor, ShardArgs, ShardError, ShardMsg},
 };
 
-/// Longest wait before a shard's actor is started again.
+/// Longest wait before a shard's actor is restarted.
 const RESTART_MAX: Duration = Duration::from_secs(30);
 
-/// Longest wait for a shard to be given up when the process ends.
+/// Longest wait for a shard's actor to stop on shutdown.
 const GIVE_UP_MAX: Duration = Duration::from_secs(10);
 
-/// A shard that ran this long is healthy again: the next failure is not one in a row.
+/// Time after which a shard's earlier failures no longer count as consecutive.
 const HEALTHY_AFTER: Duration = Duration::from_secs(60);
 
-/// Starts and stops the actors of shards.
+/// The actor that starts and stops the actors of shards.
 #[derive(Debug)]
 pub struct SupervisorActor;
 
 /// A message to the supervisor.
 #[derive(Debug)]
 pub enum SupervisorMsg {
-    /// These supervisors are alive, this one included.
+    /// The set of live supervisors, this one included.
     Live(BTreeSet<WorkerId>),
-    /// Start the actor of a shard again.
+    /// Restart a shard's actor after its backoff.
     Retry(Shard),
-    /// Stop all shards and start none any more.
+    /// Stop all shards; the shutdown has begun.
     Drain,
 }
 
-/// The role's name in `--roles` and in presence.
+/// Name of the role in `--roles` and in presence.
 pub const ROLE: &str = "supervisor";
 
 /// The arguments of the supervisor.
 #[derive(Debug, Clone)]
 pub struct SupervisorArgs {
-    /// The logs of jobs.
+    /// Connection to the logs of jobs.
     pub broker: Broker,
-    /// The status of this process, which names the shards that it owns.
+    /// Status of this process, which announces the shards that it owns.
     pub status: Status,
-    /// The other processes.
+    /// Presence of the other processes.
     pub crew: Crew,
-    /// The tools that calls are compared with.
+    /// Tool registry with which calls are compared.
     pub registry: Registry,
-    /// The options.
+    /// Options of the role.
     pub options: SupervisorOptions,
-    /// Begins the shutdown: all shards are given up at once.
+    /// Token of the shutdown, on which all shards are given up at once.
     pub shutdown: CancellationToken,
 }
 
@@ -152,7 +153,7 @@ impl SupervisorState {
         self.wanted = subjects.all_shards().filter(mine).collect();
     }
 
-    /// Starts the missing shards and stops the others.
+    /// Starts missing shards and stops the others.
     async fn follow(&mut self, myself: &ActorRef<SupervisorMsg>) {
         let unwanted: Vec<_> =
             self.running.keys().filter(|s| !self.wanted.contains(s)).copied().collect();
@@ -169,8 +170,8 @@ impl SupervisorState {
         }
     }
 
-    /// Stops every shard, and waits until the current decisions are stored: the next owners find
-    /// nothing half done.
+    /// Stops all shards and waits until their running activations have finished, so that the next
+    /// owners find no unfinished write.
     async fn give_all_up(&mut self) {
         let stops = std::mem::take(&mut self.running).into_iter().map(|(shard, actor)| {
             self.args.status.set_shard(shard, false);
@@ -237,7 +238,7 @@ impl SupervisorState {
     }
 }
 
-/// Tells the actor the live supervisors, whenever they change, and the beginning of the shutdown.
+/// Tells the actor about every change of the live supervisors, and about the shutdown.
 async fn listen(args: SupervisorArgs, supervisor: ActorRef<SupervisorMsg>) {
     let mut crew = args.crew.watch();
     loop {
@@ -247,7 +248,7 @@ async fn listen(args: SupervisorArgs, supervisor: ActorRef<SupervisorMsg>) {
             .filter(|member| supervises(member))
             .map(|m| m.worker.clone())
             .collect();
-        // This process knows of itself before it hears itself.
+        // This process may not have received its own presence yet.
         live.insert(args.status.worker().clone());
         if supervisor.cast(SupervisorMsg::Live(live)).is_err() {
             return;
@@ -263,8 +264,8 @@ async fn listen(args: SupervisorArgs, supervisor: ActorRef<SupervisorMsg>) {
     }
 }
 
-/// The reason why a shard's actor failed. The message of a panic may hold words of users, and its place
-/// was logged when it happened.
+/// Returns the reason for which a shard's actor failed. The message of a panic may hold user
+/// content, and its place was logged when it happened.
 pub(super) fn reason(error: &ActorProcessingErr) -> String {
     if error.is::<ShardError>() || error.is::<LogError>() {
         return error.to_string();

@@ -1,6 +1,7 @@
-//! The sweep over every open job of a shard. The first one, soon after the shard is taken up, continues
-//! jobs that the owner before could not: it may have been of an older release. The later ones should
-//! never find work, and log an error when they do: then a fact or a decision was lost.
+//! The sweep over every open job of a shard. The first sweep, soon after the shard is taken over,
+//! continues jobs that the previous owner could not continue, for example because it ran an older
+//! release. Later sweeps should find no work. If they do, a fact or a decision was lost, and an
+//! error is logged.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,20 +17,21 @@ use super::{
     shard::{ShardArgs, ShardMsg},
 };
 
-/// Jobs between two pauses.
+/// Jobs per page.
 const PAGE: usize = 100;
 
-/// Pause between pages: a sweep must not slow down jobs that move.
+/// Pause between pages, so that a sweep does not slow down active jobs.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Jobs that are read in parallel: most take one read, and one in the middle of a decision two seconds.
+/// Jobs that are read concurrently. Most take one read; a job in the middle of a decision takes two
+/// seconds.
 const LOOKS: usize = 16;
 
-/// The wait before the jobs of a new shard are counted: first they are continued.
+/// Delay before the jobs of a new shard are counted, so that they can continue first.
 const COUNT_AFTER: Duration = Duration::from_secs(1);
 
-/// Activates first the jobs whose facts were delivered to an owner before and not acknowledged; counts
-/// and checks all open jobs, soon after and then at every interval.
+/// Activates the jobs with facts that were delivered to a previous owner and not acknowledged. Then
+/// counts and checks all open jobs, and repeats that at every interval.
 pub(super) async fn run(args: ShardArgs, census: Arc<Census>, shard: ActorRef<ShardMsg>) {
     match args.broker.log.unsettled(args.shard).await {
         Ok(jobs) => jobs.into_iter().for_each(|job| {
@@ -57,9 +59,9 @@ pub(super) async fn run(args: ShardArgs, census: Arc<Census>, shard: ActorRef<Sh
 /// The round of a sweep.
 #[derive(Debug, Clone, Copy)]
 enum Round {
-    /// The first since the shard was taken up.
+    /// The first round after the shard was taken over.
     TakenUp,
-    /// Any later one.
+    /// A later round.
     Later,
 }
 
@@ -75,7 +77,8 @@ async fn sweep(
         let page = log.submissions(args.shard, before, PAGE).await?;
         let (Some(newest), Some(oldest)) = (page.first(), page.last()) else { return Ok(()) };
         let (newest, oldest) = (newest.seq, oldest.seq);
-        // Before anything of it is read: what moves from now on may be read too late.
+        // Called before the page is read, because a job that moves during the read may be read too
+        // late.
         census.turn(newest, oldest);
         let jobs: Vec<JobId> = page.into_iter().map(|entry| entry.job).collect();
         let ended = log.finished_among(&jobs).await?;
@@ -94,8 +97,8 @@ async fn look_at(
     job: JobId,
     round: Round,
 ) {
-    // In a task of its own: a job that breaks the code that reads it must not end the sweep, because
-    // the sweep activates such a job again. Nor must a job that cannot be read now.
+    // The read runs in its own task, so that neither a panic of the fold nor a read error ends the
+    // sweep. A job whose fold panicked is activated again.
     let look = tokio::spawn(wants_work(args.clone(), job.clone(), round));
     match AbortOnDropHandle::new(look).await {
         Ok(Ok(seen)) => {
@@ -113,14 +116,14 @@ async fn look_at(
     }
 }
 
-/// A job as a sweep read it.
+/// The result of a sweep's read of a job.
 struct Seen {
     folded: Job,
     wants_work: bool,
 }
 
-/// Reads whether a decision is missing that no record on its way leads to. A job in the middle of a
-/// decision looks the same, so the decision must still be missing a moment later.
+/// Reads a job and checks for a missing decision that no pending record will trigger. A job in the
+/// middle of a decision looks the same, so the decision must still be missing two seconds later.
 async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<Seen, LogError> {
     let look = async || {
         let entries = args.broker.log.read(&job, Seq(0)).await?;

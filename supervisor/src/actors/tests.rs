@@ -1,4 +1,4 @@
-//! What becomes of a shard whose actor fails.
+//! Tests of a shard whose actor fails.
 
 use broker::{
     log::LogError,
@@ -31,7 +31,7 @@ async fn nothing_of_a_shard_goes_on_when_its_actor_fails() {
     assert!(Census::is_shown(shard));
     actor.cast(ShardMsg::FeedEnded(None)).unwrap();
     ended.await.unwrap();
-    // Its sweeps and its figures would go on beside those of the next owner of the shard.
+    // Otherwise its sweep and its figures would run beside those of the shard's next owner.
     until("the end of its figures", async || !Census::is_shown(shard)).await;
 }
 

@@ -1,6 +1,7 @@
-//! The actors of jobs in the model: each holds a real [`Activation`], and drives it to its next effect.
-//! Effects that touch no world (counting, a comparison with an unchanged registry, cancellations that
-//! may fail) are done at once; every other one is a step that somebody else can precede.
+//! The actors of jobs in the model. Each holds a real [`Activation`] and drives it to its next
+//! effect. Effects that touch no world (counts, the comparison with an unchanged registry,
+//! best-effort cancellations) are carried out at once; every other effect is a step that may be
+//! preceded by any other.
 
 use std::{
     collections::VecDeque,
@@ -30,27 +31,27 @@ use crate::activation::{Activation, Arrival, Effect, Outcome};
 pub(super) struct Node {
     job: u8,
     activation: Activation,
-    /// Its next effect.
+    /// Next effect.
     pub(super) act: Act,
-    /// The records that it has folded.
+    /// Records that the activation has folded.
     known: Places,
-    /// Whether it is what the records that it knows fold to.
+    /// `true` if the fold equals a replay of the records in `known`.
     pub(super) is_true: bool,
-    /// Effects that a mutation puts off until the decision is stored.
+    /// Effects that a mutation postpones until the decision is stored.
     put_off: VecDeque<Act>,
-    /// Whether those are due.
+    /// `true` if the postponed effects are due.
     owes: bool,
-    /// Whether a mutation has carried out an effect early.
+    /// `true` if a mutation has carried out an effect early.
     is_early: bool,
 }
 
-/// An effect, by its numbers.
+/// The kind of an effect, with the numbers of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Act {
     Rest,
     Read,
     Arm(u8),
-    /// A message to another job.
+    /// Sends a message to another job.
     Tell(u32),
     Store(u32),
     Acknowledge,
@@ -63,10 +64,10 @@ pub(super) enum Message {
     Append(JobId, Fact),
 }
 
-/// Something that happens to an actor.
+/// An input of an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Input {
-    /// It takes what waits for it.
+    /// The actor takes the content of its inbox.
     Take {
         log: u32,
         facts: Places,
@@ -74,7 +75,7 @@ pub(super) enum Input {
         look: bool,
         forget: bool,
     },
-    /// Its effect is carried out.
+    /// The effect was carried out.
     Done,
     Read {
         log: u32,
@@ -84,7 +85,7 @@ pub(super) enum Input {
         at: u8,
     },
     Conflict,
-    /// The log of the child had begun.
+    /// The log of the child already exists.
     Occupied {
         child: u32,
     },
@@ -95,17 +96,17 @@ impl Node {
         self.activation.folded_job()
     }
 
-    /// Whether it keeps a fold.
+    /// Returns `true` if the actor keeps a fold.
     pub(super) fn has_fold(&self) -> bool {
         self.job().is_some()
     }
 
-    /// Whether its actor may leave when it rests.
+    /// Returns `true` if the actor may leave when it rests.
     pub(super) fn may_leave(&self) -> bool {
         self.activation.may_leave()
     }
 
-    /// The position of the last decision that it knows.
+    /// Returns the position of the last decision that the actor knows.
     pub(super) fn after(&self) -> u8 {
         let after = self.job().map_or(Seq(0), Job::last_decision);
         u8::try_from(after.0).expect("the log is short")
@@ -170,7 +171,7 @@ impl Memory {
                 None
             }
             Input::Done => {
-                // The activation does not wait for an early effect.
+                // The activation does not know of an early effect.
                 if !next.owes && !matches!(next.activation.effect(), Effect::Store { .. }) {
                     next.done(Outcome::Done);
                 }
@@ -205,7 +206,7 @@ impl Memory {
                 node.known = facts;
                 node.activation.done(Outcome::Read(log.entries(facts)));
             }
-            // Nothing of the actor can be seen between its taking and its reading.
+            // No other process can observe the actor between the two, so they are one step.
             Effect::Read if self.script.is_coarse() => {
                 node.known = log.all();
                 node.activation.done(Outcome::Read(log.entries(node.known)));
@@ -227,7 +228,7 @@ impl Memory {
         }
     }
 
-    /// Goes on to the next effect that is a step.
+    /// Advances to the next effect that is a step.
     fn advance(&mut self, node: &mut Node) {
         if node.owes {
             if let Some(act) = node.put_off.pop_front() {
@@ -280,7 +281,7 @@ impl Memory {
             };
             let is_rest = matches!(node.activation.effect(), Effect::Rest);
             match (self.mutation, act) {
-                // A message that a mutation forgets.
+                // A mutation drops this message.
                 (_, Act::Rest) if !is_rest => node.done(Outcome::Done),
                 (Some(Mutation::ArmAfterStoring), Act::Arm(_))
                 | (Some(Mutation::TellAfterStoring), Act::Tell(_)) => {
@@ -297,7 +298,7 @@ impl Memory {
         }
     }
 
-    /// A message to another job as a mutation has it.
+    /// Returns a message to another job after the mutation, or `None` if it is dropped.
     fn mutated(&self, to: JobId, mut fact: Fact) -> Option<Message> {
         let is_end =
             |fact: &Fact| matches!(fact, Fact::Child(ChildSaid { news: News::Ended { .. }, .. }));
@@ -315,7 +316,7 @@ impl Memory {
         Some(Message::Append(to, fact))
     }
 
-    /// The submission that would follow the decision, when a mutation does not wait for it.
+    /// Returns the submission of the child that a mutation sends before the decision is stored.
     fn submits_early(&self, node: &Node, decision: &Decision) -> Option<Message> {
         let is_planted = self.mutation == Some(Mutation::SubmitFirst) && !node.is_early;
         if !is_planted || !matches!(decision, Decision::Spawn(_)) {
@@ -344,7 +345,8 @@ impl Memory {
     fn intern_node(&mut self, node: Node) -> u32 {
         let mut text = Both(DefaultHasher::new(), DefaultHasher::new());
         "the other half".hash(&mut text.1);
-        // Without bounds, which a small job does not reach, and without what only counting needs.
+        // Left out: the bounds, which a small job does not reach, and fields that only counting
+        // needs.
         let Node { job, activation, act, put_off, owes, is_early, is_true, known } = &node;
         let state = activation.state();
         write!(text, "{job}{state:?}{act:?}{put_off:?}{owes}{is_early}{is_true}")
@@ -359,8 +361,8 @@ impl Memory {
         number
     }
 
-    /// Whether a fold, however it came about, is what a replay of the same records gives. Times are
-    /// left out: the writer of a decision does not know when the broker stored it.
+    /// Returns `true` if the fold, however it was computed, equals a replay of the same records.
+    /// Times are ignored, because the writer of a decision does not know its time of storage.
     fn is_fold_of(&self, node: &Node, log: u32) -> bool {
         let Some(job) = node.job() else { return true };
         let replayed = replay(job.id(), &self.log(log).entries(node.known));
@@ -368,14 +370,14 @@ impl Memory {
     }
 }
 
-/// A job in words, without times.
+/// Returns the debug text of a job, without times.
 fn timeless(job: &Job) -> String {
     let text = format!("{job:?}");
     let words = text.split([' ', ',', '(', ')']);
     words.filter(|word| !(word.ends_with('Z') && word.contains('T'))).collect()
 }
 
-/// Hashes a text twice.
+/// A writer that hashes a text with two hashers.
 struct Both(DefaultHasher, DefaultHasher);
 
 impl std::fmt::Write for Both {

@@ -1,5 +1,5 @@
-//! The claims that hold in every world, and those that hold in some: without the latter the model would
-//! prove nothing.
+//! The claims that must hold in every world, and those that must hold in some world. Without the
+//! latter the model would prove nothing.
 
 use proto::{id::Unit, job::Outcome};
 use stateright::Property;
@@ -36,7 +36,7 @@ pub(super) const NOBODY_IS_LEFT: &str =
 pub(super) const WAITS_ARE_TRUE: &str = "a resting job waits for something that is on its way";
 pub(super) const ENDS: &str = "in a world without a further step every job has ended";
 
-/// Claims that a record of a log breaks.
+/// Claims about the records of a log.
 const OF_LOGS: [&str; 11] = [
     ONE_DECISION_PER_POSITION,
     DECIDED_ONCE,
@@ -51,22 +51,22 @@ const OF_LOGS: [&str; 11] = [
     WAITS_OR_CALLS_OFF,
 ];
 
-/// Something that happens between two worlds, seen as it happens.
+/// An event between two worlds that must be observed at least once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sight {
-    /// A supervisor stored a decision while the other one was deciding too.
+    /// A supervisor stored a decision while the other one was deciding as well.
     BothAtIt,
-    /// A write came too late: the other supervisor had decided.
+    /// A write failed because the other supervisor had decided.
     Conflict,
-    /// A write that was denied, or had no reply, was stored.
+    /// A write that was reported as a conflict, or had no reply, was stored.
     StoredAllTheSame,
-    /// A supervisor found the decision of the other one at its position.
+    /// A supervisor found the other one's decision at the position of its write.
     SomebodyElse,
-    /// A write for which no supervisor waited any more was stored.
+    /// A write that no supervisor awaited any more was stored.
     LateWrite,
-    /// A worker did not begin a command of a job that had ended.
+    /// A worker did not start a command of a job that had ended.
     Unwanted,
-    /// A worker did not begin a command that another one had answered.
+    /// A worker did not start a command that another one had answered.
     AnsweredAlready,
 }
 
@@ -83,7 +83,7 @@ impl Sight {
 }
 
 impl Exploration {
-    /// Whether no log breaks a claim.
+    /// Returns `true` if no log breaks the claim.
     fn is_right<const CLAIM: usize>(&self, world: &World) -> bool {
         self.with(|memory| {
             let is_right = |side: &Side| !memory.log(side.log).wrong.contains(OF_LOGS[CLAIM]);
@@ -120,7 +120,7 @@ fn of_logs() -> [Property<Exploration>; 11] {
     std::array::from_fn(|claim| Property::always(OF_LOGS[claim], holds[claim]))
 }
 
-/// The claims that hold in every world.
+/// Returns the claims that must hold in every world.
 pub(super) fn always() -> Vec<Property<Exploration>> {
     let mut all = vec![
         Property::always(NO_TOOL_AFTER_THE_END, |_, world: &World| !world.began_late),
@@ -131,7 +131,7 @@ pub(super) fn always() -> Vec<Property<Exploration>> {
         }),
         Property::always(COUNTED_TRULY, |model: &Exploration, world: &World| {
             let is_true = |parent: &Log, child: &Log| {
-                // Its end is told before it is stored.
+                // The parent is told of the end before the child stores it.
                 let (said, ended) = (parent.child_ended.as_ref(), child.job.outcome());
                 said == ended || ended.is_none()
             };
@@ -160,7 +160,7 @@ pub(super) fn always() -> Vec<Property<Exploration>> {
     all
 }
 
-/// The claims that hold in some world of a lone job.
+/// Returns the claims that must hold in some world of a lone job.
 pub(super) fn of_jobs() -> Vec<Property<Exploration>> {
     vec![
         Property::sometimes("it completes", |m: &Exploration, w: &World| m.first(w, completed)),
@@ -190,7 +190,7 @@ pub(super) fn of_jobs() -> Vec<Property<Exploration>> {
     ]
 }
 
-/// The claims that hold in some world in which a job is rolled back.
+/// Returns the claims that must hold in some world with a rollback.
 pub(super) fn of_rollbacks() -> Vec<Property<Exploration>> {
     vec![
         Property::sometimes("it is rolled back and completes", |m: &Exploration, w: &World| {
@@ -209,14 +209,15 @@ pub(super) fn of_rollbacks() -> Vec<Property<Exploration>> {
     ]
 }
 
-/// Holds in some world when a child asks.
+/// Holds in some world if the child asks a question.
 pub(super) const ANSWERED: &str = "the question of a child is answered";
-/// Holds in some world when a fault happens.
+/// Holds in some world if a fault is possible.
 pub(super) const HEARD_TWICE: &str = "the end of a child is told twice";
-/// Holds in some world when no fault happens.
+/// Holds in some world without a fault.
 pub(super) const FAMILY_COMPLETES: &str = "the family completes";
 
-/// The claims that hold in some world of a family. The first five need nothing but a cancel.
+/// Returns the claims that must hold in some world of a family. The first five need no fault, only
+/// a cancellation.
 pub(super) fn of_families() -> Vec<Property<Exploration>> {
     vec![
         Property::sometimes(FAMILY_COMPLETES, |m: &Exploration, w: &World| {
@@ -261,8 +262,8 @@ fn canceled(log: &Log) -> bool {
     matches!(log.job.outcome(), Some(Outcome::Canceled { .. }))
 }
 
-/// When no supervisor does anything and no fact is on its way, no decision may be missing, and
-/// everything that the job waits for must really be on its way.
+/// Returns `true` if the job waits for events that can happen. It is called when no supervisor is
+/// busy and no fact is undelivered: then no decision may be missing.
 fn waits_for_what_comes(world: &World, memory: &mut Memory, job: u8) -> bool {
     let side = world.side(job);
     let log = memory.log(side.log);

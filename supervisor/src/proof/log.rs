@@ -1,4 +1,4 @@
-//! A log of the model: its records, the job they fold to, and the claims that they break.
+//! A log of the model: its records, the job that they fold to, and the claims that they break.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -19,7 +19,7 @@ use proto::{
 
 use super::{claims, script::Saying, world::Places};
 
-/// A log, and its meaning.
+/// A log with its fold.
 #[derive(Clone)]
 pub(super) struct Log {
     pub(super) written: Vec<Arc<Written>>,
@@ -27,28 +27,28 @@ pub(super) struct Log {
     /// Claims that a record breaks.
     pub(super) wrong: BTreeSet<&'static str>,
     pub(super) ended: bool,
-    /// The first question that is open.
+    /// First open question.
     pub(super) asks: Option<AskId>,
-    /// Whether a decision follows that is not stored.
+    /// `true` if a decision should follow that is not stored.
     pub(super) lacks_decision: bool,
-    /// The position of its last decision; 0 before the first.
+    /// Position of the last decision; 0 before the first.
     pub(super) decided: u8,
-    /// Commands that begin without a check when they are delivered for the first time.
+    /// Commands that start without a check at their first delivery.
     pub(super) unchecked: Places,
-    /// The record that brought its plan.
+    /// Index of the record with the plan.
     pub(super) planned: Option<usize>,
-    /// Decisions of a supervisor that did not know of the rollback.
+    /// Number of decisions by a supervisor that had not seen the rollback.
     pub(super) fenced: u8,
-    /// Results of earlier work that came after the rollback.
+    /// Number of results of earlier work that arrived after the rollback.
     pub(super) heard_of_before: u8,
     pub(super) answers: u8,
-    /// Children that it decided to have.
+    /// Children that the job decided to spawn.
     pub(super) spawned: BTreeSet<JobId>,
-    /// The end of its child, as it counted.
+    /// End of the child, as it counted.
     pub(super) child_ended: Option<Outcome>,
-    /// How often it heard of that end.
+    /// Number of messages about that end.
     pub(super) ends_heard: u8,
-    /// Whether it noted that its child was canceled.
+    /// `true` if the job noted that it canceled its child.
     called_off: bool,
     counted: BTreeSet<Option<Unit>>,
     sent: BTreeSet<String>,
@@ -59,19 +59,19 @@ pub(super) struct Written {
     pub(super) saying: Saying,
     pub(super) entry: Entry,
     pub(super) body: Body,
-    /// The attempt that a command is for, or the result of one.
+    /// Attempt of a command or of a result.
     pub(super) attempt: Option<Unit>,
 }
 
 /// The content of a record.
 pub(super) enum Body {
     Fact(Box<Fact>),
-    /// With the line that tells it from other decisions.
+    /// A decision and its label, which identifies it.
     Decision(Box<Decision>, String),
 }
 
 impl Written {
-    /// Whether a worker takes it.
+    /// Returns `true` if a worker takes the record.
     pub(super) fn is_command(&self) -> bool {
         matches!(
             self.entry.family,
@@ -79,7 +79,7 @@ impl Written {
         )
     }
 
-    /// The child that it starts.
+    /// Returns the child that the record spawns.
     pub(super) fn child(&self) -> Option<&JobId> {
         let Body::Decision(decision, _) = &self.body else { return None };
         if let Decision::Spawn(spawn) = &**decision { Some(&spawn.child) } else { None }
@@ -119,7 +119,7 @@ impl Log {
         }
     }
 
-    /// All places of the log.
+    /// Returns all positions of the log.
     pub(super) fn all(&self) -> Places {
         (1 << self.written.len()) - 1
     }
@@ -129,12 +129,12 @@ impl Log {
         all.filter(|(at, _)| places & (1 << at) != 0).map(|(_, w)| w.entry.clone()).collect()
     }
 
-    /// Whether the job has begun.
+    /// Returns `true` if the job was submitted.
     pub(super) fn is_there(&self) -> bool {
         self.job.first() > Seq(0)
     }
 
-    /// Whether nothing more is to be expected of the job.
+    /// Returns `true` if the job has ended or was never submitted.
     pub(super) fn is_over(&self) -> bool {
         self.ended || !self.is_there()
     }
@@ -143,7 +143,7 @@ impl Log {
         self.written.iter().any(|record| record.saying == saying)
     }
 
-    /// Whether a worker that reads the log finds a command unwanted.
+    /// Returns `true` if a worker that reads the log finds the command unwanted.
     pub(super) fn is_unwanted(&self, command: u8) -> bool {
         let at = usize::from(command);
         let Body::Decision(decision, _) = &self.written[at].body else { return true };
@@ -152,7 +152,7 @@ impl Log {
         cancellation.take(&later) != Verdict::Wanted
     }
 
-    /// Whether a timer fired before the decision was stored that it was armed for.
+    /// Returns `true` if a timer fired before the decision that it was armed for.
     pub(super) fn fired_early(&self, nexts: &[Next]) -> bool {
         let mut decided = self.written.iter().enumerate();
         decided.any(|(at, record)| {
@@ -162,7 +162,7 @@ impl Log {
         })
     }
 
-    /// Whether a command has no result.
+    /// Returns `true` if a command has no result.
     pub(super) fn lacks_results(&self) -> bool {
         let is_answered =
             |unit| self.written.iter().any(|r| !r.saying.is_decision() && r.attempt == unit);
@@ -170,13 +170,13 @@ impl Log {
         commands.any(|command| !is_answered(command.attempt.clone()))
     }
 
-    /// The most attempts of any unit of work.
+    /// Returns the highest attempt of any unit of work.
     pub(super) fn attempts(&self) -> u32 {
         let attempts = self.written.iter().filter_map(|record| record.attempt.as_ref());
         attempts.map(|unit| unit.attempt.0).max().unwrap_or(0)
     }
 
-    /// Takes a record, and holds it against those before.
+    /// Takes a record and checks it against the records before it.
     pub(super) fn take(&mut self, written: Written) {
         let before = Before::of(self);
         if written.saying == Saying::RollBack {
@@ -222,7 +222,7 @@ impl Log {
         if self.written.iter().any(|other| other.saying.is_decision_after(after)) {
             self.wrong.insert(claims::ONE_DECISION_PER_POSITION);
         }
-        // A decision from which nothing follows may be repeated.
+        // A fenced decision has no effect and may be repeated.
         let is_fenced = decision.generation() < before.generation;
         self.fenced += u8::from(is_fenced);
         if !is_fenced && !self.sent.insert(label.to_owned()) {
@@ -290,7 +290,7 @@ impl Log {
     }
 }
 
-/// The job before a record.
+/// The job's state before a record.
 struct Before {
     ended: bool,
     ignored: u64,

@@ -1,7 +1,7 @@
-//! The parts of worlds, each computed once. A state of the model names logs and activations by number;
-//! behind the numbers stand entries as the log stores them, and activations as a job's actor has them.
+//! The memoised parts of worlds. A state of the model refers to logs and activations by number; the
+//! numbers refer to entries as the log stores them, and to activations as a job's actor holds them.
 //!
-//! It never computes anything in a way of its own: the code that reads, folds and decides here is the
+//! Architecture invariant: the code that reads, folds and decides here is production code.
 //! code of production.
 
 use std::collections::HashMap;
@@ -24,10 +24,10 @@ pub(super) struct Memory {
     pub(super) script: Script,
     pub(super) mutation: Option<Mutation>,
     pub(super) jobs: Vec<JobId>,
-    /// Logs. The first ones are the empty logs of the jobs.
+    /// Logs. The first are the empty logs of the jobs.
     logs: Vec<Log>,
     longer: HashMap<(u32, Saying), u32>,
-    /// Activations. The first ones are those of jobs that nobody has read.
+    /// Activations. The first are those of jobs that have not been read.
     pub(super) nodes: Vec<Node>,
     pub(super) by_content: HashMap<(u64, u64, Places), u32>,
     pub(super) steps: HashMap<(u32, Input), u32>,
@@ -68,13 +68,13 @@ impl Memory {
         &self.logs[log as usize]
     }
 
-    /// The place of a job in its family.
+    /// Returns the index of a job in its family.
     pub(super) fn index(&self, job: &JobId) -> u8 {
         let index = self.jobs.iter().position(|other| other == job);
         u8::try_from(index.expect("it is of the family")).expect("a family is small")
     }
 
-    /// The number of a timer.
+    /// Returns the number of a timer.
     pub(super) fn timer(&mut self, name: &TimerName) -> u8 {
         let known = self.timers.iter().position(|timer| timer == name);
         let number = known.unwrap_or_else(|| {
@@ -88,7 +88,7 @@ impl Memory {
         &self.timers[usize::from(timer)]
     }
 
-    /// The log with one record more.
+    /// Returns the log with one more record.
     pub(super) fn append(&mut self, log: u32, saying: Saying) -> u32 {
         if let Some(longer) = self.longer.get(&(log, saying)) {
             return *longer;
@@ -107,17 +107,17 @@ impl Memory {
         &self.facts[fact as usize]
     }
 
-    /// The number of a fact.
+    /// Returns the number of a fact.
     pub(super) fn intern_fact(&mut self, fact: &Fact) -> u32 {
         intern(&mut self.facts, &mut self.by_fact, fact)
     }
 
-    /// The number of a decision and what goes with it.
+    /// Returns the number of a decision with its timers and messages.
     pub(super) fn intern_next(&mut self, next: &Next) -> u32 {
         intern(&mut self.nexts, &mut self.by_next, next)
     }
 
-    /// The number of a message to another job.
+    /// Returns the number of a message to another job.
     pub(super) fn intern_message(&mut self, message: &Message) -> u32 {
         intern(&mut self.messages, &mut self.by_message, message)
     }

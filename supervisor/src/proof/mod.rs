@@ -1,11 +1,12 @@
-//! Every world that a small family of jobs can get into: one job, or a job and its child, with two
-//! supervisors, two workers, and a few faults of any kind at any moment. Stateright walks through all
-//! of them and holds each against the [`claims`].
+//! An exhaustive model of a small family of jobs: one job, or a job and its child, with two
+//! supervisors, two workers, and a few faults of any kind at any moment. Stateright walks through
+//! every world and checks the [`claims`] in each.
 //!
-//! The code between two writes is the code of production: every supervisor here is an
+//! The code between two writes is production code: every supervisor is an
 //! [`crate::activation::Activation`], which [`supervising`] drives as the job's actor does. Folds,
-//! decisions and the order of effects come from there. Modelled are the broker, the mailbox of a job's
-//! actor, and the loop of a worker. What is proved here and what is not: `docs/internals/proof.md`.
+//! decisions and the order of effects come from there. The broker, the mailbox of a job's actor and
+//! the loop of a worker are modelled. `docs/internals/proof.md` says what is proved and what is
+//! not.
 
 mod actor;
 mod claims;
@@ -36,18 +37,18 @@ use self::{
     world::World,
 };
 
-/// A family, and what may happen to it.
+/// An exploration of a family, with the events that may happen to it.
 struct Exploration {
-    /// The number of faults.
+    /// Number of faults.
     faults: u8,
-    /// Their kinds.
+    /// Kinds of the faults.
     of: &'static [Fault],
-    /// Whether the first job may be canceled, at any moment.
+    /// `true` if the first job may be canceled, at any moment.
     cancels: bool,
-    /// Whether the first job may be rolled back to its plan, at any moment.
+    /// `true` if the first job may be rolled back to its plan, at any moment.
     rolls_back: bool,
     mutation: Option<Mutation>,
-    /// The parts of all worlds, computed once: a function of its keys, so no part of any state.
+    /// Memoised parts of worlds. They depend on their keys alone, so they belong to no state.
     memory: Mutex<Memory>,
     seen: Mutex<BTreeSet<Sight>>,
 }
@@ -65,7 +66,7 @@ impl Exploration {
         }
     }
 
-    /// The same with a bug.
+    /// Plants a bug.
     fn mutated(self, mutation: Mutation) -> Self {
         self.with(|memory| memory.mutation = Some(mutation));
         Self { mutation: Some(mutation), ..self }

@@ -1,6 +1,7 @@
-//! The steps that can follow a world. Each is cut wherever somebody else can come in between.
+//! The steps that can follow a world. Work is divided into steps wherever another process can
+//! intervene.
 //!
-//! A step that a healthy world does not take costs a fault, and a world has few of them.
+//! A step that does not occur in a healthy world costs a fault, and a world has few of them.
 
 use super::{
     Exploration,
@@ -18,53 +19,53 @@ pub(super) enum Move {
         job: u8,
         fact: u8,
     },
-    /// The other supervisor receives the facts of a job from now on, although none died.
+    /// From now on the other supervisor receives the facts of the job, although none has died.
     TurnPin {
         job: u8,
     },
-    /// An actor takes what waits for it, and folds.
+    /// An actor takes its inbox and folds it.
     Take {
         job: u8,
         who: u8,
     },
-    /// It carries out its next effect.
+    /// An actor carries out its next effect.
     Act {
         job: u8,
         who: u8,
         fate: Fate,
     },
-    /// It reads the log to find out what became of its write.
+    /// An actor reads the log to learn the outcome of its write.
     Settle {
         job: u8,
         who: u8,
     },
-    /// It cannot find out, and gives up for now.
+    /// An actor cannot learn the outcome and gives up its activation.
     GiveUp {
         job: u8,
         who: u8,
     },
-    /// A supervisor dies and is started again. Facts may go to the other one meanwhile.
+    /// A supervisor dies and is restarted. If `moves`, the other one receives its facts.
     CrashSupervisor {
         who: u8,
         moves: bool,
     },
-    /// A write arrives for which no supervisor waits any more.
+    /// A delayed write arrives at the broker.
     Arrive,
     /// A worker takes a command.
     Begin {
         job: u8,
         command: u8,
     },
-    /// It stores the result.
+    /// A worker stores its result.
     Answer {
         worker: u8,
         reply: Reply,
     },
-    /// It stores the result again: the first reply was lost.
+    /// A worker stores its result again, because the first reply was lost.
     AnswerAgain {
         worker: u8,
     },
-    /// It acknowledges the command.
+    /// A worker acknowledges its command.
     Release {
         worker: u8,
     },
@@ -87,7 +88,8 @@ pub(super) enum Move {
 }
 
 impl Move {
-    /// Whether it happens by itself. No job may depend on a cancel, a rollback or a fault to go on.
+    /// Returns `true` if the step happens without outside help. No job may depend on a
+    /// cancellation, a rollback or a fault.
     pub(super) fn goes_on(self) -> bool {
         match self {
             Self::Cancel
@@ -114,15 +116,16 @@ impl Move {
 /// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The facts of a job go to the other supervisor although none died.
+    /// The facts of a job go to the other supervisor, although none has died.
     Pins,
     /// A supervisor dies.
     Supervisors,
-    /// A write is stored, and the reply is a conflict.
+    /// A write is stored although its reply is a conflict.
     Lies,
-    /// A write arrives late, or its outcome cannot be determined.
+    /// A write arrives late, or its outcome cannot be learned.
     Delays,
-    /// Facts and commands are delivered again while a process has them; acknowledgements get lost.
+    /// Facts and commands are redelivered while a process holds them, or an acknowledgement is
+    /// lost.
     Deliveries,
     /// A worker dies, its work fails, or its result is stored twice.
     Workers,
@@ -136,11 +139,11 @@ impl Fault {
 /// The fate of a write or an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The broker does it or not, and the reply is true.
+    /// The broker carries it out or refuses it, and replies truthfully.
     Done,
     /// A decision is stored, and the reply is a conflict.
     Lie,
-    /// No reply comes. It arrives at any time, or too late.
+    /// No reply arrives, and the write reaches the broker at some later time, possibly too late.
     Late,
     /// An acknowledgement is lost.
     Lost,
@@ -182,7 +185,7 @@ impl Exploration {
     fn of_the_feed(&self, world: &World, job: u8, moves: &mut Vec<Move>) {
         let Side { facts, actors, owner, .. } = world.side(job);
         let owner = &actors[usize::from(*owner)];
-        // A redelivery has the whole log read, so that the order of redeliveries says nothing.
+        // A redelivery makes the whole log be read, so the order of redeliveries does not matter.
         let again = || places(facts.open & facts.delivered);
         let lost = again().find(|at| !owner.has(*at));
         let had = again().find(|at| owner.has(*at) && self.may(world, Fault::Deliveries));
@@ -233,7 +236,7 @@ impl Exploration {
             return;
         }
         for who in 0..2 {
-            // A supervisor with nothing to do loses nothing but its folds.
+            // A crash of an idle supervisor loses only its folds.
             let mut actors = world.all_jobs().map(|job| world.actor(job, who));
             if actors.any(|me| !me.rests() || me.held != 0 || memory.node(me.node).has_fold()) {
                 moves.push(Move::CrashSupervisor { who, moves: false });
@@ -256,7 +259,7 @@ impl Exploration {
     fn of_workers(&self, world: &World, moves: &mut Vec<Move>) {
         for worker in 0..2 {
             let Some(run) = world.workers[usize::from(worker)] else { continue };
-            // Two that hold the same are one.
+            // Two workers with the same command are interchangeable.
             if worker == 1 && world.workers[0] == Some(run) {
                 continue;
             }
@@ -334,8 +337,8 @@ pub(super) fn place(at: usize) -> u8 {
     u8::try_from(at).ok().filter(|at| *at < 31).expect("a small job has a short log")
 }
 
-/// The worlds in which the first job was just submitted. One supervisor owns all jobs, or each owns
-/// one.
+/// Returns the worlds in which the first job was just submitted. One supervisor owns all jobs, or
+/// each owns one.
 pub(super) fn first(memory: &mut Memory, exploration: &Exploration) -> Vec<World> {
     let side = |(job, owner): (usize, u8)| {
         let node = u32::try_from(job).expect("a family is small");

@@ -1,5 +1,5 @@
-//! One form for worlds that differ in nothing that can still matter: it makes the walk short enough to
-//! be complete. Each rule says why it leaves nothing out.
+//! The canonical form of worlds. Worlds without a relevant difference become one, which makes the
+//! walk short enough to be complete. Each rule says why it omits nothing.
 
 use super::{
     Exploration,
@@ -17,7 +17,7 @@ impl Exploration {
             self.simplify_job(world, memory, job);
         }
         if world.jobs.iter().all(|side| memory.log(side.log).is_over()) {
-            // What is left to see is who goes on all the same.
+            // Only processes that continue after the end remain to be explored.
             world.faults = 0;
         }
         world.workers.sort_unstable();
@@ -27,7 +27,8 @@ impl Exploration {
     fn simplify_job(&self, world: &mut World, memory: &mut Memory, job: u8) {
         for who in 0..2 {
             let me = world.actor(job, who);
-            // Dying before the acknowledgements, with nothing written, is dying before the activation.
+            // A crash before the acknowledgements, with nothing written, equals a crash before the
+            // activation.
             let is_done = memory.node(me.node).act == Act::Acknowledge;
             if is_done && (world.faults == 0 || me.fresh) {
                 self.acknowledge(world, memory, (job, who), Fate::Done);
@@ -36,7 +37,7 @@ impl Exploration {
         let log = memory.log(world.log(job));
         let (ended, decided, unchecked) = (log.ended, log.decided, log.unchecked);
         let side = world.side_mut(job);
-        // Every other command is checked at its first delivery too.
+        // Every other command is checked at its first delivery as well.
         side.commands.delivered &= unchecked;
         if ended {
             (side.timers, side.facts) = (0, Queue::default());
@@ -58,7 +59,7 @@ impl Exploration {
             if ended {
                 *me = Actor::new(job.into());
             }
-            // Its next delivery begins with a reset.
+            // The next delivery to this actor begins with a reset.
             let is_foreign = who != side.owner && self.mutation != Some(Mutation::NoResets);
             if me.forget || me.again || is_foreign && me.rests() {
                 me.node = job.into();
@@ -67,8 +68,8 @@ impl Exploration {
         }
     }
 
-    /// A write whose position is taken cannot be stored any more, and then the log is read: whatever
-    /// the decision was, and whatever was folded for it.
+    /// Refuses a write whose position is taken. Such a write can never be stored, so the log is
+    /// read next, whatever the decision and the fold were.
     fn refuse_too_late(&self, me: &mut Actor, memory: &mut Memory, decided: u8) {
         let node = memory.node(me.node);
         let is_sent = matches!(node.act, Act::Store(_)) && me.settling != Some(true);
@@ -83,8 +84,9 @@ impl Exploration {
         }
     }
 
-    /// The supervisor that owns the first job stands first. Where none dies any more, nothing says
-    /// which actors of two jobs are of one process: then the owner of each job stands first.
+    /// Renames supervisors so that the owner of the first job is number 0. If no supervisor can die
+    /// any more, the grouping of actors by process is irrelevant, and the owner of each job becomes
+    /// number 0.
     fn rename(&self, world: &mut World) {
         let may_die = self.of.contains(&Fault::Supervisors) && world.faults > 0;
         let first = world.jobs[0].owner;

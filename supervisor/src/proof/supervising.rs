@@ -1,6 +1,6 @@
-//! The driver of the model: it carries out the effects of activations in a world, as `job.rs` does on a
-//! broker. Beside it the parts of `shard.rs` that decide who takes which facts, and the broker's
-//! compare-and-set with the settling of lost replies.
+//! The driver of the model. It carries out the effects of activations in a world, as `job.rs` does
+//! on a broker. It also models the parts of `shard.rs` that distribute facts, and the broker's
+//! compare-and-set with the resolution of lost replies.
 
 use proto::fact::Fact;
 
@@ -27,8 +27,8 @@ impl Exploration {
         world.faults -= costs;
     }
 
-    /// The feed of the new owner begins with a reset, and the jobs whose facts the old one has not
-    /// acknowledged are activated first.
+    /// Moves the facts of a job to the other supervisor. The new owner's feed begins with a reset,
+    /// and jobs with unacknowledged facts of the old owner are activated first.
     pub(super) fn move_pin(&self, world: &mut World, memory: &Memory, job: u8) {
         let owner = &mut world.side_mut(job).owner;
         *owner = 1 - *owner;
@@ -42,7 +42,7 @@ impl Exploration {
         let side = world.side_mut(job);
         let unsettled = side.facts.open & side.facts.delivered != 0;
         let me = &mut side.actors[usize::from(side.owner)];
-        // An actor that keeps nothing has nothing to forget.
+        // An actor without a fold has nothing to forget.
         me.forget |= me.is_busy || memory.node(me.node).has_fold();
         me.look |= unsettled;
     }
@@ -56,7 +56,7 @@ impl Exploration {
         (me.held, me.fresh) = (if me.is_busy { facts } else { 0 }, me.is_busy);
     }
 
-    /// Carries out the next effect.
+    /// Carries out the next effect of an actor.
     pub(super) fn act(
         &self,
         world: &mut World,
@@ -68,7 +68,8 @@ impl Exploration {
         match memory.node(world.actor(job, who).node).act {
             Act::Rest => {}
             Act::Read => {
-                // The first job has no parent to conclude for: it reads again after a conflict only.
+                // The first job has no parent and concludes nothing, so it reads again only after a
+                // conflict.
                 if job == FIRST && !world.actor(job, who).fresh {
                     self.see(Sight::SomebodyElse);
                 }
@@ -90,7 +91,7 @@ impl Exploration {
         }
     }
 
-    /// A message arrives in the log of another job.
+    /// Delivers a message to the log of another job.
     fn tell(&self, world: &mut World, memory: &mut Memory, message: u32) -> Input {
         match memory.messages[message as usize].clone() {
             Message::Append(to, fact) => {
@@ -145,7 +146,7 @@ impl Exploration {
         forget_writer(world, Some(job), who);
     }
 
-    /// The broker's part: compare-and-set.
+    /// Models the broker's compare-and-set. Returns the position, or `None` on a conflict.
     fn store(&self, world: &mut World, memory: &mut Memory, letter: Letter) -> Option<u8> {
         let Letter { job, next, after, writer } = letter;
         if let Some(writer) = writer {
@@ -158,7 +159,8 @@ impl Exploration {
         let at = place(log.written.len());
         let longer = memory.append(world.log(job), Saying::Decision { next, after });
         let is_command = memory.log(longer).written[usize::from(at)].is_command();
-        // The first of them is canceled in the same write; canceling the others may fail, and does.
+        // The write cancels the first timer; cancellation of the others is best effort, and here it
+        // always fails.
         let disarm = memory.nexts[next as usize].disarm.first().cloned();
         let disarm = disarm.map(|timer| memory.timer(&timer));
         let side = world.side_mut(job);
@@ -172,7 +174,8 @@ impl Exploration {
         Some(at)
     }
 
-    /// The broker's client finds out what became of a write: it reads which decision has its position.
+    /// Resolves a write with an unknown outcome: the broker's client reads which decision has its
+    /// position.
     pub(super) fn settle(&self, world: &mut World, memory: &mut Memory, (job, who): (u8, u8)) {
         let me = *world.actor(job, who);
         let Some(ours) = me.settling else { return };
@@ -191,15 +194,15 @@ impl Exploration {
                 me.step(memory, Input::Conflict);
                 forget_writer(world, Some(job), who);
             }
-            // Nobody is there: the same write is made again. If the first one arrives meanwhile, this
-            // is as if it had arrived before the look.
+            // The position is free: the same write is repeated. If the first one arrives meanwhile,
+            // the result is the same as if it had arrived before the read.
             None => self.write(world, memory, (job, who), Fate::Done),
         }
     }
 
     pub(super) fn arrive(&self, world: &mut World, memory: &mut Memory) {
         let Some(letter) = world.letter.take() else { return };
-        // The broker knows a write that it has stored, by its id.
+        // The broker recognises a write that it has stored by its id.
         if self.store(world, memory, letter).is_none() {
             return;
         }
@@ -227,13 +230,13 @@ impl Exploration {
         me.held = 0;
         me.step(memory, Input::Done);
         me.fresh &= me.is_busy;
-        // A job that waits for no worker has no actor, once nothing is in its inbox.
+        // The actor of a job that waits for no worker leaves once its inbox is empty.
         if me.rests() && memory.node(me.node).may_leave() {
             *me = Actor::new(job.into());
         }
     }
 
-    /// An actor cannot find out what became of its write, and gives up for now.
+    /// Gives up an activation whose write has an unknown outcome.
     pub(super) fn give_up(&self, world: &mut World, job: u8, who: u8) {
         world.faults -= 1;
         let me = world.actor_mut(job, who);
@@ -242,7 +245,7 @@ impl Exploration {
         forget_writer(world, Some(job), who);
     }
 
-    /// A supervisor dies with all its actors, and is started again. Its shards may move.
+    /// Crashes a supervisor with all its actors and restarts it. Its shards may move.
     pub(super) fn crash(&self, world: &mut World, memory: &Memory, who: u8, moves: bool) {
         world.faults -= 1;
         forget_writer(world, None, who);
@@ -267,7 +270,7 @@ impl Actor {
     }
 }
 
-/// Nobody waits any more for the outcome of a write: of this job, or of any.
+/// Marks that no supervisor awaits the outcome of a write: of one job, or of any.
 fn forget_writer(world: &mut World, job: Option<u8>, who: u8) {
     if let Some(letter) = &mut world.letter
         && letter.writer == Some(who)

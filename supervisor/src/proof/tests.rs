@@ -1,4 +1,4 @@
-//! The walks: through every world, and past every planted bug.
+//! The walks through every world, and those that must find a planted bug.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,21 +10,21 @@ use super::{
     claims::{self, Sight},
 };
 
-/// Two parallel steps.
+/// One job with two parallel steps.
 const PARALLEL: Script = Script::Alone { in_order: false, confirm: false, deadline: false };
-/// One step after the other.
+/// One job with two steps in sequence.
 const IN_ORDER: Script = Script::Alone { in_order: true, confirm: false, deadline: false };
-/// A plan that a person confirms, one step after the other, and a deadline of an hour.
+/// One job with a plan that a person confirms, two steps in sequence, and a deadline of an hour.
 const CONFIRMED: Script = Script::Alone { in_order: true, confirm: true, deadline: true };
-/// A child that does not ask.
+/// A family whose child asks no question.
 const SILENT: Script = Script::Family { asks: false };
-/// A child that asks a person.
+/// A family whose child asks a person.
 const ASKING: Script = Script::Family { asks: true };
 
-/// An exploration that is complete, or has found a broken claim.
+/// The result of a walk, which is complete or has found a broken claim.
 struct Walked {
     worlds: usize,
-    /// Claims that do not hold, each with the way to a world in which it does not.
+    /// Broken claims, each with a path to a world in which it does not hold.
     broken: BTreeMap<&'static str, Vec<Move>>,
     happened: BTreeSet<&'static str>,
     seen: BTreeSet<Sight>,
@@ -46,7 +46,8 @@ fn walk(exploration: Exploration) -> Walked {
 }
 
 impl Walked {
-    /// Every claim holds, these things happen in some world, and the walk is not a short one.
+    /// Asserts that every claim holds, that `happened` holds in some world, and that the walk has
+    /// at least `worlds` worlds.
     fn keeps_every_claim(&self, happened: &[&'static str], worlds: usize) {
         assert!(self.broken.is_empty(), "{:#?}", self.broken);
         let never: Vec<_> = happened.iter().filter(|name| !self.happened.contains(*name)).collect();
@@ -64,7 +65,7 @@ fn names(claims: Vec<stateright::Property<Exploration>>) -> Vec<&'static str> {
     claims.into_iter().map(|claim| claim.name).collect()
 }
 
-/// One fault of any kind at any moment, and a cancel at any other.
+/// One fault of any kind, and a cancellation, each at any moment.
 #[rstest]
 #[case::parallel(PARALLEL, 189_794)]
 #[case::confirmed(CONFIRMED, 744_207)]
@@ -89,7 +90,7 @@ fn without_a_cancel_and_a_fault_every_job_completes(
     assert_eq!(walked.happened, happens.iter().copied().collect());
 }
 
-/// A rollback to the plan at any moment, and one fault at any other.
+/// A rollback to the plan, and one fault, each at any moment.
 #[rstest]
 #[case::pins(&[Fault::Pins], 196_582)]
 #[case::supervisors(&[Fault::Supervisors], 110_994)]
@@ -105,7 +106,7 @@ fn a_job_that_is_rolled_back_keeps_every_claim_whatever_goes_wrong(
     walked.keeps_every_claim(&names(claims::of_rollbacks()), worlds);
 }
 
-/// Two faults, one after the other or one within the other.
+/// Two faults of one kind, each at any moment.
 #[rstest]
 #[case::pins(&[Fault::Pins], 184_556)]
 #[case::supervisors(&[Fault::Supervisors], 19_070)]
@@ -118,7 +119,7 @@ fn two_faults_of_a_kind_break_no_claim(#[case] of: &'static [Fault], #[case] wor
     walked.keeps_every_claim(&["it completes"], worlds);
 }
 
-/// One fault at any moment, and a cancel at any other.
+/// One fault, and a cancellation, each at any moment.
 #[rstest]
 #[case::pins(&[Fault::Pins], &[claims::HEARD_TWICE], 502_756)]
 #[case::supervisors(&[Fault::Supervisors], &[claims::HEARD_TWICE], 479_449)]
@@ -177,7 +178,7 @@ fn a_planted_bug_of_families_is_found(
     walk(Exploration::new(SILENT, 1, of).mutated(mutation)).finds(claim);
 }
 
-/// A driver that carries effects out in another order than the activation names them.
+/// A driver that carries out effects in another order than the activation names them.
 #[rstest]
 #[case::acknowledges_first(Mutation::AckBeforeDeciding, PARALLEL, claims::ENDS)]
 #[case::acknowledges_first_in_a_family(Mutation::AckBeforeDeciding, SILENT, claims::WAITS_ARE_TRUE)]

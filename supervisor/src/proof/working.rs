@@ -1,5 +1,5 @@
-//! The loop of a worker: it takes a command, reads whether it is wanted, carries it out, stores the
-//! result and acknowledges.
+//! The loop of a worker: it takes a command, checks whether it is wanted, carries it out, stores
+//! the result and acknowledges.
 
 use proto::id::{Attempt, Unit};
 
@@ -14,8 +14,8 @@ use super::{
 };
 
 impl Exploration {
-    /// A tool, and every command that is delivered again, begins only after a check of the log. The
-    /// check and the beginning are one step: no system can close the moment between them.
+    /// Starts a command. A tool, and every redelivered command, starts only after a check of the
+    /// log. The check and the start are one step: no system can eliminate the moment between them.
     pub(super) fn begin(&self, world: &mut World, memory: &mut Memory, job: u8, command: u8) {
         let log = memory.log(world.log(job));
         world.faults -= u8::from(world.running(job) & (1 << command) != 0);
@@ -60,12 +60,12 @@ impl Exploration {
         let renamed = self.mutation == Some(Mutation::CountOldResults);
         add_fact(world, memory, job, Saying::Result { command, reply, says, renamed });
         if world.faults == 0 {
-            // Nothing can come between the result and the acknowledgement any more.
+            // Nothing can happen between the result and the acknowledgement any more.
             self.release(world, worker);
         }
     }
 
-    /// A worker acknowledges its command.
+    /// Acknowledges the command of a worker.
     pub(super) fn release(&self, world: &mut World, worker: u8) {
         if let Some(run) = world.workers[usize::from(worker)].take() {
             world.side_mut(run.job).commands.acknowledge(1 << run.command);

@@ -1,75 +1,76 @@
-//! A state of the model: what is stored, what is on its way, and what every process holds. Numbers and
-//! bits only, so that millions of states fit; [`super::memory`] has their meaning.
+//! A state of the model: the stored records, the messages under way, and the state of every
+//! process. It holds only numbers and bits, so that millions of states fit into memory;
+//! [`super::memory`] resolves them.
 //!
-//! Supervisors and workers have no names: worlds that differ by a name are one.
+//! Supervisors and workers are anonymous: worlds that differ only by a name are one.
 
-/// Positions of a log, one bit each.
+/// A set of positions of a log, one bit each.
 pub(super) type Places = u32;
 
-/// The first job, which has no parent.
+/// Index of the first job, which has no parent.
 pub(super) const FIRST: u8 = 0;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct World {
-    /// The jobs of the family, each after its parent.
+    /// Jobs of the family, each after its parent.
     pub(super) jobs: Vec<Side>,
     pub(super) workers: [Option<Run>; 2],
-    /// A write that may still arrive, although no reply will.
+    /// Write that may still arrive, although it will get no reply.
     pub(super) letter: Option<Letter>,
-    /// Faults that may still happen.
+    /// Number of faults that may still happen.
     pub(super) faults: u8,
-    /// Whether the first job may still be canceled.
+    /// `true` if the first job may still be canceled.
     pub(super) may_cancel: bool,
-    /// Whether the first job may still be rolled back.
+    /// `true` if the first job may still be rolled back.
     pub(super) may_roll_back: bool,
-    /// Whether a tool began after the end of its job was stored.
+    /// `true` if a tool started after the end of its job was stored.
     pub(super) began_late: bool,
-    /// Whether a child was submitted before the decision to have it was stored.
+    /// `true` if a child was submitted before the decision to spawn it was stored.
     pub(super) submitted_early: bool,
 }
 
-/// One job of the family.
+/// The state of one job of the family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Side {
-    /// What is stored.
+    /// Number of its log.
     pub(super) log: u32,
     pub(super) facts: Queue,
     pub(super) commands: Queue,
     /// Armed timers, one bit each.
     pub(super) timers: u16,
-    /// The supervisor that receives the facts.
+    /// Supervisor that receives the facts.
     pub(super) owner: u8,
     /// The job's actor at each supervisor.
     pub(super) actors: [Actor; 2],
 }
 
-/// What the broker delivers until it is acknowledged.
+/// The messages that the broker delivers until they are acknowledged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Queue {
-    /// Not acknowledged.
+    /// Positions that are not acknowledged.
     pub(super) open: Places,
-    /// Of those, delivered before.
+    /// Positions among those that were delivered.
     pub(super) delivered: Places,
 }
 
-/// A job's actor.
+/// A job's actor at one supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Actor {
-    /// Its activation.
+    /// Number of its activation.
     pub(super) node: u32,
-    /// Whether the activation is not at rest.
+    /// `true` if the activation is not at rest.
     pub(super) is_busy: bool,
     /// Facts in its inbox.
     pub(super) inbox: Places,
-    /// Whether one of them was delivered before.
+    /// `true` if a fact in the inbox was delivered before.
     pub(super) again: bool,
     pub(super) look: bool,
     pub(super) forget: bool,
     /// Facts of the current activation.
     pub(super) held: Places,
-    /// Whether the current activation has written nothing yet.
+    /// `true` if the current activation has written nothing yet.
     pub(super) fresh: bool,
-    /// The outcome of its write is unknown to it. `true` when the write is stored.
+    /// The write's outcome is unknown to the actor. `Some(true)` if the write is stored.
     pub(super) settling: Option<bool>,
 }
 
@@ -78,17 +79,17 @@ pub(super) struct Actor {
 pub(super) struct Run {
     pub(super) job: u8,
     pub(super) command: u8,
-    /// Whether its result is stored.
+    /// `true` if its result is stored.
     pub(super) answered: bool,
 }
 
-/// A decision on its way.
+/// A delayed write of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Letter {
     pub(super) job: u8,
     pub(super) next: u32,
     pub(super) after: u8,
-    /// The supervisor that waits for the outcome.
+    /// Supervisor that awaits the outcome.
     pub(super) writer: Option<u8>,
 }
 
@@ -106,14 +107,14 @@ impl Queue {
         self.delivered |= 1 << at;
     }
 
-    /// The oldest that was not delivered.
+    /// Returns the oldest position that was never delivered.
     pub(super) fn fresh(self) -> Option<u8> {
         places(self.open & !self.delivered).next()
     }
 }
 
 impl Actor {
-    /// An actor that was started a moment ago.
+    /// Creates an actor that has just started.
     pub(super) fn new(node: u32) -> Self {
         Self {
             node,
@@ -166,20 +167,20 @@ impl World {
         0..u8::try_from(self.jobs.len()).expect("a family is small")
     }
 
-    /// The commands of a job that workers have.
+    /// Returns the commands of a job that are with workers.
     pub(super) fn running(&self, job: u8) -> Places {
         let own = self.workers.iter().flatten().filter(|run| run.job == job);
         own.fold(0, |places, run| places | 1 << run.command)
     }
 
-    /// Whether no supervisor decides anything, and nothing is on its way to one.
+    /// Returns `true` if no supervisor is busy and no message is under way to one.
     pub(super) fn is_quiet(&self) -> bool {
         let rests = |side: &Side| side.facts.open == 0 && side.actors.iter().all(Actor::rests);
         self.letter.is_none() && self.jobs.iter().all(rests)
     }
 }
 
-/// The places of a set, in order.
+/// Returns the positions in a set, in order.
 pub(super) fn places(set: Places) -> impl Iterator<Item = u8> {
     (0..32).filter(move |at| set & (1 << at) != 0)
 }

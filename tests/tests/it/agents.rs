@@ -1,5 +1,5 @@
-//! Agents as files, replanning, and a person who says something meanwhile: a real
-//! nats-server, a scripted model over HTTP, the program.
+//! Tests of agents in files, replanning and steering, with a real nats-server, a scripted model
+//! over HTTP, and the program.
 
 use std::process::Output;
 
@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::chaos::connect;
 
-/// What the model says. The words before a goal's colon say which rule is for it.
+/// The script of the model. The words before the colon of a goal select the rule.
 const SCRIPT: &str = r#"
 rules:
   - name: a step of a list

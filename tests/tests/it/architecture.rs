@@ -1,5 +1,5 @@
-//! The arrows between the crates, and who may link what. The reasons are in `ARCHITECTURE.md`;
-//! `deny.toml` says the same of what comes in through other crates.
+//! The dependencies between the crates, and the external crates that only one of them may link.
+//! `ARCHITECTURE.md` has the reasons; `deny.toml` restricts transitive dependencies.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,11 +10,11 @@ use serde::Deserialize;
 
 use crate::sources::{self, Source};
 
-/// What a member of the workspace may depend on among the other members.
+/// The members on which a member of the workspace may depend.
 enum Reach {
-    /// These and no others.
+    /// Only these members.
     Only(&'static [&'static str]),
-    /// It puts the others together, so it may know all of them.
+    /// All members, because it composes them.
     Composes,
 }
 
@@ -28,8 +28,8 @@ const OPERATOR: &str = "callboard-operator";
 const RUNTIME: &str = "callboard-runtime";
 const MODEL: &str = "callboard-model";
 
-/// Who may know whom. The actors never know each other: they meet in subjects, and that is what
-/// lets each of them run anywhere and be replaced alone.
+/// The allowed dependencies. The actor crates never depend on each other: they communicate only
+/// over subjects, so that each role can run anywhere and be replaced alone.
 const ARROWS: &[(&str, Reach)] = &[
     (PROTO, Only(&[MESSAGES])),
     (MESSAGES, Only(&[])),
@@ -53,7 +53,7 @@ const ARROWS: &[(&str, Reach)] = &[
 
 const BENCH: &str = "callboard-bench";
 
-/// Crates that one member alone may name, and why.
+/// External crates that only one member may link, with the reason.
 const ALONE: &[(&str, &str, &str)] = &[
     (
         "async-nats",
@@ -63,14 +63,14 @@ const ALONE: &[(&str, &str, &str)] = &[
     ("bincode", PROTO, "the codec is unmaintained and must be replaceable in one file"),
 ];
 
-/// Who may name such a crate too, and why.
+/// Exceptions of [`ALONE`], with the reason.
 const BESIDE: &[(&str, &str, &str)] = &[(
     "async-nats",
     BENCH,
     "what NATS can do without our code is the limit that our figures are held against",
 )];
 
-/// Crates that take time, randomness and input as arguments and wait for nothing.
+/// Crates without I/O, whose time and randomness are arguments.
 const PURE: &[&str] = &[PROTO, MACHINE];
 
 /// Dependencies that a pure crate must not have.
@@ -88,13 +88,13 @@ const IMPURE: &[&str] = &[
     "tokio-util",
 ];
 
-/// The part of `cargo metadata` that is looked at.
+/// The required part of `cargo metadata`.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Member>,
 }
 
-/// A member of the workspace and everything it names: for its own code, its tests or its build.
+/// A member of the workspace, with all its dependencies: normal, development and build.
 #[derive(Deserialize)]
 struct Member {
     name: String,
@@ -123,7 +123,8 @@ fn members() -> Vec<Member> {
     metadata.packages
 }
 
-/// Arrows that must not be, and members that nobody has placed.
+/// Returns forbidden dependencies between members, and differences between [`ARROWS`] and the
+/// members.
 fn wrong_arrows(members: &[Member]) -> Vec<String> {
     let arrows: BTreeMap<&str, &Reach> =
         ARROWS.iter().map(|(name, reach)| (*name, reach)).collect();
@@ -149,7 +150,7 @@ fn wrong_arrows(members: &[Member]) -> Vec<String> {
     wrong
 }
 
-/// Crates that are named by a member that may not.
+/// Returns the members that link a crate which only another one may link.
 fn wrong_links(members: &[Member]) -> Vec<String> {
     let mut wrong = Vec::new();
     for member in members {
@@ -189,7 +190,7 @@ fn nats_and_the_codec_are_linked_by_one_crate_each() {
     }
 }
 
-/// The workspace as it should be, with one more dependency.
+/// Returns the members of [`ARROWS`], with one additional dependency.
 fn with(member: &str, dependency: &str) -> Vec<Member> {
     ARROWS
         .iter()
@@ -238,7 +239,7 @@ fn a_wrong_link_is_found(#[case] member: &str, #[case] dependency: &str, #[case]
     assert_eq!(wrong_links(&with(member, dependency)).len(), wrong);
 }
 
-/// The dependencies of a member that none of its files names.
+/// Returns the dependencies of a member that its sources never mention.
 fn unused(member: &str, manifest: &toml::Table, sources: &[Source]) -> Vec<String> {
     let of = |directories: &[&str]| -> String {
         let below = |source: &&Source| {
@@ -257,7 +258,7 @@ fn unused(member: &str, manifest: &toml::Table, sources: &[Source]) -> Vec<Strin
     named.collect()
 }
 
-/// Whether a text has a word, apart from words that only contain it.
+/// Returns whether a text contains a word, as a whole word.
 fn mentions(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(at, _)| {
@@ -301,7 +302,7 @@ fn an_unused_dependency_is_found() {
     assert_eq!(found, ["a: idle", "a: idle-in-tests"]);
 }
 
-/// The path of a job in `ARCHITECTURE.md`: each line names a file and functions in it.
+/// Returns the lines of `ARCHITECTURE.md`'s path of a job that name a missing file or function.
 fn broken_stops(page: &str, root: &std::path::Path) -> Vec<String> {
     let path = page.split("## The path of a job").nth(1).expect("the page has this part");
     let path = path.split("\n##").next().unwrap_or(path);

@@ -1,5 +1,5 @@
-//! Files that come with a job, as a person at a command line gives them: a real nats-server, the
-//! program, a scripted model that reads them.
+//! Tests of attached files at the command line, with a real nats-server, the program, and a
+//! scripted model that reads the files.
 
 use callboard_tests::{
     company::Company,
@@ -16,8 +16,8 @@ use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
 use super::chaos::connect;
 
-/// The planner reads one file by its number and has an agent read another; that one hands the third
-/// to an agent of its own. Each rule demands that the model was told what files there are.
+/// The planner reads one file by its number and gives another to an agent, which gives the third to
+/// a sub-agent. Each rule requires that the prompt lists the files.
 const SCRIPT: &str = r#"
 rules:
   - name: a plan
@@ -70,7 +70,7 @@ async fn files_of_a_submission_are_read_by_its_tools_its_children_and_its_forks(
     let client = Client::new(&connect(&company).await);
     wait_for_door(&client).await;
 
-    // More than a piece, so that it is put together again; what is cut falls into a character.
+    // The file exceeds one piece, so that it is reassembled. Its boundary is inside a character.
     let long = format!("{}the end.", "é".repeat(300_001));
     let files = company.workspace();
     std::fs::write(files.join("long.txt"), &long).unwrap();
@@ -104,7 +104,7 @@ async fn files_of_a_submission_are_read_by_its_tools_its_children_and_its_forks(
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(says(&completed(&client, "again").await), told);
 
-    // The same once more attaches; other words in a file are another job's.
+    // A repeated submission attaches to the job. Another content of a file is a conflict.
     let (code, said) = submit("compared");
     assert!(code == Some(0) && said.contains("was there already"), "{said}");
     std::fs::write(files.join("note.md"), "other words").unwrap();

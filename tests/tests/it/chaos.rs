@@ -1,9 +1,9 @@
-//! Two hundred jobs in flight while every process and nats-server are killed in turn. Whatever was
-//! killed when: every job ends right, no result counts twice, effects happen once, and a `once` tool
-//! caught in the middle is reported, never run again in silence.
+//! Two hundred jobs in flight while every process and nats-server are killed in turn. Every job
+//! ends correctly, no result counts twice, effects happen once, and an interrupted `once` call is
+//! reported and never repeated silently.
 //!
-//! Bounded here. Longer: `CALLBOARD_CHAOS_JOBS=600 CALLBOARD_CHAOS_ROUNDS=6 make test
-//! NEXTEST="-p callboard-tests two_hundred_jobs"`.
+//! The default sizes are bounded. A longer run: `CALLBOARD_CHAOS_JOBS=600 CALLBOARD_CHAOS_ROUNDS=6
+//! make test NEXTEST="-p callboard-tests two_hundred_jobs"`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -37,7 +37,7 @@ use proto::{
 use serde_json::Value;
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
-/// Each job makes a task, completes it, thinks, and posts something that must be posted once.
+/// Each job creates a task, completes it, takes model turns, and calls a `once` tool.
 const SCRIPT: &str = r#"
 rules:
   - name: plan
@@ -69,7 +69,7 @@ rules:
     reply: { calls: [ { tool: finish, args: { success: true, response: "thought" } } ] }
 "#;
 
-/// Fewer than any job has in its log.
+/// A lower bound of the records in a job's log.
 const RECORDS_MIN: usize = 14;
 
 fn number(variable: &str, default: usize) -> usize {
@@ -83,7 +83,7 @@ pub(crate) async fn connect(company: &Company) -> Broker {
     nats::connect(&options, subjects, WorkerId::new("test").unwrap()).await.unwrap()
 }
 
-/// A server that takes its time, so that calls are caught in the middle.
+/// Starts an HTTP server with a delay, so that calls are interrupted in the middle.
 async fn effects() -> MockServer {
     let server = MockServer::start().await;
     let answer = ResponseTemplate::new(200).set_delay(Duration::from_millis(150));
@@ -110,7 +110,7 @@ async fn two_hundred_jobs_survive_the_death_of_everything() {
     submit_all(&client, &ids, &effects.uri()).await;
 
     let approving = tokio::spawn(approve_all(broker.clone()));
-    // The deaths are spread over what the jobs have to do.
+    // The kills are spread over the expected number of records.
     let each = ids.len() * RECORDS_MIN / (4 * rounds + 1);
     let mut stored = records(&broker).await.unwrap_or_default();
     for round in 0..rounds {
@@ -138,7 +138,7 @@ async fn kill(company: &mut Company, processes: &mut [Process], victim: usize) {
     }
 }
 
-/// How many records all logs have; nothing while the broker is away.
+/// Returns the number of records in all logs; `None` while the broker is away.
 async fn records(broker: &Broker) -> Option<u64> {
     let mut all = 0;
     for shard in broker.log.subjects().all_shards() {
@@ -160,7 +160,7 @@ async fn submit_all(client: &Client, ids: &[JobId], url: &str) {
     submitted.await;
 }
 
-/// A person who says yes to everything. Errors are part of the game: what failed is answered again.
+/// Approves every question, with retries after errors, until the task is aborted.
 pub(crate) async fn approve_all(broker: Broker) {
     let client = Client::new(&broker);
     let mut tries = tokio::time::interval(Duration::from_millis(100));
@@ -199,7 +199,7 @@ async fn approve_open(client: &Client) -> Result<(), Failure> {
     all
 }
 
-/// Folds of all jobs, once all have ended.
+/// Waits until all jobs have ended, and returns their folds.
 async fn all_ended(broker: &Broker, ids: &[JobId]) -> Vec<machine::Job> {
     let folds = stream::iter(ids).map(|id| {
         wait::log(broker, id, |entries| {
@@ -209,8 +209,8 @@ async fn all_ended(broker: &Broker, ids: &[JobId]) -> Vec<machine::Job> {
     folds.buffer_unordered(64).collect().await
 }
 
-/// Every job ended right: completed, or failed because a call was caught in the middle. No attempt
-/// was sent twice, and every attempt of a unit of work carried the same key.
+/// Checks that every job has completed, or failed because a call was interrupted. Checks also that
+/// no attempt was sent twice, and that all attempts of a unit of work carry the same key.
 async fn check_logs(broker: &Broker, jobs: &[machine::Job]) -> usize {
     let mut unknown = 0;
     for job in jobs {
@@ -252,7 +252,7 @@ async fn check_logs(broker: &Broker, jobs: &[machine::Job]) -> usize {
     unknown
 }
 
-/// One task a job, whatever was killed; and nothing posted twice.
+/// Checks that each job created one task, and that no request was posted twice.
 async fn check_effects(broker: &Broker, effects: &MockServer, ids: &[JobId]) {
     let mut tasks: BTreeMap<String, usize> = BTreeMap::new();
     for stored in broker.kv.list(Bucket::Tasks, "task").await.unwrap() {

@@ -1,5 +1,5 @@
-//! A conversation as somebody has it who types lines: tasks, commands, answers, canceling; without a
-//! model; and after the program was killed in the middle of it.
+//! Tests of the chat at a terminal: tasks, commands, answers and cancellation; without a model; and
+//! after the program was killed.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -41,7 +41,7 @@ async fn open(script: &str, roles: &[&str]) -> (Company, Vec<Process>, Client) {
     let processes = roles.iter().map(|roles| company.serve(roles, roles)).collect();
     let client = Client::new(&connect(&company).await);
     wait_for_door(&client).await;
-    // Commands are those of the tools that are there, and words need somebody who plans.
+    // Commands require their tools to be registered, and tasks require a planner.
     let plans = roles.iter().any(|roles| roles.contains("planner"));
     until("the roles of this test", async || {
         let tools = client.tools().await.map(|tools| tools.tools).unwrap_or_default();
@@ -56,7 +56,7 @@ async fn open(script: &str, roles: &[&str]) -> (Company, Vec<Process>, Client) {
 
 const ALL: &[&str] = &["supervisor,interaction,door", "planner,executor,tools"];
 
-/// Types lines that end, and gives what came.
+/// Types lines and the end of input, and returns the output of the chat.
 fn typed(company: &Company, arguments: &[&str], lines: &str) -> Output {
     let mut command = company.command();
     command.arg("chat").args(arguments).stdin(Stdio::piped());
@@ -101,7 +101,7 @@ async fn a_command_leaves_the_task_and_its_question_alone_and_the_next_words_ans
     no_model_for_commands(&company, &client).await;
 }
 
-/// Every command is a job of its own, visible and durable, and no planner or model had a part in it.
+/// Checks that every command is a durable job without a planner or model.
 async fn no_model_for_commands(company: &Company, client: &Client) {
     let broker = connect(company).await;
     let list = List { conversation: Some(ConversationId::new("trip").unwrap()), ..List::default() };
@@ -190,7 +190,7 @@ async fn a_conversation_that_was_killed_is_taken_up_where_it_was() {
     for part in ["Whom?", "the plan is approved, as --yes says", "✓ completed", "hello Bob"] {
         assert!(said.contains(part), "{part:?} is not in\n{said}");
     }
-    // Taken up once more, it says how it ended.
+    // A third chat shows the end of the task.
     let output = typed(&company, &["--conversation", "trip"], "");
     assert!(super::chat::said(&output).contains("hello Bob"));
 }
@@ -229,7 +229,7 @@ async fn a_command_that_ran_when_the_conversation_was_killed_is_shown_when_it_is
         let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} in\n{rest}\nof\n{said}"));
         rest = &rest[at + part.len()..];
     }
-    // Once more, only what was typed last.
+    // A further chat shows only what was typed last.
     let again = super::chat::said(&typed(&company, &["--conversation", "trip"], ""));
     assert!(again.contains("… /view\n") && !again.contains("… /sleep"), "{again}");
 }

@@ -1,5 +1,5 @@
-//! Three nats-servers with three copies of everything, and the one that leads is killed under load:
-//! jobs flow again, and no log has a mark of it. How soon they do is for `make bench` to say.
+//! A cluster of three nats-servers with three replicas, whose leader is killed under load. Jobs
+//! flow again, and no log shows a trace of the failure. `make bench` measures the time.
 
 use broker::{kv::Bucket, testing::NatsCluster};
 use callboard_tests::{company::Company, load, wait};
@@ -8,7 +8,7 @@ use proto::id::JobId;
 
 use super::chaos::approve_all;
 
-/// Each job makes a task, thinks with two calls at a time while it sleeps, and writes a file.
+/// Each job creates a task, takes model turns with two concurrent calls, and writes a file.
 const SCRIPT: &str = r#"
 rules:
   - name: plan
@@ -31,7 +31,7 @@ rules:
     reply: { calls: [ { tool: finish, args: { success: true, response: "thought" } } ] }
 "#;
 
-/// Jobs in flight when the leader dies, and after it.
+/// The number of jobs before the leader is killed, and again after it.
 const JOBS: usize = 40;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,7 +73,7 @@ async fn jobs_flow_again_after_the_leader_of_a_cluster_dies() {
     load::decided(&broker, &probes).await;
     ids.extend(probes);
 
-    // The server that was dead comes back and catches up, under load too.
+    // The killed server returns and catches up, also under load.
     let after = load::ids("after", JOBS);
     load::submit(&client, &after, goal).await;
     ids.extend(after);

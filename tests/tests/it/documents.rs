@@ -1,15 +1,15 @@
-//! No command stands in a document that nobody ran.
+//! Tests of the commands in documents: every command is executed or proved elsewhere.
 //!
-//! Commands stand in blocks of two kinds: `sh`, where every line is a command, and `console`, where
-//! lines that begin with `$ ` are and the others are what is printed (`...` for any lines, `[..]`
-//! for any characters). Each command is settled in one of two ways:
+//! Commands are in two kinds of blocks. In an `sh` block every line is a command. In a `console`
+//! block the lines that begin with `$ ` are commands, and the others are their output (`...` for
+//! any lines, `[..]` for any characters). Each command is settled in one of two ways:
 //!
-//! * the block is marked `run` (as in "console run"): it is executed here, in a directory of its
-//!   own that has a copy of `examples/`, with `callboard` and `nats-server` on the PATH and without
-//!   any other environment. The blocks of one document run in their order and share the directory.
-//!   A block marked `run on` continues in the shell of the block before, with its variables and with
-//!   what that left running;
-//! * or the command stands in [`PROVED`], with the test or script that does what it says.
+//! * The block is marked `run` (as in "console run"). Then it is executed here, in a directory of
+//!   its own with a copy of `examples/`, with `callboard` and `nats-server` on the PATH and no
+//!   other environment. The blocks of one document run in order and share the directory. A block
+//!   marked `run on` continues in the shell of the block before, with its variables and background
+//!   processes.
+//! * The command is in [`PROVED`], with the test or script that runs it.
 
 mod listing;
 
@@ -23,16 +23,16 @@ use crate::{
 
 /// A command that is proved elsewhere.
 struct Proof {
-    /// The command, as the documents write it.
+    /// The command, as in the documents.
     command: &'static str,
-    /// The file with the test or the script that runs it.
+    /// The file of the test or script that runs the command.
     file: &'static str,
-    /// A text of that file while it proves the command: the name of the test, or the line.
+    /// A text of that file that proves the command: the name of the test, or the line.
     marker: &'static str,
 }
 
-/// Commands that would take too long here, or need what a test must not use, and where they are
-/// proved instead. An entry that no document needs any more must go.
+/// Commands that take too long here, or need resources that a test must not use, with their proofs.
+/// An entry that no document uses is an error.
 const PROVED: &[Proof] = &[
     Proof {
         command: "callboard script-model my-script.yaml",
@@ -49,7 +49,7 @@ const PROVED: &[Proof] = &[
         file: "tests/tests/it/agents.rs",
         marker: r#"&["agents", "show", "mine"]"#,
     },
-    // The same files, named by their whole path.
+    // The same files, with their full path.
     Proof {
         command: "callboard agents check mine.yaml",
         file: "tests/tests/it/agents.rs",
@@ -125,7 +125,7 @@ const PROVED: &[Proof] = &[
         file: "tests/tests/it/purge.rs",
         marker: r#"stage.purge(&["--ended-before", "90d", "--yes"])"#,
     },
-    // What docs/cli.md shows is executed here; other documents may show the same.
+    // docs/cli.md executes these commands here; other documents may show them too.
     Proof {
         command: "callboard watch summary-1",
         file: "docs/cli.md",
@@ -224,7 +224,7 @@ const PROVED: &[Proof] = &[
         file: "simulation/tests/it/main.rs",
         marker: r#"&["--from", "1000000", "--seeds", "2"]"#,
     },
-    // The same functions over the same seeds; fuzzing itself needs a nightly compiler.
+    // The same functions over the same seeds. Fuzzing itself needs a nightly compiler.
     Proof {
         command: "make fuzz TARGET=records",
         file: "proto/tests/it/fuzzing.rs",
@@ -269,8 +269,8 @@ const PROVED: &[Proof] = &[
     },
 ];
 
-/// The mistakes of the documents that are found without running anything. `holds` says whether a proof's file
-/// has its marker.
+/// Returns the mistakes that need no execution. `holds` returns whether a proof's file contains its
+/// marker.
 fn unproved(documents: &[Source], proofs: &[Proof], holds: impl Fn(&Proof) -> bool) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut needed = BTreeSet::new();
@@ -301,7 +301,8 @@ fn unproved(documents: &[Source], proofs: &[Proof], holds: impl Fn(&Proof) -> bo
     wrong
 }
 
-/// The documents for readers. The changelog tells of commands that are gone.
+/// Returns the documents for readers. The changelog is not one of them, since it names removed
+/// commands.
 fn documents() -> Vec<Source> {
     let mut found = sources::ending_with(".md");
     found.retain(|source| source.path != "CHANGELOG.md" && !source.path.contains("/prompts/"));

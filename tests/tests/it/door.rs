@@ -1,4 +1,4 @@
-//! The front door on the log and the bus in memory: requests as any program would send them.
+//! Tests of the front door on the in-memory broker, with requests as any program would send them.
 
 mod agents;
 mod conversing;

@@ -1,5 +1,5 @@
-//! The example with a sub-agent, `examples/editor`, as it is shipped: its agents, its script, and what
-//! kills the company in the middle. A watcher of the root sees the sub-agent's question.
+//! Tests of the example with a sub-agent, `examples/editor`: its agents and its script, while the
+//! installation is killed in between. A watcher of the root sees the sub-agent's question.
 
 use std::{collections::BTreeSet, process::Stdio};
 
@@ -40,7 +40,7 @@ impl Stage {
         Self { company, process, client, broker }
     }
 
-    /// Runs `callboard`: whether it succeeded, and what it printed.
+    /// Runs `callboard`. Returns whether it succeeded, and its output.
     fn ran(&self, arguments: &[&str]) -> (bool, String) {
         let output = self.company.command().args(arguments).output().unwrap();
         let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
@@ -54,14 +54,14 @@ impl Stage {
         said
     }
 
-    /// Everything dies at once and comes back.
+    /// Kills and restarts all processes.
     async fn die(&mut self) {
         self.process.kill9();
         self.process.restart(&self.company);
         wait_for_door(&self.client).await;
     }
 
-    /// The events that `callboard watch` prints.
+    /// Returns the events that `callboard watch` prints.
     fn watched(&self, job: &str, after: &str) -> Vec<Value> {
         let arguments = ["-o", "jsonl", "watch", job, "--after", after, "--no-follow"];
         let output = self.company.command().args(arguments).stderr(Stdio::null()).output().unwrap();
@@ -79,7 +79,7 @@ impl Stage {
     }
 }
 
-/// What is told of the questions of jobs below.
+/// Returns the phase and the path of each event about a question of a descendant.
 fn below(events: &[Value]) -> Vec<(String, String)> {
     let of = |event: &Value, field: &str| event[field].as_str().unwrap_or_default().to_owned();
     let below = events.iter().filter(|event| !event["below"].is_null());
@@ -104,7 +104,7 @@ async fn the_example_with_a_sub_agent_does_what_it_says_whatever_is_killed_in_be
     assert!(asked.iter().all(|event| event["type"] != "error"), "nothing is wrong: {asked:#?}");
     assert!(stage.does(&["watch", "note-1", "--no-follow"]).contains("of note-1/find"));
 
-    // By the root, by the one that asks, and by the question.
+    // The name may be the root, the job that asks, or the question.
     for named in ["note-1", child.as_str(), "q1"] {
         let shown = stage.does(&["inbox", "show", named]);
         assert!(shown.contains("In which year") && shown.contains(child.as_str()), "{shown}");
@@ -134,8 +134,8 @@ async fn the_example_with_a_sub_agent_does_what_it_says_whatever_is_killed_in_be
     whoever_comes_back_gets_what_was_missed(&stage, &asked);
 }
 
-/// From any event on: what was seen before and what comes after it are the whole, at the root and at
-/// the one that asked.
+/// Checks that the events before an event and those after it are all events, at the root and at the
+/// job that asked.
 fn whoever_comes_back_gets_what_was_missed(stage: &Stage, seen: &[Value]) {
     let whole = stage.watched("note-1", "0.0");
     assert_eq!(

@@ -1,6 +1,6 @@
-//! Watching through everything that can happen to a watcher: it is killed, its connection breaks, the
-//! broker dies and comes back. What it has seen in the end is what an uninterrupted one sees: no event
-//! is missing, none comes twice.
+//! Tests of a watcher through every failure: it is killed, its connection breaks, and the broker
+//! dies and returns. In the end it has seen the events of an uninterrupted watcher: none is
+//! missing, and none is repeated.
 
 use std::{
     io::{BufRead, BufReader},
@@ -49,7 +49,7 @@ rules:
     reply: { calls: [ { tool: finish, args: { success: true, response: "thought about it" } } ] }
 "#;
 
-/// A `callboard` that watches and is killed after so many lines.
+/// Runs a watching `callboard`, and kills it after a number of lines.
 fn killed_after(company: &Company, arguments: &[&str], lines: usize) -> Vec<Value> {
     let mut command = company.command();
     let mut child: Child = command.args(arguments).stdout(Stdio::piped()).spawn().unwrap();
@@ -84,7 +84,7 @@ async fn a_watcher_sees_every_event_once_whatever_breaks_in_between() {
     client.submit(submit).await.unwrap();
     let watching = tokio::spawn(watched(client.clone(), job.clone()));
     until(&client, &job, JobState::InputRequired).await;
-    // A watcher that is killed in the middle of what it is shown.
+    // The watcher is killed in the middle of its output.
     let mut seen = killed_after(&company, &["-o", "jsonl", "watch", "report-7"], 3);
 
     company.nats.kill9();
@@ -93,7 +93,7 @@ async fn a_watcher_sees_every_event_once_whatever_breaks_in_between() {
     company.nats.restart().await;
     wait_for_door(&client).await;
     answer(&client, &job).await;
-    // Step two sleeps long enough for the broker to die once more while it runs.
+    // Step two sleeps long enough for the broker to die once more while the step runs.
     running(&client, &job, "two").await;
     let last = seen.last().unwrap()["id"].as_str().unwrap().to_owned();
     seen.extend(killed_after(&company, &["-o", "jsonl", "watch", "report-7", "--after", &last], 6));
@@ -113,7 +113,7 @@ async fn a_watcher_sees_every_event_once_whatever_breaks_in_between() {
     assert!(kinds("step") >= 8 && kinds("tool") >= 8 && kinds("interaction") == 2, "{whole:#?}");
 }
 
-/// All events, as one watcher gets them that is never told what happens to its connection.
+/// Returns all events of a watcher that reconnects by itself.
 async fn watched(client: Client, job: JobId) -> Vec<Value> {
     let items = client.watch(&job, WatchOptions::events(EventId::START));
     let event = |event: Box<Event>| serde_json::to_value(&*event).unwrap();
@@ -142,9 +142,9 @@ async fn answer(client: &Client, job: &JobId) {
         digest: None,
         by: Some("ann".into()),
     };
-    // The broker has just come back: the door may, the inbox may not yet.
+    // The broker has just returned, and the inbox may be later than the door.
     eventually("somebody who takes the answer", async || match client.call(&answer).await {
-        // It was taken, and its acknowledgement was lost.
+        // The answer was stored, and its acknowledgement was lost.
         Err(failure) if failure.code == Code::AlreadyAnswered => Ok(()),
         answered => answered.map(drop),
     })

@@ -1,5 +1,5 @@
-//! Jobs that work for jobs: a real nats-server, a scripted model over HTTP, the program, and what
-//! kills it.
+//! Tests of parents and children, with a real nats-server, a scripted model over HTTP, the program,
+//! and kills.
 
 use super::chaos::connect;
 use broker::{Broker, testing::RawWriter};
@@ -20,7 +20,8 @@ use proto::{
 };
 use serde_json::json;
 
-/// What the model says. A boss plans two tasks for others: one counts for a while, one asks.
+/// The script of the model. A boss plans two tasks for sub-agents: one counts for a while, one
+/// asks.
 const SCRIPT: &str = r#"
 rules:
   - name: a plan that hands everything over
@@ -53,12 +54,12 @@ struct House {
 }
 
 impl House {
-    /// An installation whose `boss` has two agents to hand tasks to. The one takes `ms` to count.
+    /// Starts an installation whose `boss` has two sub-agents. Counting takes `ms` milliseconds.
     async fn new(ms: u32) -> Self {
         Self::counting_by(&format!("{{ tool: sleep, args: {{ ms: {ms} }} }}")).await
     }
 
-    /// As [`House::new`]; counting is that call.
+    /// Like [`House::new`], where counting is the given call.
     async fn counting_by(call: &str) -> Self {
         let mut company = Company::start(&SCRIPT.replace("@count@", call)).await;
         company.set("TOOLS__HTTP__ALLOW_PRIVATE", "true");
@@ -93,7 +94,7 @@ impl House {
         until(&self.client, &JobId::new(id).unwrap(), state).await
     }
 
-    /// Records of a kind in a job's log.
+    /// Returns the number of records of a kind in a job's log.
     async fn count(&self, job: &JobId, kind: &str) -> usize {
         let entries = self.broker.log.read(job, Seq(0)).await.unwrap();
         entries.iter().filter(|e| e.record.as_ref().is_ok_and(|r| r.kind == kind)).count()
@@ -176,7 +177,7 @@ async fn canceling_the_root_cancels_the_whole_family() {
 async fn a_family_beyond_its_bounds_is_refused_before_it_is_begun() {
     let house = House::new(10).await;
     for (agent, children, why, words) in [
-        // Nobody may be below it, so that no planner is offered anybody.
+        // The depth limit excludes sub-agents, so the planner is offered none.
         ("lonely", 0, FailReason::PlanFailed, "no usable plan was made"),
         ("stingy", 1, FailReason::BudgetExceeded, "1 of 1 child jobs"),
     ] {
@@ -189,7 +190,7 @@ async fn a_family_beyond_its_bounds_is_refused_before_it_is_begun() {
     load::proved(&house.broker).await;
 }
 
-/// Runs `callboard jobs purge`: its exit code, and what it said.
+/// Runs `callboard jobs purge`. Returns its exit code and its output.
 fn purge(house: &House, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = house.company.command();
     let output = command.args(["jobs", "purge"]).args(arguments).output().unwrap();
@@ -215,7 +216,7 @@ async fn none_of_a_family_is_removed_before_all_of_it_has_ended() {
     let (code, said) = purge(&house, &[counter.as_str(), "--yes"]);
     assert!(code == Some(6) && said.contains("of a family that has not ended"), "{code:?} {said}");
 
-    // A parent that has ended, while a child cannot hear that it is canceled.
+    // A parent that has ended, while a child cannot read the cancellation.
     let raw = RawWriter::connect(house.company.nats.url()).await;
     let subject = house.broker.log.subjects().fact(asker, Source::Crew);
     let strange = r#"{"v":1,"kind":"danced","id":"1","by":"w","body":{}}"#;

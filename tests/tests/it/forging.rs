@@ -1,5 +1,5 @@
-//! A worker with the right to write results answers for planner and executor, in the real program.
-//! Neither of the two runs here, so nobody answers before it.
+//! A worker with the right to write results answers for the planner and the executor, in the real
+//! program. Neither role runs here, so no other process answers first.
 
 use broker::{
     Broker,
@@ -40,7 +40,7 @@ fn reader(change: impl FnOnce(&mut Agent)) -> Agent {
     agent
 }
 
-/// The tests' worker: it may write to `in.crew`, as every worker may.
+/// The tests' worker, which may write to `in.crew` as every worker may.
 struct Forger {
     broker: Broker,
     client: Client,
@@ -58,7 +58,7 @@ impl Forger {
         Self { broker: broker.clone(), client, job }
     }
 
-    /// Waits for a decision.
+    /// Waits for a decision for which `wanted` returns a value.
     async fn decided<T>(&self, wanted: impl Fn(&Decision) -> Option<T>) -> T {
         let mut records = self.broker.log.watch(&self.job, Seq(0)).await.unwrap();
         let found = async {
@@ -80,7 +80,7 @@ impl Forger {
         self.broker.log.append(&self.job, &fact, new_trace()).await.unwrap();
     }
 
-    /// Answers a round of planning with one call of a tool.
+    /// Answers a planning round with one tool call.
     async fn plan(&self, round: u32, tool: &str, args: Value, binding: Binding) {
         let work = WorkId::new(format!("g0.p{round}")).unwrap();
         let is_it = |decision: &Decision| {
@@ -99,7 +99,7 @@ impl Forger {
         self.decided(end).await
     }
 
-    /// Tools that were called, and why a call of one was not sent.
+    /// Returns the called tools, each with the reason if the call was refused.
     async fn calls(&self) -> Vec<(String, Option<String>)> {
         let entries = self.broker.log.read(&self.job, Seq(0)).await.unwrap();
         let call = |entry: Entry| {
@@ -130,7 +130,7 @@ async fn what_a_worker_forges_runs_nothing_beyond_the_agent_and_the_registry() {
     let write = json!({"path": "owned.txt", "content": "owned"});
     let post = json!({"url": outside.uri(), "json": {}});
 
-    // Plans of tools that the agent may not use.
+    // Plans with tools that the agent may not use.
     let forger = Forger::submit(
         &broker,
         "plans",
@@ -154,7 +154,7 @@ async fn what_a_worker_forges_runs_nothing_beyond_the_agent_and_the_registry() {
         "steps[0].tool: the tool \"write_file\" is not allowed here; the tools are: read_file"
     );
 
-    // A turn with such a call beside one that the agent may make.
+    // A turn with such a call, beside an allowed one.
     std::fs::write(company.workspace().join("notes.txt"), "notes").unwrap();
     let forger =
         Forger::submit(&broker, "turns", reader(|agent| agent.plan.when = PlanWhen::Never)).await;
@@ -184,7 +184,7 @@ async fn what_a_worker_forges_runs_nothing_beyond_the_agent_and_the_registry() {
     assert!(told[1].text.contains("notes"), "{told:?}");
     assert_eq!(forger.calls().await, [("read_file".to_owned(), None)]);
 
-    // A tool that the agent may use, and that needs an approval whatever a worker claims.
+    // A tool that the agent may use, but that needs an approval whatever a worker claims.
     let forger = Forger::submit(&broker, "approval", reader(|agent| agent.tools = None)).await;
     forger.plan(1, "http_post", post, jobs::binding(Effect::Once)).await;
     let Outcome::Failed { message, .. } = forger.ended().await else { panic!("not failed") };

@@ -1,5 +1,5 @@
-//! Records the golden histories of `machine/tests/histories`: runs jobs on a nats-server, with a
-//! scripted model, and writes their logs down. Only what is not recorded yet is run and added.
+//! The recorder of the golden histories in `machine/tests/histories`. It runs jobs on a nats-server
+//! with a scripted model, and writes their logs. Only missing histories are recorded.
 //!
 //! `make test NEXTEST="--run-ignored only -p callboard-tests record_histories"`
 
@@ -35,32 +35,32 @@ use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 use self::presets::PRESETS;
 use super::chaos::connect;
 
-/// What the model says in all of them.
+/// The script of the model, for all histories.
 const SCRIPT: &str = include_str!("histories/script.yaml");
 
-/// A job, and what people and operators do to it.
+/// A job, and the acts of people and operators on it.
 struct Scenario {
     name: &'static str,
     goal: &'static str,
     agent: fn(&mut Agent),
     acts: &'static [Act],
-    /// The conversation it goes on with.
+    /// The conversation that the job continues.
     conversation: Option<&'static str>,
 }
 
-/// What somebody does when the job stands where it says.
+/// An act of a person, performed when the job reaches the required state.
 #[derive(Debug, Clone)]
 enum Act {
     Approve,
     Revise(&'static str),
     Answer(&'static str),
-    /// Answers the question of a job below, there.
+    /// Answers the question of a child, at the child.
     AnswerBelow(&'static str),
     Reject,
     Edit(&'static str),
     Steer(&'static str),
     Signal(Signal, Option<SubStatus>),
-    /// Gives an order that names a point or a step.
+    /// Sends a signal that refers to a position or a step.
     Order(fn() -> Order, fn(&JobView) -> bool),
 }
 
@@ -341,7 +341,7 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
     id
 }
 
-/// Tells a job something while it asks.
+/// Steers a job while it waits for an answer.
 async fn steer(client: &Client, view: &JobView, words: &str) {
     let signal = Signal::Steer { text: words.to_owned() }.into();
     let (job, by) = (view.job.clone(), Some("ann".to_owned()));
@@ -349,7 +349,7 @@ async fn steer(client: &Client, view: &JobView, words: &str) {
     wait::view(client, &view.job, |now| now.seq > view.seq).await;
 }
 
-/// Answers the question of a job below, where it was asked.
+/// Answers the question of a child, at the child.
 async fn answer_below(client: &Client, id: &JobId, text: &str) {
     let below = |view: &JobView| view.children.iter().find_map(|c| c.questions.first().cloned());
     let asked = below(&wait::view(client, id, |view| below(view).is_some()).await).unwrap();
@@ -366,13 +366,13 @@ async fn answer_below(client: &Client, id: &JobId, text: &str) {
     wait::view(client, id, |view| below(view).is_none()).await;
 }
 
-/// Waits until a question is no longer open.
+/// Waits until a question is closed.
 async fn settled(client: &Client, id: &JobId, asked: &JobView) {
     wait::view(client, id, |view| view.questions.iter().all(|q| q.id != asked.questions[0].id))
         .await;
 }
 
-/// Writes a log down, and gives what the list says of it.
+/// Writes a log to its file, and returns its entry for the index.
 async fn write(broker: &Broker, name: &str, job: &JobId) -> Value {
     let entries = broker.log.read(job, Seq(0)).await.unwrap();
     let lines: Vec<String> =

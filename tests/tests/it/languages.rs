@@ -1,10 +1,10 @@
-//! Text for people and models is data: it stands in the files of the languages and nowhere else.
+//! Tests that texts for people and models are in the language files only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::sources::{self, Source};
 
-/// Code that has Chinese in it, and why: it reads or shows what people and models write.
+/// Code that contains Chinese, with the reason: it parses or shows texts of people and models.
 const READS_CHINESE: &[(&str, &str)] = &[
     ("cli/src/args/chat.rs", "help that names the words of `chat/line.rs`"),
     ("cli/src/chat/line.rs", "the words by which people cancel"),
@@ -14,13 +14,13 @@ const READS_CHINESE: &[(&str, &str)] = &[
     ("tool-actors/src/tools/create_task.rs", "a word between a task and its date"),
 ];
 
-/// The tables of a language file.
+/// Returns the tables of a language file.
 fn tables(file: &str) -> BTreeSet<String> {
     let file: toml::Table = file.parse().expect("the compiler has read it");
     file.into_iter().map(|(table, _)| table).collect()
 }
 
-/// How many modules have each table for their messages.
+/// Returns the number of modules that use each table.
 fn spoken(sources: &[Source]) -> BTreeMap<String, usize> {
     let mut spoken = BTreeMap::new();
     let calls = ["messages::texts!(", "messages::translations!("];
@@ -42,7 +42,7 @@ fn is_chinese(c: char) -> bool {
     matches!(c, '\u{4e00}'..='\u{9fff}')
 }
 
-/// The part of a file that is compiled into the program.
+/// Returns the part of a file that is compiled into the program.
 fn production(source: &Source) -> &str {
     let tests = ["/tests/", "/tests.rs", "testing", "simulation/", "bench/", "fuzz/", "samples.rs"];
     let beside = ["tests/", "cli/src/render/snapshots.rs", "planner-actor/src/normalise.rs"];

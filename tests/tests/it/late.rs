@@ -1,4 +1,4 @@
-//! Commands that are given while nobody serves the front door, as during a restart.
+//! Tests of commands that are given while no process serves the front door, as during a restart.
 
 use std::{
     io::{BufRead, BufReader},
@@ -12,7 +12,7 @@ use callboard_tests::{company::Company, load};
 async fn a_command_waits_for_a_supervisor_that_starts_later() {
     let script = "rules: [ { name: none, when: { any: 'x' }, reply: { text: x } } ]";
     let company = Company::start(script).await;
-    // The installation is there, and nobody serves it.
+    // The installation exists, but no process serves it.
     load::connect(&company, 8, 1).await;
     let given = |timeout: &str| {
         let mut command = company.command();

@@ -1,4 +1,4 @@
-//! What jobs may spend, guards against loops and conversations, with real processes on a real
+//! Tests of budgets, guards against loops, and conversations, with real processes on a real
 //! nats-server.
 
 use broker::Broker;
@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 
 use super::chaos::connect;
 
-/// A model that calls the same tool as long as it may, and answers when it must; and one that
-/// remembers.
+/// The script of the model: one agent repeats the same tool call until it must answer, and one
+/// recalls an earlier exchange.
 const SCRIPT: &str = r#"
 rules:
   - name: recall
@@ -67,7 +67,7 @@ fn failed(view: &JobView) -> (FailReason, &str) {
     (*reason, message)
 }
 
-/// The commands of a job's turns.
+/// Returns the turn commands of a job.
 async fn turns(broker: &Broker, id: &str) -> Vec<proto::decision::TurnWork> {
     let entries = broker.log.read(&JobId::new(id).unwrap(), Seq(0)).await.unwrap();
     let known = entries.iter().filter_map(|entry| entry.record.as_ref().ok()?.known().ok());
@@ -96,7 +96,7 @@ async fn what_goes_round_in_circles_is_told_made_to_answer_and_ended() {
     let client = Client::new(&broker);
     wait_for_door(&client).await;
 
-    // Told at the third, nothing but an answer after the fifth.
+    // A warning after the third call, and only an answer after the fifth.
     let view = run(&client, "circles", "do something", json!({})).await;
     assert_eq!(view.state, JobState::Completed, "{:?}", view.outcome);
     let step = &view.plan.as_ref().unwrap().steps[0];
@@ -107,14 +107,14 @@ async fn what_goes_round_in_circles_is_told_made_to_answer_and_ended() {
     assert_eq!(told, [false, false, false, true, true, true]);
     assert_eq!(turns.iter().filter(|turn| turn.must_answer).count(), 1);
 
-    // Nothing new comes of it.
+    // Calls without progress.
     let guard = json!({"guard": {"repeat_warn": 0, "repeat_stop": 0, "no_progress_stop": 4}});
     let view = run(&client, "idle", "do something", guard).await;
     let (reason, message) = failed(&view);
     assert_eq!(reason, FailReason::NoProgress, "{message}");
     assert_eq!(view.plan.as_ref().unwrap().steps[0].calls.len(), 5, "all that is known is kept");
 
-    // Five steps may be spent: three turns and the calls between them.
+    // A budget of five steps: three turns and the calls between them.
     let off = json!({"repeat_warn": 0, "repeat_stop": 0, "no_progress_stop": 0});
     let budget = json!({"guard": off, "budget": {"steps": 5, "counts": ["turn", "tool"]}});
     let view = run(&client, "spent", "做点什么", budget).await;
@@ -127,7 +127,7 @@ async fn what_goes_round_in_circles_is_told_made_to_answer_and_ended() {
     let gauge = view.budget.iter().find(|gauge| gauge.axis == Axis::Steps).unwrap();
     assert!(gauge.is_used_up() && gauge.warned);
 
-    // A narrow window: the oldest turns are not shown, and the model still answers.
+    // A narrow window: the oldest turns are omitted, and the model still answers.
     let narrow = json!({"guard": {"repeat_stop": 30, "no_progress_stop": 0}, "step": {"max_turns": 12}, "tools": ["echo"], "observe": {"context_tokens": 1400}});
     let view = run(&client, "narrow", "do something", narrow).await;
     assert_eq!(view.state, JobState::Completed, "{:?}", view.outcome);
@@ -163,7 +163,7 @@ async fn a_conversation_outlives_everything_between_two_of_its_jobs() {
     assert!(goals[0].is_some() && goals[0] < goals[1], "{listed}");
 }
 
-/// Runs the program; a submission waits for its end and says how it went.
+/// Runs the program. A submission waits for its end and prints the outcome.
 fn callboard(company: &Company, args: &[&str]) -> String {
     let mut command = company.command();
     command.args(args);

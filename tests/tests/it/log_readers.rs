@@ -1,6 +1,6 @@
-//! The readers of a job's log. The vocabulary names what a record may hold and the job machine says
-//! what it means; other crates ask the machine. A file elsewhere that names a kind of fact or decision
-//! is listed here with its reason.
+//! The readers of a job's log. `proto` defines the contents of records, and `machine` their
+//! meaning; other crates ask `machine`. A file elsewhere that names a kind of fact or decision is
+//! listed here with its reason.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use crate::{
     sources::{self, Source},
 };
 
-/// The enums whose variants are kinds of record.
+/// The enums whose variants are kinds of records.
 const BODIES: &[&str] = &["Fact", "Decision", "Note", "Known"];
 
 /// The crates that read records, and directories without production code.
 const READERS: &[&str] = &["proto/", "machine/", "bench/peers/", "examples/", "fuzz/", "tests/"];
 
-/// Files that name kinds of record for another reason than to learn what a log means.
+/// Files that name kinds of records for a purpose other than the meaning of a log.
 const OTHERS: &[(&str, &str)] = &[
     ("bench/src/ends.rs", "counts ends as they are stored, for figures"),
     ("bench/src/parked.rs", "writes the answers of a measurement"),
@@ -54,14 +54,14 @@ const OTHERS: &[(&str, &str)] = &[
     ("tool-actors/src/intent.rs", "writes the intent to run"),
 ];
 
-/// Modules of tests and of the proof, which make records up.
+/// Returns whether a file belongs to tests or to the proof, which invent records.
 fn makes_records_up(path: &str) -> bool {
     ["/tests/", "/tests.rs", "/testing/", "/proof/", "_tests.rs"]
         .iter()
         .any(|part| path.contains(part))
 }
 
-/// The first line of a file that names a kind of record.
+/// Returns the first line of a file that names a kind of record.
 fn first_kind(source: &Source) -> Option<usize> {
     let names_kind = |segments: &[String]| {
         segments.windows(2).any(|pair| {

@@ -1,5 +1,5 @@
-//! Tests of the whole. One binary, so that it is linked once; one module for each thing that must
-//! hold.
+//! Tests of the whole. They are one binary, so that it is linked once, with one module for each
+//! property.
 
 #![expect(
     clippy::unwrap_used,

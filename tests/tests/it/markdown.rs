@@ -1,20 +1,20 @@
-//! The parts of a document that tests check: headings, links, fenced blocks and tables. The parser is a
-//! library; nothing here reads Markdown by hand.
+//! The parts of a document that tests check: headings, links, fenced blocks and tables. A library
+//! parses the Markdown.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 /// A fenced block.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// The words after the fence: `sh`, `console run`.
+    /// The words after the fence, such as `sh` or `console run`.
     pub(crate) info: Vec<String>,
-    /// Its lines.
+    /// The content of the block.
     pub(crate) text: String,
-    /// The line of its fence.
+    /// The number of the fence's line.
     pub(crate) line: usize,
 }
 
-/// A link with the line it is on.
+/// A link, with the number of its line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) target: String,
@@ -24,22 +24,22 @@ pub(crate) struct Link {
 /// One cell of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// All its words, those in code included.
+    /// The text of the cell, code included.
     pub(crate) text: String,
-    /// The pieces of code in it.
+    /// The code spans of the cell.
     pub(crate) codes: Vec<String>,
 }
 
-/// The rows of a table, its head first.
+/// The rows of a table, the header first.
 pub(crate) type Table = Vec<Vec<Cell>>;
 
-/// One document.
+/// A parsed document.
 #[derive(Debug, Default)]
 pub(crate) struct Document {
     pub(crate) blocks: Vec<Block>,
     pub(crate) links: Vec<Link>,
     pub(crate) tables: Vec<Table>,
-    /// The anchors of its headings, as GitHub makes them.
+    /// The anchors of the headings, as GitHub generates them.
     pub(crate) anchors: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn parse(text: &str) -> Document {
     document
 }
 
-/// A heading as an anchor: lower case, spaces to hyphens, other marks gone.
+/// Converts a heading to an anchor: lower case, hyphens for spaces, no other punctuation.
 fn slug(heading: &str) -> String {
     heading
         .trim()
@@ -115,7 +115,7 @@ fn slug(heading: &str) -> String {
         .collect()
 }
 
-/// The second heading of a name gets `-1`, the third `-2`.
+/// Appends `-1`, `-2` and so on to an anchor that exists already.
 fn unique(slug: String, taken: &[String]) -> String {
     (0..)
         .map(|n| if n == 0 { slug.clone() } else { format!("{slug}-{n}") })

@@ -1,16 +1,16 @@
-//! Circles among the modules of the pure crates. Two modules that need each other are one module in
-//! two files: neither can be read, tested or moved alone.
+//! The check for circular dependencies between the modules of the pure crates. Two modules that
+//! need each other are one module in two files: neither can be read, tested or moved alone.
 //!
-//! A module is a file, and the arrows lead from a file to the files that define what its code names,
-//! test code left out:
+//! A module is a file. An edge leads from a file to the files that define the items that its code
+//! names; test code is ignored.
 //!
 //! * every path that begins with `crate`, `self`, `super`, a child module or an imported module is
 //!   followed, in `use` items as in expressions, types and macros;
-//! * a re-export is followed to the file that defines the item, and is no arrow itself, so a parent
-//!   that only declares children and passes their items on needs none of them;
+//! * a re-export is followed to the file that defines the item, and is no edge itself, so a parent
+//!   that only declares and re-exports its children depends on none of them;
 //! * a parent whose own code names an item that it re-exports does need the child;
-//! * a method call is no path and therefore no arrow: a method belongs to the type that it is called
-//!   on, and the file that names the type has its arrow.
+//! * a method call is no path and therefore no edge: the method belongs to its type, and the file
+//!   that names the type has the edge.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -21,14 +21,14 @@ use crate::{
     sources::{self, Source},
 };
 
-/// The path of a module below its crate; the crate's root has the empty one.
+/// The path of a module below its crate. The crate's root is empty.
 type Module = Vec<String>;
 
 /// The code of one module.
 struct Code {
-    /// Paths outside of re-exports.
+    /// The paths outside re-exports.
     paths: Vec<Vec<String>>,
-    /// Paths of the items that it passes on.
+    /// The paths of re-exported items.
     passed_on: Vec<Vec<String>>,
 }
 
@@ -51,7 +51,7 @@ impl Code {
     }
 }
 
-/// The paths in some code. What stands before a group is not one by itself.
+/// Returns the paths in some code. The prefix of a group is no path by itself.
 fn segments(code: &TokenStream) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut paths = paths(&code.to_string()).into_iter().map(|path| path.segments).peekable();
@@ -67,7 +67,7 @@ fn segments(code: &TokenStream) -> Vec<Vec<String>> {
     found
 }
 
-/// All modules of one crate.
+/// The modules of one crate.
 struct Crate(BTreeMap<Module, Code>);
 
 impl Crate {
@@ -81,7 +81,7 @@ impl Crate {
         Self(sources.map(|source| (module(source), Code::of(&source.text))).collect())
     }
 
-    /// The path from the crate's root that a path in a module means; nothing for a local name.
+    /// Returns the absolute path of a path in a module; `None` for a local name.
     fn absolute(&self, module: &Module, path: &[String]) -> Option<Vec<String>> {
         let (mut base, mut rest) = (module.clone(), path);
         match path.first()?.as_str() {
@@ -106,7 +106,7 @@ impl Crate {
         (!rest.is_empty()).then(|| [base.as_slice(), rest].concat())
     }
 
-    /// The module that defines what an absolute path names.
+    /// Returns the module that defines the item of an absolute path.
     fn definer(&self, path: &[String]) -> Module {
         let depth = (0..=path.len()).rev().find(|n| self.0.contains_key(&path[..*n]));
         let (module, rest) = path.split_at(depth.unwrap_or_default());
@@ -121,7 +121,7 @@ impl Crate {
         }
     }
 
-    /// The modules that the code of one names.
+    /// Returns the modules that a module's code names.
     fn arrows(&self, module: &Module) -> BTreeSet<Module> {
         let code = &self.0[module];
         let absolute = |path: &Vec<String>| self.absolute(module, path);
@@ -133,7 +133,7 @@ impl Crate {
             .chain(&code.passed_on)
             .filter_map(|path| Some((path.last()?, self.absolute(module, path)?)))
             .collect();
-        // An imported module, or an item that is passed on and used here as well.
+        // An imported module, or a re-exported item that this module uses too.
         for path in &code.paths {
             let Some(on) = imported.get(&path[0]) else { continue };
             arrows.insert(self.definer(&[on.as_slice(), &path[1..]].concat()));
@@ -142,7 +142,7 @@ impl Crate {
         arrows
     }
 
-    /// Every group of modules that need each other, each as one shortest circle.
+    /// Returns each circle of modules once, as its shortest path.
     fn circles(&self) -> Vec<String> {
         let arrows: BTreeMap<&Module, BTreeSet<Module>> =
             self.0.keys().map(|module| (module, self.arrows(module))).collect();
@@ -160,7 +160,7 @@ impl Crate {
     }
 }
 
-/// The shortest way from a module back to itself, the way back left out.
+/// Returns the shortest path from a module back to itself, in reverse.
 fn shortest(arrows: &BTreeMap<&Module, BTreeSet<Module>>, start: &Module) -> Option<Vec<Module>> {
     let mut came: BTreeMap<Module, Module> = BTreeMap::new();
     let mut next = VecDeque::from([start.clone()]);

@@ -1,4 +1,5 @@
-//! A job that waits for a person outlives everything, and any NATS client can answer it.
+//! A test that a job that waits for a person survives every failure, and that any NATS client can
+//! answer it.
 
 use std::process::Command;
 
@@ -30,7 +31,7 @@ rules:
         steps: [ { id: greet, description: "greet", tool: echo, args: { value: "hello {{ captures.name }}" } } ]
 "#;
 
-/// What a program without any of our code would do: connect, send JSON, read JSON.
+/// A program without our code: it connects, sends JSON and reads JSON.
 const PLAIN_CLIENT: &str = r#"
 import asyncio, json, sys, nats
 

@@ -1,5 +1,5 @@
-//! A supervisor that is stopped and goes on with what it has in hand after another one has taken
-//! over: nothing is changed twice.
+//! A test that a supervisor which is suspended and continues after another one has taken over
+//! changes nothing twice.
 
 use std::collections::BTreeSet;
 
@@ -55,11 +55,11 @@ async fn a_supervisor_that_goes_on_after_another_has_taken_over_changes_nothing_
     }
     stopped.signal("STOP");
     let _other = company.serve("other", "supervisor,interaction,door");
-    // Some jobs have ended by the other one's hand, and some are in the middle.
+    // The other supervisor has ended some jobs, and some are still in progress.
     let ended = |id| wait::log(&broker, id, |entries| ended(id, entries));
     ids.iter().map(ended).collect::<FuturesUnordered<_>>().take(JOBS / 2).collect::<Vec<_>>().await;
     stopped.signal("CONT");
-    // When it has ended, nothing is left of what it had in hand.
+    // After its end no late write of the first supervisor can arrive.
     wait::member(&client, &stopped, |_| true).await;
     stopped.signal("TERM");
     assert_eq!(stopped.wait(), Some(0), "{}", stopped.logged());

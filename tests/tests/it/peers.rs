@@ -1,5 +1,5 @@
-//! What `bench/peers` promises without running it, which would take minutes and install databases:
-//! that its command starts, that versions are pinned, and that all peers have the same job.
+//! Tests of `bench/peers` without a run, which would take minutes and install databases: its
+//! command starts, its versions are pinned, and all peers have the same job.
 
 use std::process::Command;
 
@@ -28,7 +28,7 @@ fn python(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Lines of a requirements.txt that leave a choice.
+/// Returns the lines of a requirements.txt without a pinned version.
 fn unpinned(text: &str) -> Vec<&str> {
     text.lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))

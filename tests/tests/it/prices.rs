@@ -1,5 +1,6 @@
-//! Models by name, of different price and context, with real processes on a real nats-server: a limit on
-//! money ends a job at the prices of the models that were asked, and each is shown what it takes.
+//! Tests of models with different prices and context windows, with real processes on a real
+//! nats-server. A limit on money ends a job at the prices of its models, and each model gets a
+//! prompt that fits its window.
 
 use callboard_tests::{
     company::Company,
@@ -20,8 +21,8 @@ use serde_json::{Value, json};
 
 use super::chaos::connect;
 
-/// Every reply costs a thousand tokens, from every model. The model that works calls a tool until none
-/// is offered any more; one with a small context says so.
+/// The script of the models: every reply costs a thousand tokens. A working model calls a tool
+/// until no tool is offered; a model with a small window reports omitted exchanges.
 const SCRIPT: &str = r#"
 rules:
   - name: a plan
@@ -43,7 +44,7 @@ else:
   text: "that is all"
 "#;
 
-/// Ten cents and a dollar for a thousand tokens; and one of which only the context is known.
+/// Ten cents and a dollar per thousand tokens, and a model without a price.
 const KNOWN: &str = r#"[
   { name = "cheap-1.5", price = { input_per_million = 100.0, output_per_million = 0.0 } },
   { name = "org/dear", price = { input_per_million = 1000.0, output_per_million = 0.0 } },
@@ -88,8 +89,8 @@ async fn a_limit_on_money_ends_a_job_at_the_prices_of_the_models_that_were_asked
     let client = Client::new(&broker);
     wait_for_door(&client).await;
 
-    // The plan has cost a dollar, four turns ten cents each: a fifth is within 1.45, a sixth is not.
-    // The other way round the plan has cost ten cents, and two turns a dollar each.
+    // The plan costs a dollar and each turn ten cents: a fifth turn starts below 1.45, a sixth does
+    // not. The other way round the plan costs ten cents, and each turn a dollar.
     for (id, planner, worker, spent, turns) in [
         ("dear-plan", "org/dear", "cheap-1.5", 1.5, 5),
         ("dear-work", "cheap-1.5", "org/dear", 2.1, 2),
@@ -105,7 +106,7 @@ async fn a_limit_on_money_ends_a_job_at_the_prices_of_the_models_that_were_asked
         assert_eq!(view.plan.unwrap().steps[0].turns, turns, "{id}");
     }
 
-    // Nobody knows what these cost.
+    // The prices of these models are unknown.
     for (policies, named) in [
         (json!({"budget": {"money": 1.0}}), "\"scripted\" (model.name"),
         (json!({"model": "small", "budget": {"money": 1.0}}), "\"small\" (agent.model)"),
@@ -120,7 +121,7 @@ async fn a_limit_on_money_ends_a_job_at_the_prices_of_the_models_that_were_asked
         assert!(failure.hint.contains("model.known"), "{}", failure.hint);
     }
 
-    // The same loop: one model takes all of it, the other one does not.
+    // The same loop: the context fits the window of one model, and not that of the other.
     let loops =
         |model: &str| json!({"model": model, "plan": {"when": "never"}, "step": {"max_turns": 30}});
     for (id, model, says) in

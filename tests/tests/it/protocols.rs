@@ -1,5 +1,5 @@
-//! Plans in every shape, from the goal to the result: a real nats-server, a scripted model over HTTP,
-//! the program.
+//! Tests of plans in every shape, from the goal to the result, with a real nats-server, a scripted
+//! model over HTTP, and the program.
 
 use std::process::{Command, Output};
 
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::chaos::connect;
 
-/// What the model says. The words before a goal's colon say which rule is for it.
+/// The script of the model. The words before the colon of a goal select the rule.
 const SCRIPT: &str = r#"
 rules:
   - name: whether a goal is complex
@@ -185,7 +185,7 @@ async fn a_plan_is_changed_from_a_file_and_in_an_editor_and_runs_as_it_was_confi
         &format!("@{}", file.display()),
     ]);
     assert!(taken.status.success(), "{}", String::from_utf8_lossy(&taken.stderr));
-    // The editor is whatever the environment names: here one that changes a word.
+    // The environment names the editor; this one replaces a word.
     let editor = hall.company.workspace().join("editor");
     std::fs::write(&editor, "#!/bin/sh\nsed -i 's/value: bye/value: good night/' \"$1\"\n")
         .unwrap();

@@ -1,5 +1,5 @@
-//! `callboard jobs purge` on a real nats-server, beside roles that work: what has ended goes, and
-//! nothing else.
+//! Tests of `callboard jobs purge` on a real nats-server, beside working roles: ended jobs are
+//! removed, and nothing else.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -51,7 +51,7 @@ impl Stage {
         Self { company, broker, client }
     }
 
-    /// Runs `callboard jobs purge`: its exit code, and what it printed.
+    /// Runs `callboard jobs purge`. Returns its exit code and its output.
     fn purge(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let mut command = self.company.command();
         let output = command.args(["jobs", "purge"]).args(arguments).output().unwrap();
@@ -69,7 +69,7 @@ impl Stage {
         self.broker.log.read(job, Seq(0)).await.unwrap().len()
     }
 
-    /// Ends a job, for a reason that is too large to travel.
+    /// Ends a job, with a reason that is too large for a record.
     async fn cancel(&self, job: &JobId) {
         let fact = json!({"signal": Signal::Cancel, "reason": "s".repeat(100_000)});
         let fact = Fact::Signaled(serde_json::from_value(fact).unwrap());
@@ -78,7 +78,7 @@ impl Stage {
 
     async fn started(&self, jobs: &[JobId]) {
         for job in jobs {
-            // Submitted, planned, plan asked for, and the call.
+            // Submitted, plan, planned, and the call.
             wait::log(&self.broker, job, |entries| (entries.len() >= 4).then_some(())).await;
         }
     }
@@ -115,7 +115,7 @@ async fn what_has_ended_is_removed_and_nothing_else_beside_roles_that_work() {
     let ended = [&quick[..], &big].concat();
     load::ended(broker, &ended).await;
 
-    // Nothing is removed that is too young, not confirmed, or only looked at.
+    // A job that is too recent, an unconfirmed purge, and a dry run remove nothing.
     let (code, said) = stage.purge(&["--dry-run"]);
     assert!(code == Some(0) && said.contains("0 jobs would be removed"), "{said}");
     let (code, said) = stage.purge(&["--ended-before", "90d", "--yes"]);
@@ -139,7 +139,7 @@ async fn what_has_ended_is_removed_and_nothing_else_beside_roles_that_work() {
 
     shared_values_stay_as_long_as_somebody_refers_to_them(&stage, &big).await;
 
-    // Others are submitted while the rest is removed.
+    // Other jobs are submitted during the purge.
     let more = load::ids("more", 10);
     let told = tokio::join!(load::submit(client, &more, |_| "quick".to_owned()), async {
         tokio::task::block_in_place(|| {
@@ -164,7 +164,7 @@ async fn what_has_ended_is_removed_and_nothing_else_beside_roles_that_work() {
     let (code, said) = stage.purge(&["quick0", "--yes", "--no-objects"]);
     assert!(code == Some(0) && said.contains("not there: quick0"), "{said}");
 
-    // Their ids are free, and everything goes on.
+    // The ids of removed jobs are free again, and the installation works.
     load::submit(client, &quick, |_| "quick".to_owned()).await;
     let again = load::ended(broker, &quick).await;
     assert_eq!(load::unclean(&again), Vec::<String>::new());
@@ -172,7 +172,7 @@ async fn what_has_ended_is_removed_and_nothing_else_beside_roles_that_work() {
     assert_eq!(report.standing(operator::fsck::Standing::Parked), 1);
 }
 
-/// Two jobs ended for the same reason, which is stored once.
+/// Two jobs have the same reason, which is stored once.
 async fn shared_values_stay_as_long_as_somebody_refers_to_them(stage: &Stage, big: &[JobId]) {
     let broker = &stage.broker;
     let stored = broker.objects.list().await.unwrap();
@@ -181,7 +181,7 @@ async fn shared_values_stay_as_long_as_somebody_refers_to_them(stage: &Stage, bi
     assert_eq!(garbage().await.values, []);
     let told = stage.purged(&["big0", "--yes", "--json"]);
     assert_eq!(names(&told), set(&big[..1]));
-    // Too young to be removed, with or without references.
+    // Too recent to be removed, with or without references.
     let objects = json!({"removed": 0, "bytes": 0, "kept": stored.len()});
     assert_eq!(told["objects"], objects);
     assert_eq!(garbage().await.values, []);

@@ -1,14 +1,14 @@
-//! What the job machine and the vocabulary must do without, read from their tokens: no waiting, no
-//! clock, no chance, no input or output. That is what lets a job be replayed from its log, and a
-//! seed replay the whole system.
+//! The forbidden dependencies of the job machine and the vocabulary, found in their tokens: no
+//! waiting, no clock, no randomness, no I/O. So a job can be replayed from its log, and a seed
+//! replays the whole system.
 //!
-//! Code under `#[cfg(test)]` and files named `tests` are left out: they may use what they need.
+//! Code under `#[cfg(test)]` and files named `tests` are exempt.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 use crate::sources::{self, Source};
 
-/// A segment of a path that must not appear at all, and why.
+/// Segments that no path may contain, with the reason.
 const WORDS: &[(&str, &str)] = &[
     ("async", "waits"),
     ("await", "waits"),
@@ -34,16 +34,16 @@ const WORDS: &[(&str, &str)] = &[
     ("thread_local", "is state that the log does not know"),
 ];
 
-/// Modules of the standard library that reach outside.
+/// Modules of the standard library with I/O.
 const STD: &[&str] = &["env", "fs", "io", "net", "os", "process", "thread"];
 
-/// A path in the code, with the line it is on: `std::time::Duration`, or a lone word.
+/// A path in the code with the number of its line, such as `std::time::Duration` or a single word.
 pub(crate) struct Path {
     pub(crate) segments: Vec<String>,
     pub(crate) line: usize,
 }
 
-/// Every path of a file, `use` groups written out, test code left out.
+/// Returns every path of a file, with expanded `use` groups and without test code.
 pub(crate) fn paths(text: &str) -> Vec<Path> {
     let tokens: TokenStream = text.parse().expect("the file is Rust, it is compiled");
     let mut found = Vec::new();
@@ -51,10 +51,10 @@ pub(crate) fn paths(text: &str) -> Vec<Path> {
     found
 }
 
-/// Walks over tokens. `prefix` is what stands before a group: `std::` in `use std::{fs, io}`.
+/// Collects the paths of tokens. `prefix` is the path before a group: `std` in `use std::{fs, io}`.
 fn collect(tokens: TokenStream, prefix: &[String], found: &mut Vec<Path>) {
     let mut path = Path { segments: prefix.to_vec(), line: 0 };
-    // Between `a` and `b` of `a::b` stand two colons; one alone is a type annotation.
+    // Two colons separate the segments of `a::b`; a single one is a type annotation.
     let mut colons = 0;
     let mut in_test = false;
     let mut tokens = tokens.into_iter().peekable();
@@ -66,7 +66,7 @@ fn collect(tokens: TokenStream, prefix: &[String], found: &mut Vec<Path>) {
                     finish(&mut path, prefix, found);
                 }
                 path.line = word.span().start().line;
-                // A raw identifier is the word without its mark.
+                // A raw identifier counts as its word.
                 path.segments.push(word.to_string().trim_start_matches("r#").to_owned());
                 colons = 0;
             }
@@ -84,7 +84,7 @@ fn collect(tokens: TokenStream, prefix: &[String], found: &mut Vec<Path>) {
                 colons = 0;
                 in_test &= mark.as_char() != ';';
                 if mark.as_char() == '\'' {
-                    // The name of a lifetime is a word of its own to the lexer.
+                    // The lexer treats the name of a lifetime as a word.
                     tokens.next();
                 }
             }
@@ -106,7 +106,7 @@ fn collect(tokens: TokenStream, prefix: &[String], found: &mut Vec<Path>) {
     finish(&mut path, prefix, found);
 }
 
-/// Ends a path: keeps it if it has more than what it began with, and begins the next.
+/// Ends a path. It is kept when it is longer than its prefix.
 fn finish(path: &mut Path, prefix: &[String], found: &mut Vec<Path>) {
     if path.segments.len() > prefix.len() {
         found.push(Path { segments: std::mem::take(&mut path.segments), line: path.line });
@@ -114,13 +114,13 @@ fn finish(path: &mut Path, prefix: &[String], found: &mut Vec<Path>) {
     path.segments = prefix.to_vec();
 }
 
-/// `[cfg(test)]`, with its brackets.
+/// Returns whether a group is `[cfg(test)]`.
 pub(crate) fn marks_a_test(group: &Group) -> bool {
     group.delimiter() == Delimiter::Bracket
         && group.stream().to_string().replace(' ', "") == "cfg(test)"
 }
 
-/// What is wrong with a path, if something is.
+/// Returns the violation of a path, if there is one.
 fn impurity(path: &Path) -> Option<String> {
     let segments: Vec<&str> = path.segments.iter().map(String::as_str).collect();
     let written = segments.join("::");
@@ -151,7 +151,7 @@ pub(crate) fn is_test_file(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.contains("/tests/")
 }
 
-/// The sources below a directory, or the one file of that name.
+/// Returns the sources below a directory, or the single file of a module.
 fn pure_sources(module: &str) -> Vec<Source> {
     let (file, directory) = (format!("{module}.rs"), format!("{module}/"));
     let found: Vec<Source> = sources::ending_with(".rs")
@@ -172,7 +172,7 @@ fn the_pure_core_waits_for_nothing_and_reads_nothing(#[case] module: &str) {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// Files other than the codec's own that name the codec.
+/// Returns the files outside the codec that name the codec's crate.
 fn name_the_codec(sources: &[Source]) -> Vec<String> {
     sources
         .iter()

@@ -1,8 +1,8 @@
-//! Tests assert no time of the real clock and sleep on none, read from their tokens: a slower machine
-//! would make them red. Events are waited for with `broker::testing::wait` and
-//! `callboard_tests::wait`, and what must be fast is measured by `bench/`.
+//! The check that tests neither sleep on the real clock nor assert its times, since a slower
+//! machine would fail them. Tests wait for events with `broker::testing::wait` and
+//! `callboard_tests::wait`, and `bench/` measures speed. The check reads tokens.
 //!
-//! A test on tokio's paused clock may do as it likes: there time is an input like any other.
+//! A test on tokio's paused clock may use time freely, because its time is an input like any other.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use crate::{
     sources::{self, Source},
 };
 
-/// Files that use the clock although they are test code, how often, and why. The number may only go
-/// down.
+/// Test files that use the clock, with the number of uses and the reason. The numbers may only
+/// decrease.
 const EXCEPTIONS: &[(&str, usize, &str)] = &[
     ("broker/src/testing/wait.rs", 5, "the waits themselves, and the one bound of all tests"),
     ("broker/tests/it/contract/facts.rs", 1, "a feed that waits may give no event in memory"),
@@ -34,7 +34,7 @@ struct Use {
     what: String,
 }
 
-/// What stands before a path.
+/// The token before a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// A dot: the path is the name of a method.
@@ -44,7 +44,7 @@ enum Before {
     Other,
 }
 
-/// What is wrong with a call, if something is.
+/// Returns the violation of a call, if there is one.
 fn wrong(path: &[String], before: Before) -> Option<&'static str> {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     let is_call = before == Before::Other;
@@ -59,11 +59,11 @@ fn wrong(path: &[String], before: Before) -> Option<&'static str> {
     }
 }
 
-/// Walks over tokens; `in_test` says whether they are test code.
+/// Collects the uses in tokens. `in_test` is `true` inside test code.
 fn collect(tokens: TokenStream, in_test: bool, found: &mut Vec<Use>) {
     let (mut path, mut before, mut colons) = (Vec::<String>::new(), Before::Other, 0);
     let mut last = Before::Other;
-    // The next block belongs to a test, or to one on the paused clock.
+    // `true` while the next block belongs to a test, or to a test on the paused clock.
     let (mut test_follows, mut is_paused) = (false, false);
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
@@ -88,7 +88,7 @@ fn collect(tokens: TokenStream, in_test: bool, found: &mut Vec<Use>) {
                     (test_follows, is_paused) = (false, false);
                 }
                 if mark.as_char() == '\'' {
-                    // The name of a lifetime is a word of its own to the lexer.
+                    // The lexer treats the name of a lifetime as a word.
                     tokens.next();
                 }
                 last = if mark.as_char() == '.' { Before::Dot } else { Before::Other };
@@ -124,7 +124,7 @@ fn used(path: &[String], before: Before, call: &Group) -> Option<Use> {
     Some(Use { line, what: format!("`{}`: {why}", path.join("::")) })
 }
 
-/// Whether a file is test code from its first line to its last.
+/// Returns whether a whole file is test code.
 fn is_test_code(path: &str) -> bool {
     let always = ["tests/src/", "broker/src/testing/"];
     path.ends_with("/tests.rs")
@@ -139,7 +139,7 @@ fn uses(source: &Source) -> Vec<Use> {
     found
 }
 
-/// `exceptions` is [`EXCEPTIONS`], or a table made up by a test.
+/// `exceptions` is [`EXCEPTIONS`], or a table of a test.
 fn violations(sources: &[Source], exceptions: &[(&str, usize, &str)]) -> Vec<String> {
     let allowed: BTreeMap<&str, usize> =
         exceptions.iter().map(|(path, times, _)| (*path, *times)).collect();

@@ -1,6 +1,6 @@
-//! The table of requirements, `docs/internals/requirements.md`, against the code: every id once and
-//! in order, every test that is named is there and is run, every file that is linked exists, and the
-//! figures on top are those of the table. What the tests show is for people to judge; that they exist is not.
+//! The check of the table of requirements, `docs/internals/requirements.md`, against the code.
+//! Every id appears once and in order, every named test exists and runs, every linked file exists,
+//! and the figures at the top are correct. People judge what the tests show.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::sources::{self, Source};
 
-/// The families, in order, and how many requirements each has.
+/// The families in order, with the number of requirements of each.
 const FAMILIES: &[(&str, usize)] = &[
     ("CFG", 14),
     ("PLN", 20),
@@ -33,7 +33,7 @@ const FAMILIES: &[(&str, usize)] = &[
     ("NFR", 6),
 ];
 
-/// Most tests that a row names: more show that nobody chose.
+/// The maximum number of tests in a row, which enforces a choice.
 const TESTS_MAX: usize = 3;
 
 /// A cell of the table.
@@ -44,7 +44,7 @@ struct Cell {
     links: Vec<String>,
 }
 
-/// How far a requirement is met.
+/// The degree to which a requirement is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Met {
     Shown,
@@ -52,7 +52,7 @@ enum Met {
     NotYet,
 }
 
-/// A row: what a requirement asks for, where that is, and what shows it.
+/// A row: a requirement, its place, and its tests.
 struct Row {
     id: String,
     asks: Cell,
@@ -74,7 +74,7 @@ impl Row {
     }
 }
 
-/// The rows of every table whose first column is `id`.
+/// Returns the rows of every table whose first column is `id`.
 fn rows(document: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     let (mut cells, mut is_ours) = (Vec::<Cell>::new(), false);
@@ -116,8 +116,8 @@ fn rows(document: &str) -> Vec<Row> {
     rows
 }
 
-/// The tests of the sources by `crate/module::function`; those that are not run unless they are asked
-/// for are left out. A module is the file, or what `mod.rs` and `tests.rs` are of.
+/// Returns the tests of the sources as `crate/module::function`, without ignored ones. The module
+/// is the file, or the parent of `mod.rs` and `tests.rs`.
 fn tests(sources: &[Source]) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     for source in sources {
@@ -139,14 +139,14 @@ fn tests(sources: &[Source]) -> BTreeMap<String, usize> {
     found
 }
 
-/// The function that a line begins.
+/// Returns the name of the function that begins on a line.
 fn function(line: &str) -> Option<&str> {
     let line = line.strip_prefix("pub(crate) ").unwrap_or(line);
     let line = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ")?;
     line.split(['(', '<']).next()
 }
 
-/// What is wrong with the table. `is_there` says whether a path from the root exists.
+/// Returns the mistakes of the table. `is_there` returns whether a path from the root exists.
 fn wrong(
     rows: &[Row],
     tests: &BTreeMap<String, usize>,
@@ -207,7 +207,7 @@ fn wrong(
     wrong
 }
 
-/// The sentence that stands on top of the document.
+/// Returns the sentence at the top of the document.
 fn figures(rows: &[Row]) -> String {
     let count = |met: Met| rows.iter().filter(|row| row.met() == met).count();
     format!(
@@ -233,7 +233,7 @@ fn every_requirement_is_in_the_table_with_tests_that_are_there() {
     assert!(document.contains(&figures(&rows)), "say on top: {}", figures(&rows));
 }
 
-/// A whole table, in which one row is as a test wants it.
+/// Returns a complete table in which a test supplies one row.
 fn table(id: &str, row: &str) -> String {
     let mut table = "| id | asks | where | shown by |\n|---|---|---|---|\n".to_owned();
     for (family, most) in FAMILIES {

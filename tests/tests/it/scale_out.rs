@@ -1,6 +1,6 @@
-//! Processes come and go under load: shards balance, nothing is lost, and nothing is run twice that
-//! need not be. All waits are those of production here, so that none of them can be what helps. How
-//! soon shards balance is for `make bench` to say.
+//! A test in which processes join and leave under load: shards balance, no job is lost, and no work
+//! is repeated unnecessarily. All timeouts are those of production, so that none of them can hide a
+//! defect. `make bench` measures how soon shards balance.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +20,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
 use super::chaos::approve_all;
 
-/// Each job fetches, thinks with two calls at a time while it sleeps, and posts once.
+/// Each job fetches, takes model turns with two concurrent calls, and posts once.
 const SCRIPT: &str = r#"
 rules:
   - name: plan
@@ -59,7 +59,7 @@ rules:
           - { id: long, description: "long work", tool: http_get, args: { url: "{{ captures.long }}" } }
 "#;
 
-/// Jobs that are submitted at each stage.
+/// The number of jobs that are submitted at each stage.
 const WAVE: usize = 40;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,7 +129,8 @@ fn share(workers: &[&String], by: &String) -> usize {
     workers.iter().filter(|worker| **worker == by).count()
 }
 
-/// Every job had four effects, each once: nobody was killed, so nothing had to be done again.
+/// Checks that every job had four effects, each once. No process was killed, so no work may be
+/// repeated.
 async fn assert_once_each(effects: &MockServer, jobs: usize) {
     let mut runs: BTreeMap<String, usize> = BTreeMap::new();
     for request in effects.received_requests().await.unwrap() {
@@ -142,10 +143,10 @@ async fn assert_once_each(effects: &MockServer, jobs: usize) {
     assert_eq!(runs.len(), jobs * 4, "effects");
 }
 
-/// Waits until these supervisors, and nobody else, have all shards among them in equal parts.
+/// Waits until exactly these supervisors own all shards, in equal parts.
 async fn balanced(client: &Client, supervisors: &[&Process]) {
     let each = 8 / supervisors.len();
-    // A question that reaches a door while it closes may be lost: then it is asked again.
+    // A request to a closing door may be lost, and is then repeated.
     let client = client.clone().with_timeout(Duration::from_secs(5));
     let fair = eventually("shards in equal parts", async || {
         let crew = client.crew().await.map(|crew| crew.workers).unwrap_or_default();
@@ -182,14 +183,14 @@ async fn busy_work_has_its_grace_and_what_takes_longer_goes_to_another_worker() 
     let mut hasty = worker(2);
     member(&client, &hasty, |_| true).await;
 
-    // The short work ends within the time to drain, and the long one does not.
+    // The short call ends before the drain deadline, and the long one does not.
     leaving.signal("TERM");
     member(&client, &leaving, |member| member.draining).await;
     short.open();
     assert_eq!(leaving.wait(), Some(0), "{}", leaving.logged());
     let took = member(&client, &hasty, one).await;
 
-    // Told twice, it does not drain, and the work goes to yet another one.
+    // After a second signal the process does not drain, and another worker gets the call.
     let last = worker(3);
     hasty.signal("TERM");
     member(&client, &hasty, |member| member.draining).await;
@@ -201,7 +202,7 @@ async fn busy_work_has_its_grace_and_what_takes_longer_goes_to_another_worker() 
     let ended = load::ended(&broker, &ids).await;
     assert_eq!(load::unclean(&ended), Vec::<String>::new());
     let checked = &ended[&ids[0]];
-    // Nobody's attempt was used up: what was not finished is the same attempt in other hands.
+    // No attempt was used up: a redelivery is the same attempt at another worker.
     assert_eq!((checked.commands, checked.results, checked.ignored), (3, 3, 0));
     let by = "the plan and the short work are the first worker's";
     assert!(checked.workers.contains(patient.worker.as_str()), "{by}: {checked:?}");

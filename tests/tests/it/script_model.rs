@@ -1,4 +1,4 @@
-//! `callboard script-model FILE` serves what the script says, to anybody who speaks HTTP.
+//! A test that `callboard script-model FILE` serves a script over HTTP.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},

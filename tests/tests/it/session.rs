@@ -1,8 +1,8 @@
-//! Runs what a document shows as a terminal session, and compares what comes out with what the
-//! document says comes out. Never runs anything in the checkout itself.
+//! The runner of terminal sessions in documents, which compares their output with the document. It
+//! runs nothing in the checkout itself.
 //!
-//! A library for this exists (trycmd), but it knows no shell: no pipe, no `&`, no `export`, which
-//! is what a reader types.
+//! The library trycmd is not used, because it has no shell: no pipe, no `&`, no `export`, all of
+//! which readers type.
 
 use std::{
     fs::{self, File},
@@ -11,23 +11,23 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Seconds until a session that does not end is killed, with everything it started.
+/// Seconds after which a session is killed, with all its processes.
 const SECONDS_MAX: &str = "120";
 
-/// Stands between the outputs of two commands. No program prints it by accident.
+/// The separator between the outputs of two commands, which no program prints.
 const BETWEEN: &str = "\u{1e}";
 
-/// One command of a session and the lines that are shown below it; none shown means not compared.
+/// One command of a session with the output below it. An empty output is not compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Exchange {
     pub(crate) command: String,
     pub(crate) shown: Vec<String>,
 }
 
-/// Runs the commands one after the other in one shell. `paths` are searched for programs first.
+/// Runs the commands one after the other in one shell. `paths` come first on the PATH.
 ///
 /// # Errors
-/// What went wrong: a command failed, did not end, or printed something else.
+/// The reason: a command failed, did not end, or printed something else.
 pub(crate) fn run(exchanges: &[Exchange], directory: &Path, paths: &[&Path]) -> Result<(), String> {
     let mut script = String::from("set -eu -o pipefail\n");
     for exchange in exchanges {
@@ -36,7 +36,7 @@ pub(crate) fn run(exchanges: &[Exchange], directory: &Path, paths: &[&Path]) -> 
     let (succeeded, output) = shell(&script, directory, paths);
     let outputs: Vec<&str> = output.split(BETWEEN).collect();
     if !succeeded {
-        // The last piece belongs to the command that no mark follows.
+        // The last piece is the output of the command that failed.
         let failed = exchanges.get(outputs.len() - 1).map_or("the end", |e| e.command.as_str());
         return Err(format!("`{failed}` failed or did not end:\n{}", outputs[outputs.len() - 1]));
     }
@@ -51,14 +51,14 @@ pub(crate) fn run(exchanges: &[Exchange], directory: &Path, paths: &[&Path]) -> 
     Ok(())
 }
 
-/// Runs a script and says whether it succeeded and what it printed. Whatever it left running is
-/// killed: it has a process group of its own.
+/// Runs a script. Returns whether it succeeded, and its output. Processes that it left are killed
+/// with its process group.
 fn shell(script: &str, directory: &Path, paths: &[&Path]) -> (bool, String) {
     let printed = tempfile::NamedTempFile::new().expect("there is room for a file");
     let out = |file: &File| Stdio::from(file.try_clone().expect("a file can be shared"));
     let searched = std::env::var_os("PATH").unwrap_or_default();
     let searched = paths.iter().map(|p| p.to_path_buf()).chain(std::env::split_paths(&searched));
-    // The output goes to a file, because a program left behind would keep a pipe open.
+    // The output goes to a file, because a remaining process would keep a pipe open.
     let mut child = Command::new("timeout")
         .args(["--kill-after=5", SECONDS_MAX, "bash", "-c", script])
         .current_dir(directory)
@@ -80,8 +80,8 @@ fn shell(script: &str, directory: &Path, paths: &[&Path]) -> (bool, String) {
     (succeeded, String::from_utf8_lossy(&output).into_owned())
 }
 
-/// Whether the printed lines are the shown ones. A shown line `...` stands for any lines, also
-/// none; `[..]` within a line for any characters.
+/// Returns whether the printed lines match. The line `...` matches any number of lines, and `[..]`
+/// within a line any characters.
 fn matches(shown: &[&str], printed: &[&str]) -> bool {
     match (shown.split_first(), printed.split_first()) {
         (None, None) => true,

@@ -1,24 +1,24 @@
-//! The files of the checkout, as the other modules look at them: what git ignores is left out.
+//! The files of the checkout for the other modules, without those that git ignores.
 
 use std::{fs, path::Path};
 
 /// A text file.
 pub(crate) struct Source {
-    /// Its path from the root, with `/`.
+    /// The path from the root, with `/`.
     pub(crate) path: String,
-    /// What is in it.
+    /// The content of the file.
     pub(crate) text: String,
 }
 
 impl Source {
-    /// A source made up by a test.
+    /// Creates a source for a test.
     pub(crate) fn of(path: &str, text: &str) -> Self {
         Self { path: path.to_owned(), text: text.to_owned() }
     }
 }
 
-/// Every text file whose path ends like this, in the order of the paths. Files that are not UTF-8
-/// are no text and are left out.
+/// Returns every text file whose path ends with `end`, ordered by path. Files that are not UTF-8
+/// are left out.
 pub(crate) fn ending_with(end: &str) -> Vec<Source> {
     let root = callboard_tests::root();
     let mut found: Vec<Source> = ignore::WalkBuilder::new(root)
@@ -36,7 +36,7 @@ pub(crate) fn ending_with(end: &str) -> Vec<Source> {
     found
 }
 
-/// Every text file.
+/// Returns every text file.
 pub(crate) fn all() -> Vec<Source> {
     ending_with("")
 }

@@ -1,5 +1,5 @@
-//! A loop for whose turns there is no room, on a real nats-server with real processes: when a process
-//! dies between a summary and its turn, the turn is taken with that summary.
+//! A test of a loop whose turns exceed the context window, on a real nats-server with real
+//! processes: when a process dies between a summary and its turn, the turn uses that summary.
 
 use broker::Broker;
 use callboard_tests::{
@@ -25,9 +25,8 @@ use proto::{
 
 use super::chaos::connect;
 
-/// Longest wait for a record; far above what is needed.
-/// Page after page, each of some hundred tokens in the call and in its result. The summary takes its time, so that there is time to
-/// kill the process that waits for it.
+/// The script of the model: page after page, each of some hundred tokens in the call and in its
+/// result. The summary takes long enough for a process that waits for it to be killed.
 const SCRIPT: &str = r#"
 rules:
   - name: in short
@@ -50,7 +49,7 @@ rules:
     reply: { calls: [ { tool: echo, args: { value: "{{ ['page one of', 'page two of', 'page three of', 'page four of'][turn - 1] }} much {{ 'to read ' * 150 }}" } } ] }
 "#;
 
-/// Room for the frame of a turn, its tools and about two pages.
+/// Tokens for the frame of a turn, its tools and about two pages.
 const CONTEXT_TOKENS: u32 = 2500;
 
 fn reader() -> Agent {
@@ -90,7 +89,7 @@ impl Hall {
         id
     }
 
-    /// Waits for a record of a job's log.
+    /// Waits for a record of a job's log, and returns its position.
     async fn record(&self, job: &JobId, is: impl Fn(&Known) -> bool) -> Seq {
         let is = |entry: &&Entry| {
             let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
@@ -101,7 +100,7 @@ impl Hall {
     }
 }
 
-/// The command that is answered by a summary: the first for which there is no room.
+/// Returns whether a record is the command for the summary of a turn that exceeds the window.
 fn asks_for_summary(known: &Known, turn: u32) -> bool {
     matches!(known, Known::Decision(d) if matches!(&**d, Decision::Turn(t) if t.summarise && t.turn == turn))
 }
@@ -118,7 +117,7 @@ fn response(view: &JobView) -> Option<String> {
     view.plan.as_ref().unwrap().steps[0].response.clone()
 }
 
-/// The turn for which there is no room any more.
+/// Returns the number of the first turn that exceeds the window.
 async fn turn_without_room(hall: &Hall) -> u32 {
     let job = hall.submit("first", Language::En).await;
     let view = until(&hall.client, &job, JobState::Completed).await;
@@ -141,14 +140,14 @@ async fn whoever_dies_between_a_summary_and_its_turn_the_turn_is_taken_with_it()
     let turn = turn_without_room(&hall).await;
     for (id, language, wanted) in [("en", Language::En, "north"), ("zh", Language::Zh, "向北")] {
         let job = hall.submit(id, language).await;
-        // The supervisor dies while the summary is made: nobody is there to decide what follows it.
+        // The supervisor dies while the summary is made, so that the next decision waits.
         hall.record(&job, |known| asks_for_summary(known, turn)).await;
         hall.supervisor.kill9();
         let summary = hall.record(&job, is_summary).await;
         hall.worker.kill9();
         hall.supervisor.restart(&hall.company);
         wait_for_door(&hall.client).await;
-        // And the worker is not there when the turn is to be taken with it.
+        // The worker is away when the turn with the summary is decided.
         assert!(hall.record(&job, has_summary).await > summary);
         hall.supervisor.kill9();
         hall.supervisor.restart(&hall.company);

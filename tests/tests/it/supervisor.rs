@@ -1,4 +1,4 @@
-//! The supervisor's actors on the log in memory.
+//! Tests of the supervisor's actors on the in-memory broker.
 
 mod actors;
 pub(crate) mod company;

@@ -1,4 +1,4 @@
-//! Small rules about every file, each with its reason beside it.
+//! Small rules for every file, each with its reason.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,14 +12,15 @@ use crate::{
     sources::{self, Source},
 };
 
-/// A file longer than this has more than one purpose.
+/// The maximum length of a file. A longer file has more than one purpose.
 const LINES_MAX: usize = 500;
 
-/// Files that are longer, how long they are, and why. The number may only go down: a file that has
-/// become shorter is entered with its new length, or taken out.
+/// Longer files, with their length and the reason. The length may only decrease: a shorter file is
+/// entered with its new length, or removed from the list.
 const LONGER: &[(&str, usize, &str)] = &[];
 
-/// What no file may mention, and why. Written in two halves so that this file does not either.
+/// Texts that no file may contain, with the reason. They are written in two halves so that this
+/// file does not contain them.
 const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("/wo", "rk/", "is a path of one machine"),
     ("/tmp/st", "udio", "is a path of one machine"),
@@ -57,7 +58,7 @@ fn forbidden(sources: &[Source]) -> Vec<String> {
     wrong
 }
 
-/// `longer` is [`LONGER`], or a table made up by a test.
+/// `longer` is [`LONGER`], or a table of a test.
 fn too_long(sources: &[Source], longer: &[(&str, usize, &str)]) -> Vec<String> {
     let excepted: BTreeMap<&str, usize> =
         longer.iter().map(|(path, lines, _)| (*path, *lines)).collect();
@@ -90,7 +91,8 @@ fn too_long(sources: &[Source], longer: &[(&str, usize, &str)]) -> Vec<String> {
     wrong
 }
 
-/// Links of Markdown files that lead nowhere. `exists` says whether a path from the root is there.
+/// Returns the broken links of Markdown files. `exists` returns whether a path from the root
+/// exists.
 fn broken_links(documents: &[Source], exists: impl Fn(&str) -> bool) -> Vec<String> {
     let parsed: BTreeMap<&str, markdown::Document> = documents
         .iter()
@@ -121,7 +123,7 @@ fn is_local(target: &str) -> bool {
     !target.contains("://") && !target.starts_with("mailto:")
 }
 
-/// A link of a document as a path from the root; nothing when it leads out of the checkout.
+/// Returns a link of a document as a path from the root; `None` when it leaves the checkout.
 fn resolve(document: &str, link: &str) -> Option<String> {
     if link.is_empty() {
         return Some(document.to_owned());
@@ -140,7 +142,7 @@ fn resolve(document: &str, link: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Documents that sources promise (`docs/x.md` in a hint or a comment) and that are not there.
+/// Returns the missing documents that sources refer to (`docs/x.md` in a hint or a comment).
 fn broken_promises(sources: &[Source], exists: impl Fn(&str) -> bool) -> Vec<String> {
     let mut wrong = BTreeSet::new();
     for source in sources {
@@ -158,7 +160,8 @@ fn broken_promises(sources: &[Source], exists: impl Fn(&str) -> bool) -> Vec<Str
     wrong.into_iter().collect()
 }
 
-/// Codes without a page, pages without a code, and pages that do not name their code on top.
+/// Returns the codes without a page, the pages without a code, and the pages without their code in
+/// the title.
 fn wrong_error_pages(codes: &[&str], pages: &[Source]) -> Vec<String> {
     let named: BTreeMap<&str, &Source> = pages
         .iter()
@@ -257,7 +260,7 @@ fn a_link_that_leads_nowhere_is_found(#[case] text: &str, #[case] fine: bool) {
 
 #[test]
 fn documents_that_sources_speak_of_exist() {
-    // Tests make names up; what the program says and the comments promise does not.
+    // Tests use invented names; the program's messages and the comments do not.
     let mut sources = sources::ending_with(".rs");
     sources.retain(|source| !source.path.contains("tests/"));
     assert_eq!(broken_promises(&sources, in_the_checkout), Vec::<String>::new());

@@ -1,5 +1,5 @@
-//! A job that goes back, and one that is forked, on a real nats-server with real processes: killed in
-//! the middle, and proved by `fsck` afterwards.
+//! Tests of a rollback and a fork on a real nats-server with real processes, which are killed in
+//! the middle. `fsck` checks the logs afterwards.
 
 use broker::Broker;
 use callboard_tests::{
@@ -17,7 +17,7 @@ use proto::{
 
 use super::chaos::connect;
 
-/// A loop of two turns between two naps: its second turn shows what the model was told.
+/// A loop of two turns between two sleeps. Its second turn shows what the model received.
 const SCRIPT: &str = r#"
 rules:
   - name: the plan
@@ -81,7 +81,7 @@ impl Hall {
         until(&self.client, &JobId::new(id).unwrap(), JobState::Completed).await
     }
 
-    /// The position of the first record of the log whose line has all these words.
+    /// Returns the position of the first record whose line contains all these words.
     fn record(&self, id: &str, words: &[&str]) -> String {
         let log = self.does(&["jobs", "show", id, "-o", "jsonl"]);
         let line = log.lines().find(|line| words.iter().all(|word| line.contains(word)));
@@ -103,7 +103,7 @@ async fn a_completed_job_goes_back_is_killed_in_the_middle_and_completes_again()
     let before = hall.completed("report").await;
     assert_eq!(response(&before, "look").as_deref(), Some("it was seven"));
 
-    // Back to the middle of a loop: its first turn is that of the generation before.
+    // The target is inside a loop, whose first turn is that of the former generation.
     let turned = hall.record("report", &["\"turned\"", "seven"]);
     let said = hall.does(&["jobs", "rollback", "report", "--to", &turned, "--yes"]);
     assert!(said.contains("went back to"), "{said}");

@@ -1,6 +1,7 @@
-//! Two releases share a cluster: the program as it is built here is the older one, and a fixture
-//! plays the newer. What the older one does not know parks that one job and names the place; it goes
-//! on once the newer one has its shard; nothing is lost, whichever version writes and reads.
+//! A test of two releases that share a cluster. The program of this checkout is the older release,
+//! and a fixture is the newer one. A record that the older release does not know parks that one job
+//! and is named. The job continues once the newer release owns its shard. Nothing is lost,
+//! whichever release writes and reads.
 
 use broker::{
     Broker,
@@ -37,7 +38,7 @@ use serde_json::{Value, json};
 use supervisor::actors::{ROLE, SupervisorActor, SupervisorArgs, SupervisorOptions};
 use tokio_util::sync::CancellationToken;
 
-/// Each job weighs something with the newer worker's tool, then makes a task with the older one's.
+/// Each job uses a tool of the newer worker, and then one of the older worker.
 const SCRIPT: &str = r#"
 rules:
   - name: plan
@@ -51,7 +52,7 @@ rules:
           - { id: make, description: "make", depends_on: [nap, weigh], tool: create_task, args: { title: "{{ captures.id }}" } }
 "#;
 
-/// How the newer worker writes the results of a job.
+/// Returns the form in which the newer worker writes the results of a job.
 fn results(job: &JobId) -> Results {
     match job.as_str() {
         name if name.starts_with("kind") => Results::NewKind,
@@ -60,7 +61,7 @@ fn results(job: &JobId) -> Results {
     }
 }
 
-/// The newer release's tool: the first attempt of a job that rests finds it unavailable.
+/// The tool of the newer release. It is unavailable at the first attempt of jobs named `rest…`.
 async fn weigh(task: Task<AnyCommand>) -> Option<Fact> {
     let AnyCommand(Decision::Call(work)) = &*task.command else { return None };
     let rests = task.job.as_str().starts_with("rest") && work.attempt == Attempt::FIRST;
@@ -73,7 +74,7 @@ async fn weigh(task: Task<AnyCommand>) -> Option<Fact> {
     }))
 }
 
-/// A process of the newer release, in this one.
+/// A process of the newer release, inside this one.
 struct Newer {
     tree: Tree,
     shutdown: CancellationToken,
@@ -132,7 +133,7 @@ impl Newer {
     }
 }
 
-/// Submits jobs straight to the log: the door belongs to whichever supervisor is there.
+/// Submits jobs directly to the log, since the front door may be of either release.
 async fn submit(broker: &Broker, ids: &[JobId]) {
     let wait = RetryPolicy { initial_interval_ms: 4_000, jitter: 0.0, ..RetryPolicy::default() };
     let agent = Agent {
@@ -147,7 +148,7 @@ async fn submit(broker: &Broker, ids: &[JobId]) {
     }
 }
 
-/// Waits until the older release has parked these jobs, and looks at the place it names.
+/// Waits until the older release has parked these jobs, and checks the reported place.
 async fn parked(client: &Client, broker: &Broker, ids: &[JobId], because: &str) {
     for id in ids {
         let is_parked = |view: &JobView| view.sub_status == Some(SubStatus::Poisoned);
@@ -161,7 +162,7 @@ async fn parked(client: &Client, broker: &Broker, ids: &[JobId], because: &str) 
     }
 }
 
-/// The older supervisor leaves: all it has is stored, and it says so by its exit code.
+/// Stops the older supervisor. Its exit code shows that all its work is stored.
 fn leave(mut process: Process) {
     process.signal("TERM");
     assert_eq!(process.wait(), Some(0), "{}", process.logged());
@@ -177,7 +178,7 @@ async fn recorded(broker: &Broker, ids: &[JobId], kind: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_and_a_newer_release_share_a_cluster_and_lose_nothing() {
     let mut company = Company::start(SCRIPT).await;
-    // As the fixture has them, which has no configuration: the defaults.
+    // The defaults, which the fixture uses because it has no configuration.
     company.set("NATS__FACTS_ACK_WAIT_MS", "30000");
     company.set("NATS__PIN_TIMEOUT_MS", "2000");
     let older = |n| company.serve(&format!("supervisor{n}"), "supervisor,interaction,door");
@@ -197,7 +198,7 @@ async fn an_older_and_a_newer_release_share_a_cluster_and_lose_nothing() {
         assert_eq!(load::unclean(&ended), Vec::<String>::new());
     };
 
-    // The older supervisor reads what the newer worker writes.
+    // The older supervisor reads the records of the newer worker.
     for ids in [&kinds, &versions, &same] {
         submit(&broker, ids).await;
     }
@@ -205,13 +206,13 @@ async fn an_older_and_a_newer_release_share_a_cluster_and_lose_nothing() {
     parked(&client, &broker, &versions, "written in version 2").await;
     is_clean(&broker, &same).await;
 
-    // The newer supervisor takes the shards, and goes on with what was parked.
+    // The newer supervisor takes over the shards, and continues the parked jobs.
     let newer = Newer::supervisor(&company, &broker, "newer-1").await;
     leave(first);
     let strange = [kinds.clone(), versions.clone()].concat();
     is_clean(&newer_eyes, &strange).await;
 
-    // What the newer supervisor decided comes into the older one's hands.
+    // The older supervisor takes over jobs with decisions of the newer one.
     for ids in [&rest, &handed] {
         submit(&broker, ids).await;
     }
@@ -222,7 +223,7 @@ async fn an_older_and_a_newer_release_share_a_cluster_and_lose_nothing() {
     submit(&broker, &again).await;
     is_clean(&broker, &again).await;
     is_clean(&broker, &handed).await;
-    // The timer that ends the rest is heard while nobody there knows what it is for.
+    // The timer that ends the wait fires while no supervisor knows its purpose.
     recorded(&broker, &rest, "fired").await;
     parked(&client, &broker, &rest, "unknown kind \"rest\"").await;
 
@@ -237,7 +238,8 @@ async fn an_older_and_a_newer_release_share_a_cluster_and_lose_nothing() {
     load::proved(&newer_eyes).await;
 }
 
-/// Everything that the newer release wrote is still there, read and written by the older one.
+/// Checks that the records of the newer release keep their new fields, after reads and writes of
+/// the older one.
 async fn assert_new_fields_are_kept(broker: &Broker, ids: &[JobId]) {
     let [outer, inner] = newer::NEW_FIELDS;
     let mut by_newer = 0;

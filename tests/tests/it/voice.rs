@@ -1,8 +1,8 @@
-//! Comments and documents keep to the field's words: a floor for how the project speaks.
+//! The check that comments and documents use the field's words. It is a minimum, not the goal.
 
 use crate::sources::{self, Source};
 
-/// Words and phrases that a reader must translate, and what to write in their place.
+/// Words and phrases to avoid, with their replacements.
 const DIALECT: &[(&str, &str)] = &[
     ("anew", "again, or the verb: replanned, restarted, resumed"),
     ("whoever", "a noun: the caller, the user, the worker, a reader"),
@@ -17,7 +17,7 @@ const DIALECT: &[(&str, &str)] = &[
     ("of which there", "a clause of its own"),
 ];
 
-/// The dialect in a text, each with its replacement. Whole words count.
+/// Returns the entries of [`DIALECT`] in a text. Only whole words count.
 fn dialect(text: &str) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     let text = text.to_lowercase();
     DIALECT.iter().filter(move |(word, _)| {
@@ -30,19 +30,19 @@ fn dialect(text: &str) -> impl Iterator<Item = &'static (&'static str, &'static 
     })
 }
 
-/// A line of a document without its code, which may quote the program.
+/// Returns a line of a document without inline code, which may quote the program.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
 
-/// The comments of a Rust source, with the numbers of their lines.
+/// Returns the comments of a Rust source, with the numbers of their lines.
 fn comments(source: &Source) -> Vec<(usize, String)> {
     let numbered = source.text.lines().enumerate();
     let comments = numbered.filter(|(_, line)| line.trim_start().starts_with("//"));
     comments.map(|(n, line)| (n + 1, line.to_owned())).collect()
 }
 
-/// The prose of a document, with the numbers of its lines.
+/// Returns the prose of a document, with the numbers of its lines.
 fn prose(source: &Source) -> Vec<(usize, String)> {
     let (mut is_code, mut prose) = (false, Vec::new());
     for (n, line) in source.text.lines().enumerate() {
@@ -77,7 +77,7 @@ fn comments_use_the_words_of_the_field() {
 #[test]
 fn documents_use_the_words_of_the_field() {
     let mut documents = sources::ending_with(".md");
-    // Prompts are for models and part of what recorded runs were shown.
+    // Prompts are for models, and part of recorded runs.
     documents.retain(|document| !document.path.contains("/prompts/"));
     assert_eq!(wrong(&documents, prose), Vec::<String>::new());
     let bad = Source::of("a.md", "It comes to `anew`.\n```\nwhoever\n```\nwelcomes to it\n");

@@ -1,4 +1,5 @@
-//! Which addresses are public, after the IANA registries of special-purpose addresses.
+//! Classification of IP addresses as public, after the IANA registries of special-purpose
+//! addresses.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -7,7 +8,7 @@ use std::{
 
 use ipnet::{Ipv4Net, Ipv6Net};
 
-/// Networks that are not the public internet.
+/// IPv4 networks outside the public internet.
 const SPECIAL_V4: &[&str] = &[
     "0.0.0.0/8",       // this network
     "10.0.0.0/8",      // private
@@ -26,7 +27,7 @@ const SPECIAL_V4: &[&str] = &[
     "240.0.0.0/4",     // reserved, and broadcast
 ];
 
-/// What is special within the global unicast range; everything outside it is refused as a whole.
+/// Special networks within the global unicast range; every address outside that range is refused.
 const SPECIAL_V6: &[&str] = &[
     "2001::/23",     // protocol assignments: Teredo, ORCHID, benchmarking
     "2001:db8::/32", // documentation
@@ -57,7 +58,7 @@ static LISTS: LazyLock<Lists> = LazyLock::new(|| {
     }
 });
 
-/// Whether an address is one of the public internet.
+/// `true` if an address belongs to the public internet.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {

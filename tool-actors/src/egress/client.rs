@@ -1,4 +1,4 @@
-//! The client: checks a URL, fetches it, follows redirects by hand, and bounds what comes back.
+//! The HTTP client: checks each URL, follows redirects itself, and bounds the body.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -26,49 +26,50 @@ use crate::config::EgressConfig;
 /// Longest URL, in bytes.
 const URL_BYTES_MAX: usize = 8 * 1024;
 
-/// W3C trace context.
+/// Header of the W3C trace context.
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// What is to be fetched.
+/// A GET request.
 #[derive(Debug, Clone)]
 pub struct Get {
-    /// Where.
+    /// The URL to fetch.
     pub url: String,
-    /// Sent along; credentials among them are dropped when a redirect leaves the origin.
+    /// Headers of the request; credentials among them are dropped when a redirect leaves the
+    /// origin.
     pub headers: HeaderMap,
-    /// Most bytes of the body.
+    /// Largest number of body bytes to return.
     pub max_bytes: usize,
 }
 
-/// What is to be sent.
+/// A POST request.
 #[derive(Debug, Clone)]
 pub struct Post {
-    /// Where.
+    /// The URL to send to.
     pub url: String,
-    /// Sent along.
+    /// Headers of the request.
     pub headers: HeaderMap,
-    /// The body.
+    /// The body of the request.
     pub body: Vec<u8>,
-    /// Most bytes of the answer's body.
+    /// Largest number of body bytes of the response to return.
     pub max_bytes: usize,
 }
 
-/// What was fetched.
+/// A response.
 #[derive(Debug, Clone)]
 pub struct Fetched {
-    /// Where the last redirect led.
+    /// The URL after the last redirect.
     pub url: String,
-    /// The status of the answer.
+    /// The HTTP status.
     pub status: u16,
-    /// Its content type; empty when it has none.
+    /// The content type; empty if the response has none.
     pub content_type: String,
-    /// The body, or its beginning.
+    /// The body, up to the limit.
     pub body: Vec<u8>,
-    /// Whether the body goes on.
+    /// `true` if the body exceeded the limit.
     pub truncated: bool,
 }
 
-/// The egress client, cheap to clone.
+/// The HTTP client of all tools; cheap to clone.
 #[derive(Clone)]
 pub struct Egress {
     client: reqwest::Client,
@@ -82,12 +83,12 @@ impl std::fmt::Debug for Egress {
 }
 
 impl Egress {
-    /// A client under a configuration.
+    /// Creates a client.
     ///
     /// # Errors
-    /// When TLS cannot be set up.
+    /// [`EgressError::Setup`] if TLS cannot be set up.
     pub fn new(config: EgressConfig, lookup: Arc<dyn Lookup>) -> Result<Self, EgressError> {
-        // Fails only when a provider is there already, which is as good.
+        // Fails only if a provider is installed already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let resolver = Checked { lookup, allow_private: config.allow_private };
         let client = reqwest::Client::builder()
@@ -106,9 +107,9 @@ impl Egress {
         Ok(Self { client, config })
     }
 
-    /// Headers by which the other side continues a trace. Only where the operator named the hosts that
-    /// may be reached: ids tell a host which of its requests belong together, and on the public web
-    /// that is nobody's business. Redirects cannot lead to other hosts then.
+    /// Returns the headers that propagate a trace. They are sent only if the operator listed the
+    /// permitted hosts: trace ids tell a host which requests belong together, and a public host
+    /// must not learn that. Redirects cannot leave the list.
     #[must_use]
     pub fn tracing(&self, trace: TraceContext) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -120,10 +121,10 @@ impl Egress {
         headers
     }
 
-    /// Fetches a URL. An answer with an error status is an answer.
+    /// Fetches a URL. A response with an error status is a success.
     ///
     /// # Errors
-    /// When it is refused, or there is no whole answer in time.
+    /// If the request is refused, or no complete response arrives in time.
     pub async fn get(&self, get: Get) -> Result<Fetched, EgressError> {
         let limit = self.config.timeout();
         tokio::time::timeout(limit, self.follow(get))
@@ -131,11 +132,11 @@ impl Egress {
             .unwrap_or(Err(EgressError::Timeout(limit)))
     }
 
-    /// Sends a body. A redirect is an answer and is not followed: it would send the body elsewhere.
+    /// Sends a body. A redirect is returned, not followed: it would send the body elsewhere.
     ///
     /// # Errors
-    /// When it is refused or was never sent; [`EgressError::Uncertain`] when it was sent and there is
-    /// no whole answer.
+    /// If the request is refused or was never sent; [`EgressError::Uncertain`] if it was sent and
+    /// no complete response arrived.
     pub async fn post(&self, post: Post) -> Result<Fetched, EgressError> {
         let limit = self.config.timeout();
         tokio::time::timeout(limit, self.send(post))
@@ -153,7 +154,7 @@ impl Egress {
             let sent = matches!(why, EgressError::Failed(_)) && !error.is_connect();
             if sent { EgressError::Uncertain(why.to_string()) } else { why }
         })?;
-        // Whatever is wrong with the answer, the server has the body.
+        // Even if the response is broken, the server has received the body.
         body(url, response, post.max_bytes)
             .await
             .map_err(|error| EgressError::Uncertain(error.to_string()))
@@ -180,9 +181,9 @@ impl Egress {
         Err(EgressError::Redirects)
     }
 
-    /// Checks all of a URL that can be checked without asking for addresses. Hosts written as
-    /// numbers never reach the resolver, so they are looked at here, after the URL parser has made
-    /// an address of `127.1`, `0x7f.1` and `2130706433`.
+    /// Checks everything about a URL that needs no name lookup. A numeric host never reaches the
+    /// resolver, so its address is checked here, after the URL parser has normalised forms such as
+    /// `127.1`, `0x7f.1` and `2130706433`.
     fn check(&self, url: &Url) -> Result<(), EgressError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(EgressError::Scheme(url.scheme().chars().take(40).collect()));
@@ -196,7 +197,7 @@ impl Egress {
             return Err(EgressError::Host(text));
         }
         let address = match host {
-            // These names are this machine whatever a resolver says (RFC 6761).
+            // These names mean the local machine, whatever a resolver says (RFC 6761).
             Host::Domain(name) if is_local(name) => IpAddr::V4(Ipv4Addr::LOCALHOST),
             Host::Domain(_) => return Ok(()),
             Host::Ipv4(address) => IpAddr::V4(address),
@@ -222,7 +223,7 @@ fn is_local(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Where an answer redirects to, if it does.
+/// Returns the target of a redirect, if the response is one.
 pub(super) fn redirect(
     from: &Url,
     status: StatusCode,
@@ -272,7 +273,7 @@ async fn body(url: Url, mut response: Response, max: usize) -> Result<Fetched, E
     Ok(Fetched { url: url.into(), status, content_type, body, truncated })
 }
 
-/// The innermost reason, without the URL; a refusal by our own resolver is found again.
+/// Returns the innermost error without the URL. Recovers an [`EgressError`] of the resolver.
 fn explain(error: &reqwest::Error) -> EgressError {
     let mut cause: &dyn std::error::Error = error;
     loop {

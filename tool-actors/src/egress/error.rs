@@ -1,58 +1,59 @@
-//! Why nothing was fetched.
+//! The errors of HTTP requests.
 
 use std::{net::IpAddr, time::Duration};
 
-/// Most redirects of one fetch.
+/// Largest number of redirects that one request follows.
 pub(super) const REDIRECTS_MAX: usize = 5;
 
-/// Why nothing was fetched.
+/// A failed HTTP request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EgressError {
-    /// It is not a URL.
+    /// The text is not a URL with a host.
     #[error("not a URL: {0}")]
     NotUrl(String),
-    /// Only http and https are spoken.
+    /// The scheme is neither http nor https.
     #[error("refused: the scheme {0:?} is not http or https")]
     Scheme(String),
-    /// A name and password stand in the URL.
+    /// The URL contains a user name or a password.
     #[error("refused: a URL must not carry a user name or password")]
     UserInfo,
-    /// The host is not one of those that are allowed.
+    /// The host is not in `allow_hosts`.
     #[error("refused: the host {0:?} is not among the allowed ones (tools.http.allow_hosts)")]
     Host(String),
-    /// The address is not public.
+    /// The host has a private address.
     #[error("refused: {host} is {address}, which is not a public address")]
     Private {
-        /// As the URL has it.
+        /// The host as written in the URL.
         host: String,
-        /// What it is.
+        /// The private address.
         address: IpAddr,
     },
-    /// Too many redirects.
+    /// The server sent too many redirects.
     #[error("refused: more than {REDIRECTS_MAX} redirects")]
     Redirects,
-    /// From https to http.
+    /// A redirect leads from https to http.
     #[error("refused: a redirect from https to http")]
     Downgrade,
-    /// The body is compressed although that was not asked for.
+    /// The body is compressed although the request asked for none.
     #[error("refused: the server sent a body with content-encoding {0:?}")]
     Encoded(String),
-    /// It took too long.
+    /// No complete response arrived within this time.
     #[error("no whole answer within {0:?}")]
     Timeout(Duration),
-    /// The server cannot be reached, or does not speak HTTP.
+    /// The server is unreachable or does not speak HTTP.
     #[error("cannot be fetched: {0}")]
     Failed(String),
-    /// It was sent, and nobody knows what became of it.
+    /// The request was sent, and its outcome is unknown.
     #[error("it was sent, and no whole answer came: {0}")]
     Uncertain(String),
-    /// The client could not be set up.
+    /// The HTTP client could not be set up.
     #[error("the HTTP client cannot be set up: {0}")]
     Setup(String),
 }
 
 impl EgressError {
-    /// Whether the same fetch may succeed later.
+    /// `true` if the same request may succeed later. [`EgressError::Uncertain`] is excluded: a
+    /// repeat could send the body twice.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {

@@ -1,9 +1,9 @@
-//! The one way out: every URL a tool is given is fetched here.
+//! HTTP egress: every request of a tool to a URL passes through here.
 //!
-//! What is refused is refused before a byte is sent: other schemes than http and https, user names
-//! in URLs, and every address that is not a public one, however it is written and whatever name it
-//! hides behind. The address that was checked is the address that is connected to; redirects are
-//! followed here, one by one, each checked again.
+//! A refusal precedes the first byte. Refused are schemes other than http and https, user names in
+//! URLs, and every address that is not public, in any notation and behind any name. The client
+//! connects to the very address that was checked; it follows redirects one by one and checks each
+//! of them.
 
 mod address;
 mod client;

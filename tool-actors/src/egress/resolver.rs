@@ -1,4 +1,4 @@
-//! Names to addresses, checked before anything connects to them.
+//! Name resolution with a check of every address.
 
 use std::{
     io,
@@ -11,17 +11,17 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::{address::is_public, error::EgressError};
 
-/// Finds the addresses of a name.
+/// A resolver of host names.
 #[async_trait]
 pub trait Lookup: Send + Sync + 'static {
-    /// All addresses of a name.
+    /// Returns all addresses of a name.
     ///
     /// # Errors
-    /// When the name cannot be resolved.
+    /// If the name cannot be resolved.
     async fn lookup(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// The resolver of the machine.
+/// The machine's resolver.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemLookup;
 
@@ -32,8 +32,8 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// What the HTTP client asks for addresses: it connects to those it is given and to no others, so
-/// that a name cannot be checked under one address and reached under another.
+/// The resolver that the HTTP client uses. The client connects only to the addresses it returns, so
+/// a name cannot resolve to one address for the check and to another for the connection.
 pub(super) struct Checked {
     pub(super) lookup: Arc<dyn Lookup>,
     pub(super) allow_private: bool,
@@ -45,13 +45,13 @@ impl Resolve for Checked {
         Box::pin(async move {
             let name = name.as_str().to_owned();
             let addresses = lookup.lookup(&name).await?;
-            // One private address is enough to refuse the name: a public one beside it is how a
-            // check of only the first address is got around.
+            // One private address suffices to refuse a name. An attacker would put a public address
+            // first to pass a check of the first one only.
             if !allow_private && let Some(bad) = addresses.iter().find(|ip| !is_public(**ip)) {
                 let refused = EgressError::Private { host: name, address: *bad };
                 return Err(Box::new(refused) as Box<dyn std::error::Error + Send + Sync>);
             }
-            // The client puts the port of the URL in place of 0.
+            // The client replaces port 0 by the port of the URL.
             Ok(Box::new(addresses.into_iter().map(|ip| SocketAddr::new(ip, 0))) as Addrs)
         })
     }

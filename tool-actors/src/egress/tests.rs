@@ -1,4 +1,4 @@
-//! What the egress client refuses, on real sockets of this machine.
+//! Refusals and limits of the HTTP client, on real sockets of this machine.
 
 use std::{
     io,
@@ -25,7 +25,7 @@ use wiremock::{
 use super::*;
 use crate::config::EgressConfig;
 
-/// Gives one list of addresses after the other, and counts how often it is asked.
+/// Returns one list of addresses per lookup, and counts the lookups.
 #[derive(Default)]
 struct Names {
     answers: Vec<Vec<&'static str>>,
@@ -112,7 +112,7 @@ async fn a_name_with_one_private_address_is_refused() {
 async fn a_name_is_resolved_once_and_connected_to_where_it_was_checked() {
     let server = MockServer::start().await;
     Mock::given(path("/")).respond_with(ResponseTemplate::new(200)).mount(&server).await;
-    // The second answer would lead nowhere.
+    // The second lookup would return an unreachable address.
     let answers = vec![vec!["127.0.0.1"], vec!["203.0.113.1"]];
     let names = Arc::new(Names { answers, ..Names::default() });
     let lookup: Arc<dyn Lookup> = Arc::clone(&names) as _;
@@ -226,7 +226,7 @@ async fn a_compressed_body_is_refused() {
     assert_eq!(error, EgressError::Encoded("gzip".into()));
 }
 
-/// A server that writes these bytes, and then a byte now and then, or ends.
+/// A server that writes these bytes and then either a byte now and then, or nothing.
 async fn raw(bytes: &'static [u8], dribble: bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

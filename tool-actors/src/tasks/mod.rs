@@ -1,9 +1,9 @@
 //! The built-in task list, shared by all workers through key-value storage.
 //!
-//! One key a task (`task.<id>`), one for the last id given out (`counter`), one for each creation
-//! (`made.<key>`). Every write is a compare-and-set. A change is stored in the same write as the
-//! idempotency key it was made under, so a repeat finds the first result and changes nothing; a
-//! deleted task leaves a marker, so that a late repeat of its creation does not bring it back.
+//! The storage has one key per task (`task.<id>`), one for the last allocated id (`counter`), and
+//! one per creation (`made.<key>`). Every write is a compare-and-set. A change and its idempotency
+//! key are stored in the same write, so a repeat returns the first result and changes nothing. A
+//! deleted task leaves a marker, so that a late repeat of its creation does not restore it.
 
 mod task;
 
@@ -16,57 +16,58 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 pub use self::task::{Fields, Status, Task};
 
-/// How often a change is tried again because somebody else changed the same key in between.
+/// Number of retries of a change after concurrent writes to the same key.
 const CONFLICTS_MAX: usize = 64;
 
-/// Changes a task remembers the keys of. A repeat older than that many changes of one task would be
-/// applied again; repeats come within minutes, from a redelivery or another attempt.
+/// Number of idempotency keys that a task remembers. A repeat that is older than that many changes
+/// of its task would be applied again; repeats occur within minutes, by a redelivery or another
+/// attempt.
 const REMEMBERED_MAX: usize = 128;
 
-/// A task as it is stored.
+/// The stored form of a task.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Stored {
     #[serde(flatten)]
     task: Task,
-    /// The last changes, newest last.
+    /// The latest changes, newest last.
     #[serde(default)]
     changes: Vec<Applied>,
 }
 
-/// A change that was made, and what its caller was told.
+/// An applied change and the result that its caller received.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Applied {
     key: String,
     result: ToolResult,
 }
 
-/// A creation that was begun: its first writer has fixed the task's number.
+/// A creation in progress: its first writer has allocated the task's id.
 #[derive(Debug, Serialize, Deserialize)]
 struct Made {
     id: u64,
     result: ToolResult,
 }
 
-/// An operation on the task list failed.
+/// A failed operation on the task list.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TaskError {
-    /// The storage failed.
+    /// The key-value store failed.
     #[error(transparent)]
     Storage(#[from] KvError),
-    /// Others changed the same task again and again.
+    /// Concurrent writers changed the same key too often.
     #[error("the task list is too busy; try again")]
     Busy,
-    /// What is stored cannot be read.
+    /// A stored value cannot be parsed.
     #[error("{key} of the task list cannot be read: {why}")]
     Damaged {
-        /// The key.
+        /// The key of the value.
         key: String,
-        /// What is wrong.
+        /// The parser's reason.
         why: String,
     },
 }
 
-/// The task list of an installation, cheap to clone.
+/// The task list of an installation; cheap to clone.
 #[derive(Clone)]
 pub struct TaskList {
     kv: Arc<dyn Kv>,
@@ -79,17 +80,17 @@ impl std::fmt::Debug for TaskList {
 }
 
 impl TaskList {
-    /// The task list kept in that storage.
+    /// Creates a handle to the task list in `kv`.
     #[must_use]
     pub fn new(kv: Arc<dyn Kv>) -> Self {
         Self { kv }
     }
 
-    /// Creates a task and gives what `tell` says of it; under a key that was used before, gives what
-    /// was said then and changes nothing.
+    /// Creates a task and returns the result that `tell` builds from it. If `key` was used before,
+    /// returns the first result and changes nothing.
     ///
     /// # Errors
-    /// When the storage fails. The creation may have been made; a repeat under the same key is safe.
+    /// If the storage fails. The task may have been created; a repeat with the same key is safe.
     pub async fn create(
         &self,
         key: &str,
@@ -105,7 +106,8 @@ impl TaskList {
                 let made = Made { id, result: tell(&task) };
                 match self.kv.update(Bucket::Tasks, &made_key, bytes(&made), 0).await {
                     Ok(_) => made,
-                    // Another attempt of the same call was faster; our number stays unused.
+                    // Another attempt of the same call was faster; the id allocated here stays
+                    // unused.
                     Err(KvError::Conflict(_)) => {
                         self.read(&made_key).await?.ok_or(TaskError::Busy)?.0
                     }
@@ -116,17 +118,17 @@ impl TaskList {
         let task = Task { id: made.id, status: Status::Pending, fields };
         let stored = Stored { task, changes: Vec::new() };
         match self.kv.update(Bucket::Tasks, &task_key(made.id), bytes(&stored), 0).await {
-            // A conflict means that it was created before, and perhaps changed since.
+            // On a conflict the task was created before, and perhaps changed since.
             Ok(_) | Err(KvError::Conflict(_)) => Ok(made.result),
             Err(other) => Err(other.into()),
         }
     }
 
-    /// Changes a task and gives what `change` says of it; under a key that was used before, gives
-    /// what was said then and changes nothing. `None` when there is no such task.
+    /// Changes a task and returns the result of `change`. If `key` was used before, returns the
+    /// first result and changes nothing. `None` if no such task exists.
     ///
     /// # Errors
-    /// When the storage fails. The change may have been made; a repeat under the same key is safe.
+    /// If the storage fails. The change may have been applied; a repeat with the same key is safe.
     pub async fn change(
         &self,
         id: u64,
@@ -157,19 +159,19 @@ impl TaskList {
         Err(TaskError::Busy)
     }
 
-    /// The task of that number, if there is one.
+    /// Returns a task; `None` if it does not exist or was deleted.
     ///
     /// # Errors
-    /// When the storage fails.
+    /// If the storage fails.
     pub async fn get(&self, id: u64) -> Result<Option<Task>, TaskError> {
         let stored = self.read::<Stored>(&task_key(id)).await?.map(|(stored, _)| stored.task);
         Ok(stored.filter(|task| task.status != Status::Deleted))
     }
 
-    /// All tasks, by number.
+    /// Returns all tasks that are not deleted, by id.
     ///
     /// # Errors
-    /// When the storage fails.
+    /// If the storage fails.
     pub async fn list(&self) -> Result<Vec<Task>, TaskError> {
         let mut tasks = Vec::new();
         for value in self.kv.list(Bucket::Tasks, "task").await? {
@@ -182,11 +184,11 @@ impl TaskList {
         Ok(tasks)
     }
 
-    /// Puts a task under a number of the caller's choice, unless that number is taken. For lists
-    /// that come from elsewhere, and for demonstrations. Gives whether it was put there.
+    /// Stores a task under an id of the caller's choice, for imported lists and demonstrations.
+    /// Returns `false` if the id is taken.
     ///
     /// # Errors
-    /// When the storage fails.
+    /// If the storage fails.
     pub async fn import(&self, id: u64, fields: Fields) -> Result<bool, TaskError> {
         self.count(|last| (last < id).then_some(id)).await?;
         let task = Task { id, status: Status::Pending, fields };
@@ -202,7 +204,7 @@ impl TaskList {
         self.count(|last| Some(last.saturating_add(1))).await
     }
 
-    /// Moves the last number on to what `next` says and gives it; `None` leaves it.
+    /// Advances the id counter to the result of `next` and returns it; `None` leaves it unchanged.
     async fn count(&self, next: impl Fn(u64) -> Option<u64>) -> Result<u64, TaskError> {
         for _ in 0..CONFLICTS_MAX {
             let (last, revision) = self.read::<u64>("counter").await?.unwrap_or((0, 0));

@@ -1,9 +1,9 @@
-//! What a task is and says.
+//! A task and its fields.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Where a task stands.
+/// The status of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -12,7 +12,7 @@ pub enum Status {
     Pending,
     /// Done.
     Completed,
-    /// Deleted; nobody sees it any more.
+    /// Deleted, and hidden from every query.
     Deleted,
 }
 
@@ -20,50 +20,50 @@ pub enum Status {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
-    /// Its number, given out once and never again.
+    /// Unique id, never reused.
     pub id: u64,
-    /// Where it stands.
+    /// Progress of the task.
     pub status: Status,
-    /// What it says.
+    /// The descriptive fields.
     #[serde(flatten)]
     pub fields: Fields,
 }
 
-/// What can be said of a task. Absent fields are left as they are by a change.
+/// The descriptive fields of a task. In a change, absent fields keep their values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fields {
-    /// What is to be done, in a line.
+    /// The work to do, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What kind of task it is.
+    /// Kind of task, in the user's own terms.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// How deep in a hierarchy, as its user counts.
+    /// Depth in the user's hierarchy, in the user's own scale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<Value>,
-    /// More words.
+    /// Details beyond the title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How urgent, as its user says it.
+    /// Urgency, in the user's own scale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Value>,
-    /// The task it is a part of.
+    /// Id of the parent task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<u64>,
-    /// When it must be done.
+    /// Time by which the task must be done, as the user wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
-    /// Whether it is not clear what is to be done.
+    /// `true` if the task needs clarification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_unclear: Option<bool>,
-    /// Why not.
+    /// Reason why the task needs clarification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unclear_reason: Option<String>,
 }
 
 impl Fields {
-    /// Takes over every field that `newer` has.
+    /// Overwrites every field that `newer` contains.
     pub fn merge(&mut self, newer: Self) {
         fn take<T>(old: &mut Option<T>, new: Option<T>) {
             if new.is_some() {
@@ -83,7 +83,7 @@ impl Fields {
 }
 
 impl Task {
-    /// Its title; empty when it has none.
+    /// The title, or an empty string.
     #[must_use]
     pub fn title(&self) -> &str {
         self.fields.title.as_deref().unwrap_or_default()

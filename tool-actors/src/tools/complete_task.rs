@@ -11,7 +11,7 @@ use crate::{
     tool::{CallContext, Tool, ToolFault},
 };
 
-/// `complete_task`.
+/// The tool `complete_task` on a task list.
 #[derive(Debug, Clone)]
 pub struct CompleteTask(pub TaskList);
 

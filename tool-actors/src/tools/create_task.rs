@@ -13,7 +13,7 @@ use crate::{
     tool::{CallContext, Tool, ToolFault},
 };
 
-/// `create_task`.
+/// The tool `create_task` on a task list.
 #[derive(Debug, Clone)]
 pub struct CreateTask(pub TaskList);
 
@@ -58,7 +58,7 @@ impl Tool for CreateTask {
     }
 }
 
-/// `/schedule call Ann by Friday`: a deadline is what follows the last word that announces one.
+/// Defines `/schedule call Ann by Friday`: the text after the last word that announces a deadline.
 fn schedule() -> SlashCommand {
     let words = ["by", "before", "until", "due", "截止"];
     let split = Split {

@@ -1,4 +1,4 @@
-//! `delete_task`: takes a task off the task list.
+//! `delete_task`: removes a task from the task list.
 
 use async_trait::async_trait;
 use proto::tool::{Effect, ToolResult, ToolSpec};
@@ -11,7 +11,7 @@ use crate::{
     tool::{CallContext, Tool, ToolFault},
 };
 
-/// `delete_task`.
+/// The tool `delete_task` on a task list.
 #[derive(Debug, Clone)]
 pub struct DeleteTask(pub TaskList);
 

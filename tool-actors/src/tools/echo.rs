@@ -1,4 +1,4 @@
-//! `echo`: answers with what it was given. For tests of agents and for measuring.
+//! `echo`: returns its argument. For tests of agents and for measurements.
 
 use async_trait::async_trait;
 use proto::tool::{Effect, ToolResult, ToolSpec};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{object, spec};
 use crate::tool::{CallContext, Tool, ToolFault};
 
-/// `echo`.
+/// The tool `echo`.
 #[derive(Debug, Clone, Copy)]
 pub struct Echo;
 

@@ -11,7 +11,7 @@ use crate::{
     tool::{CallContext, Tool, ToolFault},
 };
 
-/// `http_get`.
+/// The tool `http_get` with its client and limits.
 #[derive(Debug, Clone)]
 pub struct HttpGet {
     egress: Egress,
@@ -20,7 +20,8 @@ pub struct HttpGet {
 }
 
 impl HttpGet {
-    /// Fetches through that client, at most that many bytes.
+    /// Creates the tool on a client, with a limit on the returned bytes and a timeout in
+    /// milliseconds.
     #[must_use]
     pub fn new(egress: Egress, bytes_max: usize, timeout_ms: u64) -> Self {
         Self { egress, bytes_max, timeout_ms }
@@ -44,7 +45,7 @@ impl Tool for HttpGet {
             &["url"],
         );
         let words = "Fetches a URL and gives its status, content type and body as text.";
-        // The client's own limit says more about what took so long, so it comes first.
+        // The client's own time limit gives a better error, so it expires first.
         let timeout_ms = self.timeout_ms.saturating_add(5_000);
         ToolSpec { timeout_ms, concurrency: 16, ..spec("http_get", words, Effect::Pure, schema) }
     }
@@ -66,14 +67,14 @@ impl Tool for HttpGet {
 
 fn answer(fetched: &Fetched) -> Result<ToolResult, ToolFault> {
     let status = fetched.status;
-    // The server itself says that it may work later.
+    // The server itself indicates that it may work later.
     if matches!(status, 429 | 502 | 503 | 504) {
         return Err(ToolFault::unavailable(format!("the server answered with status {status}")));
     }
     Ok(result(fetched))
 }
 
-/// An answer as a tool's result.
+/// Converts a response to a tool's result.
 pub(super) fn result(fetched: &Fetched) -> ToolResult {
     let status = fetched.status;
     let body = text::of(&fetched.body);

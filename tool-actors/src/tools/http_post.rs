@@ -1,5 +1,5 @@
-//! `http_post`: sends JSON to a URL of the public web. A server may do anything with it, so it must
-//! not be sent twice, and a person sees it before it is sent.
+//! `http_post`: sends JSON to a URL of the public web. The request may have any effect, so it must
+//! not be repeated, and a person approves it first.
 
 use async_trait::async_trait;
 use proto::tool::{Approval, Effect, Fault, ToolResult, ToolSpec};
@@ -13,11 +13,11 @@ use crate::{
     tool::{CallContext, Tool, ToolFault},
 };
 
-/// The header by which a server may recognise a repeat; in use by several large APIs, and an IETF
-/// draft (draft-ietf-httpapi-idempotency-key-header).
+/// Header by which a server can recognise a repeat; used by several large APIs, and an IETF draft
+/// (draft-ietf-httpapi-idempotency-key-header).
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// `http_post`.
+/// The tool `http_post` with its client and limits.
 #[derive(Debug, Clone)]
 pub struct HttpPost {
     egress: Egress,
@@ -26,7 +26,8 @@ pub struct HttpPost {
 }
 
 impl HttpPost {
-    /// Sends through that client, and gives at most that many bytes of the answer.
+    /// Creates the tool on a client, with a limit on the returned bytes and a timeout in
+    /// milliseconds.
     #[must_use]
     pub fn new(egress: Egress, bytes_max: usize, timeout_ms: u64) -> Self {
         Self { egress, bytes_max, timeout_ms }
@@ -50,7 +51,7 @@ impl Tool for HttpPost {
             &["url", "json"],
         );
         let words = "Sends JSON to a URL with POST, once, and gives the answer's status and body.";
-        // The client's own limit says more about what took so long, so it comes first.
+        // The client's own time limit gives a better error, so it expires first.
         let timeout_ms = self.timeout_ms.saturating_add(5_000);
         let spec = spec("http_post", words, Effect::Once, schema);
         ToolSpec { timeout_ms, concurrency: 64, approval: Approval::Always, ..spec }
@@ -68,7 +69,7 @@ impl Tool for HttpPost {
             Err(error @ EgressError::Uncertain(_)) => {
                 Err(ToolFault::new(Fault::Unknown, error.to_string()))
             }
-            // It was never sent, so it may be sent later.
+            // The request was never sent, so a later attempt may send it.
             Err(error) if error.is_transient() => Err(ToolFault::unavailable(error.to_string())),
             Err(error) => Ok(ToolResult::failed(error.to_string())),
         }

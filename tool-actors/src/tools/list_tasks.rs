@@ -1,4 +1,4 @@
-//! `list_tasks`: the task list, or a part of it.
+//! `list_tasks`: returns the task list, optionally filtered by status.
 
 use async_trait::async_trait;
 use proto::tool::{Effect, ToolResult, ToolSpec};
@@ -11,10 +11,10 @@ use crate::{
     tool::{CallContext, Tool, ToolFault},
 };
 
-/// Most tasks of one answer.
+/// Largest number of tasks in one result.
 const TASKS_MAX: usize = 200;
 
-/// `list_tasks`.
+/// The tool `list_tasks` on a task list.
 #[derive(Debug, Clone)]
 pub struct ListTasks(pub TaskList);
 

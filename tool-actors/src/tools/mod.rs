@@ -35,10 +35,10 @@ use crate::{tasks::TaskError, tool::ToolFault, workspace::FileError};
 
 messages::texts!(tools);
 
-/// Largest number a tool takes or gives as an id: what JSON readers everywhere hold exactly.
+/// Largest id of a task: every JSON parser represents it exactly.
 const ID_MAX: u64 = (1 << 53) - 1;
 
-/// A specification with the defaults of the built-in tools.
+/// Builds a specification with the defaults of the built-in tools.
 fn spec(name: &str, description: &str, effect: Effect, schema: Value) -> ToolSpec {
     ToolSpec {
         name: ToolName::new(name).expect("the names of built-in tools are ids"),
@@ -54,7 +54,7 @@ fn spec(name: &str, description: &str, effect: Effect, schema: Value) -> ToolSpe
     }
 }
 
-/// A slash command whose text is one argument; of nothing without a text.
+/// Builds a slash command whose text is the argument `argument`, or which takes no text.
 fn command(name: &str, about: &str, argument: Option<&str>) -> SlashCommand {
     SlashCommand {
         name: ToolName::new(name).expect("the commands of built-in tools are ids"),
@@ -65,7 +65,7 @@ fn command(name: &str, about: &str, argument: Option<&str>) -> SlashCommand {
     }
 }
 
-/// The schema of an object with these fields and no others.
+/// Builds the schema of an object with these fields and no others.
 fn object(properties: &Value, required: &[&str]) -> Value {
     json!({
         "type": "object",
@@ -75,7 +75,7 @@ fn object(properties: &Value, required: &[&str]) -> Value {
     })
 }
 
-/// Reads arguments that fit the schema.
+/// Parses arguments that fit the schema.
 fn read<T: DeserializeOwned>(args: Value) -> Result<T, ToolFault> {
     serde_json::from_value(args).map_err(|e| ToolFault::invalid(e.to_string()))
 }
@@ -94,7 +94,7 @@ impl From<TaskError> for ToolFault {
     }
 }
 
-/// A refusal is an answer that a model can act upon; the rest is a fault.
+/// Converts a file error: one that a model can act upon becomes a result, any other a fault.
 fn not_done(error: &FileError, language: Language) -> Result<ToolResult, ToolFault> {
     let fault = match error {
         FileError::Missing(_)
@@ -112,7 +112,7 @@ fn not_done(error: &FileError, language: Language) -> Result<ToolResult, ToolFau
     Err(ToolFault::new(fault, error.text(language)))
 }
 
-/// Runs what blocks on a thread of its own.
+/// Runs blocking work on a separate thread.
 async fn unblocked<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ToolFault> {
@@ -120,12 +120,12 @@ async fn unblocked<T: Send + 'static>(
     joined.map_err(|_| ToolFault::internal("the tool broke"))
 }
 
-/// The schema of a task's number.
+/// The schema of a task's id.
 fn id_schema(description: &str) -> Value {
     json!({"type": "integer", "minimum": 1, "maximum": ID_MAX, "description": description})
 }
 
-/// The schemas of what can be said of a task, shared by the tools that create and change one.
+/// The schemas of a task's fields, shared by the tools that create and change tasks.
 fn title_schema() -> Value {
     json!({"type": "string", "minLength": 1, "maxLength": 512, "description": "What is to be done, in a line."})
 }

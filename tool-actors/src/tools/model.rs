@@ -1,4 +1,4 @@
-//! `model`: gives a task to the language model and answers with its words.
+//! `model`: sends a task to the language model and returns its text.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{object, read, spec};
 use crate::tool::{CallContext, Tool, ToolFault};
 
-/// `model`.
+/// The tool `model` on a language model.
 #[derive(Clone)]
 pub struct AskModel(pub Arc<dyn Model>);
 
@@ -64,7 +64,7 @@ impl Tool for AskModel {
             Err(error) if error.is_transient() => {
                 return Err(ToolFault::unavailable(error.to_string()));
             }
-            // Asking again would end the same way.
+            // A retry would fail in the same way.
             Err(error) => return Ok(ToolResult::failed(error.to_string())),
         };
         context.meter.spend(reply.usage);

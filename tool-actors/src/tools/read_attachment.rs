@@ -1,4 +1,4 @@
-//! `read_attachment`: reads the files that came with the job, by number or name.
+//! `read_attachment`: reads the files attached to the job, by number or name.
 
 use async_trait::async_trait;
 use proto::{
@@ -16,12 +16,12 @@ use crate::{
     tool::{CallContext, Tool, ToolFault},
 };
 
-/// Characters of each file that are given when the call does not say how many.
+/// Default number of characters per file.
 const CHARS: usize = 10_000;
-/// Most characters that one call gives of all its files: as JSON they fit a result.
+/// Largest number of characters per call over all files: as JSON they fit a result.
 const CHARS_MAX: usize = 100_000;
 
-/// `read_attachment`.
+/// The tool `read_attachment` with its client and limits.
 #[derive(Debug, Clone)]
 pub struct ReadAttachment {
     egress: Egress,
@@ -30,14 +30,15 @@ pub struct ReadAttachment {
 }
 
 impl ReadAttachment {
-    /// Fetches those that are addresses through that client, at most that many bytes.
+    /// Creates the tool. Files given by URL are fetched through the client, up to `bytes_max`
+    /// bytes.
     #[must_use]
     pub fn new(egress: Egress, bytes_max: usize, timeout_ms: u64) -> Self {
         Self { egress, bytes_max, timeout_ms }
     }
 }
 
-/// Which file is meant.
+/// A reference to an attached file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum Which {
@@ -53,14 +54,13 @@ struct Args {
     max_chars: Option<usize>,
 }
 
-/// What was read of a file.
 struct Read {
     bytes: Vec<u8>,
-    /// Whether there is more than may be fetched.
+    /// `true` if the file exceeds the fetch limit.
     truncated: bool,
 }
 
-/// What a call wants of each file.
+/// The requested part of each file, in characters.
 #[derive(Clone, Copy)]
 struct Part {
     from: usize,
@@ -80,7 +80,7 @@ impl Tool for ReadAttachment {
             &["files"],
         );
         let words = "Reads text files that came with the task; `next` is where a file goes on, `truncated` that there is more than can be fetched.";
-        // The client's own limit says more about what took so long, so it comes first.
+        // The client's own time limit gives a better error, so it expires first.
         let timeout_ms = self.timeout_ms.saturating_add(10_000);
         ToolSpec {
             timeout_ms,
@@ -116,7 +116,8 @@ impl Tool for ReadAttachment {
 }
 
 impl ReadAttachment {
-    /// What is given of one file. One that cannot be fetched keeps nobody from the others.
+    /// Returns the requested part of one file. A file that cannot be fetched does not affect the
+    /// others.
     async fn shown(
         &self,
         context: &CallContext,
@@ -140,7 +141,7 @@ impl ReadAttachment {
         Ok(shown)
     }
 
-    /// The bytes of a file, or why there are none that a model could do something about.
+    /// Reads a file's bytes, or returns the reason why not in words that a model can act upon.
     async fn content(
         &self,
         context: &CallContext,
@@ -172,10 +173,11 @@ fn find<'a>(files: &'a [File], which: &Which) -> Option<(usize, &'a File)> {
     Some((at + 1, files.get(at)?))
 }
 
-/// The part of a text that is wanted, and where it goes on.
+/// Extracts the requested part of a text, and the position after it.
 fn words(language: Language, bytes: &[u8], part: Part) -> Value {
     let size = bytes.len();
-    // A cut character at the end of what was fetched is no sign of anything; a zero byte is.
+    // A fetch limit may cut the last character, which proves nothing; a zero byte marks a binary
+    // file.
     if bytes.contains(&0) {
         let why = Text::NotATextFile.text(language);
         return json!({"bytes": size, "error": why});

@@ -11,7 +11,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// `read_file`.
+/// The tool `read_file` on a workspace.
 #[derive(Debug, Clone)]
 pub struct ReadFile(pub Workspace);
 
@@ -43,7 +43,8 @@ impl Tool for ReadFile {
                     "bytes": bytes,
                     "truncated": content.truncated || text.truncated,
                 }));
-                // People are told what was read; the content is for the model and later steps.
+                // The message for people describes the read; the content is for the model and later
+                // steps.
                 Ok(read.with_message(
                     Text::FileRead { path: &path, bytes: &bytes }.text(context.language),
                 ))

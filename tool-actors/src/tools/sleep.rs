@@ -1,4 +1,4 @@
-//! `sleep`: answers after a while. For tests of agents: timeouts, cancelling, concurrency.
+//! `sleep`: returns after a delay. For tests of timeouts, cancellation and concurrency.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::tool::{CallContext, Tool, ToolFault};
 /// Longest sleep, in milliseconds.
 const SLEEP_MS_MAX: u64 = 600_000;
 
-/// `sleep`.
+/// The tool `sleep`.
 #[derive(Debug, Clone, Copy)]
 pub struct Sleep;
 
@@ -31,7 +31,7 @@ impl Tool for Sleep {
         let words = "Answers after a number of milliseconds. For testing.";
         ToolSpec {
             timeout_ms: SLEEP_MS_MAX + 10_000,
-            // A sleeper takes nothing but a little memory.
+            // A sleeping call costs only a little memory.
             concurrency: CONCURRENCY_MAX,
             ..spec("sleep", words, Effect::Pure, schema)
         }

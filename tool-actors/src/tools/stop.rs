@@ -1,4 +1,4 @@
-//! `stop`: says that nothing is left to be done.
+//! `stop`: reports that no work remains.
 
 use async_trait::async_trait;
 use proto::tool::{Effect, ToolResult, ToolSpec};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{object, spec};
 use crate::tool::{CallContext, Tool, ToolFault};
 
-/// `stop`.
+/// The tool `stop`.
 #[derive(Debug, Clone, Copy)]
 pub struct Stop;
 

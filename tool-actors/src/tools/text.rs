@@ -1,15 +1,15 @@
-//! Bytes from outside as text that fits into a result.
+//! Conversion of foreign bytes to text that fits into a result.
 
-/// Most bytes of a text once it is written as JSON, where some characters take six bytes each.
+/// Largest size of a text as JSON, in bytes; escapes take up to six bytes per character.
 const JSON_BYTES_MAX: usize = 768 * 1024;
 
-/// A text, and whether something was left out.
+/// A text, and `true` if it was truncated.
 pub(super) struct Text {
     pub(super) text: String,
     pub(super) truncated: bool,
 }
 
-/// The text of some bytes; what is no UTF-8 becomes U+FFFD.
+/// Decodes bytes; invalid UTF-8 becomes U+FFFD.
 pub(super) fn of(bytes: &[u8]) -> Text {
     let whole = String::from_utf8_lossy(bytes);
     let mut room = JSON_BYTES_MAX;

@@ -1,4 +1,4 @@
-//! `update_task`: changes what is said of a task.
+//! `update_task`: changes the fields of a task.
 
 use async_trait::async_trait;
 use proto::tool::{Effect, ToolResult, ToolSpec};
@@ -14,7 +14,7 @@ use crate::{
     tool::{CallContext, Tool, ToolFault},
 };
 
-/// `update_task`.
+/// The tool `update_task` on a task list.
 #[derive(Debug, Clone)]
 pub struct UpdateTask(pub TaskList);
 

@@ -11,7 +11,7 @@ use crate::{
     workspace::{Workspace, Write},
 };
 
-/// `write_file`.
+/// The tool `write_file` on a workspace.
 #[derive(Debug, Clone)]
 pub struct WriteFile(pub Workspace);
 
@@ -42,7 +42,7 @@ impl Tool for WriteFile {
         let Args { path, content, append } = read(args)?;
         let key = context.idempotency_key;
         let write = Write { path, content, append, key };
-        // Canceled too when this future is dropped: the thread goes on without it.
+        // Dropping this future cancels the token too, because the blocking thread outlives it.
         let canceled = context.canceled.child_token();
         let _guard = canceled.clone().drop_guard();
         let workspace = self.0.clone();

@@ -1,4 +1,4 @@
-//! What the guards let through, and what becomes of tools that do not behave.
+//! The guards, and misbehaving tools.
 
 use async_trait::async_trait;
 use futures::FutureExt;
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 
-/// A tool that does what its arguments say.
+/// A tool whose behaviour is given by its arguments.
 struct Odd(ToolSpec);
 
 #[async_trait]
@@ -117,7 +117,7 @@ fn only_what_was_approved_runs(#[case] change: fn(&mut CallWork), #[case] runs: 
     change(&mut call);
     assert_eq!(set.admit(&job(), &call).is_ok(), runs);
     if runs {
-        // The same approval does not count for another job.
+        // The same approval is not valid for another job.
         let other = JobId::new("other").unwrap();
         assert_eq!(set.admit(&other, &call).unwrap_err().fault, Fault::VersionMismatch);
     }

@@ -1,56 +1,57 @@
-//! Why a file was not read or written, for models and people, in the language of the job.
+//! The errors of file operations, for models and people, in the language of the job.
 
 use proto::lang::Language;
 use rustix::io::Errno;
 
 messages::texts!(workspace);
 
-/// A file operation failed.
+/// A failed file operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text(Language::En))]
 pub enum FileError {
-    /// There is no such file.
+    /// No such file exists.
     Missing(String),
-    /// The path leads out of the workspace, or through what may not be followed.
+    /// The path leaves the workspace, or crosses a link that must not be followed.
     Outside(String),
-    /// The path is no relative path of plain names.
+    /// The path is not a relative path of plain names.
     Path {
-        /// The path, cut.
+        /// The path, truncated.
         path: String,
-        /// What is wrong with it.
+        /// The violated rule.
         why: &'static str,
     },
-    /// Not a regular file with one name.
+    /// The file is not a regular file with exactly one name.
     Kind {
-        /// The path.
+        /// Path of the file.
         path: String,
-        /// What it is.
+        /// Kind of the file found.
         what: &'static str,
     },
-    /// Policies and configuration are never written by tools.
+    /// The path is protected: tools never write policies and configuration.
     Protected(String),
-    /// The file would become too large.
+    /// The file would exceed the size limit.
     TooLarge {
-        /// The path.
+        /// Path of the file.
         path: String,
-        /// The limit.
+        /// The limit in bytes.
         max: u64,
     },
-    /// A repeat found the file changed by somebody else, so whether it was written is not known.
+    /// A repeat found the file changed by another writer, so the outcome of the first attempt is
+    /// unknown.
     Unknown(String),
-    /// There is no room.
+    /// The disk or a quota is full.
     Full(String),
-    /// Others write all the time, or one of them is stuck.
+    /// The lock is contended, or a writer hangs.
     Busy,
-    /// The caller does not want it any more; nothing was written.
+    /// The caller cancelled the operation; nothing was written.
     Canceled,
     /// The kernel cannot resolve paths beneath a directory.
     Unsupported,
-    /// Something else.
+    /// Any other error of the system.
     Failed {
-        /// The path.
+        /// Path of the file.
         path: String,
-        /// The system's words.
+        /// The system's error text.
         why: String,
     },
 }
@@ -77,7 +78,7 @@ impl FileError {
         }
     }
 
-    /// The error in a language. What the system itself says stays as it is.
+    /// Formats the error in a language. The system's own error text is not translated.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
         let text = match self {

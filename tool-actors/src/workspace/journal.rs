@@ -1,9 +1,9 @@
-//! Which writes were begun and which were done, by idempotency key.
+//! The journal of writes, by idempotency key.
 //!
-//! Kept in the workspace itself (`.callboard/`, which tools cannot write), beside the files it
-//! tells of: workers that share the directory share it too. Everything here happens under the
-//! workspace's lock, so one name is enough for all temporary files, and what a killed writer left
-//! is overwritten by the next.
+//! The journal is in the workspace itself (`.callboard/`, which tools cannot write), so workers
+//! that share the directory share the journal. All access holds the workspace's lock. Hence one
+//! name suffices for all temporary files, and the next writer overwrites the leftovers of a killed
+//! one.
 
 use std::{
     fs::File,
@@ -32,22 +32,22 @@ const TEMPORARY: &str = "temporary";
 /// Longest wait for the workspace's lock. A writer holds it for the time of one write.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// How long a write is remembered. Repeats come within minutes.
+/// Time for which a write is remembered. Repeats occur within minutes.
 const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A write that was begun.
+/// A write that has started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) path: String,
-    /// SHA-256 of the file before, when there was one.
+    /// SHA-256 of the file before the write; absent if there was none.
     pub(super) before: Option<String>,
-    /// SHA-256 of the file after.
+    /// SHA-256 of the file after the write.
     pub(super) after: String,
     pub(super) result: Written,
     pub(super) done: bool,
 }
 
-/// The journal, held by this writer alone until it is dropped.
+/// The journal, held exclusively until it is dropped.
 pub(super) struct Journal {
     dir: OwnedFd,
     writes: OwnedFd,
@@ -90,10 +90,10 @@ impl Workspace {
         Ok(Journal { dir, writes, _lock: File::from(lock) })
     }
 
-    /// Forgets writes of long ago.
+    /// Removes old entries of the journal.
     ///
     /// # Errors
-    /// When the journal cannot be read or changed.
+    /// If the journal cannot be read or changed.
     pub fn forget_old_writes(&self) -> Result<(), FileError> {
         let journal = self.journal(&CancellationToken::new())?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -114,7 +114,7 @@ impl Workspace {
 }
 
 impl Journal {
-    /// What is known of the write under a key.
+    /// Reads the entry of a key.
     pub(super) fn entry(&self, key: &str) -> Result<Option<Entry>, FileError> {
         let name = digest::of_bytes(key.as_bytes());
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -128,19 +128,19 @@ impl Journal {
             .map_err(|e| FileError::Failed { path: format!("{WRITES}/{name}"), why: e.to_string() })
     }
 
-    /// Writes down what is known of the write under a key.
+    /// Writes the entry of a key.
     pub(super) fn note(&self, key: &str, entry: &Entry) -> Result<(), FileError> {
         let name = digest::of_bytes(key.as_bytes());
         let text = serde_json::to_vec(entry).expect("a journal entry is strings and numbers");
         self.replace(&self.writes, &name, WRITES, &text, None)
     }
 
-    /// Forgets the write under a key.
+    /// Removes the entry of a key.
     pub(super) fn forget(&self, key: &str) {
         let _ = unlinkat(&self.writes, digest::of_bytes(key.as_bytes()), AtFlags::empty());
     }
 
-    /// Puts a file in place, whole or not at all, and durably.
+    /// Replaces a file atomically and durably.
     pub(super) fn replace(
         &self,
         parent: &OwnedFd,

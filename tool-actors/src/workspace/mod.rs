@@ -1,9 +1,8 @@
-//! The directory beneath which tools read and write.
+//! The workspace: the directory beneath which tools read and write.
 //!
-//! Every path is resolved by the kernel beneath a handle of that directory (`openat2` with
-//! `RESOLVE_BENEATH`); on a kernel that cannot do that the tools refuse. Only regular files with
-//! one name are touched. What is written stands there whole or not at all, once for each
-//! idempotency key.
+//! The kernel resolves every path beneath a handle of that directory (`openat2` with
+//! `RESOLVE_BENEATH`); on a kernel without this call the tools refuse to run. Only regular files
+//! with one name are accessed. A write is atomic and applied once per idempotency key.
 
 mod error;
 mod journal;
@@ -25,10 +24,10 @@ pub use self::{
 };
 use crate::config::FilesConfig;
 
-/// How often a lookup is repeated that the kernel says was disturbed by a rename.
+/// Number of repeats of a path lookup that a concurrent rename disturbed.
 const DISTURBED_MAX: usize = 16;
 
-/// The directory beneath which tools read and write; cheap to clone. All its methods block.
+/// A handle of the workspace; cheap to clone. All its methods block.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     root: Arc<OwnedFd>,
@@ -36,10 +35,10 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Opens the configured directory, and makes it when it is not there.
+    /// Opens the configured directory, and creates it if missing.
     ///
     /// # Errors
-    /// When it cannot be made or opened, or the kernel cannot resolve paths beneath it.
+    /// If the directory cannot be created or opened, or the kernel cannot resolve paths beneath it.
     pub fn open(config: FilesConfig) -> Result<Self, FileError> {
         let name = config.workspace.display().to_string();
         std::fs::create_dir_all(&config.workspace).map_err(|e| FileError::io(&name, &e))?;
@@ -64,7 +63,7 @@ impl Workspace {
         for _ in 0..DISTURBED_MAX {
             match openat2(&*self.root, path, flags, mode, resolve) {
                 Ok(fd) => return Ok(fd),
-                // A rename somewhere kept the kernel from being sure; it asks to be asked again.
+                // A concurrent rename disturbed the lookup; the kernel expects a retry.
                 Err(Errno::AGAIN) => {}
                 Err(errno) => return Err(FileError::system(path, errno)),
             }
@@ -73,7 +72,7 @@ impl Workspace {
     }
 }
 
-/// What is at hand must be a regular file that has no second name somewhere else.
+/// Checks that a file is regular and has no second hard link.
 fn plain(path: &str, stat: &Stat) -> Result<(), FileError> {
     let refuse = |what| Err(FileError::Kind { path: path.to_owned(), what });
     match FileType::from_raw_mode(stat.st_mode) {

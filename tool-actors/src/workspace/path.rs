@@ -1,16 +1,16 @@
-//! Paths that may be written: plain relative names, none of them protected.
+//! Validation of writable paths: plain relative names without protected ones.
 //!
-//! This is policy on top of what the kernel resolves, never in its place.
+//! This policy supplements the kernel's path resolution and never replaces it.
 
 use super::FileError;
 
 /// Longest path, in bytes.
 const PATH_BYTES_MAX: usize = 1024;
 
-/// Deepest path, in names.
+/// Largest number of names in a path.
 const DEPTH_MAX: usize = 32;
 
-/// The names of a path that may be written, outermost first.
+/// Splits a writable path into its names, outermost first.
 pub(super) fn writable<'a>(path: &'a str, protected: &[String]) -> Result<Vec<&'a str>, FileError> {
     let refuse = |why| FileError::Path { path: path.chars().take(200).collect(), why };
     if path.is_empty() || path.len() > PATH_BYTES_MAX {
@@ -47,12 +47,12 @@ pub(super) fn writable<'a>(path: &'a str, protected: &[String]) -> Result<Vec<&'
     Ok(names)
 }
 
-/// One form for names that a file system which folds case takes for the same.
+/// Folds names that a case-insensitive file system treats as equal.
 fn fold(name: &str) -> String {
     name.to_uppercase().to_lowercase()
 }
 
-/// Characters that some file systems ignore and no name needs.
+/// `true` for characters that some file systems ignore and no name needs.
 fn invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'

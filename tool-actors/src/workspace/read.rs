@@ -1,4 +1,4 @@
-//! Reading a file beneath the workspace.
+//! Reads of files beneath the workspace.
 
 use std::{fs::File, io::Read};
 
@@ -6,29 +6,29 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use super::{FileError, Workspace, plain_file};
 
-/// What was read.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// The file's bytes, or the first of them.
+    /// The file's bytes, up to the configured limit.
     pub bytes: Vec<u8>,
-    /// The file's whole size.
+    /// Size of the whole file, in bytes.
     pub size: u64,
-    /// Whether the file goes on.
+    /// `true` if the file exceeds the limit.
     pub truncated: bool,
 }
 
 impl Workspace {
-    /// Reads a file, up to the configured number of bytes. Symbolic links are followed as long as
-    /// they stay beneath the workspace.
+    /// Reads a file, up to the configured number of bytes. Follows symbolic links that stay beneath
+    /// the workspace.
     ///
     /// # Errors
-    /// When there is no such file, it is not a plain file, or its path leads out of the workspace.
+    /// If the file is missing or not regular, or its path leaves the workspace.
     pub fn read(&self, path: &str) -> Result<Content, FileError> {
         if path.is_empty() || path.contains('\0') {
             let why = "a path has at least one byte and no NUL";
             return Err(FileError::Path { path: path.chars().take(200).collect(), why });
         }
-        // Not to wait for the other end of a pipe, which is refused a line later.
+        // Without `NONBLOCK` the open would wait for a pipe's other end; pipes are refused below.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK;
         let fd = self.beneath(path, flags, Mode::empty(), ResolveFlags::empty())?;
         let stat = plain_file(path, &fd)?;

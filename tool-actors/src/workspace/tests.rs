@@ -1,4 +1,4 @@
-//! What the workspace refuses, on a real file system.
+//! Refusals and guarantees of the workspace, on a real file system.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 
-/// A directory with a file outside of the workspace and all ways that seem to lead there.
+/// A workspace, a file outside of it, and paths that seem to lead there.
 struct Place {
     outer: TempDir,
     workspace: Workspace,
@@ -62,7 +62,7 @@ impl Place {
         fs::read_to_string(self.root().join(path)).unwrap()
     }
 
-    /// Files and directories under the workspace, but for the journal.
+    /// Lists the workspace's files and directories, except the journal.
     fn names(&self) -> Vec<String> {
         let names = fs::read_dir(self.root()).unwrap();
         names
@@ -166,14 +166,14 @@ fn a_repeat_under_the_same_key_writes_nothing(#[case] append: bool, #[case] expe
     assert_eq!(place.text("plain.txt"), expected);
     assert_eq!(place.write("plain.txt", "+", append, "key").unwrap(), first);
     assert_eq!(place.text("plain.txt"), expected);
-    // Not even when somebody changed the file since.
+    // Not even if another writer has changed the file since.
     fs::write(place.root().join("plain.txt"), "later").unwrap();
     assert_eq!(place.write("plain.txt", "+", append, "key").unwrap(), first);
     assert_eq!(place.text("plain.txt"), "later");
 }
 
-/// Leaves the workspace as a writer does that was killed after it wrote down what it was about to
-/// do: before the file was put in place, or after.
+/// Leaves the workspace as a killed writer would, after its journal entry: before or after the file
+/// was replaced.
 fn cut_off(place: &Place, key: &str, file: &str) {
     let path = place.root().join(".callboard/writes").join(proto::digest::of_bytes(key.as_bytes()));
     let mut entry: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -249,7 +249,7 @@ fn a_path_swapped_for_a_link_again_and_again_never_leads_out() {
     let (link, next) = (place.root().join("swap"), place.root().join("next"));
     fs::write(place.root().join("dir/f"), "inside").unwrap();
     symlink("dir/f", &link).unwrap();
-    // Ends the swapping also when an assertion fails; a scope waits for its threads.
+    // The guard stops the swapping thread even if an assertion fails; the scope waits for it.
     let stop = CancellationToken::new();
     std::thread::scope(|scope| {
         let _guard = stop.clone().drop_guard();

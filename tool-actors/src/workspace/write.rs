@@ -1,4 +1,4 @@
-//! Writing a file beneath the workspace, once for each idempotency key.
+//! Writes of files beneath the workspace, once per idempotency key.
 
 use std::{fs::File, io::Read, os::fd::OwnedFd};
 
@@ -16,42 +16,43 @@ use super::{
     path, plain, plain_file,
 };
 
-/// What is to be written.
+/// A write to a file.
 #[derive(Debug, Clone)]
 pub struct Write {
-    /// Where, relative to the workspace. Directories on the way are made.
+    /// Path relative to the workspace. Missing directories are created.
     pub path: String,
-    /// What.
+    /// The text to write.
     pub content: String,
-    /// At the end of what is there, instead of in its place.
+    /// Appends to the file instead of replacing it.
     pub append: bool,
-    /// Under this key it is written once; a repeat gives what was given first.
+    /// Idempotency key: a repeat writes nothing and returns the first result.
     pub key: String,
 }
 
-/// What was written.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
-    /// Where.
+    /// Path relative to the workspace.
     pub path: String,
-    /// The size of the file then, in bytes.
+    /// Size of the file after the write, in bytes.
     pub bytes: u64,
-    /// Whether the file was not there before.
+    /// `true` if the file did not exist before.
     pub created: bool,
 }
 
-/// The file as it stands before a write.
+/// The file before a write.
 struct Present {
     bytes: Vec<u8>,
     mode: Mode,
 }
 
 impl Workspace {
-    /// Writes a file: whole or not at all, and once for each key.
+    /// Writes a file atomically, once per idempotency key.
     ///
     /// # Errors
-    /// When the path may not be written, there is no room, or it was canceled; then nothing was
-    /// written. [`FileError::Unknown`] when an earlier attempt was cut off and cannot be settled.
+    /// If the path is not writable, the disk is full, or the operation was cancelled; then nothing
+    /// was written. [`FileError::Unknown`] if an earlier attempt was interrupted and its outcome
+    /// cannot be determined.
     pub fn write(&self, write: &Write, canceled: &CancellationToken) -> Result<Written, FileError> {
         let names = path::writable(&write.path, &self.config.protected)?;
         let journal = self.journal(canceled)?;
@@ -108,7 +109,7 @@ impl Workspace {
         Ok(entry)
     }
 
-    /// Makes the directories on the way and opens the last, through no symbolic link.
+    /// Creates the missing directories and opens the last one, following no symbolic link.
     fn make_dirs(&self, names: &[&str]) -> Result<OwnedFd, FileError> {
         let open = |path: &str| {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
@@ -155,12 +156,12 @@ impl Workspace {
         if bytes.len() as u64 > max {
             return Err(FileError::TooLarge { path: path.to_owned(), max });
         }
-        // Permissions are kept, but never the right to run as somebody else.
+        // Permission bits are kept, except set-user-id and set-group-id.
         Ok(Some(Present { bytes, mode: Mode::from_raw_mode(stat.st_mode & 0o777) }))
     }
 }
 
-/// Where an earlier attempt under the same key was cut off.
+/// The point at which an earlier attempt with the same key was interrupted.
 enum Cut {
     BeforeWriting,
     AfterWriting,

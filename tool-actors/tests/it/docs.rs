@@ -1,4 +1,4 @@
-//! Every example in docs/tools.md is what the code reads and writes.
+//! The examples of docs/tools.md, parsed and compared with the code.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 const PAGE: &str = include_str!("../../../docs/tools.md");
 
-/// The JSON blocks of the page by the word after `json`.
+/// Extracts the JSON blocks of the page by the word after `json`.
 fn examples() -> BTreeMap<&'static str, Vec<&'static str>> {
     let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
     let mut rest = PAGE;
@@ -132,7 +132,7 @@ fn the_page_names_every_built_in_tool_and_fault() {
     }
 }
 
-/// The one example of a kind.
+/// Returns the only example of a kind.
 pub(crate) fn example(kind: &str) -> &'static str {
     let [example] = examples()[kind][..] else { panic!("one example of {kind}") };
     example

@@ -1,4 +1,4 @@
-//! The task list on a real nats-server, shared by workers with connections of their own.
+//! The task list on a real nats-server, shared by workers with separate connections.
 
 use broker::testing::NatsServer;
 use futures::future::join_all;
@@ -14,7 +14,7 @@ async fn workers_with_connections_of_their_own_share_the_task_list() {
     let server = NatsServer::start().await;
     let lists = join_all((0..4).map(|_| async { TaskList::new(connect(&server).await.kv) })).await;
     let made = join_all((0..20).map(|n| {
-        // Two workers are given the same call.
+        // Two workers receive the same call.
         let (list, key) = (&lists[n % 4], format!("key-{}", n / 2));
         async move {
             let fields = Fields { title: Some("t".into()), ..Fields::default() };
@@ -38,7 +38,7 @@ async fn a_once_tool_runs_once_on_nats_too() {
     assert!(stage.ask(&probe.call("g0.s1", "go")).await.result.success);
     let call = probe.call("g0.s2", "go");
     stage.start(&call).await;
-    // Begun before its command: that is another command's, and counts for nothing.
+    // An announcement before the command belongs to another command and has no effect.
     assert!(stage.ask(&call).await.result.success);
     assert_eq!(probe.runs(), ["job/g0.s1", "job/g0.s2"]);
     crew.drain().await;

@@ -1,5 +1,5 @@
-//! The worker in Python of examples/python-worker, on a real nats-server: what docs/tools.md says is
-//! enough for a program in another language.
+//! The Python worker of examples/python-worker on a real nats-server. It uses only what
+//! docs/tools.md documents for programs in other languages.
 
 use std::{
     path::{Path, PathBuf},
@@ -35,7 +35,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
 
-/// A Python that has nats-py: the one `make test` sets up, or that of the machine.
+/// Finds a Python with nats-py: the one of `make test`, or the machine's.
 async fn interpreter() -> PathBuf {
     for python in [root().join(".tools/venv/bin/python3"), PathBuf::from("python3")] {
         let mut has = Command::new(&python);
@@ -50,13 +50,13 @@ async fn interpreter() -> PathBuf {
     );
 }
 
-/// A worker in Python. Killed when it is dropped.
+/// A running Python worker, killed on drop.
 struct Snake(Child);
 
 impl Snake {
     async fn start(server: &NatsServer, dir: &Path) -> Self {
         let mut python = Command::new(interpreter().await);
-        // No bytecode is left in the sources.
+        // Keeps bytecode out of the source tree.
         python.arg("-B").arg(root().join("examples/python-worker/worker.py"));
         python.args(["--servers", server.url()]).arg("--data").arg(dir.join("lines.sqlite"));
         Self(python.stdin(Stdio::null()).kill_on_drop(true).spawn().unwrap())
@@ -73,8 +73,8 @@ fn python() -> Pool {
     Pool::new("python").unwrap()
 }
 
-/// Callboard's own workers refuse consumers that are not as they would have made them; through
-/// these they take a call.
+/// Callboard's own workers reject consumers with other settings than their own; here they take a
+/// call through the Python worker's consumers.
 async fn takes_through_the_consumers(broker: &Broker, stage: &mut Stage) {
     let slots = Arc::new(Semaphore::new(1));
     let mut calls = broker.log.commands(DecisionKind::Call, &python(), slots).await.unwrap();
@@ -97,7 +97,7 @@ async fn announced(registry: &Registry, tool: &str) {
     soon("the tool", seen).await;
 }
 
-/// Jobs in every shard.
+/// Returns one job id per shard.
 async fn stages(broker: &Broker) -> Vec<Stage> {
     let mut stages = Vec::new();
     for shard in broker.log.subjects().all_shards() {
@@ -130,7 +130,7 @@ async fn a_worker_in_python_announces_answers_and_drains() {
         );
         let long = json!({"text": "字 ".repeat(40_000)});
         assert_eq!(stage.ask(&count("g0.s2", long)).await.result.data.unwrap()["words"], 40_000);
-        // An answer that is too large to travel inside its record; in both shards the same value.
+        // A result too large to be inline in its record; the same value in both shards.
         let line = json!({"line": "字".repeat(60_000)});
         let append = call("g0.s7", "python", "append_line", Effect::Idempotent, line.clone());
         assert_eq!(stage.ask(&append).await.result.data.unwrap()["line"], line["line"]);
@@ -153,7 +153,7 @@ async fn a_worker_in_python_announces_answers_and_drains() {
         ));
         assert!(stage.ask(&approved).await.result.success);
     }
-    // Everything is acknowledged, and its consumers are those that Callboard would have made.
+    // Every command is acknowledged, and the consumers have the same settings as Callboard's.
     assert!(snake.end(Signal::TERM).await.success());
     let depth = broker.log.depth(DecisionKind::Call, &python()).await.unwrap();
     assert_eq!((depth.pending, depth.in_flight), (0, 0));
@@ -177,7 +177,7 @@ async fn a_call_that_waited_for_a_killed_worker_is_answered_once_by_the_next() {
     assert_eq!(first.data, Some(json!({"number": 1, "line": "a"})));
     assert!(!snake.end(Signal::KILL).await.success());
 
-    // The machine never saw the answer, and tries again: another attempt, the same key.
+    // The machine never received the result and retries: another attempt, the same key.
     let mut again = append("g0.s1", "a");
     again.attempt = Attempt::FIRST.next();
     stage.decide(&again).await;

@@ -106,7 +106,7 @@ async fn another_tool_of_the_same_name_is_refused_with_both_workers_named() {
     assert!(matches!(error, StartError::Announce(_)));
     let text = error.to_string();
     assert!(text.contains("first") && text.contains("second") && text.contains("probe"), "{text}");
-    // The same tool is no clash: that is how a pool is scaled out.
+    // An equal tool is no conflict: that is how a pool is scaled out.
     begin("third", Effect::Pure).await.unwrap();
     beacon.0.stop(None);
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Probe, call};
 
-/// A tool that panics outside the future that the guards watch, so that its actor panics.
+/// A tool that panics outside the guarded future, so that its actor panics.
 struct Unguarded(Probe);
 
 impl Tool for Unguarded {
@@ -61,7 +61,7 @@ async fn a_panic_ends_one_call_and_leaves_the_others(#[case] effect: Effect, #[c
     stage.end().await;
 }
 
-/// The unit of the next result and its fault.
+/// Waits for the next result and returns its unit and fault.
 async fn next_called(stage: &mut RoleStage) -> (String, Option<Fault>) {
     loop {
         if let (_, Fact::Called(called)) = stage.fact().await {

@@ -1,4 +1,4 @@
-//! A job on some broker, written by hand, and a pool that takes its calls.
+//! A job written record by record, and a pool that carries out its calls.
 
 use std::sync::{Arc, Mutex};
 
@@ -43,7 +43,7 @@ pub(crate) fn worker(name: &str) -> WorkerId {
     WorkerId::new(name).unwrap()
 }
 
-/// A connection to a real nats-server.
+/// Opens a connection to a real nats-server.
 pub(crate) async fn connect(server: &NatsServer) -> Broker {
     let options = NatsOptions { servers: vec![server.url().to_owned()], ..NatsOptions::default() };
     nats::connect(&options, subjects(), worker("test")).await.unwrap()
@@ -81,7 +81,6 @@ impl Stage {
         Self { broker, job, last: Seq(0) }
     }
 
-    /// Decides a call.
     pub(crate) async fn decide(&mut self, call: &CallWork) {
         let decision = Decision::Call(call.clone());
         let decided = self.broker.log.decide(&self.job, &decision, self.last, None, trace()).await;
@@ -89,13 +88,13 @@ impl Stage {
         self.last = seq;
     }
 
-    /// Says that somebody began an attempt.
+    /// Announces the start of an attempt, as another worker would.
     pub(crate) async fn start(&self, call: &CallWork) {
         let started = Fact::Started(Started { work: call.work.clone(), attempt: call.attempt });
         self.broker.log.append(&self.job, &started, trace()).await.unwrap();
     }
 
-    /// Waits until the log holds that many results, and gives them all.
+    /// Waits until the log contains `count` results, and returns all of them.
     pub(crate) async fn called(&self, count: usize) -> Vec<Called> {
         let mut entries = self.broker.log.watch(&self.job, Seq(0)).await.unwrap();
         let collect = async {
@@ -109,14 +108,14 @@ impl Stage {
         soon("the answer to a call", collect).await
     }
 
-    /// Decides a call and waits for its answer.
+    /// Appends a call and waits for its result.
     pub(crate) async fn ask(&mut self, call: &CallWork) -> Called {
         let before = self.results().await.len();
         self.decide(call).await;
         self.called(before + 1).await.pop().unwrap()
     }
 
-    /// The results that are in the log now.
+    /// Returns the results in the log now.
     pub(crate) async fn results(&self) -> Vec<Called> {
         let entries = self.broker.log.read(&self.job, Seq(0)).await.unwrap();
         entries.iter().filter_map(called).collect()
@@ -133,7 +132,7 @@ fn called(entry: &Entry) -> Option<Called> {
     }
 }
 
-/// A call of a tool in a pool, the first attempt of a unit of work.
+/// Builds the first attempt at a call.
 pub(crate) fn call(work: &str, pool: &str, tool: &str, effect: Effect, args: Value) -> CallWork {
     CallWork {
         work: WorkId::new(work).unwrap(),
@@ -151,7 +150,7 @@ pub(crate) fn call(work: &str, pool: &str, tool: &str, effect: Effect, args: Val
     }
 }
 
-/// A running pool.
+/// A running pool of calls.
 pub(crate) struct Crew {
     actor: ActorRef<PoolMsg>,
     shutdown: CancellationToken,
@@ -159,7 +158,7 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// Takes the calls of a toolset.
+    /// Starts a pool for a toolset.
     pub(crate) async fn start(broker: &Broker, name: &str, tools: Toolset) -> Self {
         let options = PoolOptions::new(DecisionKind::Call, tools.pool().clone(), 8);
         let role = ToolActor::new(broker.clone(), Arc::new(tools), None);
@@ -169,19 +168,19 @@ impl Crew {
         Self { actor, shutdown, ended }
     }
 
-    /// Ends as a process that is killed: nothing is reported and nothing given back.
+    /// Aborts like a killed process: nothing is reported, no delivery is released.
     pub(crate) fn kill(self) {
         self.actor.get_cell().kill();
     }
 
-    /// Finishes what is in hand.
+    /// Shuts down after the running calls.
     pub(crate) async fn drain(self) {
         self.shutdown.cancel();
         soon("the end of a drain", self.ended).await.unwrap();
     }
 }
 
-/// A tool that says that it runs, waits until it may end, and remembers the keys it was given.
+/// A tool that signals its start, waits for permission to end, and records its idempotency keys.
 #[derive(Clone)]
 pub(crate) struct Probe {
     effect: Effect,
@@ -207,7 +206,6 @@ impl Probe {
         call(work, "p", "probe", self.effect, json!({"do": what}))
     }
 
-    /// Waits until the tool runs.
     pub(crate) async fn running(&self) {
         soon("the tool", self.began.notified()).await;
     }

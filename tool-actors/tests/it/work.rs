@@ -1,4 +1,4 @@
-//! Calls in the log, carried out by the worker loop, with deaths and redeliveries in between.
+//! Calls in the log, carried out by the worker loop, with crashes and redeliveries in between.
 
 use broker::memory::{Call, Fault as BrokerFault, Memory, MemoryOptions};
 use proto::{
@@ -27,7 +27,7 @@ async fn a_call_is_answered(
     crew.drain().await;
 }
 
-/// What a tool says it cost stands in the fact, whether or not the call came to its end.
+/// The fact contains the tool's recorded cost, whether or not the call completed.
 #[rstest]
 #[case("pay", None)]
 #[case("pay and panic", Some(Fault::Internal))]
@@ -81,7 +81,7 @@ async fn a_large_result_comes_back_whole() {
     assert_eq!(called.result.data.unwrap().as_str().unwrap().len(), 200 * 1024);
 }
 
-/// A worker has the call and is thought dead, so another one is given it too.
+/// A worker has the call and is presumed dead, so another worker receives it too.
 #[rstest]
 #[case::pure(Effect::Pure, 2, None)]
 #[case::idempotent(Effect::Idempotent, 2, None)]
@@ -105,12 +105,12 @@ async fn a_call_that_is_handed_out_twice_runs_twice_only_if_it_may(
         probe.running().await;
         probe.may_end.notify_one();
     }
-    // The second worker answers while the first still runs.
+    // The second worker answers while the first one still runs.
     assert_eq!(stage.called(1).await[0].fault, second);
     probe.may_end.notify_one();
     let called = stage.called(2).await;
     assert!(called.iter().any(|called| called.result.success));
-    // The same key each time.
+    // Each run has the same idempotency key.
     assert_eq!(probe.runs(), vec!["job/g0.s1"; runs]);
 }
 
@@ -124,7 +124,7 @@ async fn a_once_tool_whose_worker_died_in_the_middle_is_unknown() {
     stage.decide(&probe.call("g0.s1", "wait")).await;
     probe.running().await;
     doomed.kill();
-    // Even under the same name: a process that was started again remembers nothing.
+    // Even under the same name: a restarted process remembers nothing.
     let _next = Crew::start(&memory.connect(worker("w1")), "w1", probe.set()).await;
     memory.redeliver_now();
     let called = stage.called(1).await;
@@ -143,7 +143,7 @@ async fn only_the_attempt_that_was_begun_is_unknown() {
     stage.start(&first).await;
     let _crew = Crew::start(&broker, "w", probe.set()).await;
     assert_eq!(stage.called(1).await[0].fault, Some(Fault::Unknown));
-    // A person looked and let it be tried again: that is another attempt.
+    // A person decided to retry: that is another attempt.
     let mut again = first.clone();
     again.attempt = Attempt::FIRST.next();
     assert!(stage.ask(&again).await.result.success);

@@ -1,6 +1,6 @@
 //! The workload on DBOS with its Rust SDK: `drive DATABASE_URL CONNECTIONS`. DBOS is a library, so
-//! the application that runs the workflows and the submitter are one process. Activities are steps
-//! of the workflow and run in that process; a crash would move the whole workflow to another one.
+//! one process submits jobs and runs the workflows. Activities are steps of the workflow and run in
+//! that process; after a crash another process would recover the whole workflow.
 
 use std::{
     collections::BTreeMap,
@@ -16,10 +16,10 @@ use futures::future::try_join_all;
 use peer_load::{Job, Peer, finished, plan, ready, step};
 use tokio::sync::Mutex;
 
-/// Longer than any measurement: nobody waits in vain here.
+/// Longer than any measurement, so that no approval times out.
 const APPROVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The allocator that Callboard's own processes have.
+/// The allocator of Callboard's own processes.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -35,7 +35,7 @@ impl Application {
         let dbos = DBOS::new(Config {
             app_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             max_connections: connections,
-            // A message wakes its receiver at once, and not together with those of the next 10 ms.
+            // A message wakes its receiver at once, without waiting 10 ms for further messages.
             notification_coalesce: Some(Duration::ZERO),
             ..Config::new("callboard-peer", url)
         });
@@ -47,7 +47,8 @@ impl Application {
     }
 }
 
-/// The workflow. Its steps are built in one order and then run together, as DBOS asks for.
+/// The workflow. Its steps are created in a fixed order and then run concurrently, as DBOS
+/// requires.
 async fn work(job: Job, waiting: Arc<AtomicU64>) -> dbos::Result<String> {
     let plan = dbos::step("plan", || async { dbos::Result::Ok(plan(&job).await) }).await?;
     if job.approve {

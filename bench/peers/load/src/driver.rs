@@ -1,7 +1,7 @@
-//! Carries out the commands that the harness writes to standard input, one JSON object a line, and
-//! answers in the same way on standard output. The window of a measurement is announced when it
-//! opens and when it closes, so that the harness reads processor time over that very window. It must
-//! start nothing and stop nothing: servers and workers are the harness's.
+//! The driver of a peer. It reads the harness's commands from standard input, one JSON object per
+//! line, and writes its results to standard output in the same form. It announces the beginning and
+//! the end of each measurement, so that the harness reads processor time over exactly that window.
+//! The driver starts and stops no process: the harness owns the servers and workers.
 
 use std::{
     collections::VecDeque,
@@ -25,15 +25,15 @@ use crate::{
     work::{Job, expected},
 };
 
-/// What a peer must be able to do for a submitter. Errors are texts for the person who reads them.
+/// The operations that a submitter needs of a peer. Errors are texts for the user.
 pub trait Peer: Send + Sync + 'static {
-    /// Submits a job and waits for its result.
+    /// Submits a job, and waits for its result.
     fn run(&self, job: Job) -> impl Future<Output = Result<String, String>> + Send;
-    /// Submits a job that will wait for an approval, without waiting for it.
+    /// Submits a job that needs an approval, without waiting for the job.
     fn park(&self, job: Job) -> impl Future<Output = Result<(), String>> + Send;
-    /// How many jobs wait for an approval now.
+    /// Returns the number of jobs that wait for an approval.
     fn parked(&self) -> impl Future<Output = Result<u64, String>> + Send;
-    /// Approves a job and waits for its result.
+    /// Approves a job, and waits for its result.
     fn resume(&self, job: Job) -> impl Future<Output = Result<String, String>> + Send;
 }
 
@@ -41,24 +41,24 @@ pub trait Peer: Send + Sync + 'static {
 #[derive(Deserialize)]
 #[serde(tag = "run", rename_all = "snake_case")]
 enum Command {
-    /// Keeps jobs in flight for the warm-up and then for the window.
+    /// Keep jobs in flight for the warm-up and then for the window.
     Throughput { in_flight: usize, warm_s: f64, seconds: f64 },
-    /// One job after the other.
+    /// Run one job after the other.
     Latency { warm: usize, n: usize },
-    /// Parks jobs until this many wait.
+    /// Submit jobs until `n` of them wait for an approval.
     Park { n: usize },
-    /// Approves parked jobs one after the other, and then all that are left.
+    /// Approve `n` parked jobs one after the other.
     Resume { n: usize },
-    /// Submits jobs at once whose activities sleep, and waits for all.
+    /// Submit jobs with sleeping activities all at once, and wait for all of them.
     Makespan { n: usize, sleep_ms: u64 },
 }
 
-/// Reads commands until the input ends.
+/// Carries out commands until the input ends.
 ///
 /// # Errors
 ///
-/// The first job that fails or has a wrong result ends the run: a peer that drops work would look
-/// fast.
+/// The error of the first job that fails or has a wrong result. It ends the run, because a peer
+/// that drops work would look fast.
 pub async fn drive<P: Peer>(peer: P) -> Result<(), String> {
     let peer = Arc::new(peer);
     let jobs = Jobs { prefix: format!("j{}", std::process::id()), next: AtomicU64::new(0) };
@@ -82,7 +82,7 @@ pub async fn drive<P: Peer>(peer: P) -> Result<(), String> {
     Ok(())
 }
 
-/// Hands out jobs with ids that no other driver hands out.
+/// A generator of jobs. Their ids are unique over all drivers.
 struct Jobs {
     prefix: String,
     next: AtomicU64,
@@ -132,7 +132,8 @@ async fn throughput<P: Peer>(
     let (opened, before) = (Instant::now(), done.load(Ordering::Relaxed));
     say(&json!({"event": "open"}));
     pause(seconds, &mut clients).await?;
-    // A queue moves slow jobs on in step, and they end together: count more than one such wave.
+    // A queue moves slow jobs in step, so that they end in waves. The window must contain more than
+    // one wave.
     let enough = before + 2 * in_flight as u64;
     while done.load(Ordering::Relaxed) < enough && opened.elapsed().as_secs_f64() < 4.0 * seconds {
         pause(1.0, &mut clients).await?;
@@ -146,7 +147,7 @@ async fn throughput<P: Peer>(
     Ok(json!({"event": "done", "n": after - before, "seconds": took.as_secs_f64()}))
 }
 
-/// Waits; ends early with the error of a client that gave up.
+/// Waits, or returns early with the error of a client.
 async fn pause(seconds: f64, clients: &mut JoinSet<Result<(), String>>) -> Result<(), String> {
     tokio::select! {
         () = tokio::time::sleep(Duration::from_secs_f64(seconds)) => Ok(()),

@@ -1,5 +1,5 @@
-//! Prints a list of latencies as the harness reads it: in milliseconds, in the order in which they
-//! were measured. The harness sorts and picks percentiles, so that this is done in one way for all.
+//! The format of latencies for the harness: in milliseconds, in the order of measurement. The
+//! harness computes the percentiles, so that they are computed in one way for all peers.
 
 use std::time::Duration;
 

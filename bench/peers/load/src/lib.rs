@@ -1,6 +1,6 @@
-//! The workload that every peer of the comparison runs, and the load that is put on it. Peers in
-//! other languages have the same in `bench/peers/harness`. It must know no peer: what is common is
-//! here so that no peer gets an easier job than another.
+//! The workload of every peer of the comparison, and the load on it. `bench/peers/harness` has the
+//! same for peers in other languages. The code that peers share is here and is independent of any
+//! peer, so that no peer gets an easier job.
 
 mod driver;
 mod latency;

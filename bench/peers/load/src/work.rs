@@ -1,28 +1,28 @@
-//! The job: a plan of four steps in a diamond, each of which answers at once with 200 bytes made
-//! from what it depends on. Pure, so that the submitter can check the result it sees.
+//! The job: a plan of four steps in a diamond. Each step answers at once with 200 bytes that depend
+//! on its inputs. The functions are pure, so that the submitter can check the result.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Length of a step's result in bytes.
+/// The length of a step's result, in bytes.
 const RESULT_BYTES: usize = 200;
 
-/// What is submitted.
+/// A submission.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Job {
-    /// Unique over the run.
+    /// The id of the job, unique over the run.
     pub id: String,
-    /// What is wanted, in words.
+    /// The goal, in natural language.
     pub goal: String,
-    /// How long every activity sleeps, in milliseconds; 0 answers at once.
+    /// The time that every activity sleeps, in milliseconds. With 0 it answers at once.
     pub sleep_ms: u64,
-    /// Whether the job waits for an approval between its plan and its first step.
+    /// `true` if the job waits for an approval between its plan and its first step.
     pub approve: bool,
 }
 
 impl Job {
-    /// A job with the goal that all jobs have.
+    /// Creates a job with the goal that all jobs share.
     pub fn new(id: String) -> Self {
         let goal = "Compare the three offers and write a summary of one page".to_owned();
         Self { id, goal, sleep_ms: 0, approve: false }
@@ -32,38 +32,39 @@ impl Job {
 /// A step of a plan.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PlannedStep {
-    /// Its name within the job.
+    /// The name of the step, unique within the job.
     pub id: String,
-    /// The steps whose results it gets.
+    /// The names of the steps whose results are this step's input.
     pub needs: Vec<String>,
 }
 
-/// What the activity of a step is given.
+/// The input of a step's activity.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StepInput {
-    /// The step.
+    /// The name of the step.
     pub id: String,
     /// The job's goal.
     pub goal: String,
-    /// The results of the steps it needs, by their names.
+    /// The results of the required steps, by name.
     pub results: BTreeMap<String, String>,
-    /// How long to sleep, in milliseconds.
+    /// The time to sleep, in milliseconds.
     pub sleep_ms: u64,
 }
 
-/// The plan activity.
+/// Runs the plan activity.
 pub async fn plan(job: &Job) -> Vec<PlannedStep> {
     rest(job.sleep_ms).await;
     diamond()
 }
 
-/// The activity of a step.
+/// Runs the activity of a step.
 pub async fn step(input: &StepInput) -> String {
     rest(input.sleep_ms).await;
     answer(input)
 }
 
-/// The steps that can start: not done yet, and everything they need is.
+/// Returns the inputs of the steps that can start: steps that are not done and whose required steps
+/// all are.
 pub fn ready(job: &Job, plan: &[PlannedStep], done: &BTreeMap<String, String>) -> Vec<StepInput> {
     plan.iter()
         .filter(|step| !done.contains_key(&step.id))
@@ -83,12 +84,12 @@ pub fn ready(job: &Job, plan: &[PlannedStep], done: &BTreeMap<String, String>) -
         .collect()
 }
 
-/// The result of the job, which is the result of its last step.
+/// Returns the result of the job, which is that of its last step.
 pub fn finished(mut done: BTreeMap<String, String>) -> String {
     done.remove("s4").unwrap_or_default()
 }
 
-/// The result that a job must have; what the submitter compares with.
+/// Returns the result that a job must have. The submitter compares the actual result with it.
 pub(crate) fn expected(job: &Job) -> String {
     let (plan, mut done) = (diamond(), BTreeMap::new());
     while done.len() < plan.len() {
@@ -107,7 +108,8 @@ fn diamond() -> Vec<PlannedStep> {
     vec![step("s1", &[]), step("s2", &["s1"]), step("s3", &["s1"]), step("s4", &["s2", "s3"])]
 }
 
-/// `<step>:<crc32 of the goal and of the results, in the order of their names>`, filled up with dots.
+/// Returns `<step>:<crc32 of the goal and the results, in the order of their names>`, padded with
+/// dots.
 fn answer(input: &StepInput) -> String {
     let mut crc = crc32fast::Hasher::new();
     crc.update(input.goal.as_bytes());
@@ -134,7 +136,7 @@ mod tests {
         let other = Job { goal: "Something else".to_owned(), ..job.clone() };
         assert_eq!(expected(&job).len(), RESULT_BYTES);
         assert_ne!(expected(&job), expected(&other));
-        // As harness/work.py has it.
+        // The same value as in harness/work.py.
         assert!(expected(&job).starts_with("s4:6c3529bf..."), "{}", expected(&job));
     }
 }

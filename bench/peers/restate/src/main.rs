@@ -1,6 +1,7 @@
-//! The workload on Restate with its Rust SDK. `worker ADDRESS` serves the services, `drive INGRESS
-//! ADMIN rpc|inline` submits jobs as the harness says. It must not tune the server: that is the
-//! harness's, where it can be read beside the other peers' settings.
+//! The workload on Restate with its Rust SDK. `worker ADDRESS` serves the services, and `drive
+//! INGRESS ADMIN rpc
+//! inline` submits jobs for the harness. Nothing here tunes the server: the harness does, where its
+//! settings are beside those of the other peers.
 
 mod services;
 mod submitter;
@@ -9,7 +10,7 @@ use std::{error::Error, time::Duration};
 
 use restate_sdk::{endpoint::ServiceOptions, prelude::*, service::IntoServiceDefinition};
 
-/// The allocator that Callboard's own processes have.
+/// The allocator of Callboard's own processes.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -19,7 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["worker", address] => {
-            // So that jobs which wait for a person are off the worker soon.
+            // Jobs that wait for a person are suspended soon.
             let options = ServiceOptions::new().inactivity_timeout(Duration::from_secs(1));
             let approval = services::Approval.into_service_definition().options(options);
             let endpoint = Endpoint::builder()

@@ -1,7 +1,7 @@
-//! The services: the activities, and the job in two forms. In `Rpc` every activity is a durable call
-//! that any worker may take; in `Inline` it is a journaled step of the handler that runs the job.
-//! `Approval` is the first form as a workflow that waits for a person between plan and steps.
-//! Nothing but orchestration may be here.
+//! The services: the activities, and the job in two forms. In `Rpc` every activity is a durable
+//! call that any worker may take. In `Inline` every activity is a journaled step of the handler
+//! that runs the job. `Approval` is the first form as a workflow that waits for a person between
+//! the plan and the steps. The services contain only orchestration.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ impl Rpc {
         let plan = activities.plan(Json(job.clone())).call().await?.into_inner();
         let mut done = BTreeMap::new();
         while done.len() < plan.len() {
-            // Calls are made when they are written, so all of a wave run at the same time.
+            // Calls start when they are created, so all calls of a wave run concurrently.
             let wave: Vec<_> = ready(&job, &plan, &done)
                 .into_iter()
                 .map(|input| (input.id.clone(), activities.step(Json(input)).call()))

@@ -1,5 +1,6 @@
-//! The submitter: requests to Restate's ingress through the SDK's own client, without idempotency
-//! keys, which are the cheapest durable invocations Restate has. It must not run any part of a job.
+//! The submitter: requests to Restate's ingress through the SDK's own client. They have no
+//! idempotency keys, and so are the cheapest durable invocations of Restate. The submitter runs no
+//! part of a job.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ pub(crate) struct Restate {
     admin: reqwest::Client,
     query: String,
     inline: bool,
-    /// What was given for the jobs that were parked, to wait for their results later.
+    /// The handles of the parked jobs' invocations, for waiting for their results later.
     parked: Mutex<HashMap<String, InvocationHandle<reqwest::Client, String>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Answers of people: the first valid one wins, once.
+//! Answers from people: exactly one of several is stored.
 
 use broker::log::CasOutcome;
 use proto::{fact::Source, id::Seq, subject::Family};

@@ -1,4 +1,4 @@
-//! Records as others write them and as others read them.
+//! Records from other writers and for other readers.
 
 use std::collections::BTreeSet;
 

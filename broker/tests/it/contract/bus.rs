@@ -32,7 +32,7 @@ on_every_broker![
     what_is_too_large_is_refused,
 ];
 
-/// Short enough to wait for in vain.
+/// A short time limit for answers that never arrive.
 const IN_VAIN: Duration = Duration::from_millis(1500);
 
 async fn listen(broker: &Broker, subject: &str) -> BoxStream<'static, Message> {
@@ -63,7 +63,7 @@ async fn ask_within(
     broker.bus.request(subject, payload, RequestContext::default(), wait).await
 }
 
-/// Serves a verb with what `answer` does, until it is aborted. Returns once it is served.
+/// Serves a verb with the replies of `answer` until it is aborted. Returns once the verb is served.
 async fn serve<F, A>(broker: &Broker, verbs: &[Verb], mut answer: A) -> tokio::task::AbortHandle
 where
     A: FnMut(Request) -> F + Send + 'static,
@@ -75,7 +75,7 @@ where
             answer(request).await;
         }
     });
-    // The broker has seen that it is served.
+    // The broker has registered the service.
     broker.bus.settle().await.unwrap();
     task.abort_handle()
 }
@@ -199,7 +199,7 @@ async fn a_request_may_have_many_answers(f: &impl Fixture) {
             for n in 0..100 {
                 request.reply.send(Bytes::from(n.to_string())).await.unwrap();
             }
-            // Later than any other, and still within the time that may pass without one.
+            // Later than the others, and still within the idle time.
             waits.notified().await;
             request.reply.send(Bytes::from_static(b"end")).await.unwrap();
         }
@@ -233,7 +233,7 @@ async fn servers_share_the_requests(f: &impl Fixture) {
         by.insert(text(&answer).1.to_owned());
     }
     assert_eq!(by.len(), 2, "one server had all the requests");
-    // Each is answered once, though two could.
+    // Each request is answered once, though two processes serve the verb.
     let subject = client.log.subjects().service(Verb::Get);
     let context = RequestContext::default();
     let many = client.bus.request_many(subject, Bytes::new(), context, A_WHILE).await.unwrap();

@@ -1,4 +1,4 @@
-//! Unreferenced large values: listings, references, and removals of listed versions alone.
+//! Unreferenced large values: listings, references, and removals of listed versions only.
 
 use std::collections::BTreeSet;
 
@@ -95,7 +95,7 @@ async fn every_record_is_asked_for_the_names_in_it(f: &impl Fixture) {
     broker.log.append(&one, &called_with(1, &large), trace(1)).await.unwrap();
     append(&broker, &one, 2..3).await;
     stored(broker.log.decide(&two, &call_with("p", 1, &large), Seq(0), None, trace(1)).await);
-    // Nobody here can read it, and it counts all the same.
+    // This release cannot parse the record, but its reference counts.
     let name = "ab".repeat(32);
     let text = format!(r#"{{"v":99,"refs":["{name}"]}}"#);
     f.store_raw(&broker.log.subjects().fact(&two, Source::Crew), text.as_bytes()).await;

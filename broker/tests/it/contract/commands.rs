@@ -1,4 +1,5 @@
-//! Commands: to one worker at a time, again when it dies, never more than it has slots for.
+//! Commands: delivered to one worker at a time, redelivered when it dies, within the limit of
+//! slots.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +43,7 @@ async fn open(broker: &Broker, name: &str, n: usize) -> Commands {
     broker.log.commands(CALL, &pool(name), slots(n)).await.unwrap()
 }
 
-/// A broker, a job with numbered commands for the pool `p`, and a worker that takes them.
+/// A broker, a job with numbered commands for the pool `p`, and a worker.
 async fn stage(f: &impl Fixture, name: &str, commands: u64, n: usize) -> (Broker, JobId, Commands) {
     let (broker, job) = (f.broker().await, job(name));
     command(&broker, &job, "p", 0..commands).await;
@@ -51,7 +52,7 @@ async fn stage(f: &impl Fixture, name: &str, commands: u64, n: usize) -> (Broker
 }
 
 /// Waits for the `times`-th delivery of an unacknowledged command, without another delivery before
-/// it. Earlier deliveries have then had the time to come again.
+/// it. By then earlier deliveries had time for a redelivery.
 async fn only_again(commands: &mut Commands, n: u64, times: u64) -> Delivery {
     loop {
         let delivery = next_command(commands).await;
@@ -113,7 +114,7 @@ async fn slots_bound_what_is_handed_out(f: &impl Fixture) {
     let (_broker, _, mut worker) = stage(f, "slots", 5, 2).await;
     let a = next_command(&mut worker).await;
     let b = next_command(&mut worker).await;
-    // The deliveries' time runs on meanwhile.
+    // Meanwhile the deadlines of the deliveries pass.
     a.ack.working().await;
     b.ack.working().await;
     nothing(&mut worker).await;
@@ -195,8 +196,8 @@ async fn a_late_acknowledgement_counts(f: &impl Fixture) {
     let first = next_command(&mut worker).await;
     let second = next_command(&mut worker).await;
     assert_eq!(second.delivered, 2);
-    // The first worker is not dead after all, and its acknowledgement counts although the second
-    // one has the command.
+    // The first worker is alive after all: its acknowledgement counts although the second one has
+    // the command.
     first.ack.done().await;
     command(&broker, &job, "p", 1..2).await;
     only_again(&mut worker, 1, 2).await;

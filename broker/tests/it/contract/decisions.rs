@@ -1,4 +1,4 @@
-//! Decisions: exactly one at each position, whatever anybody believed.
+//! Decisions: exactly one per position, however many writers compete.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ async fn a_decision_follows_the_last_one(f: &impl Fixture) {
     let job = job("follows");
     submit(&broker, &job).await;
     let first = stored(broker.log.decide(&job, &call("a", 1), Seq(0), None, trace(5)).await);
-    // Of another kind and pool: one filter covers them all.
+    // A decision of another kind and pool: one filter covers all of them.
     let second = stored(broker.log.decide(&job, &finish(), first, None, trace(6)).await);
     assert!(second > first);
     let entries = f.broker().await.log.read(&job, Seq(0)).await.unwrap();
@@ -87,7 +87,7 @@ async fn the_same_words_are_not_the_same_write(f: &impl Fixture) {
 const DECIDERS: u64 = 8;
 const POSITIONS: usize = 40;
 
-/// Decides until there are enough decisions, each time after the last one it sees.
+/// Appends decisions until there are enough, each after the last one it has read.
 async fn decide_on(log: &dyn Log, me: u64) -> Vec<(Seq, Seq, u64)> {
     let job = job("raced");
     let mut stored = Vec::new();
@@ -98,7 +98,7 @@ async fn decide_on(log: &dyn Log, me: u64) -> Vec<(Seq, Seq, u64)> {
         }
         let after = entries.last().map_or(Seq(0), |e| e.seq);
         let tag = me * 1_000_000 + n;
-        // Different subjects, so that only the filter over all of them can keep the order.
+        // The subjects differ, so only the common filter can enforce the order.
         let decision = call(if tag.is_multiple_of(2) { "even" } else { "odd" }, tag);
         match log.decide(&job, &decision, after, None, trace(me)).await.unwrap() {
             CasOutcome::Stored(seq) => stored.push((after, seq, tag)),

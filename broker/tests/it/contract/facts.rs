@@ -48,14 +48,14 @@ async fn open(broker: &Broker) -> BoxStream<'static, Result<Feed, LogError>> {
     broker.log.facts(SHARD).await.unwrap()
 }
 
-/// The number of unacknowledged facts.
+/// Counts the unacknowledged facts.
 async fn in_hand(broker: &Broker) -> u64 {
     let queues = broker.log.progress(SHARD).await.unwrap();
     queues.iter().find(|one| one.queue == Queue::Facts).unwrap().unacknowledged
 }
 
 /// Waits for the `times`-th delivery of an unacknowledged fact, without another delivery before it.
-/// Earlier deliveries have then had the time to come again.
+/// By then earlier deliveries had time for a redelivery.
 async fn only_again(
     feed: &mut BoxStream<'static, Result<Feed, LogError>>,
     n: u64,
@@ -104,8 +104,8 @@ async fn a_feed_gives_the_facts_of_its_shard_and_no_decisions(f: &impl Fixture) 
     nothing(&mut feed).await;
 }
 
-/// The items of a feed, read by a task: the number of a fact, or none for a reset. Aborting the
-/// task drops the feed.
+/// Collects the items of a feed in a task: the number of a fact, or `None` for a reset. Aborting
+/// the task drops the feed.
 fn pump(
     mut feed: BoxStream<'static, Result<Feed, LogError>>,
 ) -> (UnboundedReceiver<Option<u64>>, AbortHandle) {
@@ -125,8 +125,8 @@ fn pump(
     (items, task.abort_handle())
 }
 
-/// Gives a waiting feed the time to request facts. On NATS a reset shows that it has; in memory it
-/// is silent.
+/// Waits until an idle feed has requested facts. On NATS a reset shows that; in memory there is no
+/// sign.
 async fn asks(items: &mut UnboundedReceiver<Option<u64>>) {
     let first = tokio::time::timeout(A_WHILE, items.recv()).await;
     assert!(matches!(first, Err(_) | Ok(Some(None))), "the feed that waits was given {first:?}");
@@ -158,7 +158,7 @@ async fn what_the_dead_had_comes_to_who_waits_for_it(f: &impl Fixture) {
     let (mut other, _) = pump(open(&f.broker().await).await);
     asks(&mut other).await;
     drop((taken, owner));
-    // Nothing is stored meanwhile: the takeover alone must bring it.
+    // Nothing is stored meanwhile: the takeover alone must redeliver the fact.
     loop {
         if let Some(n) = soon(other.recv()).await.expect("the feed ended") {
             break assert_eq!(n, 0);
@@ -175,7 +175,7 @@ async fn another_feed_takes_over_and_is_told_so(f: &impl Fixture) {
     asks(&mut b).await;
     append(&broker, &job, 1..2).await;
     assert_eq!(soon(a.recv()).await, Some(Some(1)));
-    // Items of the second feed before the first one received that fact do not count.
+    // Items of the second feed before the first feed received that fact do not count.
     while b.try_recv().is_ok() {}
     first.abort();
     append(&broker, &job, 2..3).await;
@@ -196,7 +196,7 @@ async fn a_feed_that_is_opened_again_is_given_what_is_new(f: &impl Fixture) {
     for _ in 0..2 {
         next_fact(&mut feed).await.ack.done().await;
     }
-    // An acknowledgement is not answered.
+    // The broker does not confirm an acknowledgement.
     until("the acknowledgements", async || in_hand(&broker).await == 0).await;
     drop(feed);
     append(&broker, &job, 2..3).await;
@@ -212,7 +212,7 @@ async fn a_fact_that_is_not_acknowledged_comes_again(f: &impl Fixture) {
     let kept = next_fact(&mut feed).await;
     assert_eq!(number(&kept.entry), 0);
     next_fact(&mut feed).await.ack.done().await;
-    // It comes after a fact that was stored later: a redelivery does not keep the order.
+    // A redelivery arrives after a later fact: it does not keep the order.
     let again = next_fact(&mut feed).await;
     assert_eq!((number(&again.entry), again.entry.seq), (0, kept.entry.seq));
     assert_eq!((kept.delivered, again.delivered), (1, 2));
@@ -298,7 +298,7 @@ async fn jobs_with_facts_in_hand_are_unsettled(f: &impl Fixture) {
     a.ack.done().await;
     c.ack.done().await;
     until("two acknowledgements", async || in_hand(&broker).await == 1).await;
-    // Jobs with later deliveries may be named too.
+    // The answer may also name jobs with later deliveries.
     assert!(unsettled().await.contains(&one));
     assert!(broker.log.unsettled(Shard(2)).await.unwrap().is_empty());
     b.ack.done().await;

@@ -1,4 +1,4 @@
-//! Brokers to hold the contract against.
+//! The brokers under test.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,28 +13,27 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use proto::{id::WorkerId, subject::Subjects};
 
-/// The acknowledgement wait of commands and facts, on every fixture.
+/// Deadline of unacknowledged commands and facts, on every fixture.
 pub(crate) const ACK_WAIT: Duration = Duration::from_secs(1);
 
-/// The age above which a large value is rewritten, on every fixture.
+/// Age above which a large value is rewritten, on every fixture.
 pub(crate) const RENEWED_AFTER: Duration = Duration::from_secs(2);
 
-/// An installation that is there for one test.
+/// An installation for one test.
 pub(crate) trait Fixture: Send + Sync {
-    /// A connection to it: each call makes another one, as another process would.
+    /// Opens another connection, as another process would.
     async fn broker(&self) -> Broker;
-    /// Stores bytes as they are, as a program that is not Callboard may.
+    /// Stores raw bytes, as a foreign program could.
     async fn store_raw(&self, subject: &str, payload: &[u8]);
-    /// The time of day, as the broker has it.
+    /// Returns the broker's time of day.
     fn now(&self) -> Timestamp;
 }
 
-/// Four shards, under a prefix of their own.
+/// Four shards, under a separate prefix.
 pub(crate) fn subjects() -> Subjects {
     Subjects::new("it", 4).unwrap()
 }
 
-/// The broker in memory.
 pub(crate) struct InMemory {
     pub(crate) memory: Memory,
     pub(crate) faults: Arc<Faults>,
@@ -75,7 +74,7 @@ impl Fixture for InMemory {
     }
 }
 
-/// A nats-server of one test.
+/// A nats-server for one test.
 pub(crate) struct OnNats {
     pub(crate) server: NatsServer,
 }

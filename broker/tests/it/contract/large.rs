@@ -1,4 +1,4 @@
-//! Large bodies, which travel through the object store unnoticed.
+//! Large bodies, stored in the object store transparently.
 
 use proto::{
     fact::Source,

@@ -1,4 +1,4 @@
-//! The size of shards and queues, and jobs that have ended.
+//! The size of shards and queues, and the listing of ended jobs.
 
 use std::collections::BTreeSet;
 
@@ -71,8 +71,7 @@ async fn jobs_that_ended_are_told_from_others(f: &impl Fixture) {
     assert_eq!(broker.log.finished_among(&jobs).await.unwrap(), BTreeSet::from([jobs[1].clone()]));
     broker.log.append(&jobs[1], &signaled(Signal::Pause), trace(2)).await.unwrap();
     assert!(broker.log.finished_among(&jobs).await.unwrap().is_empty());
-    // An end that was stored without knowledge of that fact does not count once another decision
-    // follows.
+    // An end stored without knowledge of that fact does not count once another decision follows.
     let after = last_decision(&broker, &jobs[1]).await;
     stored(broker.log.decide(&jobs[1], &finish(), after, None, trace(3)).await);
     assert_eq!(broker.log.finished_among(&jobs).await.unwrap(), BTreeSet::from([jobs[1].clone()]));

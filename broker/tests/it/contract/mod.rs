@@ -1,6 +1,6 @@
-//! The promises of [`broker::log`], [`broker::bus`], [`broker::kv`] and [`broker::objects`], one
-//! test each. Every case is written once and runs on every broker: [`on_every_broker`] makes the
-//! tests of a file. What only one broker can show has its own file beside this directory.
+//! The contract of [`broker::log`], [`broker::bus`], [`broker::kv`] and [`broker::objects`]: one
+//! test per promise. Every case is written once and runs on every broker: [`on_every_broker`]
+//! expands the cases of a file. Tests of a single broker have files beside this directory.
 
 mod answers;
 mod bodies;
@@ -20,9 +20,9 @@ mod submissions;
 mod timers;
 pub(crate) mod words;
 
-/// Makes a test of each case for each broker; a broker is added to the contract here and in
-/// [`race_on_every_broker`]. In memory time is tokio's and is paused but for
-/// waiting, so that cases that wait take none.
+/// Expands each case to one test per broker; a new broker is added here and in
+/// [`race_on_every_broker`]. In memory, time is tokio's and is paused except for waiting, so that
+/// waits cost nothing.
 macro_rules! on_every_broker {
     ($($name:ident),* $(,)?) => {
         mod memory {
@@ -40,7 +40,7 @@ macro_rules! on_every_broker {
     };
 }
 
-/// The same for cases in which many act at the same time: in memory on two threads.
+/// Expands cases with concurrent callers: in memory on two threads.
 macro_rules! race_on_every_broker {
     ($($name:ident),* $(,)?) => {
         mod memory_race {

@@ -1,4 +1,5 @@
-//! The progress of queues and the armed timers, from which fsck proves that nothing was forgotten.
+//! The progress of queues and the armed timers, from which `fsck` proves that no record was
+//! forgotten.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Removing a job's log.
+//! Purges of a job's log.
 
 use broker::{log::Depth, testing::wait::until};
 use jiff::SignedDuration;
@@ -46,7 +46,7 @@ async fn a_purged_job_can_be_submitted_again(f: &impl Fixture) {
     stored(broker.log.answer(&job, &answered("bob"), Seq(0), trace(1)).await);
     let entries = broker.log.read(&job, Seq(0)).await.unwrap();
     assert_eq!((entries.len(), entries[0].seq), (3, reborn));
-    // A watch goes on with the new log, whatever it had seen of the old one.
+    // A watch continues with the new log, whatever it has read of the old one.
     loop {
         let entry = next(&mut watch).await.unwrap();
         if entry.seq >= reborn {
@@ -65,7 +65,7 @@ async fn what_waits_for_a_purged_job_is_gone(f: &impl Fixture) {
     let held = next_command(&mut worker).await;
     broker.log.purge(&job).await.unwrap();
     drop(held);
-    // Another job's timer and command, by when those of this one would have come.
+    // Another job's timer and command mark the time by which the purged job's would have arrived.
     let other = job_in(broker.log.subjects().shard_of(&job), "other");
     let later = f.now() + SignedDuration::from_millis(1500);
     broker.log.arm(&other, &timer("t"), later, trace(1)).await.unwrap();
@@ -105,7 +105,7 @@ async fn what_is_stored_after_the_position_stays(f: &impl Fixture) {
     let left = broker.log.read(&job, Seq(0)).await.unwrap();
     assert_eq!(left.iter().map(number).collect::<Vec<_>>(), [7, 8]);
     assert!(left[0].seq > until);
-    // Doing it twice does no harm, and what was left goes when it was seen.
+    // A second purge has no effect, and a purge removes the rest once its position is known.
     assert_eq!(broker.log.purge_until(&job, until).await.unwrap(), 0);
     assert_eq!(broker.log.purge_until(&job, left[1].seq).await.unwrap(), 2);
     let reborn = submit(&broker, &job).await;

@@ -1,4 +1,4 @@
-//! Reading a job's log, and watching it grow.
+//! Reads and watches of a job's log.
 
 use proto::{id::Seq, record::Unreadable, subject::Family};
 
@@ -148,7 +148,7 @@ async fn a_watch_has_no_gap_while_others_write(f: &impl Fixture) {
     }
     let mut watchers = tokio::task::JoinSet::new();
     for _ in 0..4 {
-        // Each begins somewhere in the middle of it.
+        // Each watcher starts at a different position.
         let before = reader.log.read(&job, Seq(0)).await.unwrap();
         let after = before.last().map_or(Seq(0), |e| e.seq);
         let mut watch = reader.log.watch(&job, after).await.unwrap();

@@ -1,4 +1,4 @@
-//! Submitting jobs, and finding them again.
+//! Submissions of jobs and their listing.
 
 use std::collections::BTreeSet;
 

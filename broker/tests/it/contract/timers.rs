@@ -27,9 +27,9 @@ on_every_broker![
     what_fired_is_handed_to_the_supervisor,
 ];
 
-/// When tests expect things to happen: soon, and late enough to do something before.
+/// Delay of timers in tests: short, but long enough to act before it ends.
 const NEAR: Duration = Duration::from_millis(1500);
-/// Later than that: brokers look every quarter of a second.
+/// A later time: brokers check timers every quarter of a second.
 const LATER: Duration = Duration::from_millis(2100);
 
 fn after(f: &impl Fixture, wait: Duration) -> Timestamp {

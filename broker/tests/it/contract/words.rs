@@ -1,4 +1,4 @@
-//! Short words for what the cases do over and over.
+//! Helper functions of the contract cases.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -23,15 +23,15 @@ use proto::{
 };
 use tokio::sync::Semaphore;
 
-/// Long enough for what must not come to come. A slower machine finds less, and nothing that is not
-/// there.
+/// Time in which an unexpected item would arrive. On a slower machine the check is weaker, but
+/// never fails wrongly.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(400);
 
 pub(crate) fn job(name: &str) -> JobId {
     JobId::new(name).unwrap()
 }
 
-/// A job of this shard.
+/// Returns a job id in this shard.
 pub(crate) fn job_in(shard: Shard, name: &str) -> JobId {
     let of = |n: u32| job(&format!("{name}-{n}"));
     let shards = super::fixtures::subjects().shards();
@@ -54,7 +54,7 @@ pub(crate) fn submitted(goal: &str) -> Fact {
     Fact::Submitted(jobs::submitted(goal))
 }
 
-/// A numbered fact from a worker.
+/// Builds a numbered fact from a worker.
 pub(crate) fn called(n: u64) -> Fact {
     called_with(n, &format!("result {n}"))
 }
@@ -80,7 +80,7 @@ pub(crate) fn fired(name: &str) -> Fact {
     Fact::Fired(Fired { timer: timer(name) })
 }
 
-/// A numbered command for a pool.
+/// Builds a numbered command for a pool.
 pub(crate) fn call(name: &str, n: u64) -> Decision {
     call_with(name, n, "")
 }
@@ -111,7 +111,7 @@ pub(crate) fn finish() -> Decision {
     })
 }
 
-/// The content of an entry.
+/// Returns the decoded body of an entry.
 pub(crate) fn known(entry: &Entry) -> Known {
     entry.record.as_ref().unwrap().known().unwrap()
 }
@@ -130,7 +130,7 @@ pub(crate) fn decision(entry: &Entry) -> Decision {
     }
 }
 
-/// The seq of something that must have been stored.
+/// Returns the position of a write that must have succeeded.
 pub(crate) fn stored(guarded: Result<CasOutcome, LogError>) -> Seq {
     match guarded.unwrap() {
         CasOutcome::Stored(seq) => seq,
@@ -138,7 +138,6 @@ pub(crate) fn stored(guarded: Result<CasOutcome, LogError>) -> Seq {
     }
 }
 
-/// Submits a job that must be new.
 pub(crate) async fn submit(broker: &Broker, job: &JobId) -> Seq {
     match broker.log.submit(job, &submitted("a goal"), trace(1)).await.unwrap() {
         Submission::Stored(seq) => seq,
@@ -153,7 +152,7 @@ pub(crate) async fn append(broker: &Broker, job: &JobId, numbers: std::ops::Rang
     }
 }
 
-/// Stores numbered commands, one after the other.
+/// Appends numbered commands, one after the other.
 pub(crate) async fn command(
     broker: &Broker,
     job: &JobId,
@@ -176,7 +175,7 @@ pub(crate) fn seqs(entries: &[Entry]) -> Vec<u64> {
     entries.iter().map(|e| e.seq.0).collect()
 }
 
-/// The next item of something that goes on, and comes soon.
+/// Waits for the next item of an endless stream.
 pub(crate) async fn next<T>(stream: &mut (impl Stream<Item = T> + Unpin)) -> T {
     soon(stream.next()).await.expect("the stream ended")
 }
@@ -185,7 +184,7 @@ pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     wait::soon("what must come", future).await
 }
 
-/// Nothing comes for a while.
+/// Asserts that no item arrives for a while.
 pub(crate) async fn nothing<T: std::fmt::Debug>(stream: &mut (impl Stream<Item = T> + Unpin)) {
     if let Ok(item) = tokio::time::timeout(A_WHILE, stream.next()).await {
         panic!("something came: {item:?}");
@@ -196,7 +195,7 @@ pub(crate) fn slots(n: usize) -> Arc<Semaphore> {
     Arc::new(Semaphore::new(n))
 }
 
-/// The next fact of a feed, past any resets.
+/// Waits for the next fact of a feed and skips resets.
 pub(crate) async fn next_fact(
     feed: &mut (impl Stream<Item = Result<Feed, LogError>> + Unpin),
 ) -> Delivery {
@@ -214,7 +213,7 @@ pub(crate) async fn next_command(
     next(commands).await.unwrap()
 }
 
-/// The number of a command or of a worker's fact.
+/// Returns the number of a command or of a worker's fact.
 pub(crate) fn number(entry: &Entry) -> u64 {
     match known(entry) {
         Known::Decision(decision) => match *decision {

@@ -1,4 +1,4 @@
-//! Deliveries and timers as a broker at its worst makes them.
+//! Deliveries and timers under injected faults.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn a_delivery_can_come_twice_and_out_of_order() {
         got.push((number(&delivery.entry), delivery.delivered));
         delivery.ack.done().await;
     }
-    // The second copy was on its way when the first was acknowledged.
+    // The duplicate was in transit when the first delivery was acknowledged.
     assert_eq!(got, [(3, 1), (3, 2), (0, 1), (1, 1), (2, 1)]);
 }
 
@@ -61,7 +61,7 @@ async fn an_acknowledgement_that_is_lost_brings_it_again() {
     assert_eq!((number(&again.entry), again.delivered), (0, 2));
 }
 
-/// Neither what a worker keeps silent about nor what it puts off comes before its time, or after it.
+/// A redelivery is neither early nor late, after silence and after a postponement.
 #[tokio::test(start_paused = true)]
 async fn a_delivery_comes_again_at_its_time() {
     let f = InMemory::start();
@@ -91,7 +91,7 @@ async fn a_feed_that_loses_the_pin_is_reset_when_it_has_it_again() {
     assert!(matches!(next(&mut two).await.unwrap(), Feed::Reset));
     let other = next_fact(&mut two).await;
     assert_eq!(number(&other.entry), 1);
-    // A pin is not a fence: what the first has in hand it may still acknowledge.
+    // A pin is not a fence: the first feed may still acknowledge its deliveries.
     held.ack.done().await;
     other.ack.done().await;
     assert!(broker.log.unsettled(SHARD).await.unwrap().is_empty());
@@ -139,7 +139,7 @@ async fn a_broker_that_is_down_hands_nothing_out_and_fires_what_was_due_when_it_
     assert_eq!(fact(&next_fact(&mut feed).await.entry), fired("t"));
 }
 
-/// A month passes in no time, and a timer is not late because of it.
+/// A month passes on the virtual clock, and no timer is late.
 #[tokio::test(start_paused = true)]
 async fn a_timer_a_month_away_fires_on_time() {
     let f = InMemory::start();

@@ -1,4 +1,4 @@
-//! Faults of the broker in memory, which its callers must not notice.
+//! Faults of the in-memory broker that its callers must not notice.
 
 mod deliveries;
 mod writes;

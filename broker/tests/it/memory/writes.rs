@@ -1,4 +1,4 @@
-//! Writes whose replies lie, get lost or never come.
+//! Writes whose replies are wrong, lost or never sent.
 
 use broker::{
     log::{CasOutcome, LogError, Submission},

@@ -1,4 +1,4 @@
-//! Three servers, three copies of everything, and one of them dies.
+//! A cluster of three servers with three replicas of everything, one of which dies.
 
 use broker::{
     Broker,
@@ -47,7 +47,7 @@ async fn a_cluster_goes_on_when_the_leader_of_a_stream_dies() {
     let mut commands = broker.log.commands(CALL, &pool("p"), slots(8)).await.unwrap();
     submit(&broker, &job).await;
     let mut after = Seq(0);
-    // Read at once from anywhere: a replica that is behind must not show.
+    // An immediate read from any server: a replica that lags must not show.
     for n in 0..20 {
         after = decide(&broker, &job, n..n + 1, after).await;
         let last = reader.log.read(&job, Seq(0)).await.unwrap().last().map(|e| e.seq);

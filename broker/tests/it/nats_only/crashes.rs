@@ -1,4 +1,4 @@
-//! A server that is killed, and owners that die without a word.
+//! Killed servers, and owners that die without notice.
 
 use std::sync::{
     Arc,
@@ -20,8 +20,8 @@ use crate::contract::{
     words::*,
 };
 
-/// Appends facts and decides until told to stop; gives back the positions that were acknowledged, and
-/// says all the while how many they are.
+/// Appends facts and decisions until it is stopped; reports the number of acknowledged records
+/// meanwhile, and returns their positions.
 async fn write_until(
     broker: Broker,
     job: JobId,
@@ -87,7 +87,7 @@ async fn a_server_that_is_killed_loses_nothing_that_was_acknowledged() {
         let all = ids.len();
         ids.sort();
         ids.dedup();
-        // A fact may be stored twice when its reply was lost, a decision never.
+        // A lost reply may duplicate a fact, but never a decision.
         let decided = entries.iter().filter(|e| e.record.as_ref().unwrap().kind == "call");
         let numbers: Vec<_> = decided.map(number).collect();
         assert!(numbers.is_sorted_by(|a, b| a < b), "{job} decided twice: {numbers:?}");
@@ -116,7 +116,7 @@ async fn what_is_open_goes_on_after_the_server_was_killed() {
             match next(&mut feed).await.unwrap() {
                 Feed::Reset => reset = true,
                 Feed::Fact(fact) if number(&fact.entry) == round => break fact,
-                // Its acknowledgement was lost with the server.
+                // The acknowledgement was lost with the server.
                 Feed::Fact(fact) => fact.ack.done().await,
             }
         };
@@ -159,7 +159,7 @@ async fn the_shard_of_an_owner_that_dies_without_a_word_is_taken_over() {
     let mut feed = dead.log.facts(SHARD).await.unwrap();
     append(&dead, &job, 0..1).await;
     next_fact(&mut feed).await.ack.done().await;
-    // As if its process hung: the pin is neither renewed nor given back.
+    // As in a hanging process, the pin is neither renewed nor released.
     std::mem::forget(feed);
     let mut feed = heir.log.facts(SHARD).await.unwrap();
     append(&heir, &job, 1..2).await;
@@ -169,7 +169,7 @@ async fn the_shard_of_an_owner_that_dies_without_a_word_is_taken_over() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shard_that_is_given_up_is_taken_over_at_once() {
     let f = OnNats::start().await;
-    // A pin that is not given back lasts longer than this test.
+    // A pin that is not released lasts longer than this test.
     let options = NatsOptions { pin_timeout_ms: 600_000, ..f.options() };
     let connect = || nats::connect(&options, subjects(), WorkerId::new("test").unwrap());
     let (one, other) = (connect().await.unwrap(), connect().await.unwrap());

@@ -68,7 +68,7 @@ async fn the_service_is_found_and_says_what_it_has() {
     }
 }
 
-/// The client library reads what we say as it reads what it says itself.
+/// The client library can parse our discovery replies like its own.
 #[tokio::test]
 async fn discovery_says_what_client_libraries_read() {
     use async_nats::service::{Info, PingResponse, Stats};
@@ -85,7 +85,7 @@ async fn discovery_says_what_client_libraries_read() {
     let get = &stats.endpoints[0];
     assert_eq!((get.requests, get.errors, get.subject.as_str()), (1, 1, "it.svc.get"));
     assert!(get.processing_time > Duration::ZERO);
-    // What was refused is said by its code: its words may be somebody's.
+    // Statistics show the code of a refusal, not its text, which may quote user input.
     let error = get.last_error.as_ref().unwrap();
     assert_eq!((error.code, error.status.as_str()), (404, "not_found"));
 }
@@ -152,11 +152,11 @@ async fn an_answer_is_never_sent_to_the_servers_subjects_or_our_own() {
                 .unwrap();
         }
         client.publish(subject, "{}".into()).await.unwrap();
-        // Answers come in the order of the requests: this is the first of this subject.
+        // Answers arrive in the order of the requests, so this is the first on its subject.
         client.request(subject, "{}".into()).await.unwrap();
     }
     assert_eq!((came.recv().await, came.try_recv().is_err()), (Some(()), true));
-    // Everything that was sent was heard before this.
+    // Every earlier message has arrived before this one.
     client.publish("last", Bytes::new()).await.unwrap();
     let mut sent = std::collections::BTreeMap::new();
     while let Some(message) = soon(overheard.next()).await

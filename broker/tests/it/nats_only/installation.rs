@@ -113,7 +113,7 @@ async fn a_consumer_with_another_time_limit_is_refused() {
     assert!(error.to_string().contains("priority_timeout is 1000000000"), "{error}");
 }
 
-/// Speaks like a nats-server of that version, as far as a client looks before it asks for anything.
+/// Imitates the handshake of a nats-server of that version.
 async fn speaks(version: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

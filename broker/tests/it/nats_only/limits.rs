@@ -39,7 +39,7 @@ async fn a_full_server_says_so_and_keeps_what_it_has() {
     assert_eq!(entries.len(), usize::try_from(stored).unwrap());
 }
 
-/// A tool worker that may not speak for people.
+/// A tool worker must not publish on behalf of people.
 const USERS: &str = r#"
 accounts: { A: { jetstream: enabled, users: [
   { user: all, password: all },
@@ -53,7 +53,7 @@ async fn what_is_forbidden_is_told_at_once() {
     let options = |user: &str| NatsOptions {
         user: Some(user.to_owned()),
         password: Some(user.to_owned().into()),
-        // Who waits for an answer waits longer than this test.
+        // A caller that waited for an answer would wait longer than this test.
         request_timeout_ms: 600_000,
         write_patience_ms: 600_000,
         ..on(&server)
@@ -92,7 +92,7 @@ async fn a_server_that_hangs_is_waited_for_and_not_for_ever() {
     let error = soon(broker.log.append(&job, &called(1), trace(1))).await.unwrap_err();
     assert!(matches!(error, LogError::Unknown(_)), "{error}");
     f.server.cont();
-    // What was sent meanwhile may be stored; nothing is stored that was not sent.
+    // Writes sent meanwhile may be stored; nothing else is.
     append(&broker, &job, 2..3).await;
     let numbers: Vec<_> = broker.log.read(&job, Seq(0)).await.unwrap().iter().map(number).collect();
     assert_eq!(numbers.last(), Some(&2));

@@ -59,8 +59,8 @@ async fn headers_of_the_server_are_not_believed_from_a_writer() {
     assert_eq!(number(&next_fact(&mut feed).await.entry), 1);
 }
 
-/// The server can be asked to answer a read on a subject of the log, and to make a message when a time
-/// has come; it leaves its marks on both.
+/// The server can be made to answer a read on a subject of the log, or to publish a scheduled
+/// message there. It marks both.
 #[tokio::test]
 async fn what_the_server_was_made_to_write_is_no_record() {
     let f = OnNats::start().await;
@@ -81,7 +81,7 @@ async fn what_the_server_was_made_to_write_is_no_record() {
     assert_eq!(number(&next_fact(&mut feed).await.entry), 1);
 }
 
-/// A status in the first line of the headers would end a read early, if it were believed.
+/// A status in the first header line would end a read early if it were trusted.
 #[tokio::test]
 async fn a_status_of_the_server_is_not_believed_from_a_writer() {
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -132,7 +132,7 @@ async fn what_is_no_subject_of_ours_is_handed_to_nobody() {
     }
     append(&broker, &job, 1..2).await;
     let mut entries = broker.log.read(&job, Seq(0)).await.unwrap();
-    // Among the decisions it has a position, and nothing but that.
+    // Among the decisions it occupies a position and has no other effect.
     let position = entries.remove(0);
     assert!(position.is_forged() && position.trace.is_none(), "{position:?}");
     assert_eq!((position.seq, entries.len(), entries[0].is_forged()), (Seq(3), 1, false));
@@ -141,7 +141,7 @@ async fn what_is_no_subject_of_ours_is_handed_to_nobody() {
     nothing(&mut feed).await;
 }
 
-/// The marks of a message that the server made at a time, and of one that it read out.
+/// The server's marks of a scheduled message and of the reply to a read.
 const MARKS: [&[(&str, &str)]; 2] = [
     &[("Nats-Scheduler", "it.0.x.in.crew"), ("Nats-Schedule-Next", "purge")],
     &[("Nats-Sequence", "999999")],
@@ -204,7 +204,7 @@ async fn only_an_end_that_a_supervisor_wrote_is_one() {
         let after = broker.log.read(&job, Seq(0)).await.unwrap()[0].seq;
         stored(broker.log.decide(&job, &finish(), after, None, trace(1)).await);
         assert_eq!(ended().await, 1);
-        // A forged message on top does not hide it.
+        // A later forged message does not hide it.
         store(&f, &end, mark, RECORD).await;
         assert_eq!(ended().await, 1);
     }
@@ -224,7 +224,7 @@ async fn a_value_that_the_server_was_made_to_write_is_none() {
     assert_eq!(listed.iter().map(|v| v.key.as_str()).collect::<Vec<_>>(), ["other"]);
     let gone = Change::Foreign("echo".to_owned());
     while next(&mut watch).await.unwrap() != gone {}
-    // Its last writer sees the change, and can write it again.
+    // Its last writer sees the change and can write again.
     let value = Bytes::from_static(b"true");
     let changed = kv.update(tools, "echo", value.clone(), revision).await;
     assert!(matches!(changed, Err(KvError::Conflict(_))), "{changed:?}");

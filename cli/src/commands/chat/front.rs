@@ -8,10 +8,10 @@ use proto::{event::EventId, id::JobId};
 
 use crate::chat::show::Course;
 
-/// A job that is watched.
+/// A watched job.
 pub(super) struct Front {
     pub(super) session: Session,
-    /// How far its plan has been told.
+    /// Progress of its plan displayed so far.
     pub(super) course: Course,
     /// The question that the next words answer: the job's own, or that of one that works for it.
     pub(super) asked: Option<Asked>,
@@ -24,7 +24,7 @@ pub(super) struct Asked {
 }
 
 impl Front {
-    /// Watches a job, from after an event on.
+    /// Watches a job from after an event.
     pub(super) fn new(client: &Client, job: JobId, after: EventId, live: bool) -> Self {
         let give_up_after = super::super::watch::PATIENCE;
         let options = WatchOptions { live, give_up_after, ..WatchOptions::events(after) };
@@ -32,8 +32,8 @@ impl Front {
         Self { session, course: Course::default(), asked: None }
     }
 
-    /// A question that was not shown yet, of the job or of one that works for it, becomes the one that
-    /// is answered next. Says whether the one before was closed by somebody else.
+    /// Takes the next unseen question of the job or of a sub-agent as the one to answer. Also
+    /// returns `true` if the previous question was closed elsewhere.
     pub(super) fn look(&mut self) -> (Option<OpenQuestion>, bool) {
         let state = &mut self.session.state;
         let closed = self.asked.as_ref().is_some_and(|asked| !state.is_open(&asked.open));

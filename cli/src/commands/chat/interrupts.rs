@@ -1,22 +1,22 @@
-//! Ctrl-C in a conversation: once takes back what was typed, twice leaves.
+//! Signals in a conversation: the first Ctrl-C discards the typed line, the second one leaves.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::CliError;
 
-/// Interrupts of this process.
+/// The signal handlers of this process.
 #[derive(Debug)]
 pub(super) struct Interrupts {
     int: Signal,
     term: Signal,
 }
 
-/// What somebody wants.
+/// A received signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interrupt {
-    /// Ctrl-C.
+    /// `SIGINT`, by Ctrl-C.
     Asked,
-    /// The program is to end.
+    /// `SIGTERM`.
     Ended,
 }
 
@@ -26,7 +26,7 @@ impl Interrupts {
         Ok(Self { int: handler(SignalKind::interrupt())?, term: handler(SignalKind::terminate())? })
     }
 
-    /// The next one. Cancel-safe.
+    /// Waits for the next signal. Cancellation safe.
     pub(super) async fn next(&mut self) -> Interrupt {
         tokio::select! {
             _ = self.int.recv() => Interrupt::Asked,

@@ -1,4 +1,4 @@
-//! What is done with a line: canceling comes first, then commands, then answers and tasks.
+//! Handling of typed lines: cancellation first, then commands, then answers and tasks.
 
 use client::session::{OpenQuestion, Taken};
 use proto::{
@@ -28,11 +28,11 @@ use crate::{
     text,
 };
 
-/// Jobs of a conversation that are looked at when it is taken up.
+/// Number of a conversation's jobs that are read on resumption.
 const JOBS_MAX: u32 = 100;
 
 impl Session {
-    /// Says what the conversation is about, when it is taken up again.
+    /// Displays the state of a resumed conversation.
     pub(super) async fn greet(&mut self, named: bool) -> Result<(), CliError> {
         let conversation = self.conversation.clone();
         if self.interactive {
@@ -59,7 +59,7 @@ impl Session {
                 self.take_up(&view);
             }
         }
-        // A command is over soon after it was typed, unless nobody was there to see it.
+        // A command ends soon after it was typed, unless the conversation was left meanwhile.
         let open = commands.iter().find(|command| !command.state.is_terminal());
         let last = commands.first().filter(|last| newest.is_none_or(|task| last.created > task));
         if let Some(command) = open.or(last) {
@@ -69,14 +69,13 @@ impl Session {
         Ok(())
     }
 
-    /// Shows what was typed before the conversation was taken up.
+    /// Displays a goal typed before the conversation was resumed.
     fn recall(&mut self, goal: &str) -> Result<(), CliError> {
         let goal = proto::escape::text(goal).into_owned();
         let goal = self.output.look().paint(Tone::Dim, &format!("… {}", goal.trim_end()));
         self.say(&format!("{goal}\n"))
     }
 
-    /// Does what a line says.
     pub(super) async fn line(&mut self, typed: &str) -> Result<(), CliError> {
         let done = match line::read(typed) {
             Line::Nothing => self.words("").await,
@@ -85,7 +84,7 @@ impl Session {
             Line::Words(words) => self.words(&words).await,
         };
         match done {
-            // What the server does not take of one line is no reason to end a conversation.
+            // The server's refusal of one line does not end an interactive conversation.
             Err(error) if !error.is_closed() && self.interactive => self.complain(&error.text()),
             done => done,
         }
@@ -93,7 +92,7 @@ impl Session {
 
     async fn cancel(&mut self, language: Language) -> Result<(), CliError> {
         let language = self.language.unwrap_or(language);
-        // A command stands before the task, which waits for it.
+        // A command precedes the task, which waits for it.
         let Some(front) = self.front() else {
             return self.say(&format!("{}\n", Text::NothingToCancel.text(language)));
         };
@@ -109,7 +108,7 @@ impl Session {
                 self.exit = crate::exit::Exit::Canceled;
                 self.say(&format!("{}\n", Text::Canceled.text(language)))
             }
-            // It ended while somebody typed: the watch tells how.
+            // The job ended meanwhile; its watch displays the outcome.
             Err(failure) if failure.code == Code::JobEnded => {
                 self.say(&format!("{}\n", Text::NothingToCancel.text(language)))
             }
@@ -117,7 +116,7 @@ impl Session {
         }
     }
 
-    /// A slash command goes straight to its tool. The task, and a question of it, stay as they are.
+    /// Sends a slash command directly to its tool. The task and its question are unaffected.
     async fn slash(&mut self, typed: &str, name: &str, rest: &str) -> Result<(), CliError> {
         let specs = self.client.tools().await?.tools;
         match command::resolve(name, rest, &specs) {
@@ -175,7 +174,7 @@ impl Session {
         self.say(&words)
     }
 
-    /// The language of the conversation, as far as it is known.
+    /// Returns the language of the conversation, as far as it is known.
     fn tongue(&self) -> Language {
         let task = || Some(self.task.as_ref()?.session.state.view()?.language);
         self.language.or(self.spoken).or_else(task).unwrap_or_default()
@@ -205,7 +204,7 @@ impl Session {
         let language = self.language.unwrap_or_else(|| Language::detect(words));
         self.spoken = Some(language);
         let Some(task) = &self.task else { return self.submit(words, language).await };
-        // What is said while a task runs is said to it.
+        // A text typed during a task is an instruction to it.
         let signal = Signal::Steer { text: words.to_owned() };
         let request = SendSignal {
             job: task.session.job().clone(),
@@ -222,7 +221,8 @@ impl Session {
         }
     }
 
-    /// The task ended while somebody typed: it is told how, and what they typed is the next task.
+    /// Displays the end of a task that ended meanwhile, and submits the typed text as the next
+    /// task.
     async fn next_task(
         &mut self,
         ended: &JobId,
@@ -253,7 +253,7 @@ impl Session {
         };
         let submitted = self.client.submit(submit).await?;
         for warning in submitted.warnings {
-            // Every task of the conversation would say the same.
+            // Every task of the conversation would repeat the warning.
             if self.warned.insert(warning.clone()) {
                 self.complain(&format!("! {warning}"))?;
             }
@@ -262,7 +262,7 @@ impl Session {
         Ok(())
     }
 
-    /// Approves a plan that waits, where somebody said `--yes`.
+    /// Approves a waiting plan if `--yes` was given.
     pub(super) async fn approve(&mut self) -> Result<(), CliError> {
         let approves = self.approves;
         let asked = self.front().and_then(|front| front.asked.as_ref());

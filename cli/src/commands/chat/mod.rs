@@ -1,6 +1,6 @@
-//! `chat`: a conversation. One line after another becomes a task, a tool call, or the answer to a
-//! question. It decides nothing about jobs; all that it knows is on the server, so that it may die at
-//! any moment and be taken up again.
+//! `chat`: a conversation in which each line becomes a task, a tool call, or the answer to a
+//! question. Its whole state is on the server, so the process may die at any moment and the
+//! conversation can be resumed.
 
 mod front;
 mod interrupts;
@@ -19,7 +19,7 @@ use crate::{
     output::{Format, Output},
 };
 
-/// Talks, until there are no more lines or somebody leaves.
+/// Runs the conversation until the end of input or until the user leaves.
 pub(super) async fn run(global: &Global, output: Output, args: ChatArgs) -> Outcome {
     if output.format != Format::Table {
         return Err(CliError::usage("chat speaks to people; -o has no other form of it")

@@ -1,4 +1,4 @@
-//! The conversation itself: waits for lines, jobs and interrupts, whichever comes first.
+//! The event loop of a conversation: lines, job events and signals.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -28,29 +28,28 @@ use crate::{
     render::{describe, question},
 };
 
-/// How often what is said is drawn again.
+/// Interval at which streamed model output is redrawn.
 const FRAME: Duration = Duration::from_millis(150);
 
-/// A conversation.
+/// The state of a conversation.
 pub(super) struct Session {
     pub(super) client: Client,
     pub(super) output: Output,
     pub(super) conversation: ConversationId,
     pub(super) agent: Option<AgentChoice>,
     pub(super) language: Option<Language>,
-    /// That of what was typed last.
+    /// Language of the last typed text.
     pub(super) spoken: Option<Language>,
-    /// What the front door has warned of.
+    /// Warnings of the front door that were displayed already.
     pub(super) warned: BTreeSet<String>,
     pub(super) confirm: Option<bool>,
-    /// Whether plans are approved without asking.
+    /// `true` if plans are approved without asking (`--yes`).
     pub(super) approves: bool,
     pub(super) interactive: bool,
-    /// What the conversation is about.
     pub(super) task: Option<Front>,
-    /// The command that is being carried out; the task waits for it.
+    /// The running command, which takes precedence over the task.
     pub(super) command: Option<Front>,
-    /// How the last task ended.
+    /// Exit code of the last task.
     pub(super) exit: Exit,
     pub(super) leaving: bool,
     drawn: Screen,
@@ -86,13 +85,13 @@ impl Session {
         }
     }
 
-    /// The job that lines and questions are about.
+    /// Returns the job that lines and questions refer to.
     pub(super) fn front(&mut self) -> Option<&mut Front> {
         self.command.as_mut().or(self.task.as_mut())
     }
 
-    /// The job whose question the next words answer: a command that wants to be approved, else the
-    /// task, whose question is open while a command is carried out.
+    /// Returns the job whose question the next text answers: a command that needs approval, or else
+    /// the task.
     pub(super) fn asked(&mut self) -> Option<&mut Front> {
         let asks = |front: &Front| front.asked.is_some();
         if self.command.as_ref().is_some_and(asks) {
@@ -101,7 +100,7 @@ impl Session {
         self.task.as_mut().filter(|front| front.asked.is_some())
     }
 
-    /// Goes on with what the conversation was about.
+    /// Resumes the watch of an existing task.
     pub(super) fn take_up(&mut self, view: &JobView) {
         let after = EventId::all_of(view.seq);
         let front = Front::new(&self.client, view.job.clone(), after, self.draws);
@@ -112,7 +111,7 @@ impl Session {
         Front::new(&self.client, job, EventId::START, self.draws)
     }
 
-    /// Talks until there are no more lines, or somebody leaves.
+    /// Runs until the end of input or until the user leaves.
     pub(super) async fn run(&mut self) -> Outcome {
         let mut interrupts = Interrupts::take()?;
         let mut keyboard = Keyboard::open();
@@ -153,8 +152,8 @@ impl Session {
         Ok(self.exit)
     }
 
-    /// Whether a line would be taken now. Where nobody types, the next one waits until the job has
-    /// ended or asks: so a file of lines does what somebody would do with them.
+    /// `true` if a line is read now. Without a terminal the next line waits until the job has ended
+    /// or asks: a file of lines then acts like a user.
     fn reads(&mut self) -> bool {
         self.interactive || self.front().is_none_or(|front| front.asked.is_some())
     }
@@ -169,7 +168,7 @@ impl Session {
         Ok(if asked { Exit::NeedsInput } else { self.exit })
     }
 
-    /// What is still going on is told when somebody leaves.
+    /// Tells a leaving user about the running job.
     fn part(&mut self) -> Result<(), CliError> {
         self.hide()?;
         if let Some(front) = &self.task {
@@ -181,7 +180,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes back what was typed, and what was answered of a form.
+    /// Discards the typed line and the answer so far.
     fn take_back(&mut self) -> Result<(), CliError> {
         self.prompted = false;
         self.say("\n(once more to leave; jobs go on)\n")?;
@@ -191,7 +190,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes in what the watch of the front says.
+    /// Applies an item of the front job's watch.
     fn take(&mut self, item: Watched) -> Result<(), CliError> {
         if let Watched::Event { event } = &item {
             self.happened(event)?;
@@ -222,7 +221,7 @@ impl Session {
         Ok(())
     }
 
-    /// Shows a question that is new.
+    /// Displays a new question.
     fn look(&mut self) -> Result<(), CliError> {
         let Some(front) = self.front() else { return Ok(()) };
         let (fresh, closed) = front.look();
@@ -237,11 +236,11 @@ impl Session {
         Ok(())
     }
 
-    /// The job in front has ended.
+    /// Handles the end of the front job.
     fn ended(&mut self) -> Result<(), CliError> {
         if let Some(command) = self.command.take() {
             let failed = command.session.state.view().and_then(|view| match &view.outcome {
-                // The tool has said so already, unless it never got to it.
+                // The tool's own message was displayed already, unless the tool never ran.
                 Some(Ending::Failed { message, .. })
                     if view.plan.iter().flat_map(|p| &p.steps).all(|s| s.calls.is_empty()) =>
                 {
@@ -264,7 +263,7 @@ impl Session {
         self.ending(&view)
     }
 
-    /// How a task ended.
+    /// Displays the outcome of a task.
     pub(super) fn ending(&mut self, view: &JobView) -> Result<(), CliError> {
         let Some(outcome) = &view.outcome else { return Ok(()) };
         let look = self.output.look();
@@ -272,7 +271,7 @@ impl Session {
         self.say(&describe::ending(&look, outcome, place.as_deref()))
     }
 
-    /// The question that was open before a command is open still.
+    /// Displays the task's question again after a command.
     pub(super) fn remind(&mut self) -> Result<(), CliError> {
         let asked = self.task.as_ref().and_then(|task| task.asked.as_ref());
         let Some(asked) = asked.filter(|asked| !asked.draft.is_begun()) else { return Ok(()) };
@@ -285,7 +284,7 @@ impl Session {
         self.say(&format!("{why}\n"))
     }
 
-    /// Says something that belongs to the conversation.
+    /// Prints text that belongs to the conversation.
     pub(super) fn say(&mut self, text: &str) -> Result<(), CliError> {
         self.hide()?;
         if std::mem::take(&mut self.prompted) && self.interactive {
@@ -294,7 +293,8 @@ impl Session {
         self.output.print(text)
     }
 
-    /// Says how a task gets on: where somebody looks, among the rest; else beside it.
+    /// Prints progress: in an interactive conversation to standard output, otherwise to standard
+    /// error.
     fn progress(&mut self, line: &str) -> Result<(), CliError> {
         if self.interactive {
             return self.say(&format!("{line}\n"));
@@ -303,7 +303,7 @@ impl Session {
         Ok(())
     }
 
-    /// What stands before the cursor, when a line is waited for.
+    /// Prints the prompt when a line is awaited.
     fn prompt(&mut self) -> Result<(), CliError> {
         let busy = self.front().is_some_and(|front| front.asked.is_none());
         if self.prompted || !self.interactive || busy {
@@ -318,7 +318,7 @@ impl Session {
         self.output.print(&self.output.look().paint(Tone::Wait, &prompt))
     }
 
-    /// Draws what is being said.
+    /// Draws the streamed model output.
     fn draw(&mut self) -> Result<(), CliError> {
         let look = self.output.look();
         let Some(front) = self.front() else { return Ok(()) };
@@ -338,7 +338,7 @@ impl Session {
     }
 }
 
-/// The next item of a job; pending for ever without a job.
+/// Waits for the next item of a job; never resolves without a job.
 async fn next(front: Option<&mut Front>) -> Option<Result<Watched, proto::error::Failure>> {
     match front {
         Some(front) => front.session.next().await,

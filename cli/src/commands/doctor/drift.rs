@@ -1,5 +1,5 @@
-//! What is on the server, beside what must be there: one finding when all is right, and one for each
-//! field that is not.
+//! Findings about the installation's streams and consumers: one if all is right, or one for each
+//! differing field.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,8 +7,8 @@ use broker::nats::Drift;
 
 use crate::render::findings::Finding;
 
-/// What the differences mean: the same one of several shards is one finding. `create` says whether
-/// roles make what is missing.
+/// Converts differences to findings; the same difference in several shards is one finding. `create`
+/// is `nats.create`: roles create missing consumers.
 pub(super) fn findings(drift: &[Drift], create: bool) -> Vec<Finding> {
     let mut fields: BTreeMap<(&str, &str, &str), Vec<&str>> = BTreeMap::new();
     let (mut missing, mut unmade, mut unseen) = (Vec::new(), Vec::new(), Vec::new());
@@ -45,7 +45,7 @@ pub(super) fn findings(drift: &[Drift], create: bool) -> Vec<Finding> {
     found
 }
 
-/// A value as people read it: times are in nanoseconds there.
+/// Formats a value for users: the server's times are in nanoseconds.
 fn shown(field: &str, value: &str) -> String {
     let is_time = matches!(field, "ack_wait" | "priority_timeout" | "duplicate_window" | "max_age");
     match value.parse() {
@@ -54,7 +54,7 @@ fn shown(field: &str, value: &str) -> String {
     }
 }
 
-/// Consumers that nobody has needed yet, or that only an operator makes.
+/// Reports missing consumers, which roles create on demand or an operator creates.
 fn not_made(unmade: &[&str], create: bool) -> Option<Finding> {
     match (unmade.is_empty(), create) {
         (true, _) => None,
@@ -79,7 +79,6 @@ fn some(names: &[&str]) -> String {
     }
 }
 
-/// What to do about a field.
 fn advice(field: &str) -> String {
     let setting = match field {
         "num_replicas" => Some("nats.replicas"),

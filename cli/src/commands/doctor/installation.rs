@@ -1,4 +1,4 @@
-//! The server, and what an installation has on it.
+//! Findings about the server and the installation's streams.
 
 use broker::{
     inspect::{Inspector, Server, Stream},
@@ -10,17 +10,15 @@ use runtime::config::Nats;
 use super::monitor::Sync;
 use crate::render::findings::Finding;
 
-/// More than this and deadlines are visibly early or late, in milliseconds.
+/// Largest clock difference in milliseconds; above it deadlines are visibly early or late.
 const CLOCK_MS_MAX: i128 = 1_000;
 
-/// That the server was reached.
 pub(super) fn reached(nats: &Nats, server: &Server) -> Finding {
     let trip = server.round_trip.as_micros();
     let cluster = server.cluster.as_deref().map(|c| format!(", cluster {c}")).unwrap_or_default();
     Finding::ok("nats", format!("{} ({}{cluster}), answers in {trip} µs", nats.url, server.name))
 }
 
-/// Its version.
 pub(super) fn version(server: &Server) -> Finding {
     let upgrade = format!("upgrade nats-server to {} or newer", Version::SOUND);
     match server.version.parse::<Version>() {
@@ -38,8 +36,8 @@ pub(super) fn version(server: &Server) -> Finding {
     }
 }
 
-/// The streams of the installation, and whether it is whole. `sync` is how the server writes to the
-/// disk, where that is known.
+/// Reports the streams, and returns `true` if the installation is complete. `sync` is the server's
+/// flush policy, if known.
 pub(super) async fn streams(
     inspector: &Inspector,
     nats: &Nats,
@@ -81,7 +79,7 @@ pub(super) async fn streams(
     (vec![Finding::ok("installation", whole), durability(nats, &there, sync), clock(&there)], true)
 }
 
-/// What survives which loss.
+/// Reports which failures the stored records survive.
 fn durability(nats: &Nats, streams: &[Stream], sync: Option<Sync>) -> Finding {
     let least = streams.iter().map(|stream| stream.replicas).min().unwrap_or_default();
     let in_memory = streams.iter().any(|stream| stream.storage != "file");
@@ -127,7 +125,7 @@ fn durability(nats: &Nats, streams: &[Stream], sync: Option<Sync>) -> Finding {
     }
 }
 
-/// Whose clock is off: time is kept by the server.
+/// Reports the clock difference to the server, whose clock defines all times.
 fn clock(streams: &[Stream]) -> Finding {
     let Some(ahead) = streams.iter().find_map(|stream| stream.clock_ahead) else {
         return Finding::skipped("clock", "the server does not say what time it is");

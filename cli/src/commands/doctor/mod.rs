@@ -1,4 +1,4 @@
-//! `doctor`: looks at everything a job needs and says what to do about what is missing. Changes
+//! `doctor`: checks everything that a job needs and gives advice about each problem. Changes
 //! nothing.
 
 mod drift;
@@ -25,7 +25,6 @@ use crate::{
     roles::{self, Role},
 };
 
-/// Looks.
 pub(super) async fn run(global: &Global, output: Output, args: DoctorArgs) -> Outcome {
     let asked = args.roles.as_deref().map(roles::parse_roles).transpose();
     let asked = asked.map_err(|e| CliError::input("roles", e.to_string()))?;
@@ -76,7 +75,7 @@ fn configured(config: &Config) -> Finding {
     Finding::ok("config", words)
 }
 
-/// What needs the server.
+/// Runs the checks that need the server.
 async fn on_server(
     global: &Global,
     config: &Config,
@@ -124,7 +123,7 @@ async fn on_server(
             let why = "this user may not look at JetStream";
             let unseen = ["storage", "installation", "drift", "permissions"];
             all.extend(unseen.map(|check| Finding::skipped(check, why)));
-            // The front door needs none of these.
+            // The front door needs none of these permissions.
             all.extend(crew(global, config).await);
             return all;
         }
@@ -159,10 +158,10 @@ async fn on_server(
     all
 }
 
-/// What only the front door knows.
+/// Runs the checks that need the front door.
 async fn crew(global: &Global, config: &Config) -> Vec<Finding> {
     match connect::client(global, quiet()).await {
-        // What is missing now is what is asked for.
+        // Without retries: the current state is what is checked.
         Ok(client) => alive(&client.with_retries(None), config).await,
         Err(error) => {
             let advice = error.hint.clone().unwrap_or_default();
@@ -172,13 +171,13 @@ async fn crew(global: &Global, config: &Config) -> Vec<Finding> {
     }
 }
 
-/// Warnings about tokens are findings of their own here.
+/// Suppresses warnings about tokens, which are separate findings here.
 fn quiet() -> Output {
     use crate::output::{Color, Loudness};
     Output::new(Format::Table, Loudness::Quiet, Color::Never, Default::default())
 }
 
-/// Values of the bucket of agents that are none, and agents that cannot be used.
+/// Reports invalid values in the bucket of agents, and invalid agents.
 async fn agents(client: &Client) -> Finding {
     let agents = match client.agents(None).await {
         Ok(found) => found.agents,
@@ -195,7 +194,7 @@ async fn agents(client: &Client) -> Finding {
     Finding::warning("agents", found, advice)
 }
 
-/// Who is at work.
+/// Reports the running processes and their roles.
 async fn alive(client: &Client, config: &Config) -> Vec<Finding> {
     let crew = match client.crew().await {
         Ok(crew) => crew,

@@ -1,5 +1,4 @@
-//! What only the server's own HTTP address says: how it writes to the disk, and how much room is left
-//! for all accounts.
+//! Findings from the server's monitoring endpoint: flush policy, and disk space over all accounts.
 
 use std::time::Duration;
 
@@ -8,30 +7,30 @@ use serde_json::Value;
 use super::storage;
 use crate::render::findings::Finding;
 
-/// How long the server may take to answer.
+/// Time limit of the request.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How one server keeps what it is told.
+/// A server's flush policy (`sync_interval`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sync {
-    /// Each write is on the disk before it is acknowledged.
+    /// Every write is flushed before its acknowledgement.
     Always,
-    /// Writes reach the disk this much later, at the latest.
+    /// Writes are flushed within this interval.
     Every(Duration),
 }
 
-/// What the server says.
+/// The monitored values of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Said {
-    /// How it writes, if it says so.
+    /// Flush policy, if the server reports it.
     pub(super) sync: Option<Sync>,
-    /// Bytes in use by all accounts.
+    /// Bytes used by all accounts.
     used: u64,
-    /// Bytes it keeps at most.
+    /// Storage limit of the server, in bytes.
     limit: u64,
 }
 
-/// Asks the server at an address such as `http://127.0.0.1:8222`.
+/// Queries the endpoint at an address such as `http://127.0.0.1:8222`.
 pub(super) async fn ask(address: &str) -> Result<Said, Finding> {
     let place = format!("{}/varz", address.trim_end_matches('/'));
     let failed = |why: String| {
@@ -57,7 +56,7 @@ fn read(varz: &Value) -> Option<Said> {
     Some(Said { sync, used, limit: config["max_storage"].as_u64()? })
 }
 
-/// How full the server is.
+/// Reports the disk usage of the server.
 pub(super) fn room(said: &Said) -> Finding {
     storage::judged("disk", "the server", said.used, Some(said.limit))
 }

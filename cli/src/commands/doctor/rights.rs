@@ -1,5 +1,5 @@
-//! Which roles this user of the broker may play, by trying what each role does. Nothing is stored,
-//! taken or changed by it; what cannot be tried in such a way is said.
+//! The roles that this broker user is permitted to run, probed operation by operation. The probes
+//! store, take and change nothing; operations that cannot be probed are reported as such.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,10 @@ use runtime::config::Nats;
 
 use crate::{render::findings::Finding, roles::Role};
 
-/// A job that nobody has.
+/// Id of a job that must not exist.
 const NOBODY: &str = "callboard-doctor";
 
-/// Tries everything, for the roles that are asked about or for all of them.
+/// Probes the requested roles, or all roles.
 pub(super) async fn findings(
     nats: &Nats,
     subjects: &Subjects,
@@ -59,8 +59,8 @@ fn verb(attempt: &Try) -> &'static str {
     }
 }
 
-/// What it means that a user lacks rights. That it may not play a role which nobody asked about is
-/// as it should be.
+/// Converts missing permissions to findings. Missing permissions of a role that was not requested
+/// are no problem.
 fn judged(lacking: &[(Role, Vec<String>)], asked: bool) -> Vec<Finding> {
     const UNTRIED: &str = "taking and acknowledging work cannot be tried without doing it";
     let may: Vec<&str> =
@@ -84,7 +84,7 @@ fn judged(lacking: &[(Role, Vec<String>)], asked: bool) -> Vec<Finding> {
     bad.collect()
 }
 
-/// What a role does, as far as it can be tried.
+/// Lists the operations of a role that can be probed.
 fn needs(role: Role, subjects: &Subjects, create: bool) -> Vec<Try> {
     let job = JobId::new(NOBODY).expect("a word is an id");
     let stream = subjects.stream(subjects.shard_of(&job));
@@ -102,7 +102,7 @@ fn needs(role: Role, subjects: &Subjects, create: bool) -> Vec<Try> {
         Try::Listen(format!("{}.>", bucket(Bucket::Tools))),
     ];
     if create {
-        // Without a body there is nothing that could be made.
+        // A request without a body cannot create anything.
         all.push(Try::Look(format!("CONSUMER.CREATE.{stream}.{NOBODY}")));
     }
     let stops = Try::Listen(subjects.all_stops());

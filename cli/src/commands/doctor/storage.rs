@@ -1,15 +1,15 @@
-//! How much is stored, beside how much may be.
+//! Findings about disk usage and its limits.
 
 use broker::inspect::Inspector;
 
 use crate::render::findings::Finding;
 
-/// From this part on, in percent, somebody should make room.
+/// Usage in percent from which a warning is reported.
 const TIGHT: u128 = 80;
-/// From this part on jobs will stop soon.
+/// Usage in percent from which a problem is reported.
 const FULL: u128 = 95;
 
-/// What the account takes.
+/// Reports the usage of the account.
 pub(super) async fn account(inspector: &Inspector) -> Finding {
     match inspector.account().await {
         Ok(account) => judged("storage", "this account", account.used, account.limit),
@@ -17,7 +17,7 @@ pub(super) async fn account(inspector: &Inspector) -> Finding {
     }
 }
 
-/// What it means to have used so many bytes of so many.
+/// Converts a usage and its limit in bytes to a finding.
 pub(super) fn judged(check: &'static str, who: &str, used: u64, limit: Option<u64>) -> Finding {
     let mib = |bytes: u64| format!("{} MiB", bytes / (1024 * 1024));
     let Some(limit) = limit.filter(|limit| *limit > 0) else {

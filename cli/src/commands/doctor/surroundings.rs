@@ -1,4 +1,4 @@
-//! What is around this process: secrets, the model, the workspace.
+//! Findings about this process's environment: secrets, the model, the workspace.
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
@@ -10,10 +10,10 @@ use tokio::net::TcpStream;
 
 use crate::{args::Global, render::findings::Finding, token};
 
-/// How long a model's server may take to take a connection.
+/// Time limit for a connection to the model's server.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Secrets that others can read, and a door that stands open.
+/// Reports secrets that other users can read, and an open front door.
 pub(super) fn secrets(global: &Global, config: &Config) -> Vec<Finding> {
     let mut found = Vec::new();
     match token::find(global) {
@@ -40,12 +40,12 @@ pub(super) fn secrets(global: &Global, config: &Config) -> Vec<Finding> {
     found
 }
 
-/// Who may ask for what.
+/// Reports who may use the front door.
 fn door(people: usize, local: bool) -> Finding {
     const OPEN: &str = "everybody who reaches the broker may submit, answer and cancel";
     match people {
         0 if local => {
-            // Where this machine finds the broker is not where the broker may be found.
+            // The broker may listen on other addresses than the one used here.
             let found =
                 format!("{OPEN}; it is on loopback here, and may be listening elsewhere too");
             Finding::ok("door", found)
@@ -69,7 +69,7 @@ fn readable(check: &'static str, warning: &str) -> Finding {
     Finding::warning(check, found, advice)
 }
 
-/// Whether the model's server takes connections. No call is made: calls cost money.
+/// Checks that the model's server accepts connections. Calls no model, because that costs money.
 pub(super) async fn model(model: &Model) -> Finding {
     let Some(kind) = model.kind else {
         let advice = "set model.kind and model.name for `callboard serve`; `dev` and `demo` have a scripted one";
@@ -109,7 +109,7 @@ pub(super) async fn model(model: &Model) -> Finding {
     Finding::bad("model", format!("{name}: {host}:{port}: {why}"), advice)
 }
 
-/// Whether somebody takes what is sent over OTLP.
+/// Checks that the OTLP receiver accepts connections; `None` if none is configured.
 pub(super) async fn receiver(telemetry: &Telemetry) -> Option<Finding> {
     let url = match (&telemetry.otlp_endpoint, std::env::var("OTEL_EXPORTER_OTLP_ENDPOINT")) {
         (Some(url), _) => url.to_string(),
@@ -131,7 +131,7 @@ pub(super) async fn receiver(telemetry: &Telemetry) -> Option<Finding> {
     Some(Finding::warning("otlp", format!("{place}: {why}"), advice))
 }
 
-/// Whether a process of this machine answers operators.
+/// Checks that a process of this machine answers on the admin listener.
 pub(super) async fn admin(admin: &Admin) -> Finding {
     let address = match admin.listen {
         Listen::Off => return Finding::skipped("admin", "admin.listen is off"),
@@ -153,7 +153,7 @@ pub(super) async fn admin(admin: &Admin) -> Finding {
     }
 }
 
-/// Whether files can be written in the workspace.
+/// Checks that the workspace is writable.
 pub(super) fn workspace(config: &Config) -> Finding {
     let path = &config.tools.workspace;
     let shown = path.display();
@@ -185,7 +185,7 @@ pub(super) fn workspace(config: &Config) -> Finding {
     }
 }
 
-/// Writes a file and takes it away again: the only answer that counts.
+/// Creates and removes a file: permission bits alone prove too little.
 fn probe(directory: &Path) -> std::io::Result<()> {
     let path = directory.join(format!(".callboard-doctor-{}", std::process::id()));
     let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);

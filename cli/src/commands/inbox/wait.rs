@@ -1,4 +1,4 @@
-//! The question that a command means: one that is open now, or the next that its job asks.
+//! Resolution of a command's question: an open one, or the next one that its job asks.
 
 use std::pin::pin;
 
@@ -16,7 +16,7 @@ use proto::{
 use super::find;
 use crate::{args::QuestionArg, connect, failure::CliError, interrupt::Interrupts};
 
-/// Characters of a goal that an inbox shows.
+/// Characters of a goal in an inbox entry.
 const GOAL_CHARS: usize = 200;
 
 impl QuestionArg {
@@ -25,10 +25,10 @@ impl QuestionArg {
     }
 }
 
-/// The question that is meant.
+/// Finds the question.
 ///
 /// # Errors
-/// When no question or more than one is open; with `--wait`, when the job has ended without asking it.
+/// If no question or several are open; with `--wait`, if the job has ended without asking.
 pub(super) async fn question(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError> {
     if arg.wait {
         return awaited(client, arg).await;
@@ -39,7 +39,7 @@ pub(super) async fn question(client: &Client, arg: &QuestionArg) -> Result<Inbox
     }
 }
 
-/// The inbox may hear of a question later than its job.
+/// Falls back to the job's view, because the inbox may lag behind it.
 async fn late(client: &Client, arg: &QuestionArg, error: CliError) -> Result<InboxEntry, CliError> {
     let Ok(view) = connect::job(client, &arg.job).await else { return Err(error) };
     let job = &view.job;
@@ -48,7 +48,7 @@ async fn late(client: &Client, arg: &QuestionArg, error: CliError) -> Result<Inb
     one(job, meant(&view, arg)).unwrap_or_else(|| Err(error.hint(next)))
 }
 
-/// The question, as soon as the job asks it. The job itself says so.
+/// Waits until the job asks the question, by its log instead of the inbox.
 async fn awaited(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError> {
     let job = connect::job(client, &arg.job).await?.job;
     let mut stream = pin!(client.watch(&job, WatchOptions::default()));
@@ -82,7 +82,7 @@ async fn awaited(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliEr
     }
 }
 
-/// The only one of these; `None` without one.
+/// Returns the only entry, `None` without one, an error with several.
 fn one(job: &JobId, mut entries: Vec<InboxEntry>) -> Option<Result<InboxEntry, CliError>> {
     if entries.len() > 1 {
         let why = format!("job {job} has {} open questions; name one", entries.len());
@@ -99,7 +99,7 @@ fn ended(view: &JobView, arg: &QuestionArg) -> CliError {
     Failure::new(Code::NotFound, why).advise(next).into()
 }
 
-/// The open questions of a job, and of those that work for it, that are meant.
+/// Returns the matching open questions of a job and of its sub-agents.
 fn meant(view: &JobView, arg: &QuestionArg) -> Vec<InboxEntry> {
     let entry = |job: &JobId, path: Option<&String>, question: &Question| InboxEntry {
         job: job.clone(),

@@ -11,18 +11,18 @@ use proto::{
 use super::super::jobs::caller;
 use crate::answer::keyboard::Keyboard;
 
-/// What is answered without a person.
+/// Automatic answers.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::commands) enum Policy {
-    /// Nothing.
+    /// Answers nothing.
     Nothing,
-    /// Plans are approved: somebody said `--yes`.
+    /// Approves plans (`--yes`).
     ApprovePlans,
-    /// What the function answers, with what is said about it.
+    /// Answers with the function's result, which includes a text for the user.
     Decide(fn(&Question) -> Option<(Answer, String)>),
 }
 
-/// Who answers.
+/// Handles each question once.
 #[derive(Debug)]
 pub(in crate::commands) struct Asking {
     policy: Policy,
@@ -31,17 +31,17 @@ pub(in crate::commands) struct Asking {
 }
 
 impl Asking {
-    /// A person at the terminal, if there is one; plans by `--yes`.
+    /// Combines `--yes` with a user at the terminal, if there is one.
     pub(in crate::commands) fn of(yes: bool, interactive: bool) -> Self {
         Self::by(if yes { Policy::ApprovePlans } else { Policy::Nothing }, interactive)
     }
 
-    /// A policy first, then a person at the terminal, if there is one.
+    /// Combines a policy with a user at the terminal, if there is one; the policy goes first.
     pub(in crate::commands) fn by(policy: Policy, interactive: bool) -> Self {
         Self { policy, interactive, keyboard: None }
     }
 
-    /// What the policy answers, and what is to be said about it.
+    /// Returns the policy's answer and a text for the user, if the policy answers.
     pub(super) fn decided(&self, asked: &Question) -> Option<(Answer, String)> {
         match (self.policy, &asked.kind) {
             (Policy::Nothing, _) => None,
@@ -60,29 +60,29 @@ impl Asking {
         }
     }
 
-    /// Whether a person is asked.
+    /// `true` if the user is asked.
     pub(super) fn is_interactive(&self) -> bool {
         self.interactive
     }
 
-    /// Nobody types any more.
+    /// Stops asking the user, after the end of input.
     pub(super) fn nobody(&mut self) {
         self.interactive = false;
     }
 
-    /// The keyboard, to be given back.
+    /// Takes the keyboard; [`Asking::keep`] returns it.
     pub(super) fn keyboard(&mut self) -> Keyboard {
         self.keyboard.take().unwrap_or_else(Keyboard::open)
     }
 
-    /// Takes the keyboard back.
+    /// Returns the keyboard.
     pub(super) fn keep(&mut self, keyboard: Keyboard) {
         self.keyboard = Some(keyboard);
     }
 }
 
-/// Sends an answer. Gives back the refusal of one that does not fit; a question that is closed
-/// already needs none, and the watch will tell.
+/// Sends an answer. Returns the refusal of an invalid one. Ignores a question that is closed
+/// already, as the watch reports that.
 pub(in crate::commands) async fn send(
     client: &Client,
     job: &JobId,

@@ -1,5 +1,4 @@
-//! Keeps a job in front of somebody: as a tree that is drawn again and again, as lines that are only
-//! appended, or as JSON.
+//! The display of a watched job: a tree redrawn in place, appended lines, or JSON.
 
 use client::session::SessionState;
 use proto::{door::Watched, view::JobView};
@@ -11,7 +10,6 @@ use crate::{
     render::tree,
 };
 
-/// How a job is shown.
 #[derive(Debug)]
 pub(super) struct Display {
     output: Output,
@@ -20,18 +18,18 @@ pub(super) struct Display {
 
 #[derive(Debug)]
 enum Form {
-    /// A tree, drawn in place.
+    /// A tree redrawn in place.
     Tree(Screen),
-    /// Lines on standard error, so that the result stands alone on standard output.
+    /// Lines on standard error; standard output contains only the result.
     Lines(Option<Box<JobView>>),
-    /// Every item as JSON.
+    /// Every item of the watch as JSON.
     Items,
-    /// Nothing.
+    /// No output.
     Nothing,
 }
 
 impl Display {
-    /// What the flags and the terminal allow.
+    /// Chooses the form by the flags and the terminal.
     pub(super) fn new(output: Output, plain: bool, silent: bool) -> Self {
         let form = match output.format {
             _ if silent => Form::Nothing,
@@ -44,27 +42,27 @@ impl Display {
         Self { output, form }
     }
 
-    /// Whether what is said while work is done is of use.
+    /// `true` if streamed model output is displayed.
     pub(super) fn shows_speech(&self) -> bool {
         matches!(self.form, Form::Tree(_) | Form::Items)
     }
 
-    /// Whether it must be drawn again as time goes by.
+    /// `true` if the display must be redrawn periodically.
     pub(super) fn is_drawn(&self) -> bool {
         matches!(self.form, Form::Tree(_))
     }
 
-    /// An item of the watch came.
+    /// Displays an item of the watch.
     pub(super) fn item(&self, item: &Watched) -> Result<(), CliError> {
         match (&self.form, item) {
-            // The end is told once the job was looked at a last time.
+            // The end is displayed after the job has been read once more.
             (Form::Items, Watched::End { .. } | Watched::Heartbeat) => Ok(()),
             (Form::Items, item) => self.output.json(item),
             (Form::Tree(_) | Form::Lines(_) | Form::Nothing, _) => Ok(()),
         }
     }
 
-    /// The job changed.
+    /// Displays a change of the job.
     pub(super) fn changed(&mut self, state: &SessionState) -> Result<(), CliError> {
         let (Form::Lines(last), Some(view)) = (&mut self.form, state.view()) else {
             return Ok(());
@@ -77,7 +75,7 @@ impl Display {
         Ok(())
     }
 
-    /// Draws what is drawn.
+    /// Redraws the tree.
     pub(super) fn draw(&mut self, state: &SessionState) -> Result<(), CliError> {
         let (Form::Tree(screen), Some(view)) = (&mut self.form, state.view()) else {
             return Ok(());
@@ -90,16 +88,16 @@ impl Display {
         drawn.map_err(|e| CliError::io("standard output", &e))
     }
 
-    /// Draws a last time and leaves it there.
+    /// Draws the final tree and leaves it on the screen.
     pub(super) fn leave(&mut self, state: &SessionState) {
-        // A terminal that is gone cannot be drawn on, and nobody misses it.
+        // A failure to draw on a closed terminal is harmless.
         let _ = self.draw(state);
         if let Form::Tree(screen) = &mut self.form {
             screen.leave();
         }
     }
 
-    /// Takes away what is drawn.
+    /// Removes the tree from the screen.
     pub(super) fn hide(&mut self) -> Result<(), CliError> {
         if let Form::Tree(screen) = &mut self.form {
             let columns = self.output.look().columns();
@@ -109,7 +107,7 @@ impl Display {
         Ok(())
     }
 
-    /// Says something between what is shown.
+    /// Prints a message between the displayed states.
     pub(super) fn say(&mut self, words: &str) {
         match &mut self.form {
             Form::Tree(screen) => {

@@ -1,5 +1,5 @@
-//! Stays with a job: shows how it goes, sees that its questions are answered or says how they can
-//! be, and ends with the exit code of its outcome. It never cancels the job.
+//! The watch of a job to its end: displays progress, handles questions, and derives the exit code
+//! from the outcome. It never cancels the job.
 
 mod asking;
 mod display;
@@ -32,33 +32,30 @@ use crate::{
     render::{describe, question},
 };
 
-/// How long the servers may be away before a watch gives up: long enough for a restart.
+/// Time for which a watch survives unreachable servers: long enough for a restart.
 pub(super) const PATIENCE: Duration = Duration::from_secs(300);
-/// How often what is drawn is drawn again.
+/// Interval at which the display is redrawn.
 const FRAME: Duration = Duration::from_millis(100);
 
-/// A job and somebody who stays with it.
+/// A job to watch and the way to do it.
 #[derive(Debug)]
 pub(super) struct Session<'a> {
-    /// Who is asked.
     pub(super) client: &'a Client,
-    /// Where output goes.
+    /// Format and destination of output.
     pub(super) output: Output,
-    /// The job.
     pub(super) job: JobId,
-    /// How it is waited for.
+    /// Options of the wait.
     pub(super) waiting: Waiting,
-    /// Who answers.
+    /// Handles questions.
     pub(super) asking: Asking,
-    /// Whether nothing is shown but the end.
+    /// `true` to print only the result.
     pub(super) silent: bool,
 }
 
-/// Why a session stops before the job does.
+/// The reason why a session stops before its job ends.
 enum Stopped {
-    /// The person at the terminal has gone.
     Interrupted,
-    /// It cannot go on.
+    /// An error occurred.
     Failed(CliError),
 }
 
@@ -74,7 +71,7 @@ impl From<CliError> for Stopped {
     }
 }
 
-/// What goes on while a job is watched.
+/// The state of a running watch.
 struct Watching<'a> {
     session: Session<'a>,
     watched: session::Session,
@@ -84,10 +81,10 @@ struct Watching<'a> {
 }
 
 impl Session<'_> {
-    /// Stays to the end.
+    /// Watches the job to its end.
     ///
     /// # Errors
-    /// When the server refuses or stays away.
+    /// If the server refuses, or is unreachable for [`PATIENCE`].
     pub(super) async fn watch(self) -> Result<(Exit, Option<JobView>), CliError> {
         let (client, output, job) = (self.client, self.output, self.job.clone());
         let raw = self.waiting.raw;
@@ -114,7 +111,7 @@ impl Session<'_> {
             Ok(Stay::ToTheEnd) => {
                 let view = client.get(&job).await?;
                 match print_end(output, &view, raw) {
-                    // How the job ended is known, whether or not somebody reads the words.
+                    // The outcome is known even if standard output is closed.
                     Err(error) if !error.is_closed() => Err(error),
                     Ok(()) | Err(_) => Ok((exit_of(&view), Some(view))),
                 }
@@ -124,11 +121,11 @@ impl Session<'_> {
     }
 }
 
-/// How long somebody stayed.
+/// The reason why a watch ended.
 enum Stay {
-    /// Until the job had ended.
+    /// The job has ended.
     ToTheEnd,
-    /// Until it waited for a person.
+    /// The job waits for a person.
     UntilAsked,
 }
 
@@ -151,7 +148,7 @@ impl Watching<'_> {
         Ok(Stay::ToTheEnd)
     }
 
-    /// Takes in what the watch says.
+    /// Applies an item of the watch.
     fn take(&mut self, item: Option<Result<Watched, Failure>>) -> Result<(), Stopped> {
         let Some(item) = item else {
             self.ended = true;
@@ -170,14 +167,14 @@ impl Watching<'_> {
         }
     }
 
-    /// Sees to a question: answers it, has it answered, or says how it can be.
+    /// Handles a question: answers it, asks the user, or prints how to answer it.
     async fn asked(&mut self, open: OpenQuestion) -> Result<Stay, Stopped> {
         let (output, asked) = (self.session.output, &open.question);
         if let Some((answer, said)) = self.session.asking.decided(asked) {
             self.display.say(&said);
             match asking::send(self.session.client, &open.job, asked, answer).await? {
                 None => return Ok(Stay::ToTheEnd),
-                // An answer that was decided beforehand does not become better by repetition.
+                // Repeating an automatic answer would not help.
                 Some(refused) => self.display.say(&format!("  {}", CliError::from(refused).text())),
             }
         }
@@ -195,12 +192,11 @@ impl Watching<'_> {
         Ok(if leave { Stay::UntilAsked } else { Stay::ToTheEnd })
     }
 
-    /// Talks with the person at the terminal, while the job is still watched: somebody else may
-    /// answer first.
+    /// Asks the user while the watch continues: the question may be answered elsewhere first.
     async fn converse(&mut self, open: &OpenQuestion) -> Result<(), Stopped> {
         let asked = &open.question;
         match &asked.kind {
-            // The question shows the plan itself, with more words.
+            // The question itself displays the plan, in more detail.
             QuestionKind::PlanCheck { .. } => self.display.hide()?,
             QuestionKind::Question
             | QuestionKind::Choice { .. }
@@ -244,7 +240,7 @@ impl Watching<'_> {
             self.display.say("\nthe question is closed: somebody else answered, or it expired");
             self.session.asking.keep(keyboard);
         } else {
-            // Nobody types any more: from now on it can only be answered elsewhere.
+            // Input has ended: the question can only be answered elsewhere.
             self.session.asking.nobody();
             self.watched.state.ask_again(open);
         }
@@ -252,7 +248,7 @@ impl Watching<'_> {
     }
 }
 
-/// The exit code of a job's end.
+/// Returns the exit code for a job's state.
 pub(super) fn exit_of(view: &JobView) -> Exit {
     match view.state {
         JobState::Completed => Exit::Success,

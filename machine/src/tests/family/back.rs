@@ -1,11 +1,11 @@
-//! Families in which a job is rolled back: who is ended for it, who knows of whom, and what stands.
+//! Families in which a job is rolled back: the children that end, and the state that stays.
 
 use proto::fact::Signaled;
 use rstest::rstest;
 
 use super::*;
 
-/// What is said to the job from outside is said by its operators; this is what its parent says.
+/// Returns a signal of the parent; signals without `parent_seq` come from the job's own operators.
 fn from_above(signal: Signal, parent_seq: u64) -> Fact {
     let parent_seq = Some(Seq(parent_seq));
     Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq })
@@ -23,7 +23,8 @@ fn a_child_of_a_job_that_went_back_is_ended_and_another_one_begun() {
     assert_eq!(kin.jobs.len(), 3);
 }
 
-/// The supervisor that decided it did not know of the roll-back, and had begun the child when it stored that.
+/// The supervisor that decided the spawn had not seen the rollback, and had submitted the child
+/// when it stored the decision.
 #[rstest]
 #[case::before_it_was_noted(false)]
 #[case::and_noted(true)]
@@ -34,7 +35,7 @@ fn a_child_that_was_begun_by_somebody_who_did_not_know_of_a_roll_back_is_ended(
     kin.run();
     kin.root().reply(1, proto::fact::PlanReply::Plan { plan: handing("a:helper") });
     let planned = kin.root().last();
-    // He decides to have a child, notes that it is there, and knows of nothing else.
+    // It decides to spawn a child and notes the submission, without having seen the rollback.
     let mut unaware = kin.root().job.clone();
     let mut decided = Vec::new();
     for _ in 0..2 {
@@ -59,7 +60,7 @@ fn a_child_that_was_begun_by_somebody_who_did_not_know_of_a_roll_back_is_ended(
     assert_eq!(kin.view().state, JobState::Completed);
 }
 
-/// A child that is canceled says that it has ended after its parent has; later nobody says so again.
+/// A canceled child reports its end after its parent has ended, and the report is never repeated.
 #[test]
 fn a_job_that_ended_and_went_back_does_not_wait_for_those_that_ended_with_it() {
     let mut kin = Kin::planned("a:helper", |a| {
@@ -77,7 +78,7 @@ fn a_job_that_ended_and_went_back_does_not_wait_for_those_that_ended_with_it() {
     assert_eq!(kin.view().state, JobState::Completed);
 }
 
-/// The job above has heard how it ends, and never hears otherwise.
+/// The parent has been told the outcome, and is never told another one.
 #[rstest]
 #[case::before_its_end_is_stored(1)]
 #[case::after(2)]
@@ -112,7 +113,7 @@ fn a_child_that_goes_back_hears_no_less_of_what_its_parent_said() {
         let paused = view.sub_status == Some(proto::job::SubStatus::Paused);
         assert_eq!((view.state, paused), (state, signal == Signal::Pause));
     }
-    // What its own operators said counts for what came after it alone.
+    // Signals of the job's own operators count only for records after them.
     let mut kin = Kin::planned("a:helper", |_| {});
     let child = kin.child("g0.r0.a", 1);
     let before = child.last();
@@ -121,7 +122,7 @@ fn a_child_that_goes_back_hears_no_less_of_what_its_parent_said() {
     assert_ne!(child.view().sub_status, Some(proto::job::SubStatus::Paused));
 }
 
-/// What was spent since counts for nothing, and what is done again counts once.
+/// Spending that a rollback removed does not count, and repeated work counts once.
 #[test]
 fn budgets_count_the_children_of_the_timeline_alone() {
     let mut kin = Kin::planned("a:helper b:helper<a", |a| a.budget.fan_out.total = 2);

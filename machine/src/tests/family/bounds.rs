@@ -1,4 +1,4 @@
-//! What bounds a family: its depth, how many children there may be, and what they may spend together.
+//! The bounds of a family: its depth, the number of children, and their shared budget.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! The events of recorded logs: what was told of them once is told of them for ever, under the same
-//! ids, from wherever a watcher goes on.
+//! The events of recorded logs: they never change, keep their ids, and are complete from any
+//! position.
 //!
 //! `CALLBOARD_WRITE_EVENTS=1` writes the files of logs that have none yet.
 
@@ -67,7 +67,7 @@ fn a_log_that_is_cut_anywhere_has_the_first_of_the_same_events() {
     }
 }
 
-/// What must hold of the events of any job that has ended.
+/// Properties of the events of every job that has ended.
 #[test]
 fn events_tell_a_story_without_gaps() {
     for History { name, job, entries, .. } in file::all() {
@@ -110,7 +110,7 @@ fn events_tell_a_story_without_gaps() {
                 Happened::Message(said) if said.stream == Stream::Result && said.work.is_none() => {
                     answer += 1;
                 }
-                // Its earlier outcome is taken out, and it gets a new one.
+                // A rollback removes the earlier outcome, and the job gets a new one.
                 Happened::Interaction(InteractionEvent::Signaled { signal, .. })
                     if signal == "roll_back" =>
                 {

@@ -1,4 +1,4 @@
-//! Reads recorded logs, and the list of them.
+//! Reads the recorded logs and their index.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -12,14 +12,14 @@ use proto::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// One recorded log, as the list has it.
+/// A recorded log in the index.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Listed {
-    /// Of the file.
+    /// SHA-256 of the file.
     pub(super) sha256: String,
     pub(super) records: usize,
-    /// Of what the machine makes of it.
+    /// SHA-256 of the machine's states over the log.
     pub(super) states: String,
 }
 
@@ -31,7 +31,7 @@ struct Line {
     record: Box<RawValue>,
 }
 
-/// A recorded log.
+/// A recorded log with its entries.
 pub(super) struct History {
     pub(super) name: String,
     pub(super) job: JobId,
@@ -43,13 +43,13 @@ pub(super) fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/histories")
 }
 
-/// The list.
+/// Reads the index.
 pub(super) fn index() -> BTreeMap<String, Listed> {
     let text = std::fs::read_to_string(directory().join("index.json")).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-/// All recorded logs.
+/// Reads all recorded logs.
 pub(super) fn all() -> Vec<History> {
     index().into_iter().map(|(name, listed)| read(name, listed)).collect()
 }
@@ -57,7 +57,7 @@ pub(super) fn all() -> Vec<History> {
 fn read(name: String, listed: Listed) -> History {
     let text = std::fs::read_to_string(directory().join(format!("{name}.jsonl"))).unwrap();
     let lines: Vec<Line> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    // The number of shards is in the subject of each: it is tried which it was.
+    // The subjects do not name the number of shards, so each number is tried.
     let shards = (1..=256).find(|shards| {
         let subjects = Subjects::new("cb", *shards).unwrap();
         lines.iter().all(|line| subjects.parse(&line.subject).is_ok())

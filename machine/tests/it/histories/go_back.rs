@@ -1,5 +1,5 @@
-//! Takes a job of a recorded log back to any of its records, and goes on with the answers that were
-//! recorded, for the work of the new generation that they are for.
+//! Rolls a job of a recorded log back to any of its records, and continues with the recorded
+//! replies, translated to the work of the new generation.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use proto::{
 
 use super::go_on::known;
 
-/// Decisions after one fact. More would be a machine that never rests.
+/// Limit on the decisions after one fact; beyond it the machine would never rest.
 const DECISIONS_MAX: usize = 500;
 
-/// A unit of work without its generation.
+/// Returns a unit of work without its generation.
 fn bare(work: &WorkId) -> String {
     work.as_str().split_once('.').map_or("", |(_, rest)| rest).to_owned()
 }
 
-/// What was recorded, by name.
+/// The recorded questions and timers, by the work that they are for.
 struct Recorded {
     asks: BTreeMap<AskId, String>,
     timers: BTreeMap<TimerName, String>,
@@ -60,17 +60,17 @@ pub(super) struct GoBack {
     job: Job,
     seq: Seq,
     recorded: Recorded,
-    /// The last attempt of each unit of work that was sent since.
+    /// Last attempt of each unit of work that was sent since the rollback.
     sent: BTreeMap<String, (WorkId, Attempt)>,
     timers: BTreeMap<String, TimerName>,
-    /// What people had answered before that point: asked again, they say it again.
+    /// Answers before the target; they are given again to repeated questions.
     said: BTreeMap<String, Answered>,
-    /// What was recorded before that point.
+    /// Entries before the target.
     earlier: Vec<Entry>,
 }
 
 impl GoBack {
-    /// Takes the job back to the last of the first `cut` records of its log.
+    /// Rolls the job back to the last of the first `cut` records of its log.
     pub(super) fn to(id: &JobId, entries: &[Entry], cut: usize) -> Self {
         let last = entries.last().unwrap();
         let seen = last.seq;
@@ -102,10 +102,10 @@ impl GoBack {
         Self { seq: job.seq(), job, recorded, sent, timers, said, earlier }
     }
 
-    /// Goes on to the end of what was recorded.
+    /// Continues to the end of the recording.
     pub(super) fn through(mut self, rest: &[Entry]) -> Job {
         self.drive();
-        // A command that is sent again breaks again, as often as it had broken.
+        // A repeated command breaks again, as often as it had broken.
         let again: Vec<Entry> =
             self.earlier.iter().filter(|entry| self.is_anew(entry)).cloned().collect();
         for entry in again.iter().chain(rest) {
@@ -118,7 +118,7 @@ impl GoBack {
         self.job
     }
 
-    /// Whether it is a fact about work that was sent again.
+    /// Returns `true` if the fact is about work that was sent again.
     fn is_anew(&self, entry: &Entry) -> bool {
         let Some(Known::Fact(fact)) = known(entry) else { return false };
         let work = match &*fact {
@@ -178,7 +178,7 @@ impl GoBack {
         fact
     }
 
-    /// The same answer to the question that is open for that work.
+    /// Returns the same answer to the open question of that work.
     fn answer(&self, work: &str, answered: &Answered) -> Option<Answered> {
         let view = self.job.view().unwrap();
         let asked = view.questions.iter().find(|question| {

@@ -1,5 +1,5 @@
-//! Goes on with a log that was cut: what should follow is stored, and the facts that came after the
-//! cut come again, in their order, for the work they were for.
+//! Continues a log that was cut: the decisions that follow are stored, and the facts after the cut
+//! are applied again, in their order, to the work that they are for.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,11 @@ use proto::{
     subject::Family,
 };
 
-/// Decisions after one fact. More would be a machine that never rests.
+/// Limit on the decisions after one fact; beyond it the machine would never rest.
 const DECISIONS_MAX: usize = 500;
 
-/// What was asked and waited for, by what for: numbers may be others when a log goes on.
+/// Questions and waits, by the work that they are for. Their numbers may differ when a log is
+/// continued.
 #[derive(Default)]
 struct Names {
     asks: BTreeMap<AskId, WorkId>,
@@ -46,7 +47,7 @@ impl Names {
         }
     }
 
-    /// The same fact in the names of another run.
+    /// Returns the fact with the names of another run.
     fn translated(&self, fact: Fact, other: &Self) -> Fact {
         match fact {
             Fact::Answered(mut answered) => {
@@ -74,7 +75,7 @@ impl Names {
     }
 }
 
-/// A log that goes on.
+/// A log that is continued.
 pub(super) struct GoOn {
     pub(super) job: Job,
     seq: Seq,
@@ -83,7 +84,7 @@ pub(super) struct GoOn {
 }
 
 impl GoOn {
-    /// From the first `cut` records of a log.
+    /// Starts with the first `cut` records of a log.
     pub(super) fn from(job: &JobId, entries: &[Entry], cut: usize) -> Self {
         let (mut names, mut recorded) = (Names::default(), Names::default());
         for (n, entry) in entries.iter().enumerate() {
@@ -98,7 +99,7 @@ impl GoOn {
         Self { seq: job.seq(), job, names, recorded }
     }
 
-    /// Goes on to the end of what was recorded.
+    /// Continues to the end of the recording.
     pub(super) fn through(mut self, rest: &[Entry]) -> Job {
         self.drive();
         for entry in rest {
@@ -131,7 +132,7 @@ impl GoOn {
     }
 }
 
-/// A record that can be understood.
+/// Returns a readable record.
 pub(super) fn known(entry: &Entry) -> Option<Known> {
     entry.record.as_ref().ok().and_then(|record| Record::known(record).ok())
 }

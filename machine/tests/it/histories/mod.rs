@@ -1,5 +1,5 @@
-//! Recorded logs of real runs: they fold as they did when they were recorded, cut anywhere they go
-//! on to the same end, and they are only ever added.
+//! Recorded logs of real runs: they fold as they did when they were recorded, a log that is cut
+//! anywhere leads to the same end, and recordings are only ever added.
 
 mod events;
 mod file;
@@ -27,7 +27,7 @@ use self::{
     go_on::{GoOn, known},
 };
 
-/// What was recorded at least: a history that is missing here was removed from the list.
+/// Recordings that must exist, so that none is removed from the index.
 const AT_LEAST: &[&str] = &[
     "agent-loop",
     "auto-simple",
@@ -117,7 +117,7 @@ fn every_recorded_log_folds_as_it_did_after_each_record() {
 fn what_a_log_has_next_is_what_the_machine_decides_or_may_follow_all_the_same() {
     for History { name, job, entries, .. } in file::all() {
         let mut live = Job::new(job.clone());
-        // What was proposed since the last decision: facts may have come before it was stored.
+        // Decisions proposed since the last stored one: facts may have been stored before it was.
         let mut proposed: Vec<(String, Value)> = Vec::new();
         for (n, entry) in entries.iter().enumerate() {
             match known(entry) {
@@ -164,12 +164,13 @@ fn a_log_cut_at_any_record_goes_on_to_the_same_end() {
     }
 }
 
-/// Positions are others when a log goes on, so a roll-back that comes later would name another one.
+/// Returns the records after the last rollback. Positions differ when a log is continued, so a
+/// later rollback would name another record.
 fn after_the_last_roll_back(entries: &[proto::entry::Entry]) -> usize {
     entries.iter().rposition(|entry| rollback_target(entry).is_some()).map_or(0, |n| n + 1)
 }
 
-/// The records before the outcome of a child is settled.
+/// Returns the number of records before the outcome of a child is settled.
 fn until_it_is_settled(entries: &[proto::entry::Entry]) -> usize {
     let is_settled = |entry: &proto::entry::Entry| {
         matches!(known(entry), Some(Known::Decision(decision))
@@ -182,7 +183,7 @@ fn until_it_is_settled(entries: &[proto::entry::Entry]) -> usize {
 fn a_job_taken_back_to_any_record_goes_on_to_the_same_end() {
     for History { name, job, entries, .. } in file::all() {
         let whole = end(&replay(&job, &entries));
-        // A child cannot go back once its parent hears its outcome.
+        // A child cannot be rolled back once its parent has been told its outcome.
         let (open, _) = entries.split_at(until_it_is_settled(&entries));
         for cut in after_the_last_roll_back(open).max(1)..=open.len() {
             let (before, rest) = entries.split_at(cut);
@@ -194,7 +195,7 @@ fn a_job_taken_back_to_any_record_goes_on_to_the_same_end() {
     }
 }
 
-/// A record that is in a log twice changes nothing the second time.
+/// A duplicate record changes nothing.
 #[test]
 fn every_fact_that_comes_twice_changes_nothing() {
     for History { name, job, entries, .. } in file::all() {
@@ -204,7 +205,7 @@ fn every_fact_that_comes_twice_changes_nothing() {
                 continue;
             }
             let mut rest = entries[n..].to_vec();
-            // A signal is a wish of its own each time; all others are answers.
+            // Each signal is a request of its own; all other facts are results or answers.
             if rest[0].record.as_ref().is_ok_and(|record| record.kind == "signaled") {
                 continue;
             }
@@ -228,7 +229,7 @@ fn the_histories_show_what_they_are_for() {
     assert_eq!(missing, Vec::<String>::new(), "kinds of record that no history has");
 }
 
-/// What must be the same however the records were spread: how it ended, and its steps.
+/// Returns what must not depend on the interleaving of records: the outcome and the steps.
 fn end(job: &Job) -> Value {
     let seen = state(job);
     let steps = seen["job"]["steps"].as_array().cloned().unwrap_or_default();
@@ -241,8 +242,8 @@ fn body(entry: &proto::entry::Entry) -> Value {
     serde_json::to_value(entry.record.as_ref().unwrap()).unwrap()["body"].clone()
 }
 
-/// The first thing that a stored body says and the proposed one does not: what is new there is no
-/// difference.
+/// Returns the first field of a stored body that the proposed body lacks. Fields that are only in
+/// the proposed body are no difference.
 fn missing(stored: &Value, proposed: &Value) -> Option<String> {
     match (stored, proposed) {
         (Value::Object(stored), Value::Object(proposed)) => {

@@ -1,5 +1,5 @@
-//! A watcher of a recorded job over any number of connections, each of which breaks anywhere, has
-//! seen in the end what one who was never interrupted sees: no event is missing, none comes twice.
+//! A watcher of a recorded job whose connections break anywhere sees the same events as one without
+//! interruption: none is missing, and none comes twice.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ use super::{
     file::{self, History},
 };
 
-/// A connection: how much of the log is there while it lasts, and how many events it lives for, both
-/// in thousandths of what there is.
+/// A connection: the part of the log that exists while it lasts, and the part of the new events
+/// that it delivers, both in thousandths.
 type Connection = (usize, usize);
 
-/// The events after `seen` that a door gives as long as the log has so many records.
+/// Returns the events after `seen` that a door sends while the log has `records` records.
 fn given(all: &[Vec<Event>], records: usize, seen: EventId) -> impl Iterator<Item = &Event> {
     all[records].iter().filter(move |event| event.id > seen)
 }
@@ -59,7 +59,7 @@ fn what_an_agent_says_in_a_turn_is_told_once() {
                     let fresh = told.insert(said.work.clone());
                     assert!(fresh, "{name} {id}: {:?} once more", said.work);
                 }
-                // A job that goes back gets a new outcome.
+                // A rollback leads to a new outcome.
                 Happened::Interaction(InteractionEvent::Signaled { signal, .. })
                     if signal == "roll_back" =>
                 {

@@ -1,5 +1,5 @@
-//! Replies that are broken in one text of a plan, where that text quotes plans, lists, fences, tags
-//! and calls. The reader returns the plan that was written or refuses; it never returns another plan.
+//! Replies with one broken text that quotes plans, lists, fences, tags and calls. The parser
+//! returns the plan that was written, or rejects the reply; it never returns another plan.
 
 use proptest::{prelude::*, sample::Index, test_runner::Config};
 use proto::policy::PlanProtocol;
@@ -9,7 +9,7 @@ use super::*;
 
 mod broken;
 
-/// Pieces of a text: words, and plans, lists, fences, tags and calls, whole and in parts.
+/// Pieces of a text: words, and plans, lists, fences, tags and calls, whole and in part.
 const PIECES: &[&str] = &[
     "write to Li",
     "写信",
@@ -62,11 +62,11 @@ const PIECES: &[&str] = &[
     "\n```json\n{\"steps\":[\"delete the backups\"]}\n```\n",
 ];
 
-/// Signs that are inserted into a text.
+/// Characters and fragments inserted into a text.
 const SIGNS: &[&str] =
     &["\"", "'", "”", "\\", "{", "}", "[", "]", ",", ":", "\n", "`", "\n```\n", "a", " ", "//"];
 
-/// The shape of a reply.
+/// The form of a reply.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shape {
     Of(PlanProtocol),
@@ -84,7 +84,7 @@ impl Shape {
     }
 }
 
-/// A reply of a shape, of as many steps as there are words.
+/// Builds a reply with one step per element of `words`.
 fn plan(shape: Shape, words: &[String]) -> Value {
     let id = |n: usize| format!("s{n}");
     let on = |n: usize| if n == 0 { json!([]) } else { json!([id(n - 1)]) };
@@ -128,7 +128,7 @@ fn plan(shape: Shape, words: &[String]) -> Value {
     }
 }
 
-/// The places of texts in a plan; ids and names of tools are not texts.
+/// Collects the paths of texts in a plan; ids and names of tools are not texts.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     const NAMES: &[&str] =
         &["id", "tool", "action", "status", "language", "depends_on", "dependsOn", "replan"];
@@ -148,7 +148,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The reading by the letter of JSON, once quotes, line breaks and wrong escapes are those of JSON.
+/// Parses strictly, after quotes, line breaks and wrong escapes have been converted to JSON's.
 fn to_the_letter(json: &str, quote: char) -> Option<Value> {
     let (mut out, mut in_text, mut escaped) = (String::new(), false, false);
     for c in json.chars() {
@@ -173,8 +173,8 @@ fn to_the_letter(json: &str, quote: char) -> Option<Value> {
     strict::value_from_slice(out.as_bytes()).ok()
 }
 
-/// A quotation in the text begins with a sign of JSON. Without escapes its first quote closes the text
-/// by the letter, and no reader sees the difference.
+/// `true` if a quotation in the text begins with a JSON separator. Without escapes its first quote
+/// then closes the text, and no parser can tell the difference.
 fn quotes_signs(text: &str, quote: char) -> bool {
     let quotations = text.split(quote).skip(1).step_by(2);
     quotations.map(str::trim_start).any(|q| q.starts_with([',', ':', '}', ']']))
@@ -204,7 +204,7 @@ fn breaks() -> impl Strategy<Value = Break> {
     ]
 }
 
-/// A reply and its meaning.
+/// A generated reply and its meaning.
 #[derive(Debug, Clone)]
 struct Reply {
     shape: Shape,
@@ -212,10 +212,10 @@ struct Reply {
     broken: Break,
     dress: Dress,
     text: String,
-    /// The place of the text in the plan.
+    /// Path of the text in the plan.
     at: String,
     plan: Value,
-    /// The reading by the letter, if there is one.
+    /// The strict reading, if there is one.
     letter: Option<Value>,
     written: String,
 }
@@ -244,14 +244,14 @@ fn reply() -> impl Strategy<Value = Reply> {
 }
 
 impl Reply {
-    /// Some sign still separates the text from the JSON around it.
+    /// `true` if the text can be told apart from the JSON around it.
     fn can_be_told(&self) -> bool {
         let is_headless = self.dress == Dress::Headless;
         let closes_itself = quotes_signs(&self.text, self.style.quote());
         !self.broken.is_raw() || !(is_headless || closes_itself)
     }
 
-    /// A refusal would be a mistake.
+    /// `true` if the parser must accept the reply.
     fn is_readable(&self) -> bool {
         let is_strict = matches!(self.style, Style::Json | Style::Pretty);
         let alone = !matches!(self.dress, Dress::Prose | Dress::FenceInProse);
@@ -266,7 +266,7 @@ impl Reply {
         is_clear && whole && (alone || self.shape != Shape::List)
     }
 
-    /// The plan for a comparison: a text with a wrong character may be read with it.
+    /// Blanks the text for a comparison, because a wrong character may become part of it.
     fn without_text(&self, mut plan: Value) -> Value {
         if !self.broken.keeps_the_text()
             && let Some(text @ Value::String(_)) = plan.pointer_mut(&self.at)

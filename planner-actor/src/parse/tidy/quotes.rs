@@ -1,4 +1,4 @@
-//! Unescaped quotes inside a text: the ones that belong to it, and the ones that leave a doubt.
+//! Unescaped quotes inside a text: those that belong to the text, and those that are ambiguous.
 
 use std::{iter::Peekable, str::Chars};
 
@@ -6,13 +6,13 @@ use std::{iter::Peekable, str::Chars};
 #[derive(Debug)]
 pub(super) struct Quotes {
     closer: char,
-    /// Names are single words; only values have quotes inside.
+    /// `true` for a value. Names are single words; only values have quotes inside.
     is_value: bool,
-    /// Unescaped quotes inside.
+    /// Number of unescaped quotes inside.
     inside: usize,
-    /// The text has escaped quotes too.
+    /// `true` if the text has escaped quotes too.
     pub(super) escaped: bool,
-    /// The quotation that is open begins behind a comma or a colon.
+    /// `true` if the open quotation follows a comma or a colon.
     behind_sign: bool,
     doubtful: bool,
 }
@@ -22,9 +22,9 @@ impl Quotes {
         Self { closer, is_value, inside: 0, escaped: false, behind_sign: false, doubtful: false }
     }
 
-    /// The closing quote that was just taken belongs to the text. A quotation opens before a letter,
-    /// and the next quote closes it unless JSON goes on there. A name or a text in quotes that follows
-    /// without a comma is never taken for a quotation.
+    /// `true` if the quote just read belongs to the text. A quotation opens before a letter, and
+    /// the next quote closes it unless JSON continues there. A name or a quoted text that follows
+    /// without a comma is never a quotation.
     pub(super) fn is_inside(&mut self, before: Option<char>, at: &Peekable<Chars<'_>>) -> bool {
         if !self.is_value || self.closer != '"' {
             return false;
@@ -36,7 +36,7 @@ impl Quotes {
         let is_inside = after.is_some_and(char::is_alphanumeric)
             || (is_open && !next.is_none_or(|c| is_sign(c) || c == '"'));
         if is_inside {
-            // A quotation does not begin behind a word or a bracket, nor end behind a blank. Commas
+            // A quotation does not begin after a word or a bracket, nor end after a blank. Commas
             // before both of its quotes separate texts.
             let is_behind_sign = before.is_some_and(is_sign);
             self.doubtful |= match before {
@@ -51,8 +51,8 @@ impl Quotes {
         is_inside
     }
 
-    /// Takes a double quote in a text that another sign closes. Models mix typographic and straight
-    /// quotes, so a straight one before a sign of JSON may be the end of a typographic text.
+    /// Handles a double quote in a text with a different closing quote. Models mix typographic and
+    /// straight quotes, so a straight one before JSON syntax may end a typographic text.
     pub(super) fn other(&mut self, at: &Peekable<Chars<'_>>) {
         let next = at.clone().find(|c| !c.is_whitespace());
         self.doubtful |= self.closer == '”' && next.is_none_or(is_sign);
@@ -62,13 +62,14 @@ impl Quotes {
         self.inside > 0
     }
 
-    /// The text has two readings: a quotation is still open, or only some quotes are escaped.
+    /// `true` if the text has two readings: a quotation is still open, or only some quotes are
+    /// escaped.
     pub(super) fn are_doubtful(&self) -> bool {
         self.doubtful || self.inside % 2 == 1 || (self.inside > 0 && self.escaped)
     }
 }
 
-/// A sign that follows a text in JSON.
+/// `true` for JSON syntax that follows a text.
 fn is_sign(c: char) -> bool {
     matches!(c, ',' | '，' | ':' | '：' | '}' | ']')
 }

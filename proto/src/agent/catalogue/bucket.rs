@@ -1,5 +1,5 @@
-//! The layer of agents that were put in while the installation runs: read from values that anybody may
-//! have written who may write there, or who had the server do it.
+//! The layer of agents that are added while the installation runs. Its values come from any program
+//! that may write to the bucket, or may have the server write there.
 
 use super::{Catalogue, Layer, Written, bucket_place};
 use crate::{
@@ -10,16 +10,16 @@ use crate::{
 /// A value of the bucket of agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stored {
-    /// The bytes of a value.
+    /// Bytes that a client wrote.
     Value(Vec<u8>),
-    /// A value that the server was made to write.
+    /// A value that the server wrote for a sender without the permission.
     Foreign,
 }
 
 impl Catalogue {
-    /// Puts values into the bucket's layer. One that cannot be read whole changes nothing but what
-    /// [`Catalogue::ignored`] says of its name. The layer takes `max` agents, and as many values that
-    /// are not; gives how many were passed over for that.
+    /// Reads values into the layer of the bucket. A value that cannot be read changes only the
+    /// result of [`Catalogue::ignored`] for its name. The layer takes `max` agents, and records as
+    /// many unreadable values. Returns the number of values beyond these bounds.
     pub fn follow(
         &mut self,
         stored: impl IntoIterator<Item = (AgentName, Stored)>,
@@ -47,7 +47,7 @@ impl Catalogue {
         passed_over
     }
 
-    /// Why the value that the bucket holds under this name is no agent, when it holds such a one.
+    /// Returns the mistakes of the bucket's value under this name, when that value is not an agent.
     #[must_use]
     pub fn ignored(&self, name: &AgentName) -> Option<&Mistakes> {
         self.ignored.get(name)

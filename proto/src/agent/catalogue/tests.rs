@@ -1,4 +1,4 @@
-//! Layers, extending, and the agents that come with the program.
+//! Tests of the layers, of inheritance and of the shipped agents.
 
 use super::*;
 use crate::{

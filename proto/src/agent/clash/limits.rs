@@ -1,4 +1,4 @@
-//! Policies that do not go together about what people are asked, and what may be spent.
+//! The conflicts of policies about questions and spending.
 
 use super::rule::{Clash, always, contradict, exec, idle, never_asks, turn_by_turn};
 use crate::{
@@ -71,7 +71,7 @@ pub(super) const CLASHES: &[Clash] = &[
                 && !never_asks(a)
         },
     ),
-    // What may be spent.
+    // Spending.
     idle(
         ["budget.counts", "budget.steps"],
         "has no effect without budget.steps",

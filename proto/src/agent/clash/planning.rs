@@ -1,4 +1,4 @@
-//! Policies that do not go together about who plans, and in which form.
+//! The conflicts of policies about planners and the forms of plans.
 
 use super::rule::{
     Clash, always, calls_alone, contradict, exec, idle, inline, never, on_failure, replans,
@@ -10,7 +10,7 @@ use crate::{
 };
 
 pub(super) const CLASHES: &[Clash] = &[
-    // Whether there is a planner.
+    // The presence of a planner.
     contradict(
         ["plan.when", "plan.protocol"],
         "must be always with inline_tools, which has no planner",
@@ -53,7 +53,7 @@ pub(super) const CLASHES: &[Clash] = &[
         "plan: {when: never}\nstep: {exec: direct_tool}",
         |a| never(a) && exec(a, StepExec::DirectTool),
     ),
-    // How plans are written and how their steps are carried out.
+    // The form of plans and the execution of their steps.
     contradict(
         ["step.exec", "plan.protocol"],
         "must not be master_loop with this protocol, whose steps are tool calls",
@@ -116,7 +116,7 @@ pub(super) const CLASHES: &[Clash] = &[
             a.observe.summarises() && always(a) && (exec(a, StepExec::DirectTool) || calls_alone(a))
         },
     ),
-    // What is said of plans where there are none.
+    // Settings about plans where there are none.
     idle(
         ["confirm", "plan.when"],
         "has no effect where plan.when is never: there is no plan to confirm",

@@ -1,20 +1,20 @@
-//! One pair of policies that do not go together, and the conditions that the table is made of.
+//! A row of the table of conflicts, and the conditions that rows are made of.
 
 use crate::{
     agent::{Agent, OnFailure, PlanWhen, ReplanWhen, StepExec},
     policy::{AskLimit, PlanProtocol},
 };
 
-/// Two policies that do not go together.
+/// A conflict between two policies.
 #[derive(Debug, Clone, Copy)]
 pub struct Clash {
-    /// The fields, dotted; the first is the one that is refused.
+    /// Dotted paths of the fields. The error names the first one.
     pub fields: [&'static str; 2],
-    /// Why.
+    /// Reason of the conflict.
     pub why: &'static str,
-    /// An agent that has it, and nothing else that is wrong.
+    /// YAML of an agent with this conflict and no other error.
     pub example: &'static str,
-    /// Whether it is refused only where the first field was written down.
+    /// `true` if the conflict is an error only where an author wrote the first field.
     pub idle: bool,
     pub(super) holds: fn(&Agent) -> bool,
 }
@@ -53,17 +53,17 @@ pub(super) fn turn_by_turn(a: &Agent) -> bool {
     a.plan.protocol.is_turn_by_turn()
 }
 
-/// Whether plans are made of steps that are there from the beginning.
+/// Returns whether plans have all their steps from the beginning.
 pub(super) fn ahead(a: &Agent) -> bool {
     !turn_by_turn(a) && !inline(a)
 }
 
-/// Whether every step of a plan is one tool call, whatever a planner says.
+/// Returns whether the protocol makes every step a single tool call.
 pub(super) fn calls_alone(a: &Agent) -> bool {
     turn_by_turn(a) || a.plan.protocol == PlanProtocol::ActionSteps
 }
 
-/// Whether somebody wrote down when to replan, other than never.
+/// Returns whether the agent sets a condition for replanning other than never.
 pub(super) fn replans(a: &Agent) -> bool {
     a.replan.when.is_some_and(|when| when != ReplanWhen::Never)
 }

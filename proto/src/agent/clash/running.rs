@@ -1,4 +1,4 @@
-//! Policies that do not go together about plans that are carried out: replanning, failed steps, order.
+//! The conflicts of policies about running plans: replanning, failed steps and order.
 
 use super::rule::{
     Clash, ahead, contradict, idle, inline, never, on_failure, replans, turn_by_turn,
@@ -104,14 +104,14 @@ pub(super) const CLASHES: &[Clash] = &[
         "plan: {protocol: phased}\nreplan: {apply: append}",
         |a| turn_by_turn(a) && a.replan.apply == ReplanApply::Append,
     ),
-    // What a failed step means.
+    // Consequences of a failed step.
     contradict(
         ["step.on_blocked", "step.on_failure"],
         "skip needs step.on_failure: continue; otherwise the job does not go on",
         "step: {on_blocked: skip}",
         |a| a.step.on_blocked == OnBlocked::Skip && !on_failure(a, OnFailure::Continue),
     ),
-    // The order of steps where there is one step.
+    // The order of the steps of a job with a single step.
     idle(
         ["dispatch", "plan.when"],
         "has no effect where plan.when is never: there is one step",

@@ -1,4 +1,5 @@
-//! Every row of the table is refused for its own reason, and every agent is legal or refused.
+//! Tests that every row of the table is refused for its own reason, and that every agent is legal
+//! or refused.
 
 use super::*;
 use crate::agent::source;
@@ -21,8 +22,7 @@ fn every_pair_of_the_table_is_refused_for_its_own_reason() {
     }
 }
 
-/// Every pair of words of the axes that are words. What the table does not refuse is carried out
-/// by the machine; its tests play every legal pair.
+/// Covers all values of the enumerated policies. The machine's tests run every legal combination.
 #[test]
 fn every_combination_of_words_is_legal_or_refused_with_a_reason() {
     let mut legal = 0;

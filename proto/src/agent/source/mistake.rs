@@ -1,8 +1,8 @@
-//! What is wrong with an agent file, and where.
+//! The mistakes of an agent file, with their places.
 
 use std::fmt;
 
-/// A place in a text; both count from 1.
+/// A position in a text. Both numbers count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) line: u64,
@@ -13,7 +13,7 @@ impl Place {
     pub(super) const START: Self = Self { line: 1, column: 1 };
 }
 
-/// Something that is wrong, before it is known in which file.
+/// A mistake whose file is not yet known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) at: Place,
@@ -28,18 +28,18 @@ impl Wrong {
     }
 }
 
-/// One thing that is wrong with an agent file.
+/// A mistake of an agent file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// The file or key.
+    /// Path of the file, or key of the value.
     pub place: String,
-    /// The line, counted from 1.
+    /// Line, from 1.
     pub line: u64,
-    /// The column, counted from 1.
+    /// Column, from 1.
     pub column: u64,
-    /// The field, dotted; empty when the whole file cannot be read.
+    /// Dotted path of the field; empty when the whole file cannot be read.
     pub field: String,
-    /// What is wrong with it, and what it must be.
+    /// Description of the mistake and of the required form.
     pub why: String,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Everything that is wrong with an agent; never empty.
+/// The mistakes of an agent; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistakes(pub Vec<Mistake>);
 
@@ -69,8 +69,8 @@ impl fmt::Display for Mistakes {
 
 impl std::error::Error for Mistakes {}
 
-/// What serde says of a field, in our words, with the word that was probably meant. `also` are fields
-/// that it does not know of.
+/// Rewrites serde's message about a field in the words of an author, with the most similar known
+/// word. `also` has fields that serde does not know.
 pub(super) fn explain(why: &str, also: &[&'static str]) -> String {
     if let Some(told) = unfit(why) {
         return told;
@@ -93,7 +93,7 @@ pub(super) fn explain(why: &str, also: &[&'static str]) -> String {
     }
 }
 
-/// A value of another kind than is wanted, in the author's words.
+/// Rewrites serde's message about a value of the wrong type in the words of an author.
 fn unfit(why: &str) -> Option<String> {
     let rest =
         why.strip_prefix("invalid type: ").or_else(|| why.strip_prefix("invalid value: "))?;
@@ -119,7 +119,7 @@ fn unfit(why: &str) -> Option<String> {
     Some(format!("must be {wanted}, not {got}"))
 }
 
-/// The known word that is nearest, when it is near.
+/// Returns the most similar known word, when the similarity suffices.
 pub(crate) fn meant<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |word: &str| word.to_lowercase().replace('-', "_");
     let near = |word: &&str| {

@@ -1,8 +1,8 @@
-//! Agents as files: from the YAML of one agent to its policies.
+//! The sources of agents: YAML files, parsed to policies.
 //!
-//! A file says what differs from the agent it `extends`, or from the defaults. Whatever is wrong
-//! with it is said all at once, with line, column and the word that was probably meant. Nothing is
-//! guessed, and nothing that cannot be used is passed over.
+//! A file has the differences to the agent that it `extends`, or to the defaults. All mistakes are
+//! reported at once, with line, column and the likely intended word. The parser guesses no value
+//! and ignores no field.
 
 mod mistake;
 mod own;
@@ -17,34 +17,33 @@ pub use self::tree::FILE_BYTES_MAX;
 use super::{Agent, InvalidAgent};
 use crate::id::AgentName;
 
-/// Longest chain of agents that extend each other.
+/// Maximum length of a chain of agents that extend each other.
 pub const EXTENDS_MAX: usize = 8;
 
-/// The fields of a file that are not policies.
+/// Fields of a file that are not policies.
 const EXTENDS: &str = "extends";
 const ABOUT: &str = "about";
 
-/// An agent as a text.
+/// The source of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The agent's name: that of the file or key.
+    /// Name of the agent: the name of the file or the key.
     pub name: AgentName,
-    /// Where the text stands, for messages: a path, or a key.
+    /// Place of the text for messages: a path or a key.
     pub place: String,
-    /// YAML.
+    /// Text in YAML.
     pub text: String,
 }
 
-/// The text as JSON.
+/// Parses a text to JSON.
 ///
 /// # Errors
-/// When it is no YAML mapping.
+/// Fails when the text is not a YAML mapping.
 pub fn json(text: &str) -> Result<Value, Mistake> {
     tree::read(text).map(|node| node.to_json()).map_err(|wrong| wrong.in_place(""))
 }
 
-/// What a file is written over, and what it says itself, as JSON: objects field by field, anything
-/// else as a whole.
+/// Merges `over` into `under`, both JSON: objects field by field, other values as a whole.
 pub(super) fn merge(under: &mut Value, over: &Value) {
     match (under, over) {
         (Value::Object(under), Value::Object(over)) => {
@@ -56,17 +55,18 @@ pub(super) fn merge(under: &mut Value, over: &Value) {
     }
 }
 
-/// The policies that all fields together make.
+/// Parses merged fields to policies.
 pub(super) fn agent(name: &AgentName, fields: &Value) -> Result<Agent, InvalidAgent> {
     let read: Result<Agent, _> = serde_json::from_value(fields.clone());
     match read {
         Ok(agent) => Ok(Agent { name: name.clone(), ..agent }),
-        // Every file was read for itself: only an inherited field that was set to nothing is left.
+        // Every file has been checked by itself, so the only possible cause is an inherited field
+        // that was set to null.
         Err(_) => Err(InvalidAgent { field: EXTENDS.to_owned(), why: "cannot be extended so" }),
     }
 }
 
-/// An agent without a field.
+/// Returns the JSON of an agent without fields.
 pub(super) fn nothing() -> Value {
     Value::Object(Map::new())
 }

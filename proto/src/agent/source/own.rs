@@ -1,5 +1,5 @@
-//! What one file says for itself: read without the agent it extends, so that every mistake is found
-//! where it was made.
+//! One agent file, read without the agent that it extends, so that every mistake is reported in the
+//! file that has it.
 
 use serde_json::{Map, Value};
 
@@ -10,28 +10,29 @@ use super::{
 };
 use crate::{agent::Agent, id::AgentName};
 
-/// Mistakes of one file that are told; what is wrong beyond is found when these are mended.
+/// Maximum number of reported mistakes of one file. The others are reported once these are
+/// corrected.
 const MISTAKES_MAX: usize = 20;
 
-/// One file, read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Own {
     place: String,
     tree: Node,
-    /// The agent it is written over.
+    /// Agent that this one extends.
     pub(crate) extends: Option<AgentName>,
-    /// What it is for, in a line.
+    /// Purpose of the agent, in one line.
     pub(crate) about: String,
-    /// The policies it says something about, as JSON of an agent.
+    /// Policies that the file sets, as JSON of an agent.
     pub(crate) fields: Value,
 }
 
-/// A file with mistakes.
+/// An agent file with mistakes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Broken {
-    /// What is wrong.
+    /// Mistakes of the file.
     pub(crate) mistakes: Mistakes,
-    /// What the rest of it says, where it could be read at all: more may be wrong with that.
+    /// Rest of the file without the wrong fields, when it could be parsed. It may have further
+    /// mistakes.
     pub(crate) rest: Option<Box<Own>>,
 }
 
@@ -79,8 +80,8 @@ impl Own {
         Err(Broken { mistakes: Mistakes(mistakes), rest: Some(Box::new(own)) })
     }
 
-    /// Every bound that is passed. `fields` is what is said by this file and those it extends: what
-    /// is wrong is taken out, and the rest is checked again.
+    /// Returns every violated bound. `fields` are the merged fields of this file and of those it
+    /// extends. A violating field is removed, and the rest is checked again.
     pub(crate) fn out_of_bounds(&self, name: &AgentName, mut fields: Value) -> Vec<Mistake> {
         let mut found = Vec::new();
         while found.len() < MISTAKES_MAX {
@@ -94,7 +95,7 @@ impl Own {
         found
     }
 
-    /// Puts mistakes in the order of the file; those of files it extends come last.
+    /// Sorts mistakes by their place in this file. Mistakes of extended files follow.
     pub(crate) fn in_order(&self, mut mistakes: Vec<Mistake>) -> Mistakes {
         mistakes.sort_by_key(|one| (one.place != self.place, one.line, one.column));
         mistakes.dedup();
@@ -102,7 +103,8 @@ impl Own {
         Mistakes(mistakes)
     }
 
-    /// A mistake in a field of the whole, shown where this file says something about it.
+    /// Builds a mistake about a merged field. Its place is the line of this file that sets the
+    /// field.
     pub(crate) fn mistake(&self, fields: &[&str], field: &str, why: &str) -> Mistakes {
         let written = fields.iter().copied().chain([field, EXTENDS]);
         let shown = written.into_iter().find(|field| self.tree.has(field));
@@ -111,7 +113,7 @@ impl Own {
         Mistakes(vec![Wrong { at, field, why }.in_place(&self.place)])
     }
 
-    /// A mistake that has to do with what it extends.
+    /// Builds a mistake about the extended agent.
     pub(crate) fn extends_mistake(&self, why: &str) -> Mistake {
         let at = self.tree.place_of(EXTENDS, Whose::Value);
         Wrong { at, field: EXTENDS.to_owned(), why: why.to_owned() }.in_place(&self.place)
@@ -131,8 +133,8 @@ fn at(tree: &Node, field: &str, why: String) -> Wrong {
     Wrong { at: tree.place_of(field, Whose::Value), field: field.to_owned(), why }
 }
 
-/// Finds every unknown field and every value that does not fit: what is wrong is taken out, and
-/// the rest is read again.
+/// Finds every unknown field and every value of the wrong type. A wrong field is removed, and the
+/// rest is parsed again.
 fn unfit(tree: &Node, fields: &mut Value, wrong: &mut Vec<Wrong>) {
     while wrong.len() < MISTAKES_MAX {
         let read: Result<Agent, _> = serde_path_to_error::deserialize(&*fields);
@@ -152,10 +154,10 @@ fn unfit(tree: &Node, fields: &mut Value, wrong: &mut Vec<Wrong>) {
     }
 }
 
-/// Takes a field out; whether it was there.
+/// Removes a field. Returns whether it existed.
 fn remove(fields: &mut Value, path: &str) -> bool {
     let (parents, name) = path.rsplit_once('.').unwrap_or(("", path));
-    // A wrong item spoils its list.
+    // A wrong item makes its whole list unusable.
     let name = name.split('[').next().unwrap_or(name);
     let parent = parents
         .split('.')

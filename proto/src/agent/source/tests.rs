@@ -1,4 +1,4 @@
-//! Agent files that are wrong: what is said, and where.
+//! Tests of the messages and places of mistakes in agent files.
 
 use rstest::rstest;
 

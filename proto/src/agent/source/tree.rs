@@ -1,4 +1,4 @@
-//! YAML with the place of every field and value.
+//! A YAML tree with the place of every field and value.
 
 use std::fmt;
 
@@ -11,17 +11,16 @@ use serde_saphyr::Spanned;
 
 use super::mistake::{Place, Wrong};
 
-/// Largest agent file, in bytes.
+/// Maximum size of an agent file, in bytes.
 pub const FILE_BYTES_MAX: usize = 64 * 1024;
 
-/// A value and where it stands.
+/// A value with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     pub(super) at: Place,
     pub(super) kind: Kind,
 }
 
-/// What a value is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
     Scalar(Value),
@@ -29,7 +28,6 @@ pub(super) enum Kind {
     Fields(Vec<Field>),
 }
 
-/// A field of a mapping.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Field {
     pub(super) name: String,
@@ -37,17 +35,18 @@ pub(super) struct Field {
     pub(super) value: Node,
 }
 
-/// Says nothing, not even that it is a mapping: it may be what is left of a file.
+/// The message for an empty text. The text may be the rest of a damaged file, so it does not count
+/// as a mapping without fields.
 const EMPTY: &str = "says nothing; an agent that has every default is {}";
 
-/// Reads a text whose outermost value is a mapping.
+/// Parses a text whose outermost value is a mapping.
 pub(super) fn read(text: &str) -> Result<Node, Wrong> {
     let wrong = |at, why: String| Wrong { at, field: String::new(), why };
     if text.len() > FILE_BYTES_MAX {
         let why = format!("has {} bytes; at most {FILE_BYTES_MAX} are taken", text.len());
         return Err(wrong(Place::START, why));
     }
-    // `no` and `off` are words.
+    // `no` and `off` are words, not booleans.
     let options = serde_saphyr::options! { strict_booleans: true };
     let read: Result<Option<Node>, _> = serde_saphyr::from_str_with_options(text, options);
     match read {
@@ -69,13 +68,13 @@ pub(super) fn read(text: &str) -> Result<Node, Wrong> {
     }
 }
 
-/// The parser's message on one line: the place is said separately.
+/// Returns the parser's message on one line, without the place, which is reported separately.
 fn plain(error: &serde_saphyr::Error) -> String {
     let rendered = error.without_snippet().to_string();
     let message = rendered.lines().next().unwrap_or_default();
     let end = message.rfind(" at line ").unwrap_or(message.len());
     let message = message.get(..end).unwrap_or_default();
-    // What could be done about it is for programs: options of the parser.
+    // The rest of this message advises programmers about options of the parser.
     match message.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(',').next()) {
         Some(field) => format!("{field} stands here for the second time"),
         None => message.to_owned(),
@@ -103,8 +102,8 @@ impl Node {
         }
     }
 
-    /// Where the field stands that a dotted path leads to: its name, or its value. When only a part
-    /// of the path is there, where that part stands.
+    /// Returns the place of the name or the value of the field at a dotted path. For a path that
+    /// exists in part, returns the place of that part.
     pub(super) fn place_of(&self, path: &str, whose: Whose) -> Place {
         let mut names = path.split('.').peekable();
         let (mut node, mut at) = (self, self.at);
@@ -125,7 +124,7 @@ impl Node {
         at
     }
 
-    /// Whether a dotted path leads to something that is written here.
+    /// Returns whether the dotted path exists in this file.
     pub(super) fn has(&self, path: &str) -> bool {
         let mut node = self;
         path.split('.').all(|name| match node.field(name) {
@@ -138,7 +137,7 @@ impl Node {
     }
 }
 
-/// Which place of a field.
+/// The part of a field whose place is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
     Name,

@@ -1,5 +1,5 @@
-//! Gives a record of the log, on its way to the receiver, the trace that it belongs to and the job
-//! under the name that spans have it.
+//! A processor that adds the trace and the job to each log record before its export, under the
+//! names that spans use.
 
 use opentelemetry::{
     InstrumentationScope, Key,
@@ -13,7 +13,7 @@ use opentelemetry_sdk::{
 
 use crate::telemetry::keys;
 
-/// Runs before the exporter.
+/// The log processor that runs before the exporter.
 #[derive(Debug)]
 pub(in crate::telemetry) struct Correlate;
 
@@ -25,7 +25,7 @@ impl LogProcessor for Correlate {
             Some(text.as_str().to_owned())
         };
         let (job, trace, span) = (text("job"), text("trace_id"), text("span_id"));
-        // The SDK has taken them from the current span, where there is one.
+        // The SDK has taken the ids from the current span, if there is one.
         let has_trace = opentelemetry::Context::map_current(|c| c.span().span_context().is_valid());
         let trace = trace.and_then(|trace| TraceId::from_hex(&trace).ok());
         if let (false, Some(trace)) = (has_trace, trace) {

@@ -1,11 +1,11 @@
-//! Which lines the log has: a level, and other levels for some targets. Stricter than what reads
-//! filters below: there a misspelt level would be taken for the name of a target.
+//! The filter of the log: a level, and other levels for single targets. It is stricter than
+//! `EnvFilter`, which takes a misspelt level for the name of a target.
 
 use tracing_subscriber::EnvFilter;
 
 use crate::telemetry::TelemetryError;
 
-/// Libraries that only speak up with warnings unless the filter names them.
+/// Libraries that log only warnings unless the filter names them.
 const QUIET: [&str; 10] = [
     "async_nats",
     "hyper",
@@ -18,16 +18,16 @@ const QUIET: [&str; 10] = [
     "tower",
     "opentelemetry",
 ];
-/// The levels.
+/// The names of the levels.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-/// Most bytes of a filter.
+/// Bound of a filter, in bytes.
 const BYTES_MAX: usize = 1024;
 
-/// Reads a level (`info`) or a filter (`info,callboard_runtime=debug`). The libraries below only
-/// speak up with warnings unless the filter names them.
+/// Parses a level (`info`) or a filter (`info,callboard_runtime=debug`). Libraries such as
+/// `async_nats` log only warnings unless the filter names them.
 ///
 /// # Errors
-/// When it is neither.
+/// An error is returned when the text is neither.
 pub fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
     if level.len() > BYTES_MAX {
         let why = format!("a filter has at most {BYTES_MAX} bytes");
@@ -48,7 +48,7 @@ pub fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
     EnvFilter::try_new(all.join(",")).map_err(|e| TelemetryError::Filter(e.to_string()))
 }
 
-/// One part of a filter: a level, of one target or of all others.
+/// Parses one part of a filter: the level of one target, or of all others.
 fn part(text: &str) -> Result<(Option<&str>, &str), String> {
     let text = text.trim();
     let (target, level) = match text.split_once('=') {

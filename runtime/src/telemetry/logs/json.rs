@@ -1,5 +1,5 @@
-//! A line of the log as one JSON object, for programs. The names of what every line has are fixed;
-//! documents speak of them.
+//! The JSON form of a log line, for programs. The documentation names the fields that every line
+//! has, so their names are fixed.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -15,19 +15,19 @@ use tracing_subscriber::{
 use super::line::Line;
 use crate::telemetry::Identity;
 
-/// What comes first, in this order, in whichever lines have it.
+/// Fields that come first, in this order, in lines that have them.
 const FIRST: [&str; 4] = ["trace_id", "span_id", "job", "seq"];
-/// Names that mean the same in every line. A field of that name is called `event.<name>`.
+/// Names that have one meaning in every line. A field of such a name becomes `event.<name>`.
 const TAKEN: [&str; 6] = ["timestamp", "level", "target", "message", "worker", "version"];
 
-/// Writes objects.
+/// A formatter of JSON lines.
 #[derive(Debug, Default)]
 pub(super) struct Json {
     process: Vec<(&'static str, String)>,
 }
 
 impl Json {
-    /// For a process, which every line names.
+    /// Creates a formatter whose lines all name the process.
     pub(super) fn of(process: Option<&Identity>) -> Self {
         let process = process.map_or_else(Vec::new, |process| {
             vec![("worker", process.worker.to_string()), ("version", process.version.clone())]

@@ -1,5 +1,5 @@
-//! What one line of the log holds, before it is written in one form or another: its own fields and
-//! those of the spans around it, each cut to a length.
+//! The fields of one log line, before it is formatted: its own and those of the enclosing spans,
+//! each shortened to a bound.
 
 use opentelemetry::trace::TraceContextExt;
 use serde_json::{Map, Value};
@@ -12,21 +12,21 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-/// Of a longer text in a field both ends are kept, of this many characters each.
+/// Bound of each of the two ends that are kept of a longer field, in characters.
 const FIELD_MAX: usize = 4 * 1024;
 
-/// The fields of a line.
+/// The message and the fields of a line.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Line {
-    /// What it says.
+    /// The message of the event.
     pub(super) message: String,
-    /// Its own fields, and before them those of the spans around it, the inner ones over the outer.
+    /// The fields of the enclosing spans, inner ones over outer ones, and then those of the event.
     pub(super) fields: Map<String, Value>,
 }
 
 impl Line {
-    /// Takes everything out of an event and the spans around it. The ids of the trace are those of
-    /// OpenTelemetry's current span where there is one, and otherwise what the spans say.
+    /// Collects the fields of an event and of the enclosing spans. The ids of the trace come from
+    /// OpenTelemetry's current span if there is one, and from the fields of the spans otherwise.
     pub(super) fn of<S>(context: &FmtContext<'_, S, JsonFields>, event: &Event<'_>) -> Self
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
@@ -52,7 +52,7 @@ impl Line {
         line
     }
 
-    /// Takes a field out.
+    /// Removes a field and returns its value.
     pub(super) fn take(&mut self, name: &str) -> Option<Value> {
         self.fields.shift_remove(name)
     }
@@ -66,7 +66,7 @@ impl Line {
         if field.name() == "message" {
             self.message = text;
         } else {
-            // Words that the language keeps for itself are written r#type.
+            // Rust keywords as field names are written `r#type`.
             self.put(field.name().trim_start_matches("r#"), text);
         }
     }

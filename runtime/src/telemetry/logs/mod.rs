@@ -1,5 +1,5 @@
-//! The log of the process: on standard error, and to an OTLP receiver when there is one. Its level
-//! can be changed while the process runs.
+//! The log of the process, written to standard error and, if there is one, to an OTLP receiver. Its
+//! level can change while the process runs.
 
 mod correlate;
 mod filter;
@@ -29,13 +29,14 @@ use crate::config::{Log, LogFormat};
 
 pub use self::filter::filter;
 
-/// What sends the log must not be logged there: each line would lead to another.
+/// Targets of the libraries that export logs. Their lines are not exported, for each would cause
+/// another one.
 const SENDERS: [&str; 7] = ["opentelemetry", "tonic", "hyper", "h2", "tower", "reqwest", "rustls"];
 
-/// The fields of spans that every record within them has.
+/// The fields of spans that are copied to every log record within them.
 const CORRELATED: [&str; 6] = ["job", "seq", "shard", "work", "trace_id", "span_id"];
 
-/// The level of the log, which can be looked at and changed. Cheap to clone.
+/// The log level of a running process, which can be read and changed. Clones share it.
 #[derive(Clone)]
 pub struct LogLevel {
     handle: reload::Handle<EnvFilter, Registry>,
@@ -49,16 +50,17 @@ impl std::fmt::Debug for LogLevel {
 }
 
 impl LogLevel {
-    /// The level or filter in force, as it was written.
+    /// Returns the current level or filter, as it was given.
     #[must_use]
     pub fn get(&self) -> String {
         self.level.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes it, for this process, until it ends.
+    /// Changes the level of this process until the process ends.
     ///
     /// # Errors
-    /// When the text is neither a level nor a filter; nothing is changed then.
+    /// An error is returned when the text is neither a level nor a filter. The level is unchanged
+    /// then.
     pub fn set(&self, level: &str) -> Result<(), TelemetryError> {
         let filter = filter(level)?;
         self.handle.reload(filter).map_err(|e| TelemetryError::Filter(e.to_string()))?;
@@ -66,18 +68,18 @@ impl LogLevel {
         Ok(())
     }
 
-    /// A level that no log has.
+    /// Creates a level that belongs to no log.
     #[cfg(test)]
     pub(crate) fn detached(level: &str) -> Self {
         let (layer, handle) = reload::Layer::new(filter(level).expect("a level"));
-        // The handle works for as long as there is a layer.
+        // The handle works as long as its layer exists.
         std::mem::forget(layer);
         Self { handle, level: Arc::new(Mutex::new(level.to_owned())) }
     }
 }
 
-/// Whether lines of the log are for people; otherwise each is one JSON object, and nothing else should be
-/// written among them.
+/// Returns whether log lines are formatted for people. Otherwise each line is one JSON object, and
+/// nothing else should be written among them.
 #[must_use]
 pub fn is_for_people(log: &Log) -> bool {
     match log.format {
@@ -87,7 +89,7 @@ pub fn is_for_people(log: &Log) -> bool {
     }
 }
 
-/// Sets up the log of a process that is somebody, or of a command that ends soon.
+/// Sets up the log of a long-running process, or without an identity that of a short command.
 pub(super) fn init(
     log: &Log,
     process: Option<&Identity>,
@@ -113,7 +115,7 @@ pub(super) fn init(
     Ok(LogLevel { handle, level: Arc::new(Mutex::new(log.level.clone())) })
 }
 
-/// The layer that hands log records to the exporter.
+/// Returns the layer that passes log records to the exporter.
 fn bridge<S>(provider: &SdkLoggerProvider) -> impl Layer<S> + use<S>
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,

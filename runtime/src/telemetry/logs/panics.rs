@@ -1,9 +1,9 @@
-//! Panics as lines of the log. What a panic says may hold what users wrote, unless it is a text that
-//! stands in the program; so only such a text is shown, and anything else at debug.
+//! The panic hook, which logs each panic as one line. A formatted message may contain content of
+//! users and is logged at debug only. A literal message is part of the program and is shown.
 
 use std::panic::{self, PanicHookInfo};
 
-/// Has every panic from now on said in one line of the log.
+/// Installs the hook.
 pub(in crate::telemetry) fn tell() {
     panic::set_hook(Box::new(|info| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
@@ -19,7 +19,7 @@ pub(in crate::telemetry) fn tell() {
     }));
 }
 
-/// What the panic says, when that stands in the program.
+/// Returns the message of the panic if it is a literal of the program.
 fn fixed(info: &PanicHookInfo<'_>) -> Option<&'static str> {
     info.payload().downcast_ref::<&'static str>().copied()
 }

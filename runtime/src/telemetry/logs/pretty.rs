@@ -1,6 +1,5 @@
-//! A line of the log for people at a terminal: the time of day, the level, which part speaks, what
-//! it says, and the fields behind it. Whatever could move the cursor or disguise itself is made
-//! visible first.
+//! The terminal form of a log line: the time of day, the level, the crate, the message and the
+//! fields. Control characters are escaped first.
 
 use jiff::Zoned;
 use proto::escape;
@@ -17,12 +16,12 @@ use super::line::Line;
 
 const RESET: &str = "\u{1b}[0m";
 const DIM: &str = "\u{1b}[2m";
-/// The part that speaks is written in a column of this width.
+/// Width of the column with the crate's name.
 const PART: usize = 14;
-/// For programs; a person finds a job's trace by the job.
+/// Fields for programs. A person finds a trace by its job.
 const HIDDEN: [&str; 2] = ["trace_id", "span_id"];
 
-/// Writes lines for people.
+/// A formatter of lines for a terminal.
 #[derive(Debug)]
 pub(super) struct Pretty;
 

@@ -1,4 +1,4 @@
-//! What lines hold, and what is sent.
+//! Tests of the fields of log lines, and of the exported records.
 
 use std::{
     io,
@@ -16,7 +16,7 @@ use tracing_subscriber::{Registry, fmt::MakeWriter};
 use super::*;
 use crate::telemetry::{TelemetryError, trace};
 
-/// Keeps what is written.
+/// A writer that keeps its input in memory.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! The promises of the worker loop.
+//! Tests of the worker loop's guarantees.
 
 mod stage;
 
@@ -79,7 +79,7 @@ async fn what_a_panic_said_is_in_the_log_only_at_debug(#[case] level: Level, #[c
     assert_eq!(logged.contains("the tool broke"), said, "{logged}");
 }
 
-/// A record whose body does not fit, with what a user wrote where it does not.
+/// An unreadable record, with users' content in the place that is invalid.
 fn misfit() -> Entry {
     let text =
         br#"{"v":1,"kind":"call","id":"r","by":"w","body":{"work":"g0.s1","attempt":"canary"}}"#;
@@ -104,7 +104,7 @@ async fn what_stands_in_a_command_that_cannot_be_read_is_in_the_log_only_at_debu
     assert_eq!(logged.contains("canary"), said, "{logged}");
 }
 
-/// Metrics are of the process: this needs one of its own, as `cargo nextest` gives it.
+/// Metrics are global, so this test needs a process of its own, as `cargo nextest` gives it.
 #[tokio::test(start_paused = true)]
 async fn a_command_that_cannot_be_read_is_counted_once_however_often_it_comes() {
     let identity = Identity { worker: by(), roles: Vec::new(), version: "0".into() };
@@ -181,7 +181,8 @@ fn signal(signal: Signal) -> Entry {
     entry(7, Family::In(fact.source()), record)
 }
 
-/// How a stop hint, the log and a tool's manners decide whether a result is stored, and when.
+/// The stop hint, the log and the behaviour of the tool decide whether a result is stored, and
+/// when.
 #[rstest]
 #[case::hint_and_end("polite", true, Some(finish()), false, 2)]
 #[case::end_seen_by_heartbeat("polite", false, Some(finish()), false, 11)]
@@ -241,7 +242,7 @@ async fn a_command_nobody_can_read_is_left_for_later() {
     let record = Record::from_slice(unknown).unwrap();
     stage.give(entry(5, Family::Do(decision.kind(), decision.pool()), record), 1);
     assert_eq!(stage.next().await, Seen::Later(Duration::from_secs(60)));
-    // Its slot is free again.
+    // The slot of the unreadable command is free again.
     stage.call("fine", Effect::Pure);
     assert!(matches!(stage.next().await, Seen::Stored(_)));
 }
@@ -272,7 +273,8 @@ async fn a_command_that_is_in_hand_is_not_begun_again_beside_itself() {
     stage.release.notify_one();
     assert!(matches!(stage.next().await, Seen::Stored(_)));
     assert_eq!(stage.next().await, Seen::Done);
-    // What is handed out after its end is begun, and finds in the log what came of it.
+    // A delivery after the end of the first run starts a run of its own, which finds the result in
+    // the log.
     stage.give(command(&call("fine", Effect::Idempotent)), 4);
     assert!(matches!(stage.next().await, Seen::Stored(_)));
 }
@@ -343,7 +345,8 @@ async fn a_tool_with_effects_ends_before_its_command_can_go_elsewhere(#[case] ef
     stage.emptied().await;
     let alone = began.elapsed() - connected;
     assert!(alone <= ACK_WAIT, "{alone:?}");
-    // A word to the broker might be late, and take the command from a worker that has it by then.
+    // A negative acknowledgement might arrive late, and take the command from the worker that has
+    // it by then.
     while let Ok(seen) = stage.seen.try_recv() {
         assert_eq!(seen, Seen::Working, "the command was handed back");
     }
@@ -354,7 +357,7 @@ async fn a_tool_with_effects_does_not_begin_once_its_command_was_given_up() {
     let mut stage = stage(1).await;
     *stage.log.cut_off.lock().unwrap() = true;
     stage.give(command(&call("fine", Effect::Idempotent)), 2);
-    // It waits for a look at the log, and is cleaning up when the log can be read again.
+    // The task waits for a read of the log, and is in its cleanup when the log is readable again.
     tokio::time::sleep(ACK_WAIT - Duration::from_secs(4)).await;
     *stage.log.cut_off.lock().unwrap() = false;
     stage.emptied().await;
@@ -399,7 +402,8 @@ fn a_lost_command_names_the_workers_that_died() {
     assert_eq!(Failure::Broken("why".into()).fault(), Fault::Internal);
 }
 
-/// The same loop on the broker in memory: what a worker that dies had in hand is done by another.
+/// The same loop on the in-memory broker: another worker carries out the command of a worker that
+/// died.
 #[tokio::test(start_paused = true)]
 async fn another_worker_does_what_a_dead_one_had_in_hand() {
     let subjects = Subjects::new("cb", 8).unwrap();

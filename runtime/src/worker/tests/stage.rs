@@ -1,4 +1,4 @@
-//! A pool on a log whose every move the test sees and makes.
+//! A pool on a log that the test controls step by step.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -45,7 +45,7 @@ use super::super::*;
 
 pub(super) const ACK_WAIT: Duration = Duration::from_secs(30);
 
-/// What a test sees.
+/// An effect of the pool that the test observes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Seen {
     Stored(Box<Fact>),
@@ -54,15 +54,15 @@ pub(super) enum Seen {
     Working,
 }
 
-/// A log that is written and read by the test.
+/// A log that the test writes and reads.
 pub(super) struct Scripted {
     pub(super) subjects: Subjects,
     pub(super) commands: Mutex<Option<mpsc::UnboundedReceiver<Delivery>>>,
     pub(super) entries: Mutex<Vec<Entry>>,
-    /// What the next appends answer before they succeed.
+    /// The errors of the next appends, before one succeeds.
     pub(super) refusals: Mutex<VecDeque<LogError>>,
     pub(super) cut_off: Mutex<bool>,
-    /// Commands that were handed out.
+    /// The number of commands that were delivered.
     pub(super) taken: Arc<AtomicU64>,
     pub(super) seen: mpsc::UnboundedSender<Seen>,
 }
@@ -202,14 +202,14 @@ impl Ack for Acks {
     }
 }
 
-/// A role that does what the name of the tool says.
+/// A role whose behaviour is the name of the tool.
 #[derive(Clone)]
 pub(super) struct ToolRole {
     pub(super) release: Arc<Notify>,
     pub(super) running: Arc<AtomicU64>,
 }
 
-/// A call, parsed at the edge.
+/// A call, parsed by the pool.
 pub(super) struct ToolCommand(CallWork);
 
 impl Command for ToolCommand {
@@ -376,12 +376,12 @@ impl Stage {
         let ack = Box::new(Acks(self.acks.clone()));
         self.queue.send(Delivery { entry, delivered, ack, slot: None }).unwrap();
     }
-    /// Hands out another command.
+    /// Delivers another command.
     pub(super) fn call(&self, tool: &str, effect: Effect) {
         let seq = Seq(5 + self.calls.fetch_add(1, Ordering::Relaxed));
         self.give(Entry { seq, ..command(&call(tool, effect)) }, 1);
     }
-    /// The next thing that happens; heartbeats are passed over.
+    /// Returns the next observation other than a heartbeat.
     pub(super) async fn next(&mut self) -> Seen {
         loop {
             match self.seen.recv().await.unwrap() {

@@ -1,10 +1,11 @@
-//! The metrics of one activation of a job, and its place in the job's trace.
+//! The metrics of one activation, and its place in the job's trace.
 //!
-//! The trace of a job: below the span that published the submission there is one `invoke_agent` span for
-//! each stretch of the job's life. A stretch begins with the fact that finds no command with a worker,
-//! and ends when the job waits for a person or the clock, or is over. Only then is its span recorded,
-//! so that no span is open while a job is parked. Its id is derived from that fact, so that every process
-//! knows it. Below it is one `process` span for each activation, and below that one for each write.
+//! The trace of a job has, below the span that published the submission, one `invoke_agent` span
+//! for each stretch. A stretch begins with the fact that finds no command with a worker, and ends
+//! when the job waits for a person or a timer, or ends. Its span is recorded only then, so that no
+//! span is open while a job is parked. Its id is derived from that first fact, so that every
+//! process knows it. Below it is one `process` span per activation, and below that one span per
+//! write.
 
 use std::time::Instant;
 
@@ -20,28 +21,28 @@ use runtime::{
 use super::{Census, INSTRUMENTS, Labels, figures::is_untouched, ignored, label, submitted};
 use crate::activation::{CountedStatus, Intake, kind};
 
-/// The changes of one job that are not counted yet. They outlive an activation that is given up, and
-/// are counted with the next one that is not.
+/// The changes of one job that metrics do not count yet. They survive an activation that is given
+/// up and are counted with the next successful one.
 #[derive(Debug, Default)]
 pub(in crate::actors) struct Tally {
-    /// The status as it was counted last; unknown before the first activation.
+    /// Status at the last count; `None` before the first activation.
     before: Option<CountedStatus>,
-    /// A fact arrived that had not been delivered before.
+    /// `true` if a fact arrived for the first time.
     fresh: bool,
-    /// This supervisor stored the first decision.
+    /// `true` if this supervisor stored the job's first decision.
     began: bool,
-    /// This supervisor stored the end.
+    /// `true` if this supervisor stored the job's end.
     ended: bool,
 }
 
 impl Tally {
-    /// This supervisor stored a decision, or most likely did.
+    /// Records a decision that this supervisor stored, or most likely did.
     pub(in crate::actors) fn stored(&mut self, is_first: bool, is_end: bool) {
         self.began |= is_first;
         self.ended |= is_end;
     }
 
-    /// Whether a fact or a decision is not counted yet.
+    /// Returns `true` if anything is uncounted.
     pub(in crate::actors) fn is_owed(&self) -> bool {
         self.fresh || self.began || self.ended
     }
@@ -58,15 +59,15 @@ pub(in crate::actors) struct ActivationTimer {
 pub(in crate::actors) struct ActivationSpan {
     started: Instant,
     span: Span,
-    /// The parent of every write's span.
+    /// Context that the spans of writes have as parent.
     pub(in crate::actors) trace: TraceContext,
-    /// The span of the stretch.
+    /// Context of the stretch's span.
     stretch: TraceContext,
-    /// The context that the submission travelled with.
+    /// Context of the job's submission.
     root: TraceContext,
 }
 
-/// The figures of a shard.
+/// The metrics of the job's shard.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::actors) struct Place<'a> {
     pub(in crate::actors) census: &'a Census,
@@ -74,7 +75,7 @@ pub(in crate::actors) struct Place<'a> {
 }
 
 impl ActivationTimer {
-    /// Counts the facts that the activation takes.
+    /// Starts the timer and counts the deliveries.
     pub(in crate::actors) fn start<'a>(
         facts: impl Iterator<Item = &'a Delivery>,
         tally: &mut Tally,
@@ -91,7 +92,8 @@ impl ActivationTimer {
         Self { started: Instant::now() }
     }
 
-    /// The facts are folded; `root` is the context that the submission travelled with.
+    /// Starts the span of the activation, now that its facts are folded. `root` is the context of
+    /// the submission.
     pub(in crate::actors) fn folded<'a>(
         self,
         job: &Job,
@@ -132,7 +134,7 @@ impl ActivationTimer {
 }
 
 impl ActivationSpan {
-    /// Counts an activation whose decisions are stored.
+    /// Ends the span and counts the changes of an activation that was not given up.
     pub(in crate::actors) fn end(self, job: &Job, place: Place<'_>, tally: &mut Tally) {
         drop(self.span);
         INSTRUMENTS.decision.record(self.started.elapsed().as_secs_f64(), &[]);
@@ -140,8 +142,8 @@ impl ActivationSpan {
         let Tally { before, fresh, began, ended } = std::mem::take(tally);
         let before = before.unwrap_or_default();
         if let Some(standing) = &now.standing {
-            // Once in a job's life: by the supervisor that stored its first decision, or, where no
-            // decision may follow, by the one that took the submission.
+            // A submission is counted once in a job's life: by the supervisor that stored the first
+            // decision or, if none can follow, by the one that received the submission.
             let is_undecided = job.last_decision() == Seq(0);
             if began && before.standing.as_ref().is_none_or(is_untouched)
                 || fresh && is_undecided && before.standing.is_none()
@@ -166,7 +168,7 @@ impl ActivationSpan {
     }
 }
 
-/// Records the span of a stretch that is over.
+/// Records the span of a finished stretch.
 fn stretch(job: &Job, root: TraceContext, own: TraceContext, standing: &Standing) {
     let mut span = Span::start(own, Some(root), Kind::Internal, || {
         format!("invoke_agent {}", standing.agent.as_str())

@@ -1,6 +1,6 @@
-//! How many jobs of a shard stand where, and which questions have waited longest. Counted once by
-//! walking through the shard, then kept current by every look; counted again with every sweep, so
-//! that what was missed is mended. Takes a fixed amount of memory, however many jobs there are.
+//! The census of a shard: the number of jobs in each state, and the questions that have waited
+//! longest. A walk through the shard counts once, every activation updates the figures, and each
+//! sweep counts again to correct drift. The memory is bounded, however many jobs there are.
 
 use std::{
     collections::BTreeMap,
@@ -25,14 +25,14 @@ pub(in crate::actors) struct Census {
 #[derive(Debug, Default)]
 struct Inner {
     now: Figures,
-    /// The walk that is under way.
+    /// Walk in progress.
     walk: Option<Walk>,
     load: Option<ShardLoad>,
     storage: Option<broker::log::Storage>,
 }
 
 impl Census {
-    /// Nobody is counted yet. Shown from now on, until it is dropped.
+    /// Creates an empty census, which is exported until it is dropped.
     pub(in crate::actors) fn open(shard: Shard, labels: Labels) -> Arc<Self> {
         OBSERVED.call_once(|| {
             observe();
@@ -53,7 +53,7 @@ impl Census {
         shown().get(&shard).is_some_and(|census| census.strong_count() > 0)
     }
 
-    /// A look at a job was counted: it stands somewhere else than before.
+    /// Applies the change of a job's status by an activation.
     pub(super) fn moved(&self, job: &Job, before: Option<&Standing>, now: &Standing) {
         let mut inner = self.lock();
         inner.now.moves(job.id(), job.first(), before, now, &self.labels);
@@ -62,26 +62,26 @@ impl Census {
         }
     }
 
-    /// Starts a new count.
+    /// Starts a walk.
     pub(in crate::actors) fn begin(&self) {
         self.lock().walk = Some(Walk::new());
     }
 
-    /// The walk is going to read the jobs that were submitted from `oldest` to `newest`.
+    /// Announces that the walk reads the jobs submitted from `oldest` to `newest` next.
     pub(in crate::actors) fn turn(&self, newest: Seq, oldest: Seq) {
         if let Some(walk) = &mut self.lock().walk {
             walk.turn(newest, oldest, &self.labels);
         }
     }
 
-    /// Counts an open job that the walk came by.
+    /// Counts an open job that the walk has read.
     pub(in crate::actors) fn passed(&self, job: &Job) {
         if let Some(walk) = &mut self.lock().walk {
             walk.passed(job);
         }
     }
 
-    /// The walk is through: from now on its figures are the ones that count.
+    /// Ends the walk; its figures replace the current ones.
     pub(in crate::actors) fn finish(&self) {
         let mut inner = self.lock();
         if let Some(walk) = inner.walk.take() {
@@ -98,25 +98,25 @@ impl Census {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Figures are not worth a panic in the next activation.
+        // A poisoned lock is used anyway: metrics must not make an activation panic.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 type Shown = BTreeMap<Shard, Weak<Census>>;
 
-/// The censuses that are shown. Instruments live as long as the process, and so does this.
+/// Censuses to export. Static, because instruments live as long as the process.
 static SHOWN: Mutex<Shown> = Mutex::new(BTreeMap::new());
 
-/// Registers the gauges. Not under the lock that a scrape takes: a scrape holds a lock of
-/// the instruments, and registering takes that one.
+/// Guards the registration of gauges. It does not happen under the lock of [`SHOWN`]: a scrape
+/// takes that lock while it holds a lock of the instruments, which registration takes too.
 static OBSERVED: Once = Once::new();
 
 fn shown() -> MutexGuard<'static, Shown> {
     SHOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Shows each shard that is owned here: its number, its load and the account's storage.
+/// Calls `show` for each owned shard with its number, its load and the account's storage.
 pub(super) fn each_load(mut show: impl FnMut(KeyValue, &ShardLoad, Option<broker::log::Storage>)) {
     each(|shard, inner| {
         if let Some(load) = &inner.load {

@@ -1,5 +1,5 @@
-//! Figures about the jobs of a shard, in a fixed amount of memory: how many stand where, how many
-//! questions are open, and since when the oldest wait. Counts what it is told; reads nothing.
+//! Figures about the jobs of a shard, in bounded memory: jobs by state, open questions, and the age
+//! of the oldest ones.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,30 +13,30 @@ use proto::{
 
 use super::{Labels, label};
 
-/// Jobs whose questions' age is known, at most; when there are more, the ages of the oldest are.
+/// Limit on jobs whose question age is kept. Beyond it only the oldest are kept.
 const AGES_MAX: usize = 1_000;
 
-/// What is counted: the agent as a label, the state, and what it is at.
+/// Labels of a count: agent, state and sub-status.
 type Group = (StringValue, &'static str, &'static str);
 
-/// What is shown of a shard.
+/// The figures that are exported for a shard.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     pub(super) jobs: HashMap<Group, i64>,
     pub(super) questions: i64,
     ages: Ages,
-    /// The newest submission that a walk has counted, looked at by then or not.
+    /// Newest submission that the walk counted, whether or not its job had been activated by then.
     walked: Seq,
 }
 
 impl Figures {
-    /// Figures of a walk that begins with this submission.
+    /// Creates the figures of a walk that starts with this submission.
     pub(super) fn walked(newest: Seq) -> Self {
         Self { walked: newest, ..Self::default() }
     }
 
-    /// A job stands somewhere else than before. One that nobody had looked at is counted only if a
-    /// walk has come by.
+    /// Applies a change of status. If no supervisor had activated the job before, it was counted as
+    /// submitted only if a walk has counted it.
     pub(super) fn moves(
         &mut self,
         job: &JobId,
@@ -55,13 +55,13 @@ impl Figures {
         self.stands(job, now, labels);
     }
 
-    /// A job that was not counted stands here.
+    /// Adds a job that is not counted yet.
     pub(super) fn stands(&mut self, job: &JobId, now: &Standing, labels: &Labels) {
         self.change(now, labels, 1);
         self.ages.set(job, now.asked.filter(|_| !now.state.is_terminal()));
     }
 
-    /// Since when the oldest open question has waited.
+    /// Returns the time at which the oldest open question was asked.
     pub(super) fn oldest(&self) -> Option<Timestamp> {
         self.ages.oldest.first().map(|(since, _)| *since)
     }
@@ -81,12 +81,12 @@ impl Figures {
     }
 }
 
-/// Whether no supervisor has looked at the job.
+/// Returns `true` if no supervisor has activated the job yet.
 pub(super) fn is_untouched(standing: &Standing) -> bool {
     standing.state == JobState::Submitted && standing.sub_status.is_none()
 }
 
-/// Since when jobs have waited for an answer: of the jobs that have waited longest.
+/// The jobs that have waited longest for an answer, with the time of their oldest question.
 #[derive(Debug, Default)]
 struct Ages {
     since: HashMap<JobId, Timestamp>,
@@ -94,8 +94,8 @@ struct Ages {
 }
 
 impl Ages {
-    /// A job waits since then, or for nothing any more. By the job alone: what was read of it before
-    /// may have had another time.
+    /// Sets the time since which a job waits, or removes it. The old time is looked up by job,
+    /// because an earlier read may have reported another one.
     fn set(&mut self, job: &JobId, asked: Option<Timestamp>) {
         if let Some((job, since)) = self.since.remove_entry(job) {
             self.oldest.remove(&(since, job));

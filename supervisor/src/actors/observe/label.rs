@@ -1,5 +1,5 @@
-//! Words that jobs are counted under: as many as there are agents in the configuration, however many
-//! names submissions come up with.
+//! Labels of metrics. Their number is bounded by the configured agents, whatever names submissions
+//! contain.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,7 +9,7 @@ use proto::{
     job::{Outcome, SubStatus},
 };
 
-/// What agents that only one submission knows are counted as.
+/// Label of agents that are defined only in a submission.
 const INLINE: &str = "inline";
 
 /// The agents that are counted by name. Cheap to clone.
@@ -25,13 +25,13 @@ impl Labels {
         Self(Arc::new(agents.into_iter().map(label).collect()))
     }
 
-    /// The agent as it is counted.
+    /// Returns the label of an agent.
     pub(super) fn agent(&self, name: &AgentName) -> StringValue {
         self.0.get(name).cloned().unwrap_or_else(|| INLINE.into())
     }
 }
 
-/// What a job is at, as it is counted.
+/// Returns the label of a sub-status; empty if there is none.
 pub(super) fn status(sub_status: Option<SubStatus>) -> &'static str {
     match sub_status {
         None => "",
@@ -45,7 +45,7 @@ pub(super) fn status(sub_status: Option<SubStatus>) -> &'static str {
     }
 }
 
-/// Why a job failed; empty when it did not.
+/// Returns the reason for which a job failed; empty if it did not.
 pub(super) fn reason(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Failed { reason, .. } => reason.as_str(),

@@ -1,4 +1,4 @@
-//! What waits in a shard and how much it holds, asked every few seconds by its owner.
+//! The load of a shard: queue depths and sizes, polled by its owner.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,12 +13,12 @@ use runtime::{
 
 use super::{Census, census};
 
-/// How often it is asked.
+/// Interval of the poll.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Asks until it is dropped. What could not be asked stays as it was.
+/// Polls the load forever. If a poll fails, the last values remain.
 pub(in crate::actors) async fn run(log: Arc<dyn Log>, shard: Shard, census: Arc<Census>) {
-    // All shards are taken up at one moment; they need not all ask at one.
+    // All shards start at the same moment; the random delay spreads their polls.
     let mut pause = EVERY.mul_f64(fastrand::f64() / 5.0);
     loop {
         tokio::time::sleep(pause).await;
@@ -36,12 +36,13 @@ pub(in crate::actors) async fn run(log: Arc<dyn Log>, shard: Shard, census: Arc<
     }
 }
 
-/// Seconds since a time of the server's clock, as far as this machine's agrees; 0 for none.
+/// Returns the seconds since a server time, by this machine's clock; 0 for `None` or a time in the
+/// future.
 pub(super) fn age(since: Option<Timestamp>) -> f64 {
     since.map_or(0.0, |since| Timestamp::now().duration_since(since).as_secs_f64().max(0.0))
 }
 
-/// Registers the instruments. They live as long as the process.
+/// Registers the instruments, which live as long as the process.
 pub(super) fn observe() {
     let meter = telemetry::meter();
     let queue = |shard: &KeyValue, queue: &broker::log::QueueLoad| {

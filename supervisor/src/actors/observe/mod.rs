@@ -1,4 +1,4 @@
-//! What is measured about jobs, and their traces. Decides nothing, and nothing waits for it.
+//! Metrics and traces of jobs. They decide nothing, and no activation waits for them.
 
 mod activation_metrics;
 mod census;
@@ -42,7 +42,7 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
         meter.u64_counter(name).with_description(what).build()
     };
     let sweep_found = counter("callboard.sweep.found", "Jobs that a sweep had to set going again.");
-    // A counter that is not there cannot be told from one that is not watched.
+    // A zero is recorded so that a scrape can tell "none found" from "not measured".
     sweep_found.add(0, &[]);
     Instruments {
         submitted: counter("callboard.jobs.submitted", "Submissions that a supervisor saw."),
@@ -69,29 +69,25 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
     }
 });
 
-/// Counts a job that nobody was going to look at. There should never be one.
+/// Counts a job for which only a sweep found the missing decision.
 pub(super) fn swept() {
     INSTRUMENTS.sweep_found.add(1, &[]);
 }
 
-/// Counts a fact that changed nothing.
 fn ignored(kind: &'static str) {
     INSTRUMENTS.ignored.add(1, &[KeyValue::new(keys::RECORD_KIND, kind)]);
 }
 
-/// Counts a job that came near a limit.
 fn warned(axis: Axis, standing: &Standing, labels: &Labels) {
     let agent = KeyValue::new(keys::GEN_AI_AGENT_NAME, labels.agent(&standing.agent));
     INSTRUMENTS.warned.add(1, &[agent, KeyValue::new(keys::BUDGET_AXIS, axis.as_str())]);
 }
 
-/// Counts a job that was submitted.
 fn submitted(standing: &Standing, labels: &Labels) {
     let agent = KeyValue::new(keys::GEN_AI_AGENT_NAME, labels.agent(&standing.agent));
     INSTRUMENTS.submitted.add(1, &[agent]);
 }
 
-/// Counts a job that ended here.
 fn ended(job: &Job, standing: &Standing, labels: &Labels) {
     let Some(outcome) = job.outcome() else { return };
     let agent = KeyValue::new(keys::GEN_AI_AGENT_NAME, labels.agent(&standing.agent));

@@ -1,4 +1,4 @@
-//! How jobs are counted while they move.
+//! Tests of the census while jobs move.
 
 use std::{collections::BTreeMap, iter};
 
@@ -38,7 +38,7 @@ fn decide(job: &mut Job, seq: u64) {
     job.apply(at(seq), &family, Ok(&Known::Decision(Box::new(decision))));
 }
 
-/// A job whose submission is here, not looked at yet.
+/// Returns a submitted job that no supervisor has activated.
 fn submitted(first: u64) -> Job {
     let mut job = Job::new(JobId::new(format!("j{first}")).unwrap());
     let fact = Submitted {
@@ -59,14 +59,14 @@ fn submitted(first: u64) -> Job {
     job
 }
 
-/// The same, with its first decision stored.
+/// Returns a job whose first decision is stored.
 fn planning(first: u64) -> Job {
     let mut job = submitted(first);
     decide(&mut job, first + 100);
     job
 }
 
-/// The same, waiting for an answer to a question that was stored at `asked`.
+/// Returns a job that waits for the answer to a question stored at `asked`.
 fn waiting(first: u64, asked: u64) -> Job {
     let mut job = planning(first);
     let kind = AskedKind::Query;
@@ -87,7 +87,7 @@ fn waiting(first: u64, asked: u64) -> Job {
     job
 }
 
-/// The counts, without zeros.
+/// Returns the counts without zeros.
 fn counted(figures: &Figures) -> BTreeMap<String, i64> {
     let name = |(_, state, status): &(_, &str, &str)| format!("{state} {status}");
     figures.jobs.iter().filter(|(_, n)| **n != 0).map(|(group, n)| (name(group), *n)).collect()
@@ -102,7 +102,7 @@ fn labels() -> Labels {
     Labels::default()
 }
 
-/// A look at a job that was counted, from its standing before.
+/// Reports an activation of a job, with its status before.
 fn moved(walk: &mut Walk, before: Option<&Job>, now: &Job) {
     let before: Option<Standing> = before.and_then(Job::standing);
     walk.moved(now, before.as_ref(), &now.standing().unwrap(), &labels());
@@ -119,7 +119,7 @@ fn a_job_that_moves_while_its_page_is_read_is_counted_where_it_stands() {
         }
         moved(&mut walk, Some(&before), &now);
         if !read_first {
-            // It was read before it moved, and the walk reports it afterwards.
+            // The job was read before it moved, and the walk reports it afterwards.
             walk.passed(&before);
         }
         let figures = walk.finish(&labels());
@@ -135,7 +135,7 @@ fn a_job_that_was_read_ahead_of_its_look_is_counted_once() {
     let (before, now) = (planning(15), waiting(15, 300));
     walk.passed(&now);
     walk.turn(Seq(9), Seq(5), &labels());
-    // Its decision was stored and read; only now its activation is counted.
+    // The decision was stored and read; only now its activation is counted.
     moved(&mut walk, Some(&before), &now);
     walk.turn(Seq(4), Seq(1), &labels());
     expect(&walk.finish(&labels()), &[("input-required parked", 1)]);
@@ -144,7 +144,7 @@ fn a_job_that_was_read_ahead_of_its_look_is_counted_once() {
 #[test]
 fn jobs_that_are_submitted_during_a_walk_are_counted_once_each() {
     let mut walk = Walk::new();
-    // One is submitted before the first page is asked for, and one before it arrives.
+    // One job is submitted before the first page is requested, and one before it arrives.
     let (old, within, newer) = (planning(2), planning(15), planning(21));
     for job in [&old, &within, &newer] {
         moved(&mut walk, None, job);
@@ -208,7 +208,7 @@ fn a_change_of_an_activation_that_was_given_up_is_counted_with_the_next_one() {
     census.figures(|figures| expect(figures, &[("working planning", 1)]));
     // A fact is folded, and the activation is given up.
     drop(begin(&then, &first, &mut tally));
-    // The next one reads the log, where that fact stands already.
+    // The next activation reads the log, which holds that fact.
     begin(&then, &then, &mut tally).end(&then, place, &mut tally);
     census.figures(|figures| expect(figures, &[("input-required parked", 1)]));
 }

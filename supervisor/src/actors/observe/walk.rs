@@ -1,8 +1,8 @@
-//! One walk through the jobs of a shard, from the newest submission back, while they move.
+//! A walk through the jobs of a shard, from the newest submission to the oldest, while they change.
 //!
-//! A job is read at one moment and looked at in others, and a look is counted a little after its
-//! decisions are stored. So the jobs of the page that is being read, and of the one before, are kept
-//! by name, each by its latest report; only then are they added up. Reads nothing itself.
+//! A job is read at one moment and activated at others, and an activation is counted a little after
+//! its decisions are stored. The jobs of the current page and of the page before are therefore kept
+//! by id, each with its latest report, and added up only when a further page has been read.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -11,30 +11,30 @@ use proto::id::{JobId, Seq};
 
 use super::{Labels, figures::Figures};
 
-/// A walk that is under way.
+/// A walk in progress.
 #[derive(Debug)]
 pub(super) struct Walk {
     figures: Figures,
-    /// Jobs that are not added up yet, by name.
+    /// Jobs that are not added up yet, by id.
     recent: HashMap<JobId, Seen>,
-    /// Jobs submitted at or after this one are added up, and from then on only what moves them is.
+    /// Jobs submitted at or after this position are added up; only changes are applied to them.
     settled: Seq,
-    /// Where the page before the one that is being read begins.
+    /// Oldest submission of the page before the current one.
     before: Seq,
-    /// Where the page that is being read begins. Older jobs are still to come.
+    /// Oldest submission of the current page. Older jobs follow later.
     page: Seq,
 }
 
 #[derive(Debug)]
 struct Seen {
     first: Seq,
-    /// The last record that the reporter knew.
+    /// Last record that the reporter knew.
     seq: Seq,
     standing: Standing,
 }
 
 impl Walk {
-    /// Nothing is read yet: everything that moves meanwhile is kept.
+    /// Creates a walk that has read nothing. Reports are kept until the first page.
     pub(super) fn new() -> Self {
         let newest = Seq(u64::MAX);
         Self {
@@ -46,10 +46,10 @@ impl Walk {
         }
     }
 
-    /// The jobs submitted from `oldest` to `newest` are read next.
+    /// Starts the page of jobs submitted from `oldest` to `newest`.
     pub(super) fn turn(&mut self, newest: Seq, oldest: Seq, labels: &Labels) {
         if self.page == Seq(0) {
-            // What is newer than the first page was submitted since: it is counted as it moves.
+            // Jobs newer than the first page are counted by their activations.
             self.figures = Figures::walked(newest);
             self.before = Seq(newest.0.saturating_add(1));
             self.page = self.before;
@@ -68,14 +68,14 @@ impl Walk {
         }
     }
 
-    /// The walk came by a job.
+    /// Takes a job that the walk has read.
     pub(super) fn passed(&mut self, job: &Job) {
         if let Some(standing) = job.standing() {
             self.saw(job, &standing);
         }
     }
 
-    /// A look at a job was counted.
+    /// Takes an activation's change of a job.
     pub(super) fn moved(
         &mut self,
         job: &Job,
@@ -103,7 +103,7 @@ impl Walk {
         }
     }
 
-    /// There is nothing older: the figures of the whole shard.
+    /// Ends the walk and returns the figures of the whole shard.
     pub(super) fn finish(mut self, labels: &Labels) -> Figures {
         self.settled = Seq(0);
         self.add_up(labels);

@@ -1,5 +1,5 @@
-//! The play of a family: a job that hands its only step to another agent, and the child that comes of
-//! it.
+//! The script of a family: a job that hands its only step to a sub-agent, and the child that
+//! carries it out.
 
 use proto::{
     agent::{Agent, PlanWhen},
@@ -12,14 +12,14 @@ use proto::{
 };
 use serde_json::json;
 
-/// The one step of the parent.
+/// The unit of work of the parent's only step.
 const STEP: &str = "g0.r0.a";
 
 fn helper() -> AgentName {
     AgentName::new("helper").expect("a word is a name")
 }
 
-/// The first job of every play.
+/// Returns the first job of every script.
 pub(super) fn parent() -> JobId {
     JobId::new("job").expect("three letters are an id")
 }
@@ -29,7 +29,7 @@ pub(super) fn child() -> JobId {
     child_id(&parent(), Some(Seq(1)), &work, Attempt(1))
 }
 
-/// A job whose plan is given: one step, which is handed to another agent.
+/// Returns the submission of a job with a given plan: one step, which is handed to a sub-agent.
 pub(super) fn submitted() -> Submitted {
     let mut below = Agent { name: helper(), ..Agent::default() };
     below.plan.when = PlanWhen::Never;
@@ -57,7 +57,7 @@ pub(super) fn submitted() -> Submitted {
     }
 }
 
-/// The result of a turn of the child.
+/// Returns the result of a turn of the child.
 pub(super) fn turned(asks: bool, work: WorkId, attempt: Attempt) -> Fact {
     let is_first = work.as_str().ends_with(".t1");
     let reply = if asks && is_first {

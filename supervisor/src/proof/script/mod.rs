@@ -1,5 +1,5 @@
-//! The plays: which jobs they are, and what everybody outside says, word for word. Nothing here
-//! decides when.
+//! The scripts of the model: its jobs, and the exact content of every outside record. Scripts do
+//! not determine when a record is written.
 
 mod family;
 
@@ -27,30 +27,30 @@ use super::{
     memory::Memory,
 };
 
-/// A record, as short as it can be said.
+/// A record, in its shortest form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Saying {
     /// The submission of the first job.
     Submitted,
     Cancel,
-    /// The job is rolled back to where it had its plan.
+    /// The rollback of the job to its plan.
     RollBack,
-    /// A person answers the first open question.
+    /// A person's answer to the first open question.
     Answered,
     Fired {
         timer: u8,
     },
-    /// The result of the command there.
+    /// The result of the command at this position.
     Result {
         command: u8,
         reply: Reply,
         says: Attempt,
-        /// Whether it names the job's generation instead of its own.
+        /// `true` if it names the job's current generation instead of its own.
         renamed: bool,
     },
-    /// A fact that another job sends.
+    /// A fact that another job sent.
     Fact(u32),
-    /// A decision of a supervisor that knew the one before `after`.
+    /// A decision by a supervisor whose last known decision is at `after`.
     Decision {
         next: u32,
         after: u8,
@@ -61,25 +61,25 @@ pub(super) enum Saying {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Reply {
     Done,
-    /// It failed, and may be retried.
+    /// The work failed and may be retried.
     Broke,
 }
 
-/// The play.
+/// The script of an exploration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Script {
     /// One job with two steps.
     Alone {
-        /// Whether the second step waits for the first.
+        /// `true` if the second step depends on the first.
         in_order: bool,
-        /// Whether a person confirms the plan.
+        /// `true` if a person confirms the plan.
         confirm: bool,
-        /// Whether the job has a deadline.
+        /// `true` if the job has a deadline.
         deadline: bool,
     },
-    /// A job that hands its only step to another agent.
+    /// A job that hands its only step to a sub-agent.
     Family {
-        /// Whether the child asks a person before it is done.
+        /// `true` if the child asks a person a question.
         asks: bool,
     },
 }
@@ -95,7 +95,7 @@ impl Saying {
 }
 
 impl Script {
-    /// The jobs, each after its parent.
+    /// Returns the jobs, each after its parent.
     pub(super) fn jobs(self) -> Vec<JobId> {
         match self {
             Self::Alone { .. } => vec![family::parent()],
@@ -103,13 +103,13 @@ impl Script {
         }
     }
 
-    /// Whether an actor takes facts and reads the log in one step, and a worker takes a command and
-    /// answers it in one step. The plays of one job cut both.
+    /// Returns `true` if an actor takes facts and reads the log in one step, and a worker takes and
+    /// answers a command in one step. The scripts of a lone job use separate steps.
     pub(super) fn is_coarse(self) -> bool {
         matches!(self, Self::Family { .. })
     }
 
-    /// The record, where it stands.
+    /// Returns the record in full, at the end of the log.
     pub(super) fn write(self, before: &Log, saying: Saying, memory: &Memory) -> Written {
         let at = before.written.len() + 1;
         let writer = WorkerId::new("somebody").expect("a word is an id");
@@ -138,7 +138,7 @@ impl Script {
         Written { saying, entry, body: Body::Fact(Box::new(fact)), attempt }
     }
 
-    /// A fact, and the attempt that it is the result of.
+    /// Returns a fact, and the attempt if it is a result.
     fn fact(self, before: &Log, saying: Saying, memory: &Memory) -> (Fact, Option<Unit>) {
         let fact = match saying {
             Saying::Submitted => Fact::Submitted(self.submitted()),
@@ -210,7 +210,7 @@ impl Script {
     }
 }
 
-/// A submission of the agent that has no policies.
+/// Returns a submission with the default agent.
 fn submission() -> Submitted {
     Submitted {
         goal: "reach the goal".into(),
@@ -255,18 +255,18 @@ fn signaled(signal: Signal) -> Fact {
     Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq: None })
 }
 
-/// The position of the n-th record.
+/// Returns the position of the record with index `n`.
 fn seq(n: usize) -> Seq {
     Seq(u64::try_from(n + 1).expect("the log is short"))
 }
 
-/// A unit of work by its name in another generation.
+/// Returns the name of a unit of work in another generation.
 fn in_generation(work: &WorkId, generation: Generation) -> WorkId {
     let (_, name) = work.as_str().split_once('.').expect("a unit of work names its generation");
     WorkId::new(format!("g{generation}.{name}")).expect("another number leaves it an id")
 }
 
-/// When the job was submitted.
+/// Time of the submission.
 const START: Timestamp = Timestamp::constant(1_000_000_000, 0);
 
 fn entry(at: usize, time: Timestamp, job: &JobId, family: Family, record: Record) -> Entry {

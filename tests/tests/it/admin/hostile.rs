@@ -1,4 +1,5 @@
-//! Clients that mean no good, or are broken: they get a refusal or nothing, and nobody else notices.
+//! Tests of hostile or broken clients: they get a refusal or no answer, and other clients are not
+//! affected.
 
 use broker::testing::wait::soon;
 use tokio::{
@@ -53,7 +54,7 @@ async fn clients_that_send_slowly_are_cut_off_and_others_are_answered() {
     let mut slow = Vec::new();
     for n in 0..80 {
         let mut stream = TcpStream::connect(&address).await.unwrap();
-        // Half of them never end their head, half never send the body they promised.
+        // Half of the clients never end their head; the others never send the announced body.
         let request: &[u8] = if n % 2 == 0 {
             b"GET / HTTP/1.1\r\nX-Slow: "
         } else {
@@ -62,7 +63,7 @@ async fn clients_that_send_slowly_are_cut_off_and_others_are_answered() {
         stream.write_all(request).await.unwrap();
         slow.push(stream);
     }
-    // There are more of them than places; this waits for the first to be cut off.
+    // There are more clients than places, so this request waits until the first is cut off.
     assert_eq!(get(&address, "/livez").await.status, 200);
     let mut rest = Vec::new();
     for stream in &mut slow {

@@ -1,4 +1,4 @@
-//! A client that sends whatever it is told, as hostile ones do.
+//! An HTTP client that sends arbitrary bytes, as hostile clients do.
 
 use broker::testing::wait::soon;
 use tokio::{
@@ -6,7 +6,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -14,10 +14,10 @@ pub(crate) struct Answer {
     pub(crate) body: String,
 }
 
-/// Sends bytes and reads until the connection is closed. Nothing when there was no answer.
+/// Sends bytes, and reads until the connection is closed. `None` when there is no valid response.
 pub(crate) async fn send(address: &str, bytes: &[u8]) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).await.ok()?;
-    // A server that has answered already may have closed its end.
+    // The server may have answered and closed its end already.
     let _ = stream.write_all(bytes).await;
     let mut got = Vec::new();
     let _ = soon("the end of the connection", stream.read_to_end(&mut got)).await;
@@ -27,7 +27,7 @@ pub(crate) async fn send(address: &str, bytes: &[u8]) -> Option<Answer> {
     Some(Answer { status, head: head.to_owned(), body: body.to_owned() })
 }
 
-/// A plain request.
+/// Sends a well-formed request.
 pub(crate) async fn ask(address: &str, method: &str, path: &str, body: &str) -> Option<Answer> {
     let length = body.len();
     let request = format!(
@@ -36,7 +36,7 @@ pub(crate) async fn ask(address: &str, method: &str, path: &str, body: &str) -> 
     send(address, request.as_bytes()).await
 }
 
-/// A plain request whose answer must come.
+/// Sends a `GET` request that must be answered.
 pub(crate) async fn get(address: &str, path: &str) -> Answer {
     ask(address, "GET", path, "").await.expect("an answer")
 }

@@ -1,5 +1,5 @@
-//! What operators are told by real processes: health as the broker comes and goes and while a process
-//! drains, the level of the log while it runs, and answers to malformed requests.
+//! Tests of the admin listener of real processes: health while the broker is away and while a
+//! process drains, changes of the log level, and malformed requests.
 
 mod hostile;
 pub(crate) mod http;
@@ -11,7 +11,7 @@ use callboard_tests::company::{Company, Process};
 use http::{ask, get};
 use serde_json::Value;
 
-/// A turn takes long enough to be seen draining.
+/// A model turn takes long enough for the drain to be observed.
 const SCRIPT: &str = r#"
 rules:
   - name: plan
@@ -29,19 +29,19 @@ rules:
       stream: { chunk: 1000, delay_ms: 1, first_delay_ms: 3000 }
 "#;
 
-/// Tries until something holds.
+/// Polls until `look` returns a value.
 async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     eventually(what, async || look().await.ok_or("nothing")).await
 }
 
-/// The lines of a process's log that say something.
+/// Returns the log lines of a process with this message.
 fn lines(process: &Process, message: &str) -> Vec<Value> {
     let logged = process.logged();
     let lines = logged.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     lines.filter(|line| line["message"] == message).collect()
 }
 
-/// Where a process listens, as its first line says.
+/// Returns the address of a process's admin listener, from its log.
 async fn address(process: &Process) -> String {
     until("a process at work", async || {
         let said = lines(process, "at work").pop()?;
@@ -50,7 +50,7 @@ async fn address(process: &Process) -> String {
     .await
 }
 
-/// Waits until a process is, or is not, ready, and gives what was looked at.
+/// Waits until readiness has a status, and returns the report.
 async fn readiness(address: &str, status: u16) -> Value {
     until(&format!("/readyz says {status}"), async || {
         let answer = ask(address, "GET", "/readyz", "").await?;
@@ -59,7 +59,8 @@ async fn readiness(address: &str, status: u16) -> Value {
     .await
 }
 
-/// A company with one process of all roles, and where that answers.
+/// Starts an installation with one process in all roles, and returns the address of its admin
+/// listener.
 async fn stage(level: &str) -> (Company, Process, String) {
     let mut company = Company::start(SCRIPT).await;
     company.set("ADMIN__LISTEN", "127.0.0.1:0");
@@ -76,7 +77,7 @@ fn program(mut command: Command, args: &[&str]) -> (Option<i32>, String) {
     (ran.status.code(), String::from_utf8_lossy(&said).into_owned())
 }
 
-/// Runs `callboard` to its end, beside what the test does.
+/// Runs `callboard` to its end, without blocking the test.
 async fn run(company: &Company, args: &[&str]) -> (Option<i32>, String) {
     let (command, args) = (company.command(), args.iter().map(|a| (*a).to_owned()));
     let args: Vec<String> = args.collect();
@@ -146,7 +147,7 @@ async fn a_drain_is_seen_until_its_end_and_is_quiet() {
     let report = readiness(&address, 503).await;
     assert_eq!(report["checks"]["draining"]["ok"], false, "{report}");
     assert_eq!(get(&address, "/livez").await.status, 200);
-    // Until the listener closes, which is when everything else has ended.
+    // The listener closes after everything else has ended.
     while let Some(answer) = ask(&address, "GET", "/livez", "").await {
         assert_eq!(answer.status, 200);
         if let Some(answer) = ask(&address, "GET", "/readyz", "").await {
@@ -164,7 +165,7 @@ async fn a_drain_is_seen_until_its_end_and_is_quiet() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_level_of_the_log_changes_while_the_process_runs() {
-    // Quiet, but for the line that says where it answers.
+    // Only warnings, and the line with the address.
     let level = "warn,callboard_cli=info";
     let (company, process, address) = stage(level).await;
     assert!(lines(&process, "the shard is taken up").is_empty(), "{}", process.logged());
@@ -225,7 +226,7 @@ async fn two_processes_on_one_machine_find_a_place_each() {
         let report = readiness(address, 200).await;
         assert_eq!(report["roles"], serde_json::json!(["supervisor"]));
     }
-    // One of them has no shard to itself only if the other has them all.
+    // A supervisor without a shard is ready only if the other one has all of them.
     let report = readiness(&b, 200).await;
     assert_eq!(report["checks"]["shards"]["ok"], true, "{report}");
 }

@@ -1,4 +1,4 @@
-//! The metrics as `docs/metrics.md` promises them, and how they compare with what is exported.
+//! The catalogue of metrics in `docs/metrics.md`, and its comparison with the exported metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ pub(crate) struct Metric {
 }
 
 impl Metric {
-    /// Its names in Prometheus: three when it is a histogram.
+    /// Returns the metric's names in Prometheus. A histogram has three.
     pub(crate) fn series(&self) -> Vec<String> {
         match self.kind.as_str() {
             "histogram" => {
@@ -22,8 +22,8 @@ impl Metric {
     }
 }
 
-/// The rows of all tables. `same` in the column of attributes stands for those of the row above;
-/// words in parentheses are values.
+/// Parses the rows of all tables. `same` in the column of attributes refers to the row above; words
+/// in parentheses are values.
 pub(crate) fn parse(document: &str) -> Vec<Metric> {
     let mut metrics: Vec<Metric> = Vec::new();
     for line in document.lines().filter(|line| line.starts_with("| `")) {
@@ -61,11 +61,12 @@ const ADDED: [&str; 7] = [
     "otel_scope_schema_url",
 ];
 
-/// The labels that a metric was seen with, by name.
+/// The labels with which each metric was seen, by its name.
 pub(crate) type Seen = BTreeMap<String, BTreeSet<String>>;
 
-/// What is promised and not there, and what is there and not promised. `unseen` are names of metrics
-/// and `metric.attribute`s that a run cannot show, each with the reason; one that is seen must go.
+/// Returns the differences between the documented and the exported metrics. `unseen` lists metrics
+/// and `metric.attribute`s that the run cannot show, each with the reason; an entry that is seen is
+/// a difference too.
 pub(crate) fn differences(
     promised: &[Metric],
     seen: &Seen,

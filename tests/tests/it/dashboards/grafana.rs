@@ -1,5 +1,4 @@
-//! The dashboards as Grafana reads them: their panels, their queries, and what is wrong with them
-//! without asking anybody.
+//! The dashboards: their panels and queries, and the checks that need no server.
 
 use std::{collections::BTreeSet, fs};
 
@@ -11,7 +10,7 @@ pub(crate) struct Dashboard {
     pub(crate) json: Value,
 }
 
-/// A query and where it stands.
+/// A query, and its place in a dashboard.
 #[derive(Debug, Clone)]
 pub(crate) struct Query {
     pub(crate) place: String,
@@ -57,7 +56,7 @@ impl Dashboard {
         found
     }
 
-    /// Every query to Prometheus: of panels and of annotations.
+    /// Returns every query to Prometheus, of panels and annotations.
     pub(crate) fn promql(&self) -> Vec<Query> {
         let mut found = self.queries("prometheus", "expr");
         for annotation in list(&self.json["annotations"], "list") {
@@ -69,12 +68,12 @@ impl Dashboard {
         found
     }
 
-    /// Every query to the trace store.
+    /// Returns every query to the trace store.
     pub(crate) fn traceql(&self) -> Vec<Query> {
         self.queries("tempo", "query")
     }
 
-    /// The labels whose values are offered: the selector and the label.
+    /// Returns the selector and the label of every variable.
     pub(crate) fn offered(&self) -> Vec<(String, String)> {
         let variables = list(&self.json["templating"], "list").iter();
         let queries = variables.filter(|variable| variable["type"] == "query");
@@ -92,7 +91,7 @@ impl Dashboard {
     }
 }
 
-/// Fills in what is chosen at the top of a dashboard, as a short run needs it.
+/// Substitutes the variables of a dashboard, with values that fit a short run.
 pub(crate) fn filled(query: &str, installation: &str, interval: &str, range: &str) -> String {
     let mut text = query.replace("$installation", installation).replace("$interval", interval);
     text = text.replace("$__range", range);
@@ -102,7 +101,7 @@ pub(crate) fn filled(query: &str, installation: &str, interval: &str, range: &st
     text
 }
 
-/// What is wrong with dashboards by their own look: the grid, what they say, where they lead.
+/// Returns the defects of dashboards by themselves: their grid, descriptions, variables and links.
 pub(crate) fn wrong(dashboards: &[Dashboard]) -> Vec<String> {
     let uids: BTreeSet<&str> = dashboards.iter().map(|d| text(&d.json, "uid")).collect();
     let mut wrong = Vec::new();
@@ -142,7 +141,8 @@ pub(crate) fn wrong(dashboards: &[Dashboard]) -> Vec<String> {
     wrong
 }
 
-/// Every cell of the grid is covered at most once, and every line of panels is full.
+/// Checks that every cell of the grid is covered at most once, and that every row of panels is
+/// full.
 fn overlaps(dashboard: &Dashboard) -> Vec<String> {
     let (mut cells, mut wrong, mut ids) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
     let mut lowest = 0;

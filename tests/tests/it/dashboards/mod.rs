@@ -1,6 +1,6 @@
-//! Dashboards, alerts and the catalogue of metrics are true: every query is run by a real Prometheus
-//! that scrapes real processes, every alert is fired by promtool, and every metric is promised in
-//! `docs/metrics.md` and nowhere else.
+//! Tests of dashboards, alerts and the catalogue of metrics. A real Prometheus that scrapes real
+//! processes runs every query, promtool fires every alert, and `docs/metrics.md` documents exactly
+//! the exported metrics.
 
 mod catalogue;
 mod grafana;
@@ -26,11 +26,11 @@ use self::{
     run::Run,
 };
 
-/// Queries of panels that find nothing in the run, and why that is right. One that finds something
-/// must go.
+/// Queries of panels that return nothing in the run, with the reason. An entry that returns
+/// something is a defect.
 const FINDS_NOTHING: &[(&str, &str)] = &[];
 
-/// Metrics, and attributes of metrics, that the run cannot show, and why.
+/// Metrics and attributes that the run cannot show, with the reason.
 const UNSEEN: &[(&str, &str)] = &[];
 
 fn seconds() -> f64 {
@@ -43,12 +43,12 @@ async fn every_query_finds_what_real_processes_export() {
     let mut run = Run::start().await;
     let from = seconds();
     let prometheus = Prometheus::start(&program, &run.targets).await;
-    // Prometheus takes some seconds until it begins, and sees no growth before it has looked twice.
+    // Prometheus starts to scrape after some seconds, and needs two scrapes to see growth.
     prometheus.scraped(2).await;
     run.play().await;
     prometheus.scraped(2).await;
     run.disturb().await;
-    // Queues and storage are asked for every five seconds; then two scrapes and two judgements.
+    // Queues and storage are read every five seconds. Two scrapes and two evaluations follow.
     prometheus.scraped(8).await;
     let check = Check { prometheus, from, to: seconds() };
     let mut wrong = check.panels().await;
@@ -65,7 +65,7 @@ struct Check {
 }
 
 impl Check {
-    /// A query with what is chosen at the top of a dashboard.
+    /// Substitutes the variables of a dashboard.
     fn filled(&self, query: &str) -> String {
         let range = format!("{}s", (self.to - self.from).ceil());
         grafana::filled(query, "callboard", "30s", &range)
@@ -99,7 +99,7 @@ impl Check {
         wrong
     }
 
-    /// Whether every metric a query names exists with the labels it is asked for.
+    /// Checks that every metric of a query exists with the labels that the query uses.
     async fn selectors(&self, place: &str, query: &str) -> Vec<String> {
         let looks = promql::looks(query);
         let (mut wrong, mut labels) = (Vec::new(), BTreeSet::new());
@@ -121,7 +121,8 @@ impl Check {
         wrong
     }
 
-    /// Rules are loaded, and what they look at exists. That each alert can fire is promtool's to show.
+    /// Checks that the rules are loaded and that their metrics exist. promtool checks that each
+    /// alert can fire.
     async fn rules(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         for (name, rule) in rules(&self.prometheus.get("rules", &[]).await) {
@@ -141,7 +142,7 @@ impl Check {
         let names = self.prometheus.get("label/__name__/values", &[]).await;
         let mut seen = Seen::new();
         for name in names.as_array().unwrap().iter().filter_map(Value::as_str) {
-            // What Prometheus itself says about a target, and what the rules make.
+            // Series that Prometheus itself adds, and those that the rules record.
             if name == "up"
                 || name.starts_with("scrape_")
                 || name.starts_with("ALERTS")
@@ -151,13 +152,13 @@ impl Check {
             }
             seen.insert(name.to_owned(), self.prometheus.labels(name).await);
         }
-        // Its labels are the process, described in words.
+        // Its labels describe the process.
         assert!(seen.remove("target_info").is_some(), "no process says who it is");
         catalogue::differences(&catalogue::parse(&read("docs/metrics.md")), &seen, UNSEEN)
     }
 }
 
-/// Words that a healthy run need not show: those of closed enums.
+/// Returns whether a word is a value of a closed enum, which a healthy run need not show.
 fn is_known(word: &str) -> bool {
     proto::error::Code::ALL.iter().any(|code| code.as_str() == word)
         || proto::job::JobState::ALL.iter().any(|state| state.as_str() == word)
@@ -199,7 +200,7 @@ fn promtool_fires_every_alert() {
     assert!(never.is_empty(), "no test fires {never:?}");
 }
 
-/// The alerts, each with how often it is defined.
+/// Returns the number of definitions of each alert.
 fn alerts() -> BTreeMap<String, usize> {
     let mut alerts = BTreeMap::new();
     for path in files("deploy/prometheus/rules") {
@@ -211,7 +212,7 @@ fn alerts() -> BTreeMap<String, usize> {
     alerts
 }
 
-/// The alerts that promtool's tests expect, each in at least one test.
+/// Returns the alerts that some test of promtool expects to fire.
 fn fired() -> BTreeSet<String> {
     let mut fired = BTreeSet::new();
     for path in files("deploy/prometheus/tests") {

@@ -1,4 +1,4 @@
-//! A real Prometheus: started with the configuration that is deployed, asked over its API.
+//! A real Prometheus, started with the deployed configuration and queried over its API.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -12,34 +12,35 @@ use broker::testing::wait::{PATIENCE, eventually};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How often it scrapes and judges here, instead of what is deployed.
+/// The interval of scrapes and rule evaluations, in place of the deployed one.
 const EVERY: &str = "1s";
 
-/// Prometheus. Ended when dropped.
+/// A Prometheus process. It is killed when it is dropped.
 pub(crate) struct Prometheus {
     child: Child,
     url: String,
     http: reqwest::Client,
     dir: TempDir,
-    /// Labels that were asked for: what has been seen stays so.
+    /// The labels of earlier queries, so that a later query sees the same labels.
     seen: tokio::sync::Mutex<HashMap<String, BTreeSet<String>>>,
 }
 
 impl Drop for Prometheus {
     fn drop(&mut self) {
-        // It may have ended already, which is what is wanted.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A port that was free a moment ago.
+/// Returns a port that was free a moment ago.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     listener.local_addr().unwrap().port()
 }
 
-/// Prometheus and promtool, or nothing where they cannot be had. In CI they must be.
+/// Returns the paths of Prometheus and promtool; `None` when they cannot be installed. In CI that
+/// is a failure.
 pub(crate) fn programs() -> Option<(PathBuf, PathBuf)> {
     let install = callboard_tests::root().join("tools/install");
     let found = Command::new(install).arg("prometheus").output().unwrap();
@@ -57,7 +58,7 @@ pub(crate) fn programs() -> Option<(PathBuf, PathBuf)> {
 }
 
 impl Prometheus {
-    /// Starts it with `deploy/prometheus`, changed in what is scraped and how often. `targets` are
+    /// Starts Prometheus with `deploy/prometheus`, with other targets and intervals. `targets` are
     /// addresses.
     pub(crate) async fn start(program: &Path, targets: &[String]) -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -81,7 +82,7 @@ impl Prometheus {
             .stderr(log)
             .spawn()
             .unwrap();
-        // Fails only when a provider is there already, which is as good.
+        // Fails only when another provider is installed already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().timeout(PATIENCE).build().unwrap();
         let this =
@@ -108,18 +109,19 @@ impl Prometheus {
         }
     }
 
-    /// An answer of its API.
+    /// Sends a request to the API.
     ///
     /// # Panics
-    /// When it refuses.
+    /// Panics if the API refuses the request.
     pub(crate) async fn get(&self, path: &str, query: &[(&str, &str)]) -> Value {
         self.try_get(path, query).await.unwrap_or_else(|error| panic!("{path} {query:?}: {error}"))
     }
 
-    /// The numbers that a query gives between two times (in seconds since 1970), none of them NaN.
+    /// Returns the number of values of a query between two times (in seconds since 1970), without
+    /// NaN.
     ///
     /// # Errors
-    /// When the query is wrong.
+    /// The message of Prometheus if the query is invalid.
     pub(crate) async fn numbers(&self, query: &str, from: f64, to: f64) -> Result<usize, String> {
         let (from, to) = (from.to_string(), to.to_string());
         let range = [("query", query), ("start", &from), ("end", &to), ("step", "1")];
@@ -130,14 +132,15 @@ impl Prometheus {
         Ok(values.filter(|pair| pair[1] != "NaN").count())
     }
 
-    /// Whether a series was seen under a selector.
+    /// Returns whether a series that fits a selector was ever seen.
     pub(crate) async fn exists(&self, selector: &str) -> bool {
         let query = format!("count(last_over_time({selector}[1h]))");
         let data = self.get("query", &[("query", &query)]).await;
         data["result"].as_array().is_some_and(|result| !result.is_empty())
     }
 
-    /// The labels that the series of a selector were seen with until it was first asked for.
+    /// Returns the labels of the series that fit a selector, at the time of the first request for
+    /// it.
     pub(crate) async fn labels(&self, selector: &str) -> BTreeSet<String> {
         let mut seen = self.seen.lock().await;
         if let Some(labels) = seen.get(selector) {
@@ -150,7 +153,7 @@ impl Prometheus {
         labels
     }
 
-    /// Waits until every target was scraped so often again.
+    /// Waits until every target was scraped `times` times more.
     pub(crate) async fn scraped(&self, times: usize) {
         let had = self.scrapes().await;
         eventually("scrapes of every target", async || {
@@ -160,7 +163,7 @@ impl Prometheus {
         .await;
     }
 
-    /// How often the target that was scraped least answered.
+    /// Returns the smallest number of scrapes of any target.
     async fn scrapes(&self) -> usize {
         let data = self.get("query", &[("query", "min(sum_over_time(up[1h]))")]).await;
         let count = data["result"][0]["value"][1].as_str().unwrap_or("0").to_owned();
@@ -168,7 +171,7 @@ impl Prometheus {
     }
 }
 
-/// The configuration with other targets and intervals.
+/// Returns the configuration with other targets and intervals.
 fn adapted(config: &str, targets: &[String]) -> String {
     let (before, rest) = config.split_once("# targets: begin\n").expect("it is marked");
     let (_, after) = rest.split_once("# targets: end").expect("it is marked");

@@ -1,14 +1,14 @@
-//! What a PromQL query looks at: its selectors, and the labels it groups by. Whether the query is
-//! right at all is Prometheus's to say; this must never be asked.
+//! The selectors and the grouping labels of a PromQL query. This is no validation: Prometheus
+//! itself checks the queries.
 //!
-//! A library parses PromQL (promql-parser), but it brings bincode along, which `deny.toml` keeps out.
+//! The library promql-parser is not used, because it depends on bincode, which `deny.toml` forbids.
 
-/// A series selector, as it stands in a query.
+/// A series selector of a query.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Selector {
-    /// The metric.
+    /// The name of the metric.
     pub(crate) metric: String,
-    /// Its conditions.
+    /// The conditions on labels.
     pub(crate) matchers: Vec<Matcher>,
 }
 
@@ -21,11 +21,11 @@ pub(crate) struct Matcher {
     pub(crate) value: String,
 }
 
-/// What a query looks at.
+/// The metrics and labels that a query uses.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Looks {
     pub(crate) selectors: Vec<Selector>,
-    /// What stands behind `by`, `on`, `group_left` and their like.
+    /// The labels after `by`, `on`, `group_left` and similar words.
     pub(crate) grouped: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ enum Token {
 const GROUPING: [&str; 6] = ["by", "without", "on", "ignoring", "group_left", "group_right"];
 const WORDS: [&str; 7] = ["and", "or", "unless", "bool", "offset", "inf", "nan"];
 
-/// Takes a query apart.
+/// Parses a query.
 pub(crate) fn looks(query: &str) -> Looks {
     let tokens = tokens(query);
     let sign =
@@ -130,8 +130,8 @@ fn tokens(query: &str) -> Vec<Token> {
 }
 
 impl Selector {
-    /// The selector with those conditions that hold in every run: a value that is demanded stays, and
-    /// a pattern becomes "the label is there", since a healthy run need not have what it looks for.
+    /// Returns the selector with conditions that hold in every run. A required value stays, and a
+    /// pattern becomes "the label exists", since a healthy run need not have a matching value.
     pub(crate) fn relaxed(&self) -> String {
         let conditions = self.matchers.iter().map(|m| match m.operator.as_str() {
             "=" => format!("{}=\"{}\"", m.label, m.value),
@@ -141,7 +141,7 @@ impl Selector {
         format!("{}{{{}}}", self.metric, conditions.collect::<Vec<_>>().join(","))
     }
 
-    /// The values that a pattern looks for, when it is a list of words.
+    /// Returns the values of patterns that are lists of words.
     pub(crate) fn alternatives(&self) -> Vec<(&str, &str)> {
         let patterns = self.matchers.iter().filter(|m| m.operator.ends_with('~'));
         let words = patterns.flat_map(|m| m.value.split('|').map(|word| (m.label.as_str(), word)));

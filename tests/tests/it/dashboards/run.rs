@@ -1,5 +1,5 @@
-//! A run that shows everything there is to measure: jobs that end in every way, work that is tried
-//! again, people who answer, and everything that goes wrong at least once.
+//! A run that exports every metric: jobs with every outcome, retries, answers, and every failure at
+//! least once.
 
 use broker::{
     Broker,
@@ -26,7 +26,7 @@ use proto::{
 use super::prometheus::free_port;
 use crate::{admin::http::ask, chaos::connect, tracing::receiver::Receiver};
 
-/// What the model says, by the goal: one rule for each thing that must be seen.
+/// The script of the model, with one rule for each required event.
 const SCRIPT: &str = r#"
 rules:
   - name: a provider that is busy once
@@ -66,14 +66,14 @@ rules:
 else: { text: "I do not know." }
 "#;
 
-/// The account may keep a gigabyte, so that there is a limit to show.
+/// The account has a limit of one gigabyte, so that the limit's metric exists.
 const ACCOUNT: &str = "accounts { company: { jetstream: { max_file: 1G }, users: [ { user: company, password: company } ] } }\nno_auth_user: company";
 
-/// What runs, and where its metrics are.
+/// The running installation, with the addresses of its metrics.
 pub(crate) struct Run {
     pub(crate) company: Company,
     pub(crate) targets: Vec<String>,
-    /// Where its traces are.
+    /// The receiver of its traces.
     pub(crate) receiver: Receiver,
     processes: Vec<Process>,
     broker: Broker,
@@ -82,7 +82,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Starts a company of three processes.
+    /// Starts an installation of three processes.
     pub(crate) async fn start() -> Self {
         let nats = NatsServer::start_with(&[ACCOUNT], &[]).await;
         let mut company = Company::on(nats, SCRIPT).await;
@@ -115,8 +115,8 @@ impl Run {
         Self { company, targets, receiver, processes, broker, client, raw }
     }
 
-    /// Goes through everything that happens while all is well with the machines. Each part ends when
-    /// what it is for has happened.
+    /// Plays everything that happens on healthy machines. Each part ends when its event has
+    /// happened.
     pub(crate) async fn play(&self) {
         self.parked_and_answered().await;
         self.failing().await;
@@ -124,11 +124,11 @@ impl Run {
         self.unreadable().await;
     }
 
-    /// Goes through what goes wrong with the machines. What was counted before is gone with them.
+    /// Plays the failures of machines. Counters of killed processes are lost.
     pub(crate) async fn disturb(&mut self) {
         self.a_worker_dies().await;
         self.nats_is_away().await;
-        // Left open: a question in the inbox.
+        // A question stays open in the inbox.
         self.submit("open", "ask somebody").await;
         self.until("open", JobState::InputRequired).await;
     }
@@ -141,7 +141,7 @@ impl Run {
             assert_eq!(self.approve("steps").await, accepted);
         }
         self.until("steps", JobState::Completed).await;
-        // Near its limit from its first step on, and never at it.
+        // The job approaches its limit with the first step, and never reaches it.
         let budget = Budget { steps: Some(1000), warn_at: 0.0001, ..Budget::default() };
         let inline = Agent { confirm: false, budget, ..Agent::default() };
         let inline = AgentChoice::Inline(Box::new(inline));
@@ -152,7 +152,7 @@ impl Run {
     }
 
     async fn failing(&self) {
-        // Nobody listens there.
+        // No server listens on that port.
         self.submit("fetch", &format!("fetch http://127.0.0.1:{}/", free_port())).await;
         self.submit("refused", "be refused").await;
         self.until("refused", JobState::Failed).await;
@@ -179,7 +179,7 @@ impl Run {
         );
     }
 
-    /// Calls that it had in hand are handed out again.
+    /// Kills a worker, whose calls are redelivered.
     async fn a_worker_dies(&mut self) {
         for at in 0..8 {
             let name = format!("survivor{at}");
@@ -198,7 +198,7 @@ impl Run {
         }
     }
 
-    /// What is to be stored meanwhile cannot be, until the worker gives up.
+    /// Kills the broker. Results cannot be stored, and the worker retries.
     async fn nats_is_away(&mut self) {
         self.submit("away", "rest 1500").await;
         self.until_in_hand("away").await;
@@ -235,7 +235,7 @@ impl Run {
         self.client.call(&signal).await.unwrap();
     }
 
-    /// Whether the approval of a plan was taken.
+    /// Approves the job's question, and returns whether the answer was accepted.
     async fn approve(&self, job: &str) -> bool {
         let open = self.client.call(&Inbox::default()).await.unwrap();
         let plan = open.questions.iter().find(|entry| entry.job == id(job));
@@ -252,7 +252,7 @@ impl Run {
         self.client.call(&answer).await.is_ok()
     }
 
-    /// Stores a record as somebody else would.
+    /// Stores a record without the checks of a writer.
     async fn store(&self, job: &str, end: &str, record: &str) -> bool {
         let subjects = Subjects::new("cb", 8).unwrap();
         let subject = format!("cb.{}.{job}.{end}", subjects.shard_of(&id(job)));
@@ -263,7 +263,7 @@ impl Run {
         wait::until(&self.client, &id(job), wanted).await;
     }
 
-    /// Until a worker has a call of the job in hand.
+    /// Waits until a worker has a call of the job.
     async fn until_in_hand(&self, job: &str) {
         let (job, log) = (id(job), &self.broker.log);
         let call = wait::record(&self.broker, &job, "call").await;
@@ -277,7 +277,7 @@ impl Run {
     }
 }
 
-/// A line of metrics that counts results that could not be stored.
+/// Returns whether a line of metrics counts results that could not be stored.
 fn is_failed_result(line: &str) -> bool {
     line.starts_with("messaging_client_operation_duration_seconds_count")
         && line.contains("callboard_record_kind=\"called\"")

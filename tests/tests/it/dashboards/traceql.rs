@@ -1,12 +1,12 @@
-//! The queries to the trace store, held against spans that real processes sent. No trace store is run:
-//! what is found out is whether the attributes that are asked for together are on one span together.
+//! The queries to the trace store, checked against the spans of real processes. No trace store
+//! runs: the check is whether one span has all attributes that a query combines.
 
 use std::collections::BTreeSet;
 
 use super::grafana::{Dashboard, Query};
 use crate::tracing::receiver::Sent;
 
-/// What a query asks of one span.
+/// The conditions of a query on one span.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Asked {
     attributes: BTreeSet<String>,
@@ -29,7 +29,8 @@ impl Asked {
     }
 }
 
-/// What a query looks for (each brace is one span) and what it shows of the last.
+/// Returns the conditions of a query (each brace is one span), and the attributes that the query
+/// shows of the last span.
 fn parts(query: &str) -> (Vec<Asked>, Asked) {
     let (search, shown) = query.split_once("| select(").unwrap_or((query, ""));
     let braces =
@@ -37,10 +38,10 @@ fn parts(query: &str) -> (Vec<Asked>, Asked) {
     (braces.collect(), Asked::of(shown))
 }
 
-/// Queries that can never find or show anything.
+/// Returns the queries that can never find or show anything.
 pub(crate) fn wrong(dashboards: &[Dashboard], spans: &[Sent]) -> Vec<String> {
     let mut wrong = Vec::new();
-    // The whole of a trace is asked for by its id.
+    // `$trace` selects a whole trace by its id.
     let queries = dashboards.iter().flat_map(Dashboard::traceql).filter(|q| q.text != "$trace");
     for Query { place, text } in queries {
         let (braces, shown) = parts(&text);

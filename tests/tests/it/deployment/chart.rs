@@ -1,4 +1,4 @@
-//! The chart, rendered by Helm's own library for each file of values in `ci/`.
+//! Tests of the chart, rendered by Helm's own library for each file of values in `ci/`.
 
 use std::{
     collections::BTreeMap,
@@ -14,10 +14,10 @@ use super::{
     path, schema, strings, text, yaml, yaml_file,
 };
 
-/// The files of values that are rendered.
+/// The files of values.
 pub(super) const CASES: [&str; 4] = ["minimal", "production", "keda-nats", "keda-prometheus"];
 
-/// Renders the chart with values by name.
+/// Renders the chart with several values, by name.
 fn render(cases: &Value) -> Value {
     let mut python = Command::new("python3")
         .arg(callboard_tests::root().join("tests/tests/it/deployment/render.py"))
@@ -34,7 +34,7 @@ fn render(cases: &Value) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The manifests of a file of values.
+/// Returns the manifests for a file of values.
 pub(super) fn manifests(case: &str) -> &'static [Value] {
     static RENDERED: OnceLock<BTreeMap<String, Vec<Value>>> = OnceLock::new();
     &RENDERED.get_or_init(|| {
@@ -60,7 +60,7 @@ pub(super) fn of_kind(case: &str, kind: &str) -> Vec<&'static Value> {
     manifests(case).iter().filter(|manifest| manifest["kind"] == kind).collect()
 }
 
-/// The templates of all pods.
+/// Returns the pod templates of all manifests.
 fn pods(case: &str) -> Vec<(&'static str, &'static Value)> {
     let mut found = of_kind(case, "Deployment");
     found.extend(of_kind(case, "Job"));
@@ -151,7 +151,7 @@ fn pods_have_no_rights_they_do_not_need() {
             assert_eq!(security["allowPrivilegeEscalation"], false, "{case}: {name}");
             assert_eq!(security["capabilities"], json!({"drop": ["ALL"]}), "{case}: {name}");
             assert!(container["resources"]["limits"]["memory"].is_string(), "{case}: {name}");
-            // Each sees its own key alone.
+            // Each pod sees only its own key.
             let user = match name.trim_start_matches("demo-callboard-") {
                 "setup" | "purge" => "operator",
                 role => role,
@@ -203,14 +203,14 @@ fn the_setup_runs_before_everything_else_with_the_operators_key() {
     let container = &jobs[0]["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(strings(&container["args"]), ["setup", "--tool-pool", "python"]);
     assert_eq!(variable(container, "CALLBOARD__NATS__INBOX_PREFIX"), "_INBOX_operator");
-    // What it needs is there before it, which nothing of the release is.
+    // A hook runs before the release exists, so its configuration is a hook too.
     let needed = &jobs[0]["spec"]["template"]["spec"]["volumes"][0]["configMap"]["name"];
     let map = of_kind("production", "ConfigMap");
     let map = map.iter().find(|map| &map["metadata"]["name"] == needed).unwrap();
     assert_eq!(map["metadata"]["annotations"]["helm.sh/hook"], notes["helm.sh/hook"]);
 }
 
-/// The files of a directory of `deploy/`, by name.
+/// Returns the files of a directory below `deploy/`, by name.
 fn files(below: &str) -> BTreeMap<String, String> {
     let entries = std::fs::read_dir(path(below)).unwrap().map(Result::unwrap);
     let name = |entry: &std::fs::DirEntry| entry.file_name().into_string().unwrap();
@@ -308,7 +308,7 @@ fn the_version_is_the_programs() {
     assert!(text("Dockerfile").contains(&format!("ARG VERSION={}\n", env!("CARGO_PKG_VERSION"))));
 }
 
-/// A variable of a container.
+/// Returns the value of a container's variable; empty when it is missing.
 fn variable(container: &Value, name: &str) -> String {
     let variables = container["env"].as_array().unwrap();
     let found = variables.iter().find(|variable| variable["name"] == name);

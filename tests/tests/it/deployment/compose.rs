@@ -1,5 +1,5 @@
-//! The compose file, held against the specification's schema, and against what is really there: files,
-//! keys, programs, settings.
+//! Tests of the compose file, against the specification's schema and against the files, keys,
+//! programs and settings that it uses.
 
 use std::{collections::BTreeMap, path::Path, process::Command, sync::OnceLock};
 
@@ -11,10 +11,10 @@ use super::{
     environment, path, schema, strings, text, yaml, yaml_file,
 };
 
-/// Without a program in their image that could ask them how they are, or done after a moment.
+/// Services without a health check: their image has no program for it, or they end soon.
 const WITHOUT_HEALTH: [&str; 5] = ["prepare", "setup", "cli", "otel-collector", "tempo"];
 
-/// The file with its variables filled in.
+/// Returns the file with its variables substituted.
 fn file() -> &'static Value {
     static READ: OnceLock<Value> = OnceLock::new();
     READ.get_or_init(|| {
@@ -42,7 +42,7 @@ fn ours(service: &Value) -> bool {
     service["image"].as_str().unwrap().starts_with("callboard:")
 }
 
-/// `deploy/` as it is once `deploy/nats/keys` was run.
+/// Returns a copy of `deploy/` after a run of `deploy/nats/keys`.
 fn with_keys() -> &'static Path {
     static MADE: OnceLock<TempDir> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -61,7 +61,7 @@ fn with_keys() -> &'static Path {
     .path()
 }
 
-/// What is mounted from the repository: its place there, and where the service sees it.
+/// Returns the mounts from the repository: the path there, and the path in the service.
 fn mounts(service: &Value) -> Vec<(std::path::PathBuf, String)> {
     let base = with_keys().join("deploy/compose");
     let mut found: Vec<_> = strings(&service["volumes"])

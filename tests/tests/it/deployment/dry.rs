@@ -1,5 +1,5 @@
-//! Gives a command and an environment to the real program, without a broker. It says by its exit code
-//! whether it could use them: everything is right when it then finds nobody to talk to.
+//! A dry run of the real program with a given command and environment, but without a broker. The
+//! exit code shows whether the program accepted them: only the connection may fail.
 
 use std::{
     collections::BTreeMap,
@@ -10,27 +10,27 @@ use std::{
 
 use tempfile::TempDir;
 
-/// Exit codes of `callboard`, as `docs/cli.md` has them.
+/// Exit codes of `callboard`, as in `docs/cli.md`.
 const FAILED: i32 = 1;
 const UNAVAILABLE: i32 = 5;
 
-/// Variables that OpenTelemetry's SDKs know by their specification, as far as they are used here.
+/// Variables of the OpenTelemetry specification that the deployments use.
 const STANDARD: [&str; 3] =
     ["OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "OTEL_METRICS_EXPORTER"];
 
-/// What a process is given where it is deployed.
+/// The inputs of a deployed process.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Given {
     /// The arguments.
     pub(super) args: Vec<String>,
     /// The environment.
     pub(super) env: BTreeMap<String, String>,
-    /// Files, by where the process sees them.
+    /// The files, by their path in the process's view.
     pub(super) files: BTreeMap<String, String>,
 }
 
 impl Given {
-    /// What is wrong with it, if anything is.
+    /// Runs the program, and returns the defect of the inputs, if there is one.
     pub(super) fn wrong(&self) -> Option<String> {
         let foreign = self.foreign();
         if !foreign.is_empty() {
@@ -45,7 +45,7 @@ impl Given {
         (output.status.code() != Some(expected)).then(|| format!("{:?}: {told}", self.args))
     }
 
-    /// Variables that are neither a setting nor named by one nor known to OpenTelemetry.
+    /// Returns the variables that no setting, no other variable and no OpenTelemetry SDK reads.
     fn foreign(&self) -> Vec<String> {
         let named = |name: &str| {
             let own = self.env.iter().filter(|(key, _)| key.starts_with("CALLBOARD"));
@@ -55,7 +55,7 @@ impl Given {
                 || texts.any(|text| text == name || text.contains(&format!("\"{name}\"")))
         };
         let ours = |name: &str| name == "CALLBOARD_CONFIG" || name.starts_with("CALLBOARD__");
-        // A proxy is for those who have one.
+        // Proxy variables are for installations that have a proxy.
         let known = |name: &str| ours(name) || STANDARD.contains(&name) || name.ends_with("_PROXY");
         self.env.keys().filter(|name| !known(name) && !named(name)).cloned().collect()
     }
@@ -67,7 +67,7 @@ impl Given {
         for (name, value) in &self.env {
             command.env(name, self.placed(value, &place));
         }
-        // Nobody answers there, at once; and nothing of this machine is listened on.
+        // The port refuses connections at once, and the admin listener binds no fixed port.
         command
             .env("CALLBOARD__NATS__URL", "nats://127.0.0.1:1")
             .env("CALLBOARD__NATS__CONNECT_TIMEOUT_MS", "2000")
@@ -78,12 +78,12 @@ impl Given {
         command.args(&self.args).output().unwrap()
     }
 
-    /// The value with the path of a file where the test put it.
+    /// Returns the value with the path at which the test has put a file.
     fn placed(&self, value: &str, place: &TempDir) -> String {
         let Some(content) = self.files.get(value) else { return value.to_owned() };
         let path = place.path().join(value.trim_start_matches('/').replace('/', "-"));
         let mut content = content.clone();
-        // Settings name files too; nothing else does.
+        // Only settings refer to further files.
         let others = self.files.keys().filter(|other| *other != value && path_is_toml(value));
         for other in others {
             content = content.replace(other.as_str(), &self.placed(other, place));
@@ -97,7 +97,7 @@ fn path_is_toml(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "toml")
 }
 
-/// The seed of a user that exists nowhere.
+/// Returns the seed of a user that no server knows.
 pub(super) fn seed() -> String {
     nkeys::KeyPair::new_user().seed().unwrap()
 }

@@ -1,5 +1,5 @@
-//! The image. There is no Docker here: hadolint judges the Dockerfile, and what it takes from the
-//! repository and starts is checked against both.
+//! Tests of the image, without Docker. hadolint checks the Dockerfile, and the tests check the
+//! files that it copies and the commands that it starts.
 
 use std::process::Command;
 
@@ -69,7 +69,7 @@ fn the_program_knows_what_the_image_starts_and_asks() {
     let health = list("CMD [\"/usr");
     assert_eq!(health[..1], program[..]);
     for args in [list("CMD [\"serve"), health[1..].to_vec()] {
-        // Roles are given when it is started; here one that needs no model stands for them.
+        // The roles are given at the start. A role without a model serves as an example.
         let mut args = args;
         if args == ["serve"] {
             args.extend(["--roles".to_owned(), "supervisor".to_owned()]);

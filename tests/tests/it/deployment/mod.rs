@@ -1,6 +1,6 @@
-//! What is deployed is what it says: the image, the compose file, the chart, the units. Everything here
-//! is checked without Docker, Kubernetes or systemd running: against their schemas, and by giving
-//! every command line and every variable in them to the real program.
+//! Tests of the deployments: the image, the compose file, the chart and the units. They need no
+//! Docker, Kubernetes or systemd. They validate the files against their schemas, and give every
+//! command line and variable to the real program.
 
 mod chart;
 mod compose;
@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use serde_json::Value;
 
-/// A file below `deploy/`.
+/// Returns the path of a file below `deploy/`.
 fn path(below: &str) -> PathBuf {
     callboard_tests::root().join("deploy").join(below)
 }
@@ -24,7 +24,7 @@ fn text(below: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// YAML with its merges done; several documents are several values, empty ones are left out.
+/// Parses YAML documents, with merges applied and without empty documents.
 fn yaml(text: &str) -> Vec<Value> {
     let documents: Vec<Option<Value>> =
         serde_saphyr::from_multiple(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -37,13 +37,13 @@ fn yaml_file(below: &str) -> Value {
     documents.swap_remove(0)
 }
 
-/// The strings of a list; nothing for what is no list.
+/// Returns the strings of a list; empty when the value is no list.
 fn strings(value: &Value) -> Vec<String> {
     let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
     items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
-/// Lines `NAME=value` of a file for an environment; comments and empty lines are left out.
+/// Parses the lines `NAME=value` of an environment file, without comments and empty lines.
 fn environment(text: &str) -> BTreeMap<String, String> {
     text.lines()
         .filter(|line| !line.trim_start().starts_with('#'))

@@ -1,5 +1,5 @@
-//! The signal that KEDA scales on: all commands of a pool that wait or are in hand, over all shards,
-//! and nothing else.
+//! Tests of the signal on which KEDA scales: the sum of the waiting and running commands of a pool,
+//! over all shards.
 
 use std::{collections::BTreeSet, process::Command};
 
@@ -13,7 +13,7 @@ use super::chart::of_kind;
 
 const SHARDS: u16 = 8;
 
-/// What a role works off.
+/// Returns the command kinds and the pool of a role.
 fn queues(role: &str) -> (Vec<DecisionKind>, Pool) {
     match role {
         "planner" => (vec![DecisionKind::Plan], pools::models()),
@@ -60,7 +60,7 @@ fn the_formula_is_the_sum_of_every_consumer_of_the_pool() {
     }
 }
 
-/// What Prometheus answers to the query of a role, as promtool's tests write it.
+/// Formats a test of promtool for the query of a role.
 fn case(query: &str, series: &[(&str, u32)], answer: Option<u32>) -> String {
     let mut text = "  - interval: 15s\n    input_series:\n".to_owned();
     for (labels, value) in series {
@@ -95,13 +95,13 @@ fn the_query_sums_over_shards_and_counts_none_twice_and_gives_nothing_when_one_i
     for shard in 0..SHARDS {
         series.push((labels(shard, "pending", "a", "builtin"), 10));
         series.push((labels(shard, "in_flight", "a", "builtin"), 3));
-        // Another pool's do not count.
+        // Another pool's messages do not count.
         series.push((labels(shard, "pending", "a", "python"), 1_000));
     }
-    // One shard just changes hands: its former owner still tells of it.
+    // While shard 0 changes its owner, the former owner still exports it.
     series.push((labels(0, "pending", "b", "builtin"), 12));
     let series: Vec<(&str, u32)> = series.iter().map(|(l, v)| (l.as_str(), *v)).collect();
-    // Nobody tells of shard 1.
+    // No process exports shard 1.
     let partial: Vec<(&str, u32)> =
         series.iter().filter(|(l, _)| !l.contains("callboard_shard=\"1\"")).copied().collect();
     let text = format!(
@@ -130,7 +130,7 @@ fn what_has_no_replica_left_is_woken_by_the_first_command() {
             };
             assert_eq!(activation, "0", "{case}: {}", role(scaled));
             let least = spec["minReplicaCount"].as_u64().unwrap();
-            // People answer through it, with or without a command.
+            // People answer through this role, so one replica must always run.
             assert!(role(scaled) != "interaction" || least >= 1);
             assert!(spec["fallback"]["replicas"].as_u64().unwrap() >= 1);
         }

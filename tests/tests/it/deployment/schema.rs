@@ -1,6 +1,6 @@
-//! The schemas that manifests are held against: Kubernetes' own, strict ones, of the oldest and of the
-//! newest release that the chart is for; the compose specification; and, of KEDA's and the Prometheus
-//! operator's resources, what the chart uses of them.
+//! The schemas of manifests: Kubernetes' own strict schemas, of the oldest and the newest supported
+//! release; the compose specification; and schemas of the parts of KEDA's and the Prometheus
+//! operator's resources that the chart uses.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::{path, yaml_file};
 
-/// Releases of Kubernetes. The first is that of `kubeVersion` in the chart.
+/// The tested releases of Kubernetes. The first one is the chart's `kubeVersion`.
 pub(super) const RELEASES: [&str; 2] = ["1.31", "1.37"];
 
 fn schemas() -> &'static Path {
@@ -27,7 +27,7 @@ fn read(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// What a value does not keep of a schema.
+/// Returns the violations of a schema by a value.
 pub(super) fn violations(schema: &Value, value: &Value) -> Vec<String> {
     violations_of(&validator(schema), value)
 }
@@ -40,14 +40,14 @@ fn violations_of(validator: &Validator, value: &Value) -> Vec<String> {
     validator.iter_errors(value).map(|e| format!("{}: {e}", e.instance_path())).collect()
 }
 
-/// The compose specification's schema.
+/// Returns the schema of the compose specification.
 pub(super) fn compose() -> Value {
     read(&schemas().join("check_jsonschema/builtin_schemas/vendor/compose-spec.json"))
 }
 
-/// What is wrong with a manifest, for one release of Kubernetes.
+/// Returns the violations of a manifest, for one release of Kubernetes.
 pub(super) fn manifest(value: &Value, release: &str) -> Vec<String> {
-    // Those with a pod in them take a third of a second to be compiled.
+    // Schemas that contain a pod take a third of a second to compile.
     static COMPILED: Mutex<BTreeMap<[String; 3], Arc<Validator>>> = Mutex::new(BTreeMap::new());
     let (kind, version) = (value["kind"].as_str().unwrap(), value["apiVersion"].as_str().unwrap());
     let key = [kind, version, release].map(str::to_owned);
@@ -77,7 +77,7 @@ fn kubernetes(kind: &str, version: &str, release: &str) -> Value {
     let group = group.split('.').next().filter(|group| !group.is_empty());
     let name: Vec<&str> = [Some(kind), group, Some(version)].into_iter().flatten().collect();
     let file = directory.join(format!("{}.json", name.join("-").to_lowercase()));
-    // Files refer to one with all definitions, which is put into this one.
+    // The files refer to a common file of definitions, which is copied into the schema.
     let text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let mut schema: Value =
         serde_json::from_str(&text.replace("/api/_definitions.json#/$defs/", "#/$defs/")).unwrap();
@@ -89,7 +89,8 @@ fn kubernetes(kind: &str, version: &str, release: &str) -> Value {
     schema
 }
 
-/// The definitions that a schema needs, and those that they need. All of them would take seconds.
+/// Collects the definitions that a schema needs, transitively. Copying all of them would take
+/// seconds.
 fn collect(schema: &Value, all: &Value, used: &mut Map<String, Value>) {
     match schema {
         Value::Object(fields) => {

@@ -1,5 +1,5 @@
-//! The systemd units: their commands and variables are the program's, their graces longer than its
-//! drain. `systemd-analyze` judges them where it is there, as on any Debian that runs systemd.
+//! Tests of the systemd units: their commands and variables are valid, and their stop timeouts
+//! exceed the drain. `systemd-analyze` checks the units where it is installed.
 
 use std::{collections::BTreeMap, fs, iter, process::Command};
 
@@ -10,7 +10,7 @@ use super::{
 
 const ROLES: [&str; 6] = ["supervisor", "planner", "executor", "tools", "interaction", "door"];
 
-/// The values of a key of a unit, in their order.
+/// Returns the values of a unit's key, in order.
 fn values(unit: &str, key: &str) -> Vec<String> {
     text(&format!("systemd/{unit}"))
         .lines()
@@ -19,7 +19,7 @@ fn values(unit: &str, key: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a unit's process is given, for one instance.
+/// Returns the inputs of a unit's process, for one instance.
 fn given(unit: &str, instance: &str) -> Given {
     let filled = |value: &str| value.replace("%i", instance).replace("%d", "/credentials");
     let mut env: BTreeMap<String, String> = BTreeMap::new();
@@ -28,7 +28,7 @@ fn given(unit: &str, instance: &str) -> Given {
     }
     for file in values(unit, "EnvironmentFile") {
         assert_eq!(filled(&file), format!("-/etc/callboard/{instance}.env"));
-        // What is commented out there is to be filled in.
+        // Commented settings are those that an operator fills in.
         let file =
             text(&format!("systemd/roles/{instance}.env")).replace("# CALLBOARD__", "CALLBOARD__");
         env.extend(environment(&file));
@@ -97,7 +97,7 @@ fn systemd_finds_nothing_wrong_with_the_units_and_little_exposed() {
     let purge = ["callboard-purge.service", "callboard-purge.timer"];
     let others = ["callboard@.service", "callboard-setup.service", "nats-server.service"];
     for unit in purge.into_iter().chain(others) {
-        // The programs are not installed where the units look for them.
+        // The programs are not installed at the paths of the units.
         let text = fs::read_to_string(path("systemd").join(unit)).unwrap();
         let text = text.replace("/usr/bin/callboard", "/bin/true");
         let text = text.replace("/usr/bin/nats-server", "/bin/true");

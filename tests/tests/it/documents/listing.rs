@@ -1,4 +1,4 @@
-//! The blocks of a document that hold commands, and the shells in which they run.
+//! The blocks of a document that contain commands, and the shells in which they run.
 
 use crate::{
     markdown::{self, Block},
@@ -6,18 +6,18 @@ use crate::{
     sources::Source,
 };
 
-/// The shell in which a block is executed, if one does it here.
+/// The shell of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Run {
-    /// Its commands are proved elsewhere.
+    /// No shell: the commands are proved elsewhere.
     Elsewhere,
-    /// In a shell of its own.
+    /// A new shell.
     Alone,
-    /// In the shell of the block before.
+    /// The shell of the block before.
     On,
 }
 
-/// A block with commands.
+/// A block of commands.
 #[derive(Debug)]
 pub(super) struct Listing {
     pub(super) path: String,
@@ -26,7 +26,7 @@ pub(super) struct Listing {
     pub(super) exchanges: Vec<Exchange>,
 }
 
-/// The listings of a document, and what is wrong with the way they are written.
+/// Returns the listings of a document, and the mistakes in their form.
 pub(super) fn listings(source: &Source) -> (Vec<Listing>, Vec<String>) {
     let (mut found, mut wrong) = (Vec::new(), Vec::new());
     for block in markdown::parse(&source.text).blocks {
@@ -66,8 +66,8 @@ pub(super) fn listings(source: &Source) -> (Vec<Listing>, Vec<String>) {
     (found, wrong)
 }
 
-/// A `console` block: commands, each with what is shown below it. A command goes on in the next
-/// line after a backslash.
+/// Parses a `console` block: commands with their output. A backslash continues a command in the
+/// next line.
 fn console(block: &Block) -> Vec<Exchange> {
     let mut exchanges: Vec<Exchange> = Vec::new();
     let mut goes_on = false;
@@ -93,8 +93,8 @@ fn console(block: &Block) -> Vec<Exchange> {
     exchanges
 }
 
-/// An `sh` block. When it is run, it is one script; otherwise each line that is no comment is a
-/// command.
+/// Parses an `sh` block. A block that runs is one script; otherwise each line that is no comment is
+/// a command.
 fn sh(block: &Block, run: Run) -> Vec<Exchange> {
     let exchange = |command: &str| Exchange { command: command.to_owned(), shown: Vec::new() };
     if run != Run::Elsewhere {
@@ -111,7 +111,7 @@ fn sh(block: &Block, run: Run) -> Vec<Exchange> {
         .collect()
 }
 
-/// The blocks that are executed, those of one shell put together.
+/// Returns the executed blocks, with those of one shell merged.
 pub(super) fn sessions(listings: Vec<Listing>) -> Vec<Listing> {
     let mut sessions: Vec<Listing> = Vec::new();
     for listing in listings {

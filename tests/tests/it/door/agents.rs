@@ -1,4 +1,4 @@
-//! Agents of the bucket: put in, looked at, won with, taken out.
+//! Tests of the agents in the bucket: storing, reading, overriding and deleting them.
 
 use broker::{Broker, kv::Bucket, testing::wait::until};
 use bytes::Bytes;
@@ -24,7 +24,7 @@ async fn put(hall: &Hall, name: &str, text: &str) -> Value {
     hall.ask(Verb::SetAgent, json!({"name": name, "text": text}).to_string()).await.unwrap()
 }
 
-/// The agent that a job was submitted with.
+/// Returns the agent with which a job was submitted.
 async fn carried(broker: &Broker, job: &str) -> proto::agent::Agent {
     let entries = broker.log.read(&JobId::new(job).unwrap(), Seq(0)).await.unwrap();
     let known = entries[0].record.as_ref().unwrap().known().unwrap();
@@ -126,7 +126,7 @@ async fn what_others_extend_can_neither_be_taken_away_nor_broken() {
     assert_eq!(code, Code::UnknownAgent, "a preset is no agent of the bucket");
 }
 
-/// Waits until the door has read something of the bucket, by an agent that is put there after it.
+/// Waits until the door has read the bucket, by means of an agent that is stored afterwards.
 async fn until_read(hall: &Hall, n: usize) {
     let name = format!("mark-{n}");
     let mark = Bytes::from_static(b"about: a mark");
@@ -139,7 +139,7 @@ async fn entry(hall: &Hall, name: &str) -> Value {
     found["agents"][0].clone()
 }
 
-/// Values that nobody wrote as an agent, and agents that cannot be read from end to end.
+/// Values that are no agents, and agents that are truncated or malformed.
 const NO_AGENTS: [&[u8]; 14] = [
     b"",
     b" \n",
@@ -168,7 +168,7 @@ async fn what_is_no_agent_hides_none_and_is_none() {
         }
         until_read(&hall, n).await;
         let said = String::from_utf8_lossy(value).into_owned();
-        // What comes with the program holds, and so does what extends it.
+        // The preset applies, also to agents that extend it.
         let react = entry(&hall, "react").await;
         assert_eq!(react["policies"], before[0]["policies"], "{said}");
         assert_eq!(
@@ -178,7 +178,7 @@ async fn what_is_no_agent_hides_none_and_is_none() {
         );
         assert_eq!(entry(&hall, "child").await, before[1], "{said}");
         submit(&hall, &format!("j{n}"), "child").await.unwrap();
-        // Under another name there is no agent, and it is said what there is instead.
+        // Another name has no agent, and the error says what the bucket holds instead.
         let failure = submit(&hall, "never", "nowhere").await.unwrap_err();
         assert_eq!((failure.code, failure.field.as_deref()), (Code::UnknownAgent, Some("agent")));
         assert!(failure.message.contains("there is no agent \"nowhere\" here; the bucket holds"));
@@ -194,11 +194,11 @@ async fn what_is_no_agent_hides_none_and_is_none() {
         let failure = hall.ask(Verb::SetAgent, hands).await.unwrap_err();
         assert!(failure.message.contains("there is no agent nowhere"), "{failure}");
     }
-    // Another process that begins now reads the same.
+    // Another process that starts now reads the same.
     let agents = Agents::open(&hall.broker, Catalogue::presets()).await.unwrap();
     let knows = |name: &str| agents.knows(&AgentName::new(name).unwrap());
     assert_eq!((knows("react"), knows("nowhere")), (true, false));
-    // It can be taken away, and put in as it should be.
+    // The value can be deleted, and replaced by a valid agent.
     hall.ask(Verb::DropAgent, r#"{"name":"nowhere"}"#).await.unwrap();
     put(&hall, "react", "extends: react\nstep: {max_turns: 3}\n").await;
     let react = entry(&hall, "react").await;
@@ -223,10 +223,10 @@ async fn what_is_no_agent_leaves_the_one_that_was_read_before() {
         let tools = carried(&hall.broker, &job).await.tools.unwrap();
         assert_eq!(tools.iter().map(|tool| tool.as_str()).collect::<Vec<_>>(), ["echo"]);
     }
-    // A process that begins now has never seen it: it knows of no such agent.
+    // A process that starts now has never seen the valid agent.
     let agents = Agents::open(&hall.broker, Catalogue::presets()).await.unwrap();
     assert!(!agents.knows(&AgentName::new("careful").unwrap()));
-    // Nor has one that saw it taken away.
+    // A process that saw its deletion does not use it either.
     hall.ask(Verb::DropAgent, r#"{"name":"child"}"#).await.unwrap();
     hall.ask(Verb::DropAgent, r#"{"name":"careful"}"#).await.unwrap();
     let failure = submit(&hall, "never", "careful").await.unwrap_err();
@@ -245,7 +245,8 @@ async fn an_agent_says_something() {
     put(&hall, "mine", "{}").await;
 }
 
-/// What can be read and not used is refused by name: what it hides is never taken for it.
+/// An agent that parses but is invalid is refused by name. The preset that it overrides is never
+/// used instead.
 #[tokio::test]
 async fn an_agent_that_cannot_be_used_is_never_replaced_by_what_it_hides() {
     let hall = hall().await;
@@ -282,7 +283,7 @@ async fn a_sub_agent_that_is_called_like_a_registered_tool_is_refused_with_its_p
     put(&hall, "late", &format!("{text}tools: []\n")).await;
     submit(&hall, "told-apart", "late").await.unwrap();
 
-    // One that was there before, by name and below another one.
+    // An agent that was valid before the tool was registered, directly and as a sub-agent.
     put(&hall, "above", "extends: direct\nagents: [early]\n").await;
     for (agent, of) in [("early", "early"), ("above", "early")] {
         let failure = submit(&hall, "j", agent).await.unwrap_err();

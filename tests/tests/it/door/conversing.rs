@@ -1,5 +1,5 @@
-//! Conversations: what a job is told of those before it, read from their logs when it is submitted
-//! and stored with it.
+//! Tests of conversations: the earlier exchanges that a job receives, read from their logs at the
+//! submission and stored with the job.
 
 use broker::{Broker, kv::Bucket, memory::MemoryOptions};
 use bytes::Bytes;
@@ -25,7 +25,7 @@ async fn submit(broker: &Broker, id: &str, more: Value) -> Value {
     ask(broker, "submit", body.to_string(), None).await.unwrap()
 }
 
-/// What is stored with a job.
+/// Returns the conversation that is stored with a job.
 async fn stored(broker: &Broker, id: &str) -> Conversation {
     let entries = broker.log.read(&JobId::new(id).unwrap(), Seq(0)).await.unwrap();
     let Known::Fact(fact) = entries[0].record.as_ref().unwrap().known().unwrap() else {
@@ -57,7 +57,7 @@ async fn a_job_is_told_what_was_asked_and_answered_before_it() {
     assert_eq!(told(&conversation), [("a", "goal of a", JobState::Completed)]);
     assert_eq!(conversation.earlier[0].response, "Carried out 1 step:\n1. s1");
     assert_eq!(conversation.earlier[0].results, r#"{"s1":"s1"}"#);
-    // The planner is told without anybody reading anything again.
+    // The plan command has the exchanges, without another read of the logs.
     let first = company.ended(&JobId::new("b").unwrap()).await;
     assert_eq!(first.view().unwrap().conversation.unwrap().as_str(), "trip");
     let Some(Decision::Plan(work)) = company.first_decision(&JobId::new("b").unwrap()).await else {
@@ -108,7 +108,7 @@ async fn a_submission_that_is_sent_again_is_the_same_job_at_the_same_place() {
 async fn a_job_that_was_announced_and_never_stored_is_passed_over() {
     let hall = Hall::new().await;
     submit(&hall.broker, "a", json!({})).await;
-    // The door died after it had put `ghost` into the conversation, and before it stored the job.
+    // The door died after it had added `ghost` to the conversation, and before it stored the job.
     let kv = &hall.broker.kv;
     let members = kv.get(Bucket::Conversations, "trip").await.unwrap().unwrap();
     let mut value: Value = serde_json::from_slice(&members.value).unwrap();
@@ -153,7 +153,8 @@ async fn what_is_carried_over_is_bounded_whatever_was_said() {
     assert_eq!(conversation.earlier.last().unwrap().job.as_str(), "j11");
 }
 
-/// The list of its jobs is anybody's who can have the server write: it is no reason to refuse a job.
+/// A client that makes the server write can damage the list of a conversation's jobs. That is no
+/// reason to refuse a job.
 #[tokio::test]
 async fn a_conversation_whose_jobs_cannot_be_read_begins_again() {
     let hall = Hall::new().await;

@@ -1,4 +1,4 @@
-//! `dead`, and the signal that has tried again what it shows.
+//! Tests of `dead`, and of the retry signal for what it shows.
 
 use broker::memory::MemoryOptions;
 use machine::Job;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::hall::{Hall, Setup, ask, open};
 use crate::supervisor::company::Company;
 
-/// An agent that has one attempt at everything, and parks what is given up.
+/// An agent with one attempt at everything, which parks exhausted work.
 const PARKS: &str = r#"{"id":"j","goal":"g","agent":{"confirm":false,"tool":{"retry":{"max_attempts":1},"on_given_up":"park"}}}"#;
 
 async fn letters(company: &Company, body: &str) -> Vec<Value> {
@@ -23,7 +23,7 @@ async fn letters(company: &Company, body: &str) -> Vec<Value> {
     found["letters"].as_array().unwrap().clone()
 }
 
-/// The planner broke, and says that another attempt could end differently.
+/// Appends a transient failure of the planner.
 async fn planner_broke(company: &Company, job: &JobId, attempt: u32) {
     let planned: Planned = serde_json::from_value(json!({
         "work": "g0.p1", "attempt": attempt,

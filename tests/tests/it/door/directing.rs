@@ -1,4 +1,4 @@
-//! `submit` with a `call`: one tool call as a job, checked before anything is stored.
+//! Tests of `submit` with a `call`: one tool call as a job, checked before anything is stored.
 
 use broker::{memory::MemoryOptions, testing::wait::until};
 use proto::{error::Code, tool::ToolSpec};
@@ -17,7 +17,7 @@ async fn hall_with(setup: Setup) -> Hall {
     hall
 }
 
-/// Registers `create_task`, and waits until the door knows of it.
+/// Registers `create_task`, and waits until the door has read the registration.
 pub(super) async fn announce(hall: &Hall) {
     let spec: ToolSpec = serde_json::from_value(json!({
         "name": "create_task", "description": "Creates a task.", "effect": "idempotent",
@@ -29,7 +29,7 @@ pub(super) async fn announce(hall: &Hall) {
     .unwrap();
     let by = "tools".parse().unwrap();
     registry::announce(&hall.broker, spec, &by, &Crew::open(&hall.broker)).await.unwrap();
-    // The door follows the registry; it has it when it shows it.
+    // The door follows the registry. It shows the tool once it has read it.
     until("the tool", async || {
         let tools = hall.ask("tools", "").await.unwrap();
         !tools["tools"].as_array().unwrap().is_empty()
@@ -75,8 +75,8 @@ async fn a_call_that_cannot_be_made_is_refused_by_field_and_leaves_nothing() {
     assert_eq!(hall.jobs().await, Vec::<String>::new());
 }
 
-/// What an agent fixes is held against the tool when a job is submitted with it, and is no argument
-/// that anybody else may give.
+/// Presets are checked against the schema of their tool at the submission, and callers cannot
+/// override them.
 #[tokio::test]
 async fn presets_that_do_not_fit_their_tool_are_refused_by_field() {
     let hall = hall().await;
@@ -92,7 +92,7 @@ async fn presets_that_do_not_fit_their_tool_are_refused_by_field() {
         hall.ask("submit", with(json!({"create_task": {"titel": "t"}})).to_string()).await;
     let message = failure.unwrap_err().message;
     assert!(message.ends_with("('titel' was unexpected); did you mean title?"), "{message}");
-    // Nobody serves that tool: whether it fits is seen with every call.
+    // No worker serves that tool, so each call is checked later.
     hall.ask("submit", with(json!({"dance": {"steps": 7}})).to_string()).await.unwrap();
     let fixed = json!({"tool": {"presets": {"create_task": {"title": "milk"}}}});
     let call = |args: Value| json!({"goal": "/todo", "agent": fixed, "call": {"tool": "create_task", "args": args}});

@@ -1,4 +1,4 @@
-//! Going back, and going on elsewhere, where jobs work for jobs.
+//! Tests of rollbacks and forks in families.
 
 use broker::testing::jobs;
 use proto::{
@@ -20,8 +20,8 @@ fn planned(tool: &str, args: Value, binding: Binding) -> Fact {
     Fact::Planned(jobs::planned(vec![jobs::step("one", tool, args, binding)]))
 }
 
-/// A job whose one step is a job below, which has begun a tool that must not run twice; where the
-/// upper one had its plan; and the lower one.
+/// Creates a job whose only step is a child, which has begun a `once` call. Returns the job, the
+/// position of its plan, and the child.
 async fn sending_below(hall: &Hall) -> (JobId, Seq, JobId) {
     let job = JobId::new("j").unwrap();
     let agent = json!({"confirm": false, "agents": ["unattended"]});
@@ -77,7 +77,7 @@ async fn a_job_that_worked_for_another_one_goes_back_no_more_once_that_one_has_h
     assert_eq!(refused.code, Code::InvalidRequest);
     assert!(refused.message.contains("works for job j"), "{}", refused.message);
     assert_eq!(hall.broker.log.read(&child, Seq(0)).await.unwrap().len(), records);
-    // It can be gone on from.
+    // A fork is allowed.
     let fork = json!({"id": "f", "fork": {"job": child, "at": first, "again": true}}).to_string();
     hall.ask("submit", fork).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! A door to knock at, and a hand to knock with.
+//! A front door without supervisors and workers, and requests to it.
 
 use std::{collections::HashMap, fmt::Display, sync::Arc, time::Duration};
 
@@ -28,28 +28,29 @@ use runtime::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// An installation with one door and nobody behind it.
+/// An installation with one door and no other process.
 pub(super) struct Hall {
     pub(super) memory: Memory,
     pub(super) broker: Broker,
     pub(super) door: OpenDoor,
 }
 
-/// A door that is served.
+/// A running door.
 pub(super) struct OpenDoor {
     pub(super) shutdown: CancellationToken,
     pub(super) actor: ActorRef<ServiceMsg>,
 }
 
-/// What a test may want another way.
+/// The settings of a door that tests vary.
 pub(super) struct Setup {
     pub(super) people: People,
     pub(super) submits_per_minute: Option<u32>,
     pub(super) watches: usize,
-    /// Bytes of records that watches keep in memory.
+    /// The maximum size of the records that watches keep in memory.
     pub(super) watch_bytes: usize,
     pub(super) in_flight: usize,
-    /// Whether the agents are those of the program and of the bucket.
+    /// `true` if the agents are the presets and those of the bucket. Otherwise there are two fixed
+    /// agents.
     pub(super) presets: bool,
 }
 
@@ -70,7 +71,7 @@ pub(super) async fn open(memory: &Memory, setup: Setup) -> OpenDoor {
     open_on(memory.connect(WorkerId::new("door").unwrap()), setup).await
 }
 
-/// A door on any broker.
+/// Opens a door on any broker.
 pub(super) async fn open_on(broker: Broker, setup: Setup) -> OpenDoor {
     let named = |name: &str, confirm| {
         let name = AgentName::new(name).unwrap();
@@ -124,7 +125,7 @@ impl Hall {
         ask(&self.broker, verb, body, None).await
     }
 
-    /// The code of a refusal and the field it names.
+    /// Returns the code of a refusal and the field that it names.
     pub(super) async fn refused(
         &self,
         verb: impl Display + Copy,
@@ -140,7 +141,7 @@ impl Hall {
         (failure.code, failure.field.unwrap_or_default())
     }
 
-    /// The ids of all jobs there are.
+    /// Returns the ids of all jobs.
     pub(super) async fn jobs(&self) -> Vec<String> {
         let listed = self.ask("list", r#"{"limit":500}"#).await.unwrap();
         let jobs = listed["jobs"].as_array().unwrap();
@@ -148,7 +149,7 @@ impl Hall {
     }
 }
 
-/// Asks as any program would: bytes to a subject.
+/// Sends a request as any program would: bytes to a subject.
 pub(super) async fn ask(
     broker: &Broker,
     verb: impl Display + Copy,

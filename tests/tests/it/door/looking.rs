@@ -1,4 +1,4 @@
-//! `get`, `list`, `tools`, `crew`.
+//! Tests of `get`, `list`, `tools` and `crew`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -57,7 +57,7 @@ async fn jobs_are_listed_newest_first_over_all_shards_and_by_state() {
     let hall = Hall::with(options, Setup::default()).await;
     for n in 0..30 {
         hall.ask("submit", format!(r#"{{"id":"j{n}","goal":"goal {n}\nmore"}}"#)).await.unwrap();
-        // Entries of two shards are told apart by the server's time.
+        // The server's time orders entries of different shards.
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let names = |listed: &Value| -> Vec<String> {
@@ -72,7 +72,7 @@ async fn jobs_are_listed_newest_first_over_all_shards_and_by_state() {
     assert_eq!((names(&all).len(), &all["more"]), (30, &json!(false)));
     let exact = hall.ask("list", r#"{"limit":30}"#).await.unwrap();
     assert_eq!((names(&exact).len(), &exact["more"]), (30, &json!(false)));
-    // Page by page, while others are submitted.
+    // Page by page, during further submissions.
     for limit in [1, 7, 30] {
         let (mut paged, mut body) = (Vec::new(), json!({"limit": limit}));
         loop {

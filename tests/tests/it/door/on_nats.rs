@@ -1,5 +1,5 @@
-//! The front door on a real nats-server, and a caller that knows nothing but the text protocol of
-//! NATS: what it can send, anybody can.
+//! Tests of the front door on a real nats-server, with a caller that uses only the text protocol of
+//! NATS.
 
 use std::fmt::Display;
 
@@ -66,7 +66,7 @@ impl House {
 /// A caller that writes the protocol by hand.
 struct Raw(BufReader<TcpStream>);
 
-/// What came back: the headers as they were, and the body.
+/// A reply: the raw headers, and the body.
 struct Answer {
     headers: String,
     body: Value,
@@ -104,7 +104,7 @@ impl Raw {
         self.write(line.as_bytes()).await;
     }
 
-    /// The next message, or nothing when the server answers the last ping and then stays silent.
+    /// Returns the next message. Panics when the server stays silent after the last ping.
     async fn answer(&mut self) -> Answer {
         loop {
             let line = self.line().await;
@@ -153,7 +153,7 @@ async fn the_same_submission_attaches_after_the_server_was_killed() {
     let first = house.ask("submit", WHOLE).await.unwrap();
     house.server.kill9();
     house.server.restart().await;
-    // The connections come back by themselves; until then requests fail and are sent again.
+    // The connections recover by themselves. Until then requests fail and are repeated.
     let again = eventually("a submission that is taken", async || {
         let answer = send(&house.broker, "submit", WHOLE, None).await;
         let answer = answer.map_err(|error| error.to_string())?;
@@ -187,11 +187,11 @@ async fn headers_of_a_caller_have_no_effect_on_what_is_stored() {
         assert_eq!(answer.body["created"], true, "{}", answer.body);
     }
     let entries = house.broker.log.read(&JobId::new("one").unwrap(), Seq(0)).await.unwrap();
-    // Only the trace was taken up, and nobody is recorded who is not known.
+    // Only the trace is taken from the headers, and no unknown user is recorded.
     assert_eq!(entries[0].trace.unwrap().trace_id(), 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c);
     let record = serde_json::to_value(entries[0].record.as_ref().unwrap()).unwrap();
     assert_eq!((&record["by"], record["body"].get("by")), (&json!("door"), None));
-    // A timer after a time to live of a second: both are of the server's clock.
+    // A timer that fires after the forged time to live of one second; both use the server's clock.
     let (probe, at) =
         (JobId::new("probe").unwrap(), entries[0].time + SignedDuration::from_secs(2));
     house.broker.log.arm(&probe, &"t".parse().unwrap(), at, new_trace()).await.unwrap();
@@ -211,7 +211,7 @@ async fn no_answer_is_sent_into_the_servers_or_a_jobs_subjects() {
     for reply in [log.as_str(), "$JS.API.STREAM.PURGE.cb-shard-0", "cb.svc.get", ""] {
         raw.publish("get", reply, &[], r#"{"job":"victim"}"#).await;
     }
-    // A request that is answered shows that those before it were seen.
+    // A request that is answered proves that the requests before it were processed.
     raw.publish("get", "_INBOX.raw", &[], r#"{"job":"victim"}"#).await;
     assert_eq!(raw.answer().await.body["records"], 1);
     assert_eq!(house.records("victim").await, 1);

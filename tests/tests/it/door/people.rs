@@ -1,4 +1,4 @@
-//! Tokens: who is let in, and as whom.
+//! Tests of tokens: the admission of callers, and their recorded names.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,8 @@ async fn every_verb_needs_a_token_with_its_role() {
     for (verb, body) in bodies {
         check(&hall, verb, body, None, Some(Code::Forbidden)).await;
         check(&hall, verb, body, Some("eve-token"), Some(Code::Forbidden)).await;
-        // Who may not ask is not told whether the request is well formed or the job exists.
+        // A caller without rights does not learn whether the request is well-formed or the job
+        // exists.
         check(&hall, verb, "{", None, Some(Code::Forbidden)).await;
         let (may, may_not) = if operates.contains(&verb) { (bob, ann) } else { (ann, bob) };
         check(&hall, verb, body, may_not, Some(Code::Forbidden)).await;

@@ -1,5 +1,5 @@
-//! A call that must not run twice, and the records of its log from which it would: by roll-back,
-//! restart and fork.
+//! Tests of a `once` call, and of the records of its log from which it would run again: by
+//! rollback, restart and fork.
 
 use broker::testing::jobs::{self, Jobs};
 use proto::{
@@ -25,8 +25,8 @@ fn called(work: &str, attempt: u32, fault: Option<Fault>) -> Fact {
     Fact::Called(Called { attempt, result, fault, ..jobs::called(work) })
 }
 
-/// A job whose step `pays` needed a second attempt, because the first found its service away. Step
-/// `after` was sent between the two.
+/// Creates a job whose step `pays` needed a second attempt, because its service was away during the
+/// first. Step `after` was sent between the two attempts.
 async fn paid_at_last(hall: &Hall) -> JobId {
     let job = JobId::new("j").unwrap();
     hall.ask("submit", r#"{"id":"j","goal":"pay","agent":"unattended"}"#).await.unwrap();
@@ -51,7 +51,7 @@ async fn paid_at_last(hall: &Hall) -> JobId {
     job
 }
 
-/// The position of the `n`th record of a kind.
+/// Returns the position of the `n`th record of a kind.
 async fn nth(hall: &Hall, job: &JobId, kind: &str, n: usize) -> Seq {
     Jobs { broker: hall.broker.clone() }.positions(job, kind).await[n]
 }
@@ -69,7 +69,7 @@ async fn go_on(hall: &Hall, way: &str, at: Seq) -> Result<Value, proto::error::F
     }
 }
 
-/// What the failure of its first attempt says of a call is nothing about the second.
+/// The failure of the first attempt says nothing about the effect of the second.
 #[rstest]
 #[case::its_plan("planned", 0, true)]
 #[case::its_command("call", 0, true)]
@@ -100,7 +100,8 @@ async fn a_call_with_two_attempts_is_held_back_from_everywhere_before_its_result
     }
 }
 
-/// The point is that before the first command of the step, whatever others were doing there.
+/// The target of a restart is the position before the first command of the step, whatever other
+/// steps were doing.
 #[rstest]
 #[case::the_call_itself("pays")]
 #[case::a_step_that_was_sent_between_its_attempts("after")]

@@ -1,4 +1,4 @@
-//! `signal`: what is answered is true when it is answered.
+//! Tests of `signal`: the answer is true at the time of the answer.
 
 use broker::memory::MemoryOptions;
 use proto::{
@@ -12,7 +12,7 @@ use crate::supervisor::company::Company;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_answer_to_a_cancel_nothing_new_starts() {
-    // A supervisor and nobody else: the plan is asked for and never comes.
+    // There is only a supervisor, so the planner never answers.
     let mut company = Company::new(MemoryOptions::default());
     company.hire_supervisor("s1").await;
     let _door = open(&company.memory, Setup::default()).await;

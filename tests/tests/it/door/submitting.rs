@@ -1,4 +1,4 @@
-//! `submit`: what is refused leaves nothing behind, and one id is one job, whatever happens.
+//! Tests of `submit`: a refusal stores nothing, and one id is one job, whatever happens.
 
 use std::{
     io::Write,
@@ -189,7 +189,7 @@ async fn more_requests_at_a_time_than_configured_are_refused_at_once() {
     let faults = Arc::new(Faults::default());
     let options = MemoryOptions { faults: Arc::clone(&faults), ..MemoryOptions::default() };
     let hall = Hall::with(options, Setup { in_flight: 4, ..Setup::default() }).await;
-    // The log is slow for the first four, so that the others find them in hand.
+    // The log delays the first four requests, so that the others exceed the bound.
     faults.inject(Call::Submit, &Fault::Unavailable, 4);
     let answers =
         join_all((0..20).map(|n| async move { (n, format!(r#"{{"id":"j{n}","goal":"g"}}"#)) }));

@@ -1,4 +1,4 @@
-//! Points of a job's log: going back to one, naming one, and going on from one in another job.
+//! Tests of positions in a job's log: rolling back to a position, naming one, and forking from one.
 
 use broker::{
     memory::MemoryOptions,
@@ -18,8 +18,7 @@ use serde_json::{Value, json};
 use super::hall::{Hall, Setup, ask, open};
 use crate::supervisor::company::Company;
 
-/// A job of two calls of a tool that must not run twice, moved by hand: `one` has ended, `two` has
-/// begun.
+/// Creates a job with two `once` calls, moved by hand. `one` has ended, and `two` has begun.
 async fn sending(hall: &Hall) -> JobId {
     let job = JobId::new("j").unwrap();
     hall.ask("submit", r#"{"id":"j","goal":"send","agent":"unattended"}"#).await.unwrap();
@@ -47,7 +46,7 @@ pub(super) async fn drive(hall: &Hall, job: &JobId) -> Job {
     drive::drive(&Jobs { broker: hall.broker.clone() }, job, Timers::LeftOut).await
 }
 
-/// The position of the first record of a kind.
+/// Returns the position of the first record of a kind.
 async fn first(hall: &Hall, job: &JobId, kind: &str) -> u64 {
     Jobs { broker: hall.broker.clone() }.positions(job, kind).await[0].0
 }
@@ -72,7 +71,7 @@ async fn a_job_that_has_ended_goes_back_and_completes_again() {
     assert!(
         company.broker.log.finished_among(std::slice::from_ref(&job)).await.unwrap().contains(&job)
     );
-    // A supervisor that was not there then finds the same.
+    // A supervisor that starts afterwards finds the same.
     company.dismiss(0);
     company.hire_supervisor("s2").await;
     let body = json!({"job": "j", "signal": {"restart": {"step": "b"}}}).to_string();
@@ -197,7 +196,7 @@ async fn a_fork_completes_without_the_other_job_and_the_same_request_finds_it() 
     let other = json!({"id": "f", "fork": {"job": "other"}}).to_string();
     let conflict = ask(&company.broker, "submit", &other, None).await.unwrap_err();
     assert_eq!(conflict.code, Code::IdempotencyConflict);
-    // A fork of the fork, and that taken back.
+    // A fork of the fork, which is then rolled back.
     let at = ended.first();
     let body = json!({"id": "ff", "fork": {"job": "f", "at": at}}).to_string();
     ask(&company.broker, "submit", &body, None).await.unwrap();

@@ -1,4 +1,4 @@
-//! `watch`: every record once and in order, over as many watches as it takes.
+//! Tests of `watch`: every record once and in order, over any number of watches.
 
 use broker::{
     Broker,
@@ -35,7 +35,7 @@ async fn next(answers: &mut Answers) -> Watched {
     soon("an answer", answers.next()).await.expect("a watch ends with `end`")
 }
 
-/// Everything up to the end: the records, and the last view.
+/// Returns the records up to the end, the last state, and the end.
 async fn to_the_end(answers: &mut Answers) -> (Vec<u64>, Option<String>, Watched) {
     let (mut records, mut state) = (Vec::new(), None);
     loop {
@@ -58,7 +58,7 @@ async fn a_watch_shows_every_record_and_ends_with_the_job() {
     assert_eq!((state.as_deref(), &end), (Some("completed"), &Watched::End { error: None }));
     let stored = company.broker.log.read(&job, Seq(0)).await.unwrap();
     assert_eq!(records, stored.iter().map(|entry| entry.seq.0).collect::<Vec<_>>());
-    // A job that has ended is watched from any position on, and ends at once.
+    // A watch of an ended job may begin at any position, and ends at once.
     for (n, after) in records.iter().enumerate() {
         let mut answers = watch(&company.broker, json!({"job": "j", "after": after})).await;
         let (missed, state, _) = to_the_end(&mut answers).await;
@@ -166,7 +166,7 @@ async fn more_watches_than_there_is_room_for_are_refused_and_room_comes_back() {
         open.push(answers);
     }
     assert_eq!(hall.refused("watch", r#"{"job":"j"}"#).await.0, Code::Overloaded);
-    // Watches do not take the places of other requests.
+    // Watches do not count among the concurrent requests.
     hall.ask("get", r#"{"job":"j"}"#).await.unwrap();
 }
 
@@ -181,7 +181,7 @@ async fn a_job_whose_first_record_cannot_be_read_is_shown_as_far_as_it_can_be() 
     assert_eq!(records.len(), 1);
 }
 
-/// The ids of events up to the end, from after one of them.
+/// Returns the ids and contents of all events, from after one of them.
 async fn events_after(broker: &Broker, after: Option<&str>) -> Vec<(String, serde_json::Value)> {
     let mut body = json!({"job": "j", "events": true});
     if let Some(after) = after {
@@ -213,7 +213,7 @@ async fn events_go_on_after_any_of_them_and_are_the_same_live_and_later() {
     assert_eq!(events_after(&company.broker, None).await, live);
     for (n, (id, _)) in live.iter().enumerate() {
         assert_eq!(events_after(&company.broker, Some(id)).await, live[n + 1..], "after {id}");
-        // A record stands for all of its events.
+        // A record's position stands for all of its events.
         let (record, _) = id.split_once('.').unwrap();
         let of_record = |(id, _): &&(String, _)| id.split_once('.').unwrap().0 == record;
         let rest = live.iter().rposition(|event| of_record(&event)).unwrap() + 1;
@@ -221,7 +221,7 @@ async fn events_go_on_after_any_of_them_and_are_the_same_live_and_later() {
     }
 }
 
-/// Watchers that come at different times, and whatever the door keeps in memory, see the same.
+/// Watchers that arrive at different times see the same, whatever the door keeps in memory.
 #[rstest]
 #[case::all_that_was_watched(door::WATCH_BYTES_MAX)]
 #[case::nothing(0)]

@@ -1,5 +1,5 @@
-//! `callboard fsck` on a real nats-server: each thing that can be wrong is planted, and must be
-//! named; what is in order must not be.
+//! Tests of `callboard fsck` on a real nats-server: every kind of defect is planted and must be
+//! reported, and jobs without a defect must not be.
 
 mod stage;
 
@@ -109,7 +109,7 @@ fn slow(agent: &mut Agent) {
     };
 }
 
-/// A job that completed.
+/// Returns a job that has completed.
 async fn ended(stage: &mut Stage, name: &str) -> JobId {
     let job = stage.job(name, |_| {}).await;
     stage.drive(&job, Timers::Armed).await;
@@ -133,8 +133,9 @@ async fn everything_that_can_be_wrong_is_named() {
     assert!(found[0].starts_with("unattended: a plan should follow record 0"), "{found:?}");
     expected.insert(unattended, "unattended");
 
-    // One command is in nobody's hands. Of two others the first is in somebody's: what is after it
-    // may be or not. All are taken at once: what is asked for goes on to be sent for a while.
+    // Of one queue, one command is lost. Of another one's two commands, the first is held by a
+    // worker, and the second may be. All are taken at once, because the server continues to deliver
+    // for a while.
     let dropped = stage.job("dropped", |_| {}).await;
     let shard = Shard(stage.next);
     let (one, two) = (stage.job("one", |_| {}).await, stage.job_in(shard, "two", |_| {}).await);
@@ -151,7 +152,7 @@ async fn everything_that_can_be_wrong_is_named() {
     }
     expected.insert(dropped, "dropped");
     let found = loop {
-        // The acknowledgement has no answer.
+        // An acknowledgement has no reply.
         let found = stage.found(&[&one, &two]).await;
         if !found.is_empty() {
             break found;
@@ -226,7 +227,7 @@ async fn everything_that_can_be_wrong_is_named() {
     programs_are_told(&stage, &expected);
 }
 
-/// The command says the same, by its exit code and as JSON.
+/// Checks that the command reports the same, by its exit code and as JSON.
 fn programs_are_told(stage: &Stage, expected: &BTreeMap<JobId, String>) {
     let run = |arguments: &[&str]| {
         let output = stage.company.command().arg("fsck").args(arguments).output().unwrap();
@@ -268,7 +269,7 @@ async fn a_job_that_moves_meanwhile_is_looked_at_again_before_it_is_named() {
     assert!(report.is_clean(), "{report:?}");
     assert_eq!(report.standing(Standing::Person), 1, "{report:?}");
 
-    // An answer that was given is not held against the inbox while it is being removed.
+    // An answered question is no defect while its inbox entry is being removed.
     let answered = Answered {
         ask: AskId::new("q1").unwrap(),
         answer: Answer::approve(None),

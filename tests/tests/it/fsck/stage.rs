@@ -1,4 +1,4 @@
-//! Jobs that are moved by hand, record by record, so that each thing can be left out.
+//! Jobs that the test moves by hand, record by record, so that it can leave out each record.
 
 use std::{
     ops::{Deref, DerefMut},
@@ -33,18 +33,18 @@ use proto::{
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-/// One for each job that must have a queue to itself.
+/// The number of shards: one for each job that needs queues of its own.
 const SHARDS: u16 = 12;
 
-/// An installation without any process: jobs are moved by hand.
+/// An installation without processes, whose jobs the test moves by hand.
 pub(super) struct Jobs {
     pub(super) by_hand: jobs::Jobs,
-    /// Deliveries that somebody has in hand.
+    /// Deliveries that a worker is supposed to hold.
     pub(super) held: Vec<Delivery>,
     pub(super) next: u16,
 }
 
-/// The same on a nats-server, and what speaks to that.
+/// The same on a nats-server, with access to it.
 pub(super) struct Stage {
     pub(super) company: Company,
     pub(super) raw: RawWriter,
@@ -81,7 +81,8 @@ impl Stage {
 }
 
 impl Jobs {
-    /// On the broker in memory, whose clock advances only while every task waits.
+    /// Creates an installation on the in-memory broker, whose clock advances only while every task
+    /// waits.
     pub(super) async fn in_memory() -> Self {
         let clock = Arc::new(VirtualClock::new());
         let options = MemoryOptions { clock, ..MemoryOptions::default() };
@@ -101,7 +102,7 @@ impl Jobs {
         Self { by_hand, held: Vec::new(), next: 0 }
     }
 
-    /// A job in a shard that no other job is in.
+    /// Submits a job in a shard without other jobs.
     pub(super) async fn job(&mut self, name: &str, change: impl FnOnce(&mut Agent)) -> JobId {
         let shard = Shard(self.next);
         self.next += 1;
@@ -127,7 +128,7 @@ impl Jobs {
         drive(&self.by_hand, job, timers).await;
     }
 
-    /// Plans one call of a tool of this pool.
+    /// Stores a plan with one call of a tool of this pool.
     pub(super) async fn plan(&self, job: &JobId, pool: &str) {
         let binding = Binding { pool: Pool::new(pool).unwrap(), ..jobs::binding(Effect::Pure) };
         let step = jobs::step("a", "echo", json!({}), binding);
@@ -135,7 +136,7 @@ impl Jobs {
     }
 
     pub(super) async fn planned(&self, job: &JobId, reply: PlanReply) {
-        // As JSON, so that what planners may say too need not be said here.
+        // Built from JSON, so that fields without a meaning here can be omitted.
         let planned = json!({"work": "g0.p1", "attempt": 1, "reply": reply});
         let fact = Fact::Planned(serde_json::from_value(planned).unwrap());
         self.by_hand.append(job, fact).await;
@@ -146,7 +147,7 @@ impl Jobs {
         self.by_hand.append(job, Fact::Called(called)).await;
     }
 
-    /// Takes the next commands, those of these jobs into hand and the others back.
+    /// Takes the next commands. Returns those of these jobs, and gives the others back.
     pub(super) async fn take(
         &self,
         kind: DecisionKind,
@@ -170,7 +171,7 @@ impl Jobs {
         taken
     }
 
-    /// Acknowledges all facts of a job's shard, as a supervisor would that then does nothing.
+    /// Acknowledges all facts of a job's shard, without the decisions that should follow.
     pub(super) async fn forget_facts(&self, job: &JobId) {
         let shard = self.by_hand.broker.log.subjects().shard_of(job);
         let mut facts = self.by_hand.broker.log.facts(shard).await.unwrap();
@@ -185,7 +186,7 @@ impl Jobs {
                 }
             }
         }
-        // The acknowledgement has no answer.
+        // An acknowledgement has no reply.
         let progress = async || {
             let all = self.by_hand.broker.log.progress(shard).await.unwrap();
             all.into_iter().find(|one| one.queue == broker::log::Queue::Facts).unwrap()
@@ -199,7 +200,7 @@ impl Jobs {
         fsck::look(&self.by_hand.broker, &scope).await.unwrap()
     }
 
-    /// What is found with some jobs: `word: text`, by job.
+    /// Returns the findings about some jobs as `word: text`.
     pub(super) async fn found(&self, jobs: &[&JobId]) -> Vec<String> {
         let report = self.look(jobs).await;
         let all = report.wrong.iter().flat_map(|wrong| &wrong.findings);

@@ -1,4 +1,4 @@
-//! The jobs of the agents that come with the program, each as it is, and of policies by themselves.
+//! The jobs of the presets, unchanged, and of single policies.
 
 use proto::{
     agent::{Agent, Dispatch, OnBlocked, OnFailure, PlanWhen, catalogue::Catalogue},

@@ -1,5 +1,5 @@
-//! Values that the server is made to write into the bucket of agents: by a worker that reads what is
-//! not there, or asks something else, and names the bucket as the place for the answer.
+//! Tests of values that the server is made to write into the bucket of agents: a worker sends a
+//! request with the bucket as the reply subject.
 
 use std::fs;
 
@@ -16,20 +16,20 @@ const CAREFUL: &str =
     "extends: unattended\nabout: careful\ntools: [read_attachment]\nbudget: {steps: 3}\n";
 const CHILD: &str = "extends: careful\nabout: a child\n";
 
-/// Has the server write something under a name, and waits until it is there.
+/// Makes the server write a value under a name, and waits until it is stored.
 fn forge(tools: &mut Wire, operator: &mut Wire, how: (&str, &str), agent: &str) {
     let target = format!("$KV.cb-agents.{agent}");
     let (subject, body) = how;
     let complaints = tools.publish(subject, Some(&target), &[], body);
-    // Should the server begin to check reply subjects, this test has done its duty.
+    // If the server begins to check reply subjects, this test has served its purpose.
     assert_eq!(complaints, Vec::<String>::new());
     until_stored(operator, "KV_cb-agents", &target);
 }
 
-/// What is not there is answered with a status and nothing else.
+/// A read of a missing record, whose reply has only a status.
 const NOTHING: (&str, &str) =
     ("$JS.API.DIRECT.GET.cb-shard-6", r#"{"last_by_subj":"cb.6.nobody.in.crew"}"#);
-/// An answer in JSON, with nothing around it.
+/// A request whose reply is plain JSON.
 const ACCOUNT: (&str, &str) = ("$JS.API.INFO", "");
 
 fn shown(brokers: &Brokers, agent: &str) -> Value {
@@ -37,7 +37,7 @@ fn shown(brokers: &Brokers, agent: &str) -> Value {
     serde_json::from_str(&said).unwrap()
 }
 
-/// Waits until the front door has seen the bucket's last change: it says why it leaves a value out.
+/// Waits until the front door has read the bucket's last change: it reports why it ignores a value.
 fn until_left_out(brokers: &Brokers, agents: &[&str]) -> Value {
     let said = until(brokers, &["-o", "json", "agents", "ls"], |said| {
         let all: Value = serde_json::from_str(said).unwrap();
@@ -74,7 +74,7 @@ async fn what_the_server_was_made_to_write_is_no_agent_and_hides_none() {
         forge(&mut tools, &mut operator, how, agent);
     }
 
-    // What was read before stays, and so does what comes with the program.
+    // The agent that was read before stays in use, and so do the presets.
     let forged = ["careful", "react", "default", "nowhere", "elsewhere"];
     until_left_out(&brokers, &forged);
     for (before, name) in whole.iter().zip(["careful", "child"]) {
@@ -90,7 +90,7 @@ async fn what_the_server_was_made_to_write_is_no_agent_and_hides_none() {
         assert!(refused.contains("there is no agent") && refused.contains("bucket"), "{refused}");
     }
 
-    // A process that never saw it knows of no such agent, and of none that extends it.
+    // A process that never saw the agent does not know it, nor an agent that extends it.
     drop(roles);
     let _roles = Roles::of(&brokers, 1, &["door"]).await;
     until_left_out(&brokers, &forged);
@@ -100,7 +100,7 @@ async fn what_the_server_was_made_to_write_is_no_agent_and_hides_none() {
     assert!(refused.contains("there is no agent careful"), "{refused}");
     ask(&brokers, &["submit", "g", "--id", "by-default"]).unwrap();
 
-    // It can be put in again, and taken out.
+    // The agent can be stored again, and the forged one deleted.
     let careful = brokers.file("careful.yaml").display().to_string();
     ask(&brokers, &["agents", "put", &careful]).unwrap();
     assert_eq!(shown(&brokers, "child")["policies"], whole[1]["policies"]);

@@ -1,5 +1,5 @@
-//! nats-servers that run on the very files of `deploy/nats`, with keys and certificates that its
-//! script writes. Only addresses are given on the command line.
+//! nats-servers with the files of `deploy/nats`, and with keys and certificates of its script. Only
+//! addresses are given on the command line.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::wire::Wire;
 
-/// Users whose rights stand in permissions.conf.
+/// The users with rights in permissions.conf.
 pub(super) const USERS: [&str; 11] = [
     "supervisor",
     "planner",
@@ -29,7 +29,7 @@ pub(super) const USERS: [&str; 11] = [
     "monitor",
 ];
 
-/// A copy of `deploy/nats` with keys, and the servers that run on it.
+/// A copy of `deploy/nats` with keys, and the servers that use it.
 pub(super) struct Brokers {
     pub(super) dir: TempDir,
     pub(super) ports: Vec<u16>,
@@ -37,7 +37,7 @@ pub(super) struct Brokers {
 }
 
 impl Brokers {
-    /// One server, from single.conf.
+    /// Starts one server, from single.conf.
     pub(super) fn single() -> Self {
         let dir = made();
         let ports = free(2);
@@ -45,7 +45,7 @@ impl Brokers {
         Self { dir, ports: vec![ports[0]], servers: vec![server] }.ready()
     }
 
-    /// Three servers, from cluster/nats-1.conf and the others.
+    /// Starts three servers, from cluster/nats-1.conf and the others.
     pub(super) fn cluster() -> Self {
         let dir = made();
         let ports = free(9);
@@ -83,12 +83,12 @@ impl Brokers {
         self.dir.path().join("private").join(name)
     }
 
-    /// Runs the script once more.
+    /// Runs the script again.
     pub(super) fn keys(&self, arguments: &[&str]) {
         keys(&self.dir, arguments);
     }
 
-    /// Has the servers read their files again.
+    /// Makes the servers reload their files.
     pub(super) fn reload(&self) {
         for server in &self.servers {
             let sent = Command::new("kill").args(["-HUP", &server.id().to_string()]).status();
@@ -111,12 +111,12 @@ impl Brokers {
         fs::read(self.file("ca.pem")).unwrap()
     }
 
-    /// What all servers logged.
+    /// Returns the logs of all servers.
     pub(super) fn logs(&self) -> String {
         logs(self.dir.path())
     }
 
-    /// `callboard` as a user of this broker, in a directory of its own.
+    /// Returns a command for `callboard` as a user of this broker, in a directory of its own.
     pub(super) fn callboard(&self, user: &str, replicas: u8) -> Command {
         let mut command = Command::new(callboard());
         let inbox = if user == "client" {
@@ -141,7 +141,7 @@ impl Brokers {
         command
     }
 
-    /// Has the operator make what roles need.
+    /// Runs `callboard setup` as the operator.
     pub(super) fn set_up(&self, replicas: u8) {
         let mut command = self.callboard("operator", replicas);
         let done = command.args(["setup", "--tool-pool", "python"]).output().unwrap();
@@ -153,14 +153,14 @@ impl Brokers {
 impl Drop for Brokers {
     fn drop(&mut self) {
         for server in &mut self.servers {
-            // It may have been killed before.
+            // The server may have been killed before.
             let _ = server.kill();
             let _ = server.wait();
         }
     }
 }
 
-/// A copy of the directory, byte for byte, and what its script makes.
+/// Returns a copy of the directory, with the output of its script.
 fn made() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     copy(&root().join("deploy/nats"), dir.path());
@@ -168,7 +168,7 @@ fn made() -> TempDir {
     dir
 }
 
-/// Runs the script.
+/// Runs the script of the directory.
 fn keys(dir: &TempDir, arguments: &[&str]) {
     let mut script = Command::new(dir.path().join("keys"));
     let made = script.args(arguments).env("CALLBOARD", callboard()).output().unwrap();
@@ -189,14 +189,15 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Ports that nobody listens on now.
+/// Returns ports on which no process listens.
 fn free(count: usize) -> Vec<u16> {
     let held: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     held.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
 }
 
 fn start(dir: &Path, config: &str, port: u16, monitor: u16, more: &[&str]) -> Child {
-    // Certificates and data are looked for from the working directory: each server has its own.
+    // Paths of certificates and data are relative, so each server has a working directory of its
+    // own.
     let home = dir.join(format!("server-{port}"));
     fs::create_dir(&home).unwrap();
     std::os::unix::fs::symlink(dir.join("private"), home.join("private")).unwrap();

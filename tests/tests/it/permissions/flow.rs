@@ -1,4 +1,5 @@
-//! Roles with no more than their rights do jobs together, on one server and on three.
+//! Tests that the roles, with only their rights, carry out jobs together, on one server and on
+//! three.
 
 use std::{
     fs,
@@ -13,7 +14,7 @@ use proto::{fact::Source, id::JobId, subject::Subjects};
 
 use super::{broker::Brokers, tricks::until_stored};
 
-/// A plan that a person confirms; a tool, a turn, and large values on the way.
+/// The script of the model: a plan that a person confirms, a tool, a turn, and large values.
 const SCRIPT: &str = r#"
 rules:
   - name: plan for the worker in Python
@@ -64,7 +65,7 @@ impl Roles {
     }
 
     pub(super) async fn of(brokers: &Brokers, replicas: u8, roles: &[&str]) -> Self {
-        // Larger than what travels in a record.
+        // Larger than a record may carry inline.
         let script = SCRIPT.replace("@large@", &"x".repeat(100_000));
         let script = Script::parse(&script).unwrap();
         let model = model::script::serve(script, SocketAddr::from(([127, 0, 0, 1], 0))).await;
@@ -96,7 +97,7 @@ impl Drop for Roles {
     }
 }
 
-/// Runs a command as a client; what it printed, or why it failed.
+/// Runs a command as a client. Returns its output, or its errors.
 pub(super) fn ask(brokers: &Brokers, arguments: &[&str]) -> Result<String, String> {
     let mut command = brokers.callboard("client", 1);
     let done = command.args(arguments).output().unwrap();
@@ -106,7 +107,7 @@ pub(super) fn ask(brokers: &Brokers, arguments: &[&str]) -> Result<String, Strin
     }
 }
 
-/// Tries until it works.
+/// Repeats a command until it succeeds with the expected output.
 pub(super) fn until(brokers: &Brokers, arguments: &[&str], is: impl Fn(&str) -> bool) -> String {
     eventually_blocking(format!("{arguments:?}"), || match ask(brokers, arguments) {
         Ok(said) if is(&said) => Ok(said),
@@ -114,7 +115,7 @@ pub(super) fn until(brokers: &Brokers, arguments: &[&str], is: impl Fn(&str) -> 
     })
 }
 
-/// What a command said instead, and what there is to know about it.
+/// The last result of a command, with the state of the installation for the panic.
 struct Stuck<'a>(&'a Brokers, Result<String, String>);
 
 impl std::fmt::Debug for Stuck<'_> {
@@ -137,9 +138,9 @@ fn submit(brokers: &Brokers, job: &str) {
     until(brokers, &submit, |_| true);
 }
 
-/// A job with a file, a plan to confirm, a question, three tools and a deadline.
+/// Carries out a job with a file, a plan check, a question, three tools and a deadline.
 fn do_a_job(brokers: &Brokers, job: &str) {
-    // A plan may name tools that are announced, and no others.
+    // A plan may only use announced tools.
     until(brokers, &["tools", "ls"], |said| said.contains("create_task"));
     submit(brokers, job);
     until(brokers, &["inbox", "approve", job], |_| true);
@@ -173,8 +174,8 @@ async fn roles_with_no_more_than_their_rights_do_a_job_together() {
     nothing_was_denied(&brokers);
 }
 
-/// Jobs that work for each other are submitted, asked, answered, canceled and told of their ends with
-/// the rights that the roles have anyway: all of it is the supervisor's, whosever shard it is.
+/// Parents and children need only the rights that the roles have anyway: submissions, questions,
+/// answers, cancellations and ends are written by the supervisor of any shard.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_family_needs_no_right_that_its_roles_do_not_have() {
     let brokers = Brokers::single();
@@ -192,7 +193,7 @@ async fn a_family_needs_no_right_that_its_roles_do_not_have() {
     until(&brokers, &["inbox", "answer", "answered", "--text", "Ann"], |_| true);
     until(&brokers, &["jobs", "describe", "answered"], |said| said.contains("✓ completed"));
     until(&brokers, &["jobs", "cancel", "canceled", "--yes"], |_| true);
-    // The child has heard that nobody waits for it, and the parent that it has ended.
+    // The child has received its cancellation, and the parent the child's end.
     until(&brokers, &["inbox", "ls"], |said| said.contains("no open questions"));
     until(&brokers, &["-o", "json", "jobs", "describe", "canceled"], |said| {
         let view: serde_json::Value = serde_json::from_str(said).unwrap();
@@ -201,8 +202,8 @@ async fn a_family_needs_no_right_that_its_roles_do_not_have() {
     nothing_was_denied(&brokers);
 }
 
-/// A worker that was taken over has the server write among the decisions and the answers of a job,
-/// and the job ends as if it had not: nobody believes it, and what is stored is stored after it.
+/// A compromised worker makes the server write decisions and answers into a job's log, and the job
+/// ends as if it had not: readers ignore the forged records, and later writes succeed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_ends_although_a_worker_has_the_server_write_into_its_log() {
     let brokers = Brokers::single();
@@ -215,8 +216,8 @@ async fn a_job_ends_although_a_worker_has_the_server_write_into_its_log() {
     let subjects = Subjects::new("cb", 8).unwrap();
     let shard = subjects.shard_of(&job);
     let of = |rest: &str| format!("cb.{shard}.{job}.{rest}");
-    // What asks for a schedule takes the place of all that is stored on its subject: in the job's own
-    // it would erase the plan, against which there is no help.
+    // A scheduled message replaces all messages on its own subject. On a subject of the job it
+    // would erase the plan, which no check can prevent.
     let mut others = (0..).map(|n| JobId::new(format!("other-{n}")).unwrap());
     let other = others.find(|other| subjects.shard_of(other) == shard).unwrap();
     let elsewhere = subjects.fact(&other, Source::Crew);
@@ -233,18 +234,18 @@ async fn a_job_ends_although_a_worker_has_the_server_write_into_its_log() {
     nothing_was_denied(&brokers);
 }
 
-/// What would end the job and answer its question, if it were believed.
+/// A record that would end the job and answer its question, if readers accepted it.
 const FORGED: &str = r#"{"v":1,"kind":"finish","id":"forged","by":"mallory",
 "body":{"outcome":{"state":"canceled"},"usage":{}}}"#;
 
-/// The worker in Python, as the user `python`. Killed when it is dropped.
+/// The worker in Python, as the user `python`. It is killed when it is dropped.
 struct Snake(Child);
 
 impl Snake {
     fn start(brokers: &Brokers) -> Self {
         let log = fs::File::create(brokers.dir.path().join("snake.log")).unwrap();
         let mut python = Command::new(installed("python"));
-        // No bytecode is left in the sources.
+        // Python writes no bytecode into the sources.
         python.arg("-B").arg(root().join("examples/python-worker/worker.py"));
         python.arg("--nkey-seed").arg(brokers.file("python.nk"));
         python.arg("--ca").arg(brokers.file("ca.pem"));

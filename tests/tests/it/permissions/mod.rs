@@ -1,5 +1,5 @@
-//! The configuration of nats-server in `deploy/nats`, tried on real servers: what each role may do
-//! works, and everything else is denied.
+//! Tests of the nats-server configuration in `deploy/nats` on real servers: everything that a role
+//! needs is allowed, and everything else is denied.
 
 mod agents;
 mod broker;

@@ -1,5 +1,5 @@
-//! Requests that ask for their answer where the caller may not write: the role that answers has wider
-//! rights, and lends them to nobody.
+//! Tests of requests whose reply subject is one to which the caller may not write. The answering
+//! role has wider rights, and must not use them for the caller.
 
 use proto::{
     door::{Role, Verb},
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{broker::Brokers, flow::Roles, tricks, wire::Wire};
 
-/// The questions of NATS' own tools, each with how many instances answer.
+/// The discovery requests of NATS' own tools, each with the number of instances that answer.
 const DISCOVERY: [(&str, usize); 6] = [
     ("$SRV.PING", 2),
     ("$SRV.PING.callboard", 2),
@@ -20,7 +20,7 @@ const DISCOVERY: [(&str, usize); 6] = [
     ("$SRV.STATS.callboard", 2),
 ];
 
-/// Somebody who asks with an inbox of their own.
+/// A client with an inbox of its own.
 struct Asker {
     wire: Wire,
     inbox: &'static str,
@@ -32,13 +32,13 @@ impl Asker {
         Self { wire: brokers.wire(user), inbox, asked: 0 }
     }
 
-    /// Asks for the answer on a subject of another's. The server lets it through.
+    /// Sends a request with a reply subject of another client. The server allows it.
     fn lay(&mut self, subject: &str, target: &str) {
         let complaints = self.wire.publish(subject, Some(target), &[], "{}");
         assert_eq!(complaints, Vec::<String>::new(), "{subject} → {target}");
     }
 
-    /// Asks, and waits for so many answers.
+    /// Sends a request, and waits for a number of answers.
     fn ask(&mut self, subject: &str, body: &str, answers: usize) -> Vec<Value> {
         self.asked += 1;
         let reply = format!("{}.a{}", self.inbox, self.asked);
@@ -50,7 +50,7 @@ impl Asker {
     }
 }
 
-/// Two jobs of one shard.
+/// Returns two jobs of one shard.
 fn jobs(subjects: &Subjects) -> [JobId; 2] {
     let victim = JobId::new("victim").unwrap();
     let mut others = (0..).map(|n| JobId::new(format!("other-{n}")).unwrap());
@@ -69,7 +69,7 @@ async fn no_answer_goes_where_its_caller_may_not_write() {
     let shard = subjects.shard_of(&victim);
     let stream = subjects.stream(shard);
     let of = |rest: &str| format!("cb.{shard}.{victim}.{rest}");
-    // Streams that the roles may write to, with subjects of them.
+    // The streams to which the roles may write, with subjects of them.
     let targets = [
         ("KV_cb-agents", "$KV.cb-agents.default".to_owned()),
         ("KV_cb-agents", "$KV.cb-agents.taken".to_owned()),
@@ -87,7 +87,7 @@ async fn no_answer_goes_where_its_caller_may_not_write() {
 
     let (reads, changes): (Vec<_>, Vec<_>) =
         Verb::ALL.into_iter().partition(|verb| verb.spec().roles.contains(&Role::Read));
-    // Answers come in the order of the requests: when the last one is there, so are the others.
+    // Answers arrive in the order of the requests: after the last one no other is outstanding.
     for asker in [&mut watcher, &mut operator] {
         for (subject, instances) in DISCOVERY {
             targets.iter().for_each(|(_, target)| asker.lay(subject, target));
@@ -104,7 +104,7 @@ async fn no_answer_goes_where_its_caller_may_not_write() {
         targets.iter().for_each(|(_, target)| client.lay(&subject, target));
         client.ask(&subject, "{}", 1);
     }
-    // What is stored in the same streams now is stored after what they were made to store.
+    // A later write into the same streams is stored after any forged one.
     let set = json!({"name": "mine", "text": "extends: direct"}).to_string();
     assert_eq!(client.ask("cb.svc.set_agent", &set, 1), [json!({"name": "mine"})]);
     let submit = |job: &JobId| {
@@ -119,7 +119,7 @@ async fn no_answer_goes_where_its_caller_may_not_write() {
             assert_eq!(stored, None, "somebody had a role write to {target}");
         }
     }
-    // And nobody notices that it was tried.
+    // No other request is affected by the attempt.
     let second = client.ask("cb.svc.submit", &submit(&victim), 1);
     assert_eq!(second[0]["created"], true, "{second:?}");
     let default = watcher.ask("cb.svc.agents", r#"{"name":"default"}"#, 1);

@@ -1,10 +1,11 @@
-//! Who may do what: every user tries every line, and only those who are named may.
+//! Tests of the permissions of each user: every user tries every line of the table, and only the
+//! named users succeed.
 
 use broker::testing::wait::eventually_blocking;
 
 use super::broker::{Brokers, USERS};
 
-/// What is tried.
+/// The kind of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Try {
     Publish,
@@ -12,15 +13,15 @@ enum Try {
 }
 use Try::{Publish, Subscribe};
 
-/// The roles that are played by `callboard serve`.
+/// The roles of `callboard serve`.
 const SERVING: &str = "supervisor planner executor tools interaction door";
-/// Those of them that read jobs and nothing of others.
+/// No user.
 const NOBODY: &str = "";
 const OPERATOR: &str = "operator";
 
-/// What is tried, on which subject, and who may.
+/// The attempts: the kind, the subject, and the users that may.
 const TABLE: &[(Try, &str, &str)] = &[
-    // Decisions and timers are the supervisor's alone.
+    // Only the supervisor writes decisions and timers.
     (Publish, "cb.6.demo.do.plan.default", "supervisor"),
     (Publish, "cb.6.demo.do.turn.default", "supervisor"),
     (Publish, "cb.6.demo.do.call.builtin", "supervisor"),
@@ -30,14 +31,14 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "cb.6.demo.do.finish.none", "supervisor"),
     (Publish, "cb.6.demo.at.retry-1", "supervisor"),
     (Publish, "cb.stop.6.demo", "supervisor"),
-    // Facts, each by the role that reports it. The clock's are made by the server.
+    // Facts, each by the role that reports it. The server writes those of the clock.
     (Publish, "cb.6.demo.in.door", "supervisor door"),
     (Publish, "cb.6.demo.in.crew", "planner executor tools python"),
     (Publish, "cb.6.demo.in.people", "interaction"),
     (Publish, "cb.6.demo.in.clock", NOBODY),
     (Publish, "cb.6.demo.in.boss", NOBODY),
     (Publish, "cb.6.demo.live", "planner executor tools interaction"),
-    // Somebody else's presence.
+    // The presence of a role.
     (Publish, "cb.crew.supervisor.x", "supervisor"),
     (Publish, "cb.crew.planner.x", "planner"),
     (Publish, "cb.crew.executor.x", "executor"),
@@ -72,7 +73,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Subscribe, "$SRV.PING", "interaction door"),
     (Subscribe, "$SRV.INFO.callboard.x", "interaction door"),
     (Publish, "$SRV.PING", "watcher operator"),
-    // Answers: everybody's own inbox, and those of the askers for who serves them.
+    // Replies: each client's own inbox, and the inboxes of callers for the roles that answer them.
     (Publish, "_INBOX_supervisor.x", "supervisor"),
     (Publish, "_INBOX_planner.x", "planner"),
     (Publish, "_INBOX_executor.x", "executor"),
@@ -100,7 +101,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Subscribe, "_INBOX.>", NOBODY),
     (Subscribe, "*.x", NOBODY),
     (Subscribe, ">", NOBODY),
-    // Listening to jobs.
+    // Subscriptions to jobs.
     (Subscribe, "cb.>", NOBODY),
     (Subscribe, "cb.6.demo.in.>", "interaction door"),
     (Subscribe, "cb.6.demo.do.>", "interaction door"),
@@ -118,7 +119,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Subscribe, "$JS.API.>", NOBODY),
     (Subscribe, "$JS.ACK.>", NOBODY),
     (Subscribe, "$JS.EVENT.>", NOBODY),
-    // Looking at what is on the server.
+    // Reads of the server's state.
     (Publish, "$JS.API.INFO", "supervisor planner executor tools interaction door operator"),
     (
         Publish,
@@ -135,7 +136,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "$JS.API.CONSUMER.INFO.cb-shard-6.call-builtin", "tools operator"),
     (Publish, "$JS.API.CONSUMER.INFO.cb-shard-6.call-python", "python operator"),
     (Publish, "$JS.API.CONSUMER.INFO.cb-shard-6.ask-people", "interaction operator"),
-    // Reading.
+    // Reads of records.
     (
         Publish,
         "$JS.API.DIRECT.GET.cb-shard-6",
@@ -170,7 +171,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "$KV.cb-agents.mine", "door"),
     (Publish, "$KV.cb-installation.created", OPERATOR),
     (Publish, "$KV.cb-installation.other", NOBODY),
-    // Taking work, and acknowledging it.
+    // Deliveries and acknowledgements.
     (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.facts", "supervisor operator"),
     (Publish, "$JS.API.CONSUMER.UNPIN.cb-shard-6.facts", "supervisor operator"),
     (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.plan-default", "planner operator"),
@@ -187,7 +188,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "$JS.ACK.cb-shard-6.call-python.1.1.1.1.0", "python"),
     (Publish, "$JS.ACK.cb-shard-6.ask-people.1.1.1.1.0", "interaction"),
     (Publish, "$JS.ACK.cb-shard-6.note-people.1.1.1.1.0", "interaction"),
-    // Making, changing and destroying. The names are of nothing that is there.
+    // Creation, change and deletion. No stream has these names.
     (Publish, "$JS.API.STREAM.CREATE.cb-nowhere", OPERATOR),
     (Publish, "$JS.API.STREAM.UPDATE.cb-nowhere", OPERATOR),
     (Publish, "$JS.API.STREAM.DELETE.cb-nowhere", OPERATOR),
@@ -205,7 +206,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "$JS.API.CONSUMER.DELETE.cb-nowhere.facts", OPERATOR),
     (Publish, "$JS.API.CONSUMER.PAUSE.cb-nowhere.facts", OPERATOR),
     (Publish, "$JS.API.META.LEADER.STEPDOWN", OPERATOR),
-    // The servers' own.
+    // The server's own subjects.
     (Publish, "$SYS.REQ.SERVER.PING", "monitor"),
     (Publish, "$SYS.REQ.SERVER.PING.VARZ", "monitor"),
     (Publish, "$SYS.REQ.SERVER.PING.PROFILEZ", NOBODY),
@@ -274,7 +275,7 @@ fn nobody_connects_without_a_key_that_is_known_or_without_tls() {
     refused(super::wire::Wire::connect_with(brokers.ports[0], &brokers.ca(), |_| {
         serde_json::json!({})
     }));
-    // Without TLS: the program says so before it sends anything.
+    // Without TLS the program refuses before it sends anything.
     let mut plain = brokers.callboard("client", 1);
     plain.env("CALLBOARD__NATS__TLS__CA_FILE", brokers.file("users.conf"));
     let said = plain.args(["jobs", "ls"]).output().unwrap();
@@ -294,6 +295,6 @@ fn a_key_that_was_rotated_is_good_for_nothing() {
     eventually_blocking("the new key", || connect(&seed()).map_err(|_| brokers.logs()));
     let why = connect(&old).err().expect("it was let in");
     assert!(why.contains("Authorization Violation"), "{why}");
-    // Nobody else's was touched.
+    // The keys of other users are unchanged.
     brokers.wire("planner");
 }

@@ -1,5 +1,6 @@
-//! What the broker lets through although it should not: headers and reply subjects by which it is
-//! made to write in its own name, where the sender has no right to. Readers of the log leave it out.
+//! Tests of messages that the broker accepts although their sender has no right to them: headers
+//! and reply subjects make the broker write in its own name. Readers of the log ignore those
+//! records.
 
 use broker::{
     Broker,
@@ -28,7 +29,7 @@ const PEOPLE: &str = "cb.6.demo.in.people";
 const CALL: &str = "cb.6.demo.do.call.builtin";
 const STREAM: &str = "cb-shard-6";
 
-/// A person's yes, as only the desk may write it.
+/// Returns an approval, which only the inbox may write.
 fn answer() -> String {
     json!({
         "v": 1, "kind": "answered", "id": "forged", "by": "mallory",
@@ -67,7 +68,7 @@ impl Case {
         Self { _brokers: brokers, broker, tools, executor, operator }
     }
 
-    /// What readers of the log see of the job, and how many positions with nothing in them.
+    /// Returns the records that readers of the log see, and the number of forged ones.
     async fn seen(&self) -> (Vec<Family>, usize) {
         let job = JobId::new("demo").unwrap();
         let entries = self.broker.log.read(&job, Seq(0)).await.unwrap();
@@ -77,8 +78,8 @@ impl Case {
         (seen.into_iter().map(|entry| entry.family).collect(), forged.len())
     }
 
-    /// Waits until something is stored on a subject. It is really there: what is tested is that
-    /// nobody believes it.
+    /// Waits until a message is stored on a subject. It is really stored: the tests show that
+    /// readers ignore it.
     fn until_stored(&mut self, subject: &str) {
         self.until_stored_in(STREAM, subject);
     }
@@ -88,7 +89,7 @@ impl Case {
     }
 }
 
-/// Waits until something is stored on a subject, as the operator.
+/// Waits until a message is stored on a subject, as seen by the operator.
 pub(super) fn until_stored(operator: &mut Wire, stream: &str, subject: &str) {
     let ask = json!({"last_by_subj": subject}).to_string();
     let get = format!("$JS.API.STREAM.MSG.GET.{stream}");
@@ -99,7 +100,7 @@ pub(super) fn until_stored(operator: &mut Wire, stream: &str, subject: &str) {
     });
 }
 
-/// What is stored on a subject last, as the operator.
+/// Returns the last message on a subject, as seen by the operator.
 pub(super) fn stored(operator: &mut Wire, stream: &str, subject: &str) -> Option<Value> {
     let ask = json!({"last_by_subj": subject}).to_string();
     let get = format!("$JS.API.STREAM.MSG.GET.{stream}");
@@ -118,7 +119,7 @@ async fn a_schedule_of_a_worker_forges_no_answer_no_decision_and_no_timer() {
         case.until_stored(target);
     }
     assert_eq!(case.seen().await, (vec![], 2));
-    // And what is written as it should be is seen.
+    // A record by the right writer is visible.
     case.tools.request("_INBOX_tools", CREW, &[], &answer());
     assert_eq!(case.seen().await, (vec![Family::In(Source::Crew)], 2));
 }
@@ -131,7 +132,7 @@ async fn a_read_that_is_answered_into_the_log_forges_nothing() {
     for target in [PEOPLE, CALL] {
         let get = format!("$JS.API.DIRECT.GET.{STREAM}");
         let complaints = case.tools.publish(&get, Some(target), &[], &ask);
-        // Should the server begin to check reply subjects, this test has done its duty.
+        // If the server begins to check reply subjects, this test has served its purpose.
         assert_eq!(complaints, Vec::<String>::new());
         case.until_stored(target);
     }
@@ -156,7 +157,8 @@ async fn an_id_that_a_worker_took_is_refused_and_not_waited_for() {
 async fn a_read_that_is_answered_into_a_bucket_forges_no_value() {
     let mut case = Case::new().await;
     let (tool, forged) = ("$KV.cb-tools.echo", r#"{"name":"echo"}"#);
-    // What a worker may write, the server can be made to write where it may not.
+    // The server can be made to write, where the worker may not, whatever the worker may write
+    // elsewhere.
     case.executor.request("_INBOX_executor", CREW, &[], forged);
     let get = format!("$JS.API.DIRECT.GET.{STREAM}");
     let ask = json!({"last_by_subj": CREW}).to_string();
@@ -167,7 +169,7 @@ async fn a_read_that_is_answered_into_a_bucket_forges_no_value() {
     assert_eq!(kv.list(Bucket::Tools, "").await.unwrap(), []);
 }
 
-/// The server's answer to a read of what is not there has no mark but its status.
+/// The server's answer to a read of a missing record is recognisable only by its status.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_empty_answer_that_is_sent_into_a_bucket_is_an_empty_value() {
     let mut case = Case::new().await;
@@ -181,14 +183,14 @@ async fn an_empty_answer_that_is_sent_into_a_bucket_is_an_empty_value() {
         assert_eq!(complaints, Vec::<String>::new());
         case.until_stored_in(&format!("KV_cb-{}", bucket.name()), &target);
         let kv = &case.broker.kv;
-        // Readers decode what they read: see `agents` for what becomes of it.
+        // Readers decode the value: see `agents` for the result.
         let stored = kv.get(bucket, key).await.unwrap().expect("it is stored");
         assert!(stored.value.is_empty(), "{target}");
     }
 }
 
-/// What permissions cannot prevent, and docs/security.md says so. Should the server ever, the
-/// document has to be mended.
+/// Permissions cannot prevent this, as docs/security.md explains. If the server ever does, the
+/// document must change.
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_may_write_into_a_stream_can_erase_it() {
     let mut case = Case::new().await;

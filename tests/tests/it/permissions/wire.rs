@@ -1,5 +1,5 @@
-//! The NATS protocol by hand, so that a test can send what no client library would, and is told at
-//! once whether the server forbids it. It must never be more than these tests need.
+//! A client of the plain NATS protocol, so that a test can send what no client library would, and
+//! sees at once whether the server forbids it. It contains only what these tests need.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -16,18 +16,18 @@ use rustls::{
 };
 use serde_json::{Value, json};
 
-/// A message that came.
+/// A received message.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
     pub(super) subject: String,
     pub(super) payload: String,
 }
 
-/// What the server says.
+/// The kind of a line from the server.
 enum Said {
     Pong,
     Complaint(String),
-    /// Something else, a message for one.
+    /// Another line, such as a message.
     More,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Connects as a user.
+    /// Connects as the user of a seed.
     pub(super) fn connect(port: u16, ca: &[u8], seed: &str) -> Result<Self, String> {
         let keys = KeyPair::from_seed(seed.trim()).unwrap();
         Self::connect_with(port, ca, |nonce| {
@@ -48,7 +48,7 @@ impl Wire {
         })
     }
 
-    /// Connects as the user that `prove` proves for a nonce.
+    /// Connects with the credentials that `prove` returns for a nonce.
     pub(super) fn connect_with(
         port: u16,
         ca: &[u8],
@@ -81,24 +81,24 @@ impl Wire {
         }
     }
 
-    /// Whether the server lets a message through.
+    /// Returns whether the server allows a message to a subject.
     pub(super) fn may_publish(&mut self, subject: &str) -> bool {
         self.publish(subject, None, &[], "{}").is_empty()
     }
 
-    /// Whether the server lets somebody listen.
+    /// Returns whether the server allows a subscription to a subject.
     pub(super) fn may_subscribe(&mut self, subject: &str) -> bool {
         self.subscribe(subject).is_empty()
     }
 
-    /// Listens, and gives what the server complains of.
+    /// Subscribes, and returns the server's errors.
     pub(super) fn subscribe(&mut self, subject: &str) -> Vec<String> {
         self.subscriptions += 1;
         let id = self.subscriptions;
         self.send(format!("SUB {subject} {id}\r\n").as_bytes())
     }
 
-    /// Publishes, and gives what the server complains of.
+    /// Publishes, and returns the server's errors.
     pub(super) fn publish(
         &mut self,
         subject: &str,
@@ -115,7 +115,7 @@ impl Wire {
         self.send(message.as_bytes())
     }
 
-    /// Asks, and waits for the first answer.
+    /// Sends a request, and waits for the first answer.
     pub(super) fn request(
         &mut self,
         inbox: &str,
@@ -130,7 +130,7 @@ impl Wire {
         self.next(&reply)
     }
 
-    /// The next message on a subject.
+    /// Returns the next message on a subject.
     pub(super) fn next(&mut self, subject: &str) -> Message {
         loop {
             if let Some(at) = self.heard.iter().position(|message| message.subject == subject) {
@@ -147,7 +147,7 @@ impl Wire {
         self.until_pong().unwrap()
     }
 
-    /// Reads up to the answer to a ping: whatever the server had to say comes before it.
+    /// Reads up to the answer to a ping. The server's errors arrive before it.
     fn until_pong(&mut self) -> Result<Vec<String>, String> {
         let mut complaints = Vec::new();
         loop {
@@ -159,7 +159,7 @@ impl Wire {
         }
     }
 
-    /// Waits for the next thing that the server says. Messages are kept.
+    /// Reads the next line of the server. Messages are kept.
     fn read(&mut self) -> Result<Said, String> {
         let mut line = String::new();
         if self.stream.read_line(&mut line).map_err(|e| e.to_string())? == 0 {
@@ -180,7 +180,7 @@ impl Wire {
 
     fn message(&mut self, words: &[&str]) {
         let bytes: usize = words[words.len() - 1].parse().unwrap();
-        // HMSG says before that how much of it is headers.
+        // HMSG has the size of the headers before the total.
         let head: usize = match words[0] {
             "HMSG" => words[words.len() - 2].parse().unwrap(),
             _ => 0,
@@ -198,7 +198,7 @@ fn complaint(complaints: &[String], otherwise: &str) -> String {
     complaints.first().map_or_else(|| otherwise.to_owned(), Clone::clone)
 }
 
-/// One line, byte by byte: what follows it belongs to TLS.
+/// Reads one line byte by byte, because the bytes after it belong to TLS.
 fn line(stream: &mut TcpStream) -> String {
     let mut line = Vec::new();
     while !line.ends_with(b"\n") {

@@ -1,5 +1,5 @@
-//! `docs/agent-reference.md` against the fields that an agent file is read into. Nothing is listed here:
-//! an agent with a word that no field has is refused with the fields there are, and so is a value.
+//! The check of `docs/agent-reference.md` against the fields of agent files. The fields are not
+//! listed here: an agent with an unknown field or value is refused with the list of the known ones.
 
 use std::collections::BTreeSet;
 
@@ -22,13 +22,13 @@ use crate::{
 
 const PAGE: &str = "docs/agent-reference.md";
 
-/// Like no field and no value: a mistake that it makes lists them all.
+/// A word unlike any field or value, whose error lists all of them.
 const PROBE: &str = "zzzzzzzzzzzz";
 
-/// The keys of a file that are no policies.
+/// The keys of an agent file that are no policies.
 const OF_THE_FILE: [&str; 2] = ["extends", "about"];
 
-/// The rest of an agent in which a key can be tried by itself.
+/// The other fields that an agent needs when a key is tried alone.
 const AROUND: &[(&str, &str)] = &[
     ("agents[].", "agents: [{name: a}]"),
     ("budget.price.", "budget: {price: {input_per_million: 1.0, output_per_million: 1.0}}"),
@@ -42,7 +42,7 @@ const AROUND: &[(&str, &str)] = &[
     ("guard.repeat_stop", "guard: {repeat_warn: 0}"),
 ];
 
-/// The mistakes of an agent file.
+/// Returns the mistakes of an agent file.
 fn mistakes(text: &str) -> Vec<String> {
     let name = AgentName::new("mine").unwrap();
     let source = Source { name, place: "mine.yaml".to_owned(), text: text.to_owned() };
@@ -51,7 +51,7 @@ fn mistakes(text: &str) -> Vec<String> {
     catalogue.mistakes().into_iter().map(|mistake| mistake.why).collect()
 }
 
-/// Sets a key; `a[].b` is a field of the first item of a list.
+/// Sets a key. `a[].b` is a field of the first item of a list.
 fn set(agent: &mut Value, key: &str, value: Value) {
     let (name, rest) = key.split_once('.').map_or((key, None), |(name, rest)| (name, Some(rest)));
     let at = match name.strip_suffix("[]") {
@@ -75,7 +75,7 @@ fn only(key: &str, value: Value) -> String {
     agent.to_string()
 }
 
-/// The fields or values that a mistake of a file lists.
+/// Returns the fields or values that a mistake of a file lists.
 fn listed(text: &str, what: &str) -> Option<Vec<String>> {
     let before = format!("there is no such {what}; there are ");
     let mistakes = mistakes(text);
@@ -83,13 +83,13 @@ fn listed(text: &str, what: &str) -> Option<Vec<String>> {
     Some(listed.split(", ").map(str::to_owned).collect())
 }
 
-/// The fields below a key, when it is a mapping.
+/// Returns the fields below a key; `None` when the key is no mapping.
 fn fields(key: &str) -> Option<Vec<String>> {
     let below = if key.is_empty() { PROBE.to_owned() } else { format!("{key}.{PROBE}") };
     listed(&only(&below, json!(0)), "field")
 }
 
-/// The words that a key takes, or the items of its list, when they are words.
+/// Returns the words that a key or the items of its list may have; `None` when they are no words.
 fn words(key: &str) -> Option<BTreeSet<String>> {
     let values = [json!(PROBE), json!([PROBE])];
     values.into_iter().find_map(|value| listed(&only(key, value), "value")).map(BTreeSet::from_iter)
@@ -100,7 +100,7 @@ fn is_written(key: &str) -> bool {
     !mistakes.iter().any(|why| why.starts_with("an agent is called what its file is called"))
 }
 
-/// Every key of an agent file that holds a value.
+/// Returns every key of an agent file that holds a value.
 fn keys() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut mappings = vec![String::new()];
@@ -121,7 +121,7 @@ fn keys() -> BTreeSet<String> {
     found
 }
 
-/// One row: a key with its type, default and meaning, and what is said of a wrong value.
+/// One row: a key with its type, its default, and the errors for wrong values.
 struct Row {
     key: String,
     kind: Cell,
@@ -137,7 +137,7 @@ fn documented() -> Vec<Row> {
     rows(&page(PAGE), "key").into_iter().map(read).collect()
 }
 
-/// The agent in which a key is tried.
+/// Returns the agent in which a key is tried.
 fn around(key: &str) -> Value {
     let yaml =
         AROUND.iter().find(|(prefix, _)| key.starts_with(prefix)).map_or("{}", |(_, yaml)| yaml);
@@ -158,7 +158,7 @@ fn yaml(text: &str) -> Value {
     source::json(&format!("value: {text}")).unwrap()["value"].clone()
 }
 
-/// Numbers that a type names as bounds: within them, or right outside.
+/// Returns values within the bounds in a type's description, and values right outside.
 fn bounds(kind: &str) -> Vec<(Value, bool)> {
     let words: Vec<String> = kind
         .split_whitespace()
@@ -189,7 +189,7 @@ fn bounds(kind: &str) -> Vec<(Value, bool)> {
             _ => {}
         }
     }
-    // Below 0 no whole number is read, which is a mistake of another kind.
+    // A negative value where an unsigned number belongs is an error of another kind.
     found.retain(|(value, _)| value.as_i64().is_none_or(|number| number >= 0));
     found
 }
@@ -262,7 +262,7 @@ fn the_bounds_of_the_page_are_kept_and_what_it_says_of_wrong_values_is_said() {
     assert!(tried > 60, "only {tried} bounds were read from the page");
 }
 
-/// The map shows one file with every key that can be written without another one.
+/// The map shows one file, with every key that is independent of others.
 #[test]
 fn the_map_of_the_page_has_every_key_with_its_default() {
     let blocks = markdown::parse(&page(PAGE)).blocks;

@@ -1,4 +1,4 @@
-//! The configurations and agents that documents show are taken as they are written.
+//! Tests that the configurations and agents in documents are valid as written.
 
 use std::path::PathBuf;
 
@@ -13,17 +13,17 @@ use runtime::config::{Config, Sources};
 
 use crate::{markdown, sources};
 
-/// Documents whose YAML is agents.
+/// The documents whose YAML blocks are agents.
 const AGENTS: [&str; 4] = ["README.md", "docs/agents.md", "docs/prices.md", "docs/sub-agents.md"];
 
-/// Agents that examples name and that do not come with the program.
+/// Agents that examples refer to and that are no presets.
 const OTHERS: [&str; 2] = ["researcher", "writer"];
 
 /// A variable for every secret that an example names.
 const SECRETS: [&str; 4] =
     ["MODEL_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"];
 
-/// The blocks of a language, each with its place.
+/// Returns the blocks of a language, each with its place.
 fn blocks(language: &str) -> Vec<(String, String)> {
     let documents = sources::ending_with(".md").into_iter();
     let of = |document: sources::Source| {
@@ -40,7 +40,7 @@ fn every_configuration_in_the_documents_is_taken() {
     let env = SECRETS.map(|name| (name.to_owned(), Some("a key".to_owned()))).to_vec();
     let mut tried = 0;
     for (place, text) in blocks("toml") {
-        // Keys and authorities in files are made by an operator, and agents' directories by a user.
+        // These examples need files that an operator or a user creates.
         if text.contains("file") && text.contains("private/") {
             continue;
         }

@@ -1,5 +1,5 @@
-//! `docs/limits.md` against the constants. Every constant called `…_MAX` is on the page with its value,
-//! or in [`INTERNAL`] with the reason why no user meets it.
+//! The check of `docs/limits.md` against the constants. Every constant named `…_MAX` is on the page
+//! with its value, or in [`INTERNAL`] with the reason why it does not concern users.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::sources::{self, Source};
 
 const PAGE: &str = "docs/limits.md";
 
-/// Constants that no user meets, by path or by the beginning of one, and why.
+/// Constants that do not concern users, by path or prefix, with the reason.
 const INTERNAL: &[(&str, &str)] = &[
     ("cli::answer::keyboard::", "the same as the limit of an answer"),
     ("cli::commands::doctor::", "from when on a difference of clocks is reported"),
@@ -47,7 +47,7 @@ const INTERNAL: &[(&str, &str)] = &[
 /// Directories whose constants are no part of the program.
 const ELSEWHERE: [&str; 5] = ["bench/", "simulation/", "fuzz/", "tests/", "deploy/"];
 
-/// The constants of a source: by path, with the tokens of their values.
+/// Returns the constants of a source by path, with the tokens of their values.
 fn constants(source: &Source) -> BTreeMap<String, Vec<TokenTree>> {
     let module = source.path.replacen("/src", "", 1).replace('-', "_");
     let module = module.trim_end_matches(".rs").trim_end_matches("/mod").trim_end_matches("/lib");
@@ -72,7 +72,7 @@ fn constants(source: &Source) -> BTreeMap<String, Vec<TokenTree>> {
     found
 }
 
-/// The value of a constant: a number, or a duration in milliseconds.
+/// Evaluates a constant: a number, or a duration in milliseconds.
 fn value(tokens: &[TokenTree], others: &BTreeMap<String, Vec<TokenTree>>) -> Option<f64> {
     let split = |mark: char| {
         tokens.iter().rposition(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == mark))
@@ -140,7 +140,7 @@ fn known() -> BTreeMap<String, f64> {
     tokens.iter().map(read).collect()
 }
 
-/// `64 KiB`, `10,000 records` or `10 minutes` as the number that a constant has.
+/// Parses `64 KiB`, `10,000 records` or `10 minutes` to the number of the constant.
 fn read(text: &str, constant: &str) -> Option<f64> {
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
     let number: f64 = number.replace(',', "").parse().ok()?;
@@ -162,7 +162,7 @@ fn read(text: &str, constant: &str) -> Option<f64> {
     })
 }
 
-/// The values of the page, by the end of the constant's path that it names.
+/// Returns the values of the page, by the end of the constant's path.
 fn documented() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for row in rows(&page(PAGE), "limit") {

@@ -1,5 +1,5 @@
-//! The reference pages against the code they describe: no key, value, default, bound or limit is
-//! missing from them, and none is invented.
+//! The checks of the reference pages against the code: every key, value, default, bound and limit
+//! is on its page, and no other.
 
 mod agent;
 mod examples;
@@ -10,7 +10,7 @@ use crate::{
     sources,
 };
 
-/// The rows of every table of a page whose head begins with this word.
+/// Returns the rows of every table of a page whose first header is `head`.
 fn rows(page: &str, head: &str) -> Vec<Vec<Cell>> {
     let tables = markdown::parse(page).tables.into_iter();
     let ours = tables.filter(|table| table[0][0].text == head);

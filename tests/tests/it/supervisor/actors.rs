@@ -1,4 +1,4 @@
-//! The supervisor's actors on the log in memory.
+//! Tests of jobs, faults and takeovers with the supervisor's actors on the in-memory broker.
 
 use std::{sync::Arc, time::Duration};
 

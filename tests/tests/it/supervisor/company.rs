@@ -1,5 +1,5 @@
-//! A supervisor and a worker on the log in memory: the worker plans what a test says and answers
-//! every call at once.
+//! An installation for tests: a supervisor and a worker on the in-memory broker. The worker's plans
+//! are given by the test, and it answers every call at once.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -42,13 +42,13 @@ pub(crate) struct Company {
     processes: Vec<Process>,
 }
 
-/// What a test can end by itself.
+/// A simulated process, which a test may end.
 pub(crate) struct Process {
     _tree: Tree,
     pub(crate) shutdown: CancellationToken,
 }
 
-/// The answer of a worker whose plans have these steps, and whose tool calls take a while.
+/// Returns the answer of a worker whose plans have these steps, and whose tool calls take `takes`.
 async fn answer(command: &Decision, steps: &'static str, takes: Duration) -> Option<Fact> {
     match command {
         Decision::Plan(work) => Some(Fact::Planned(Planned {
@@ -93,7 +93,7 @@ impl Company {
         Self { memory, broker, processes: Vec::new() }
     }
 
-    /// A company that is at work: one supervisor, one worker, every plan of these steps.
+    /// Starts an installation with one supervisor and one worker, whose plans have these steps.
     pub(crate) async fn at_work(options: MemoryOptions, steps: &'static str) -> Self {
         let mut company = Self::new(options);
         company.hire_supervisor("s1").await;
@@ -105,7 +105,7 @@ impl Company {
         self.hire_supervisor_with(name, SupervisorOptions::default(), |bus| bus).await
     }
 
-    /// A supervisor on a bus of one's own.
+    /// Starts a supervisor with another bus.
     pub(crate) async fn hire_supervisor_with(
         &mut self,
         name: &str,
@@ -119,7 +119,7 @@ impl Company {
         self.run_supervisor(name, broker, registry, options).await
     }
 
-    /// A supervisor with these tools in memory, whatever the registry has.
+    /// Starts a supervisor with a registry of its own, which may be outdated.
     pub(crate) async fn hire_supervisor_that_knows(
         &mut self,
         registry: Registry,
@@ -158,7 +158,7 @@ impl Company {
         self.run(vec![beacon, child], shutdown).await
     }
 
-    /// Puts a tool into the registry.
+    /// Stores a tool in the registry.
     pub(crate) async fn announce(&self, tool: &str, change: impl FnOnce(&mut Value)) {
         let mut announced = json!({
             "name": tool, "description": "A tool.", "schema": {}, "effect": "idempotent",
@@ -173,7 +173,7 @@ impl Company {
         self.hire_slow_worker(name, steps, Duration::ZERO).await
     }
 
-    /// A worker whose every tool call takes a while.
+    /// Starts a worker whose tool calls take `takes`.
     pub(crate) async fn hire_slow_worker(
         &mut self,
         name: &str,
@@ -226,7 +226,7 @@ impl Company {
         replay(job, &entries)
     }
 
-    /// Waits for a record after which the job is as wanted.
+    /// Waits for a record after which `wanted` is `true`, and returns the job.
     pub(crate) async fn until(&self, job: &JobId, wanted: impl Fn(&Job) -> bool) -> Job {
         let mut records = self.broker.log.watch(job, Seq(0)).await.unwrap();
         let (mut folded, mut entries) = (Job::new(job.clone()), Vec::new());

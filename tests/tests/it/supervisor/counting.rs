@@ -1,5 +1,5 @@
-//! What is counted about jobs, whatever goes wrong on the way. Metrics are of the process: each test
-//! here needs one of its own, as `cargo nextest` gives it.
+//! Tests of the counters of jobs under faults. Metrics are global, so each test needs a process of
+//! its own, as `cargo nextest` gives it.
 
 use std::sync::{
     Arc,
@@ -38,7 +38,7 @@ impl Metrics {
         self.0.prometheus().unwrap()
     }
 
-    /// The sum over all sets of attributes that have all of these.
+    /// Returns the sum over all series with these attributes.
     fn sum(&self, name: &str, attributes: &[&str]) -> f64 {
         let text = self.text();
         let lines = text.lines().filter(|line| {
@@ -48,12 +48,12 @@ impl Metrics {
         lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
     }
 
-    /// Waits until something is counted; what is counted by then says so in the panic.
+    /// Waits until a condition on the metrics holds. The panic shows the metrics.
     async fn until(&self, what: impl Fn(&Self) -> bool) {
         eventually("a figure", async || if what(self) { Ok(()) } else { Err(self.text()) }).await;
     }
 
-    /// How many looks were counted.
+    /// Returns the number of activations.
     fn looks(&self) -> f64 {
         self.sum("callboard_decision_duration_seconds_count", &[])
     }
@@ -119,7 +119,7 @@ async fn a_job_that_somebody_else_ended_is_not_counted_as_ended_here() {
     let after = planning.last_decision();
     let stored = company.broker.log.decide(&job, &finish, after, None, new_trace()).await.unwrap();
     assert!(matches!(stored, CasOutcome::Stored(_)));
-    // It would end it too, and finds that somebody has.
+    // The supervisor would end the job too, and finds that it has ended.
     signal(&company, &job, Signal::Cancel).await;
     metrics.until(|m| m.looks() > 1.5).await;
     metrics.until(|m| m.sum("callboard_jobs_open", &[]) < 0.5).await;
@@ -134,7 +134,7 @@ async fn a_job_is_one_dead_letter_when_it_is_parked_however_that_is_found_out() 
     let job = company.submit("j").await;
     let planning = company.until(&job, |job| job.last_decision() > Seq(0)).await;
     metrics.until(|m| m.looks() > 0.5).await;
-    // A decision that cannot follow: found when the next one meets it.
+    // A decision that cannot follow, found by the activation after it.
     let Some(Decision::Plan(plan)) = company.first_decision(&job).await else { panic!("no plan") };
     let after = planning.last_decision();
     let again = Decision::Plan(plan);

@@ -1,4 +1,4 @@
-//! A worker that writes results it was not asked for.
+//! Tests of a worker that writes results without a command.
 
 use broker::{memory::MemoryOptions, testing::jobs};
 use machine::{Job, check::check};
@@ -21,12 +21,12 @@ fn claimed() -> Binding {
     jobs::binding(Effect::Idempotent)
 }
 
-/// The answer to the first command to plan: one call of a tool.
+/// Returns the answer to the first plan command: one tool call.
 fn planned(tool: &str, binding: Binding) -> Fact {
     Fact::Planned(jobs::planned(vec![jobs::step("a", tool, json!({}), binding)]))
 }
 
-/// The calls in the log of a job: the pool that each is for, and why it was refused.
+/// Returns the calls in a job's log: the pool of each, and the reason of its refusal.
 async fn calls(company: &Company, job: &JobId) -> Vec<(String, Option<String>)> {
     let entries = company.broker.log.read(job, Seq(0)).await.unwrap();
     let calls = entries.iter().filter_map(|entry| {
@@ -40,7 +40,7 @@ async fn calls(company: &Company, job: &JobId) -> Vec<(String, Option<String>)> 
     calls.collect()
 }
 
-/// A company without workers where `post` needs an approval and must not run twice.
+/// Returns an installation without workers in which `post` is a `once` tool that needs an approval.
 async fn company() -> Company {
     let company = Company::new(MemoryOptions::default());
     let announced = company.announce("post", |tool| {
@@ -51,7 +51,7 @@ async fn company() -> Company {
     company
 }
 
-/// Answers in the place of the planner.
+/// Answers in place of the planner.
 async fn forge(company: &Company, job: &JobId, fact: &Fact) {
     company.until(job, |job| job.last_decision() > Seq(0)).await;
     company.broker.log.append(job, fact, new_trace()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What supervisors log: never a word of what users wrote, unless somebody asks for debug.
+//! Tests that the log of supervisors contains users' content only at debug.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use tracing::Level;
 
 use super::company::Company;
 
-/// What a user wrote.
+/// A text that a user wrote.
 const CANARY: &str = "canary-4711";
 
-/// A bus that fails, quoting the job, when workers are told that a job has ended.
+/// A bus that panics, quoting the job, at the stop hint for workers.
 struct Breaking(Arc<dyn Bus>);
 
 #[async_trait]

@@ -1,19 +1,19 @@
-//! What users wrote, and what this process knows in confidence, is nowhere to be seen; or, where an
-//! operator asked for it, only what users wrote.
+//! Tests that neither users' content nor secrets appear in telemetry and logs, and that only users'
+//! content does where an operator has enabled it.
 
 use super::{Receiver, Stage, caller, named, stage::PAGE, stretches};
 
 const GOAL: &str = "goal-canary-2c94";
 const ANSWER: &str = "answer-canary-88d0";
-/// The key of the model, known from the settings.
+/// The model's key, known from the settings.
 const KEY: &str = "key-canary-e07f";
-/// A key that a user wrote, known by its looks.
+/// A key in a user's text, recognisable by its form.
 const LOOKS_SECRET: &str = "sk-canaryCanary0123456789";
-/// A variable of the environment that does not concern Callboard.
+/// An environment variable unrelated to Callboard.
 const VARIABLE: &str = "variable-canary-41aa";
 
-/// Everything that was sent, and everything that the processes logged, after a job that has the
-/// canaries everywhere: in its goal, an answer, the arguments and the results of tools.
+/// Returns all exported telemetry and all logs after a job with the canaries in its goal, an
+/// answer, and the arguments and results of tools.
 async fn seen(content: &str) -> (String, String) {
     let receiver = Receiver::grpc().await;
     let more = [
@@ -25,7 +25,7 @@ async fn seen(content: &str) -> (String, String) {
     ];
     let stage = Stage::start(&receiver, &more).await;
     let job = stage.submit(&format!("{GOAL} {LOOKS_SECRET} {KEY}"), Some(caller())).await;
-    // It becomes an argument of the worker in Python.
+    // The answer becomes an argument of the worker in Python.
     stage.answer(ANSWER).await;
     stage.approve().await;
     stage.completed(&job).await;

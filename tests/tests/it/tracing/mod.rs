@@ -1,5 +1,5 @@
-//! What an operator sees of a job, as a receiver of OTLP is sent it by real processes: one trace from
-//! the submission to the result, metrics, logs, and nothing that users wrote unless it was asked for.
+//! Tests of the telemetry of a job, as real processes export it to an OTLP receiver: one trace from
+//! the submission to the result, metrics and logs, without users' content unless it is enabled.
 
 mod canary;
 pub(crate) mod receiver;
@@ -13,19 +13,19 @@ use proto::{
 use receiver::{Receiver, Sent};
 use stage::Stage;
 
-/// What submits the job: a span of somebody else's, who decided that the trace is recorded.
+/// Returns the context of the submitter: a sampled span of another program.
 fn caller() -> TraceContext {
     TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").unwrap()
 }
 
-/// The spans of the caller's trace.
+/// Returns the spans of the caller's trace.
 fn traced(receiver: &Receiver) -> Vec<Sent> {
     let trace = caller().trace_id().to_be_bytes();
     receiver.spans().into_iter().filter(|sent| sent.span.trace_id == trace).collect()
 }
 
-/// Waits for the spans of the stretches of the job's life, so many of them, oldest first. A stretch is
-/// recorded after everything in it that the supervisor did.
+/// Waits for `number` spans of the job's stretches, oldest first. The span of a stretch is exported
+/// after the supervisor's spans in it.
 async fn stretches(receiver: &Receiver, number: usize) -> Vec<Sent> {
     let found = |receiver: &Receiver| {
         let mut spans = traced(receiver);
@@ -36,7 +36,7 @@ async fn stretches(receiver: &Receiver, number: usize) -> Vec<Sent> {
     receiver.until(&format!("stretch {number}"), found).await
 }
 
-/// Waits until as many spans of that name are there, and gives them.
+/// Waits for `number` spans of a name, and returns them.
 async fn named(receiver: &Receiver, name: &str, number: usize) -> Vec<Sent> {
     let found = |receiver: &Receiver| {
         let mut spans = traced(receiver);
@@ -46,9 +46,8 @@ async fn named(receiver: &Receiver, name: &str, number: usize) -> Vec<Sent> {
     receiver.until(&format!("{name} {number}"), found).await
 }
 
-/// Every span so far has ended, and hangs on one that has ended too, or on the caller's: nothing of
-/// the job is open. Each process exports its spans on its own schedule, so what another one hangs on may
-/// come a moment later.
+/// Checks that no span of the job is open: every span has ended, and its parent has ended too or is
+/// the caller's. Each process exports on its own schedule, so a parent may arrive a moment later.
 async fn nothing_is_open(receiver: &Receiver) {
     let whole = |receiver: &Receiver| {
         let spans = traced(receiver);
@@ -108,7 +107,7 @@ async fn a_job_is_one_trace_from_submission_to_result_across_processes_languages
     receiver.until("every metric, and logs", all).await;
 }
 
-/// Its result came under a span of its own in the same trace, which the supervisor links to.
+/// The worker's result has a span of its own in the same trace, to which the supervisor links.
 async fn the_worker_in_python_went_on_with_the_trace(
     receiver: &Receiver,
     stage: &Stage,
@@ -141,7 +140,7 @@ async fn a_trace_that_is_not_sampled_is_not_sent_unless_the_caller_decided_other
         stage.approve().await;
         stage.completed(&job).await;
     }
-    // What was sent of the first job would have come before this.
+    // Spans of the first job would have arrived before this.
     stretches(&receiver, 3).await;
     named(&receiver, "process turn", 2).await;
     let foreign: Vec<String> = receiver

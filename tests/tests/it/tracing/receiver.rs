@@ -1,4 +1,4 @@
-//! A receiver of OTLP, over gRPC or HTTP, that keeps what it is sent.
+//! An OTLP receiver, over gRPC or HTTP, that keeps everything it receives.
 
 use std::{
     collections::BTreeSet,
@@ -32,7 +32,7 @@ use tonic::{
     transport::{Server, server::TcpIncoming},
 };
 
-/// A span, and the roles of the process that sent it.
+/// A span, and the roles of the process that exported it.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {
     pub(crate) roles: String,
@@ -40,23 +40,23 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// An attribute as text; empty when it is not there.
+    /// Returns an attribute as text; empty when it is missing.
     pub(crate) fn attribute(&self, key: &str) -> String {
         text_of(&self.span.attributes, key)
     }
 }
 
-/// Everything that was sent.
+/// Everything that was received.
 #[derive(Debug, Default)]
 struct All {
     spans: Vec<Sent>,
     metrics: BTreeSet<String>,
     logs: usize,
-    /// Every request as text, to be searched for what must not be in it.
+    /// Every request as text, for searches.
     text: String,
 }
 
-/// Listens on a free port until it is dropped.
+/// A receiver on a free port. It stops when it is dropped.
 pub(crate) struct Receiver {
     kept: Kept,
     address: String,
@@ -70,7 +70,7 @@ struct Kept {
 }
 
 impl Receiver {
-    /// Over gRPC.
+    /// Starts a receiver over gRPC.
     pub(crate) async fn grpc() -> Self {
         let (listener, kept) = (listener().await, Kept::default());
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -83,7 +83,7 @@ impl Receiver {
         Self { kept, address, serving }
     }
 
-    /// Over HTTP, as protocol buffers.
+    /// Starts a receiver of protocol buffers over HTTP.
     pub(crate) async fn http() -> Self {
         let (listener, kept) = (listener().await, Kept::default());
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -105,32 +105,32 @@ impl Receiver {
         Self { kept, address, serving }
     }
 
-    /// Where it listens.
+    /// Returns the address of the receiver.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
-    /// The spans so far.
+    /// Returns the spans received so far.
     pub(crate) fn spans(&self) -> Vec<Sent> {
         self.kept.lock().spans.clone()
     }
 
-    /// The names of the metrics so far.
+    /// Returns the names of the metrics received so far.
     pub(crate) fn metrics(&self) -> BTreeSet<String> {
         self.kept.lock().metrics.clone()
     }
 
-    /// How many lines of logs there are so far.
+    /// Returns the number of log lines received so far.
     pub(crate) fn logs(&self) -> usize {
         self.kept.lock().logs
     }
 
-    /// Everything so far, as text.
+    /// Returns every request so far, as text.
     pub(crate) fn text(&self) -> String {
         self.kept.lock().text.clone()
     }
 
-    /// Waits until what has come is what is waited for.
+    /// Waits until `found` returns a value.
     pub(crate) async fn until<T>(&self, what: &str, found: impl Fn(&Self) -> Option<T>) -> T {
         let waiting = async {
             loop {

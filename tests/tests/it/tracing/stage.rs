@@ -1,6 +1,6 @@
-//! A company whose telemetry goes to a receiver, and a job that meets everything there is: a question,
-//! the check of its plan, a tool in another language, a tool that is not there at first, a model's
-//! turns, a tool that asks a model, and people who take their time.
+//! An installation that exports its telemetry to a receiver, and a job with every kind of work: a
+//! question, a plan check, a tool in another language, a tool that fails at first, model turns, a
+//! tool that asks a model, and slow people.
 
 use std::process::{Child, Command, Stdio};
 
@@ -25,7 +25,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 use super::Receiver;
 use crate::chaos::connect;
 
-/// What the server says that is fetched from.
+/// The body of the server from which jobs fetch.
 pub(super) const PAGE: &str = "page-canary-5b1e";
 
 const SCRIPT: &str = r#"
@@ -58,19 +58,19 @@ rules:
     reply: { text: "it is said" }
 "#;
 
-/// A company at work, and a server that its jobs fetch from.
+/// A running installation, and a server from which its jobs fetch.
 pub(super) struct Stage {
     pub(super) broker: Broker,
     pub(super) client: Client,
     pub(super) host: MockServer,
     pub(super) processes: Vec<Process>,
     _snake: Snake,
-    /// What the others run on, so it is dropped last.
+    /// The base of the other fields, so it is dropped last.
     #[expect(dead_code, reason = "it is held, not used")]
     company: Company,
 }
 
-/// The worker in Python. Killed when it is dropped.
+/// The worker in Python. It is killed when it is dropped.
 struct Snake(Child);
 
 impl Drop for Snake {
@@ -81,14 +81,15 @@ impl Drop for Snake {
 }
 
 impl Stage {
-    /// Starts everything, with more settings and variables (`CALLBOARD__…` in full).
+    /// Starts everything, with further settings and variables (with the full prefix
+    /// `CALLBOARD__…`).
     pub(super) async fn start(receiver: &Receiver, more: &[(&str, &str)]) -> Self {
         let mut company = Company::start(SCRIPT).await;
         for (name, value) in [
             ("CALLBOARD__TELEMETRY__OTLP_ENDPOINT", receiver.address()),
             ("CALLBOARD__TELEMETRY__METRIC_INTERVAL_MS", "1000"),
             ("CALLBOARD__TOOLS__HTTP__ALLOW_PRIVATE", "true"),
-            // Nothing is handed out twice, however slow this machine is.
+            // No message is redelivered, however slow the machine is.
             ("CALLBOARD__NATS__ACK_WAIT_MS", "60000"),
             ("CALLBOARD__NATS__FACTS_ACK_WAIT_MS", "60000"),
             ("OTEL_BSP_SCHEDULE_DELAY", "100"),
@@ -114,7 +115,7 @@ impl Stage {
         stage
     }
 
-    /// Submits a job by an agent that has its plan checked, with words beside what the script needs.
+    /// Submits a job with a plan check. `words` is added to the goal that the script needs.
     pub(super) async fn submit(&self, words: &str, trace: Option<TraceContext>) -> JobId {
         let agent: Agent = serde_json::from_value(json!({
             "name": "greeter",
@@ -129,7 +130,7 @@ impl Stage {
         client.submit(submit).await.unwrap().job
     }
 
-    /// The one question that is open, as soon as it is the one wanted.
+    /// Waits for an open question that is `wanted`, and returns it.
     pub(super) async fn question(&self, wanted: impl Fn(&QuestionKind) -> bool) -> InboxEntry {
         eventually("a question", async || {
             let page = self.client.call(&Inbox::default()).await.unwrap();
@@ -173,13 +174,13 @@ impl Stage {
         self.client.call(&answer).await.unwrap();
     }
 
-    /// Waits until the job completed.
+    /// Waits until the job has completed.
     pub(super) async fn completed(&self, job: &JobId) {
         let view = wait::view(&self.client, job, |view| view.state.is_terminal()).await;
         assert_eq!(view.state, JobState::Completed, "{view:#?}");
     }
 
-    /// Everything that the processes wrote to standard error.
+    /// Returns the logs of all processes.
     pub(super) fn logged(&self) -> String {
         self.processes.iter().map(Process::logged).collect()
     }
@@ -188,7 +189,7 @@ impl Stage {
 impl Snake {
     fn start(company: &Company) -> Self {
         let mut python = Command::new(installed("python"));
-        // No bytecode is left in the sources.
+        // Python writes no bytecode into the sources.
         python.arg("-B").arg(root().join("examples/python-worker/worker.py"));
         python.args(["--servers", company.nats.url(), "--name", "snake", "--data"]);
         python.arg(company.workspace().join("lines.sqlite"));
@@ -196,7 +197,7 @@ impl Snake {
     }
 }
 
-/// Answers at the second try.
+/// Starts a server that fails the first request and answers the second one.
 async fn host() -> MockServer {
     let server = MockServer::start().await;
     let get = || Mock::given(matchers::method("GET"));

@@ -1,11 +1,11 @@
-//! The spans of a trace as an indented text that is the same in every run: no ids, no times, and
-//! siblings in an order that does not depend on which process was faster.
+//! The spans of a trace as indented text that is equal in every run: without ids and times, and
+//! with siblings in an order that is independent of the speed of processes.
 
 use std::collections::BTreeMap;
 
 use super::receiver::Sent;
 
-/// What a span says of itself besides its name, where it says it.
+/// The attributes that are shown beside the name.
 const SHOWN: [&str; 8] = [
     "callboard.record.kind",
     "callboard.work",
@@ -17,10 +17,10 @@ const SHOWN: [&str; 8] = [
     "error.type",
 ];
 
-/// What is drawn above spans whose parent is not there.
+/// The heading above spans whose parent is missing.
 pub(super) const LOST: &str = "(below a span that is not there)\n";
 
-/// Draws the spans below the one whose id is `root`. Spans that hang on none are drawn last.
+/// Formats the spans below the one with the id `root`. Spans without a parent come last.
 pub(super) fn draw(spans: &[Sent], root: &[u8]) -> String {
     let mut children: BTreeMap<&[u8], Vec<&Sent>> = BTreeMap::new();
     for sent in spans {

@@ -1,4 +1,4 @@
-//! `http_post` against servers that answer, refuse connections, and break off.
+//! `http_post` against servers that answer, refuse connections, or disconnect.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

@@ -1,4 +1,4 @@
-//! What the built-in tools answer.
+//! Results of the built-in tools.
 
 mod http_post;
 mod tasks;
@@ -103,10 +103,10 @@ async fn an_answer_of_the_web_is_an_answer_and_a_server_in_need_is_a_fault() {
     assert!(!refused.success);
 }
 
-/// A model that answers with the words it was asked, or not at all.
+/// A model that repeats its prompt, or fails.
 struct Parrot(Option<ErrorKind>);
 
-/// The same, and it is known what its tokens cost.
+/// [`Parrot`] with a price for its tokens.
 struct Priced(Parrot);
 
 #[async_trait]
@@ -157,7 +157,7 @@ async fn the_model_tool_answers_with_the_words_of_the_model() {
     assert_eq!(meter.read(), Cost { usage, money: Some(19.0) }, "whichever the job's model is");
     let away = AskModel(Arc::new(Parrot(Some(ErrorKind::Overloaded))));
     assert_eq!(call(&away, args.clone()).await.unwrap_err().fault, Fault::Unavailable);
-    // Asking again would not help, so it is an answer and not a fault.
+    // A retry would not help, so this is a result and not a fault.
     let refused = AskModel(Arc::new(Parrot(Some(ErrorKind::Refused))));
     assert!(!call(&refused, args).await.unwrap().success);
 }

@@ -1,4 +1,4 @@
-//! The task list: what it says, and that a repeat changes nothing.
+//! The task list: its results, and the idempotence of repeats.
 
 use std::sync::{
     Arc,
@@ -34,7 +34,7 @@ fn kv() -> Arc<dyn Kv> {
     broker::memory::start(subjects, MemoryOptions::default()).kv
 }
 
-/// A storage whose `n`-th write is stored and then reported as failed.
+/// A store whose `n`-th write succeeds but is reported as failed.
 struct Flaky {
     kv: Arc<dyn Kv>,
     lost: usize,
@@ -142,7 +142,7 @@ async fn tasks_are_spoken_of_in_the_language_of_the_job() {
     .enumerate()
     {
         for (language, text) in [(Language::Zh, zh), (Language::En, en)] {
-            // A list of its own for each language, at the same point of the story.
+            // A separate list for each language, at the same point of the sequence.
             let desk = Desk::new();
             if n > 0 {
                 desk.call("create", json!({"title": "发邮件"}), "made").await;
@@ -184,7 +184,7 @@ async fn a_task_goes_through_its_life() {
     assert_eq!((&pending["count"], &pending["tasks"][0]["id"]), (&json!(1), &json!(1)));
     desk.call("delete", json!({"id": 1}), "6").await;
     assert_eq!(desk.all().await.as_array().unwrap().len(), 1);
-    // Its number is not given out again.
+    // The deleted task's id is not reused.
     assert_eq!(desk.call("create", json!({"title": "c"}), "7").await.data.unwrap()["id"], 3);
 }
 
@@ -201,7 +201,7 @@ async fn a_repeat_gives_the_first_result_and_changes_nothing(
     let desk = Desk::new();
     desk.call("create", json!({"title": "first"}), "made").await;
     let first = desk.call(tool, args.clone(), "key").await;
-    // Somebody else changes the task in between, so that applying it again would show.
+    // Another writer changes the task in between, so that a second application would show.
     desk.try_call("update", json!({"id": 1, "title": "by another"}), "other").await.unwrap();
     let before = desk.all().await;
     assert_eq!(desk.call(tool, args, "key").await, first);
@@ -235,7 +235,7 @@ async fn many_workers_share_the_list() {
     let desk = Desk::new();
     let made = join_all((0..20).map(|n| {
         let desk = &desk;
-        // Every creation is attempted by two workers at once.
+        // Two workers attempt every creation concurrently.
         async move { desk.call("create", json!({"title": "t"}), &(n / 2).to_string()).await }
     }));
     let mut ids: Vec<_> =

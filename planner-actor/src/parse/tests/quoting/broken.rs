@@ -1,12 +1,12 @@
-//! Ways to break a text inside JSON, and the replies around that JSON.
+//! Mutations of a text inside JSON, and the replies around that JSON.
 
 use proptest::sample::Index;
 use serde_json::{Value, json};
 
-/// Stands for the broken text in the JSON around it.
+/// Placeholder of the broken text in the JSON around it.
 pub(super) const PLACE: &str = "\u{e000}";
 
-/// The spelling of the JSON around the text.
+/// The syntax of the JSON around the text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Style {
     Json,
@@ -31,7 +31,7 @@ impl Style {
         }
     }
 
-    /// A text between quotes, without them.
+    /// Escapes a text for its quotes, without adding them.
     fn escaped(self, text: &str) -> String {
         let quoted = json!(text).to_string();
         let inner = &quoted[1..quoted.len() - 1];
@@ -42,7 +42,7 @@ impl Style {
     }
 }
 
-/// Names without quotes, and a comma behind every member.
+/// Writes names without quotes, and a comma after every member.
 fn loose(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -67,27 +67,28 @@ pub(super) enum Edit {
     Inserted(&'static str),
 }
 
-/// A way to break the text.
+/// A mutation of the text.
 #[derive(Debug, Clone)]
 pub(super) enum Break {
     Nothing,
     RawLines,
     RawQuotes,
     Raw,
-    /// The reply ends in it.
+    /// The reply ends within the text.
     Ends(Index),
     RawEnds(Index),
-    /// It ends, and its closing quote is missing.
+    /// The text is cut and lacks its closing quote.
     Cut(Index),
-    /// One of its characters, or one of its quotes.
+    /// One character, or one quote, is wrong.
     Edited(Index, Edit),
     RawEdited(Index),
-    /// Two of its characters. Its own quotes stay: without them the text is what it quotes.
+    /// Several characters are wrong. The text's own quotes stay: without them the text would be the
+    /// quoted plan.
     Garbled(Vec<(Index, Edit)>),
 }
 
 impl Break {
-    /// The broken text still has the meaning of the whole one.
+    /// `true` if the mutated text keeps its meaning.
     pub(super) fn keeps_the_text(&self) -> bool {
         matches!(self, Self::Nothing | Self::RawLines | Self::RawQuotes)
     }
@@ -96,7 +97,7 @@ impl Break {
         matches!(self, Self::RawQuotes | Self::Raw | Self::RawEnds(_) | Self::RawEdited(_))
     }
 
-    /// The reply's JSON, and whether it ends in the text.
+    /// Returns the reply's JSON, and `true` if it ends within the text.
     pub(super) fn apply(&self, style: Style, json: &str, text: &str) -> (String, bool) {
         let (before, after) = json.split_once(PLACE).unwrap();
         let (head, tail) = (&before[..before.len() - 1], &after[1..]);
@@ -126,7 +127,7 @@ impl Break {
     }
 }
 
-/// Where a character begins and ends.
+/// Returns the byte range of a character.
 fn place(text: &str, index: Index) -> (usize, usize) {
     let places: Vec<_> = text.char_indices().map(|(n, c)| (n, n + c.len_utf8())).collect();
     *index.get(&places)
@@ -148,7 +149,7 @@ fn edited(mut text: String, index: Index, edit: Edit) -> String {
     text
 }
 
-/// The text with all but some characters escaped.
+/// Escapes all characters of the text except `raw`.
 fn escaped_but(raw: &[char], text: &str, style: Style) -> String {
     let characters = text.chars().map(|c| match raw.contains(&c) {
         true => c.to_string(),
@@ -157,7 +158,7 @@ fn escaped_but(raw: &[char], text: &str, style: Style) -> String {
     characters.collect()
 }
 
-/// The reply around the JSON.
+/// The text around the JSON.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Dress {
     Bare,
@@ -166,7 +167,7 @@ pub(super) enum Dress {
     FenceInProse,
     Thoughts,
     InAText,
-    /// Its first bracket is missing.
+    /// The first bracket is missing.
     Headless,
     ThenAnExample,
     AfterAnExample,
