@@ -13,6 +13,7 @@ pub struct OpenQuestion {
     pub job: JobId,
     /// The place of a job below the watched one, for people.
     pub path: Option<String>,
+    /// The question.
     pub question: Question,
 }
 
