@@ -198,7 +198,7 @@ async fn resume(
         };
         let end = submitter.ends.expect(&job);
         let (at, began) = (SystemTime::now(), Instant::now());
-        submitter.client.answer(&answer).await?;
+        submitter.client.call(&answer).await?;
         let ended = end.completed().await.map_err(|why| format!("job {job}: {why}"))?;
         done.push(ms(ended.saturating_duration_since(began)));
         asked.push((job, at));

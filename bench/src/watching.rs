@@ -13,10 +13,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use client::{Client, EventOptions};
+use client::{Client, WatchOptions};
 use futures::{StreamExt, TryStreamExt, stream};
 use proto::{
     door::Watched,
+    event::EventId,
     fact::{Fact, Signal, Signaled, Submitted},
     id::{JobId, Seq},
     rules::Rules,
@@ -205,7 +206,7 @@ impl Watchers {
         for job in jobs {
             let last = Arc::new(AtomicU64::new(0));
             seen.push((job.clone(), Arc::clone(&last)));
-            let mut events = Box::pin(client.events(job, EventOptions::default()));
+            let mut events = Box::pin(client.watch(job, WatchOptions::events(EventId::START)));
             let ready = ready.clone();
             tasks.spawn(async move {
                 let mut is_ready = false;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use proto::{error::Failure, trace::TraceContext};
+use proto::{door::Verb, error::Failure, trace::TraceContext};
 
 /// An ephemeral message.
 #[derive(Debug, Clone)]
@@ -50,20 +50,11 @@ pub struct RequestContext {
     pub token: Option<String>,
 }
 
-/// One verb of a service.
-#[derive(Debug, Clone)]
-pub struct Endpoint {
-    /// Last token of the verb's subject.
-    pub verb: &'static str,
-    /// Its description, shown by `$SRV.INFO`.
-    pub description: &'static str,
-}
-
 /// A request to a service.
 #[derive(Debug)]
 pub struct Request {
     /// The requested verb.
-    pub verb: &'static str,
+    pub verb: Verb,
     /// The body, not yet parsed.
     pub payload: Bytes,
     /// Trace and token of the caller.
@@ -117,8 +108,5 @@ pub trait Bus: Send + Sync + 'static {
     /// Serves verbs of the micro service `callboard` under `<prefix>.svc.<verb>`. Requests for a
     /// verb are balanced over every process that serves it. Answers `$SRV.PING`, `INFO` and `STATS`
     /// on brokers that have them.
-    async fn serve(
-        &self,
-        endpoints: Vec<Endpoint>,
-    ) -> Result<BoxStream<'static, Request>, BusError>;
+    async fn serve(&self, verbs: Vec<Verb>) -> Result<BoxStream<'static, Request>, BusError>;
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use broker::Broker;
-use client::{Client, Patience};
+use client::{Client, RetryPolicy};
 use proto::{
     id::{JobId, WorkerId},
     subject::Subjects,
@@ -72,8 +72,8 @@ pub(crate) async fn client(global: &Global, output: Output) -> Result<Client, Cl
         }
     }
     // The client notifies the user once when it retries.
-    let patience = Patience::new(move |words| output.note(&format!("callboard: {words}")));
-    let client = door(&config).await?.with_token(token.value).with_patience(Some(patience));
+    let retries = RetryPolicy::new(move |words| output.note(&format!("callboard: {words}")));
+    let client = door(&config).await?.with_token(token.value).with_retries(Some(retries));
     Ok(match global.timeout {
         None => client,
         Some(timeout) => client.with_timeout(timeout.max(Duration::from_millis(1))),
@@ -119,7 +119,7 @@ pub(crate) async fn job(client: &Client, named: &str) -> Result<JobView, CliErro
         Err(failure) => return Err(failure.into()),
     };
     let all = proto::door::List { limit: Some(proto::limits::LIST_MAX), ..Default::default() };
-    let listed = client.list(&all).await?;
+    let listed = client.call(&all).await?;
     let begin: Vec<&JobId> = listed
         .jobs
         .iter()

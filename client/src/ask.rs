@@ -3,7 +3,7 @@
 use broker::bus::BusError;
 use bytes::Bytes;
 use proto::{
-    door::Refusal,
+    door::{Refusal, Request, Verb},
     error::{Code, Failure},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -12,20 +12,20 @@ use tokio::time::Instant;
 use super::{Client, body, transport};
 
 impl Client {
-    pub(super) async fn ask<T: DeserializeOwned>(
-        &self,
-        verb: &str,
-        request: &impl Serialize,
-    ) -> Result<T, Failure> {
-        self.send(verb, body(request)?).await
+    /// Asks once and returns the reply.
+    ///
+    /// An answer to a question that is given again after its reply got lost is refused with
+    /// `already_answered`, and `winner` shows that it was this one.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn call<R: Request + Serialize>(&self, request: &R) -> Result<R::Reply, Failure> {
+        self.send::<R>(body(request)?).await
     }
 
-    /// Sends a payload as it is.
-    pub(super) async fn send<T: DeserializeOwned>(
-        &self,
-        verb: &str,
-        payload: Bytes,
-    ) -> Result<T, Failure> {
+    /// Sends the body of a request as it is.
+    pub(super) async fn send<R: Request>(&self, payload: Bytes) -> Result<R::Reply, Failure> {
+        let verb = R::VERB;
         let subject = self.subjects.service(verb);
         let (began, mut tries) = (Instant::now(), 0);
         loop {
@@ -34,8 +34,8 @@ impl Client {
             match asked.await {
                 // Without a responder the request was certainly not executed, so a retry is safe.
                 Err(BusError::NoResponders(_))
-                    if let Some(patience) = &self.patience
-                        && patience.next(verb, began, self.timeout, tries).await =>
+                    if let Some(retries) = &self.retries
+                        && retries.next(verb, began, self.timeout, tries).await =>
                 {
                     tries += 1;
                 }
@@ -49,7 +49,7 @@ impl Client {
 }
 
 /// Parses a reply, or the refusal that came instead.
-pub(super) fn understood<T: DeserializeOwned>(verb: &str, answer: &Bytes) -> Result<T, Failure> {
+pub(super) fn understood<T: DeserializeOwned>(verb: Verb, answer: &Bytes) -> Result<T, Failure> {
     // No reply has a field `error` at its top level, so a message that parses as a refusal is one.
     // The end of a watch may have that field, with the same meaning.
     if let Ok(Refusal { error }) = serde_json::from_slice(answer) {

@@ -5,7 +5,8 @@
 //! logs, so it needs no permission but that of sending requests.
 
 mod ask;
-mod patience;
+mod retry_policy;
+pub mod session;
 mod watch;
 
 use std::{sync::Arc, time::Duration};
@@ -17,9 +18,8 @@ use broker::{
 use bytes::Bytes;
 use proto::{
     door::{
-        AgentChanged, AgentList, Agents, AnswerTaken, Crew, Dead, DeadLetters, DropAgent,
-        FileSource, Get, GiveAnswer, Inbox, InboxPage, List, Listed, SendSignal, SetAgent,
-        Signaled, Submit, SubmitFile, Submitted, Tools, Uploaded, verbs,
+        AgentList, Agents, Crew, FileSource, Get, GetCrew, GetTools, Submit, SubmitFile, Submitted,
+        Tools, Upload,
     },
     error::{Code, Failure},
     file::FileName,
@@ -33,10 +33,7 @@ use proto::{
 use serde::Serialize;
 use uuid::Uuid;
 
-pub use self::{
-    patience::Patience,
-    watch::{EventOptions, WatchOptions},
-};
+pub use self::{retry_policy::RetryPolicy, watch::WatchOptions};
 
 /// Default timeout of a request. A cancellation alone may take 5 s.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -49,7 +46,7 @@ pub struct Client {
     timeout: Duration,
     token: Option<String>,
     trace: Option<TraceContext>,
-    patience: Option<Patience>,
+    retries: Option<RetryPolicy>,
 }
 
 /// Shows everything except the token.
@@ -74,7 +71,7 @@ impl Client {
     /// Creates a client over a bus that may only send requests.
     #[must_use]
     pub fn over(bus: Arc<dyn Bus>, subjects: Subjects) -> Self {
-        Self { bus, subjects, timeout: TIMEOUT, token: None, trace: None, patience: None }
+        Self { bus, subjects, timeout: TIMEOUT, token: None, trace: None, retries: None }
     }
 
     /// Sets the time to wait for each reply (default 10 s).
@@ -86,8 +83,8 @@ impl Client {
     /// Sets the retry policy for requests that no process serves at the moment, for example during
     /// a restart. Retries end after the timeout. Without a policy such a request fails at once.
     #[must_use]
-    pub fn with_patience(self, patience: Option<Patience>) -> Self {
-        Self { patience, ..self }
+    pub fn with_retries(self, retries: Option<RetryPolicy>) -> Self {
+        Self { retries, ..self }
     }
 
     /// Sets the token by which the server identifies the user.
@@ -115,7 +112,7 @@ impl Client {
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.ask(verbs::SUBMIT, &submit).await {
+            match self.call(&submit).await {
                 Err(failure) if failure.code == Code::Timeout && tries < 3 => {
                     tracing::debug!(job = ?submit.id, "no answer to a submission; sent again");
                 }
@@ -138,7 +135,7 @@ impl Client {
         let mut rest: Bytes = content.into();
         while !rest.is_empty() {
             let piece = rest.split_to(rest.len().min(limits::PIECE_BYTES_MAX));
-            let uploaded: Uploaded = self.send(verbs::UPLOAD, piece).await?;
+            let uploaded = self.send::<Upload>(piece).await?;
             pieces.push(uploaded.piece);
         }
         Ok(SubmitFile { name, media_type: None, content: FileSource::Pieces(pieces) })
@@ -149,7 +146,7 @@ impl Client {
     /// # Errors
     /// Returns the server's refusal or the transport's error.
     pub async fn get(&self, job: &JobId) -> Result<JobView, Failure> {
-        self.ask(verbs::GET, &Get { job: job.clone(), at: None }).await
+        self.call(&Get { job: job.clone(), at: None }).await
     }
 
     /// Returns a job as it was at a point of its log.
@@ -157,49 +154,7 @@ impl Client {
     /// # Errors
     /// Returns the server's refusal or the transport's error.
     pub async fn get_at(&self, job: &JobId, at: Point) -> Result<JobView, Failure> {
-        self.ask(verbs::GET, &Get { job: job.clone(), at: Some(at) }).await
-    }
-
-    /// Returns a page of jobs, newest first.
-    ///
-    /// # Errors
-    /// Returns the server's refusal or the transport's error.
-    pub async fn list(&self, list: &List) -> Result<Listed, Failure> {
-        self.ask(verbs::LIST, list).await
-    }
-
-    /// Returns dead letters, newest jobs first.
-    ///
-    /// # Errors
-    /// Returns the server's refusal or the transport's error.
-    pub async fn dead(&self, dead: &Dead) -> Result<DeadLetters, Failure> {
-        self.ask(verbs::DEAD, dead).await
-    }
-
-    /// Sends a signal to a job: cancel, pause, resume, retry, steer, snapshot, roll back or restart
-    /// a step.
-    ///
-    /// # Errors
-    /// Returns the server's refusal or the transport's error.
-    pub async fn signal(&self, signal: &SendSignal) -> Result<Signaled, Failure> {
-        self.ask(verbs::SIGNAL, signal).await
-    }
-
-    /// Answers a question. If the reply was lost and the answer is repeated, it is refused with
-    /// `already_answered`, and `winner` shows that it was this one.
-    ///
-    /// # Errors
-    /// Returns the server's refusal or the transport's error.
-    pub async fn answer(&self, answer: &GiveAnswer) -> Result<AnswerTaken, Failure> {
-        self.ask(verbs::ANSWER, answer).await
-    }
-
-    /// Returns a page of open questions, oldest first.
-    ///
-    /// # Errors
-    /// Returns the server's refusal or the transport's error.
-    pub async fn inbox(&self, inbox: &Inbox) -> Result<InboxPage, Failure> {
-        self.ask(verbs::INBOX, inbox).await
+        self.call(&Get { job: job.clone(), at: Some(at) }).await
     }
 
     /// Returns the registered tools.
@@ -207,7 +162,7 @@ impl Client {
     /// # Errors
     /// Returns the server's refusal or the transport's error.
     pub async fn tools(&self) -> Result<Tools, Failure> {
-        self.ask(verbs::TOOLS, &Nothing {}).await
+        self.call(&GetTools {}).await
     }
 
     /// Returns the presence of all live processes.
@@ -215,7 +170,7 @@ impl Client {
     /// # Errors
     /// Returns the server's refusal or the transport's error.
     pub async fn crew(&self) -> Result<Crew, Failure> {
-        self.ask(verbs::CREW, &Nothing {}).await
+        self.call(&GetCrew {}).await
     }
 
     /// Returns the agents that submissions may name. A single one includes its text and its
@@ -224,23 +179,7 @@ impl Client {
     /// # Errors
     /// Returns the server's refusal or the transport's error.
     pub async fn agents(&self, name: Option<&AgentName>) -> Result<AgentList, Failure> {
-        self.ask(verbs::AGENTS, &Agents { name: name.cloned() }).await
-    }
-
-    /// Stores an agent in the bucket. Running jobs keep the agent that they were submitted with.
-    ///
-    /// # Errors
-    /// Returns the server's refusal or the transport's error.
-    pub async fn set_agent(&self, agent: &SetAgent) -> Result<AgentChanged, Failure> {
-        self.ask(verbs::SET_AGENT, agent).await
-    }
-
-    /// Removes an agent from the bucket.
-    ///
-    /// # Errors
-    /// Returns the server's refusal or the transport's error.
-    pub async fn drop_agent(&self, agent: &DropAgent) -> Result<AgentChanged, Failure> {
-        self.ask(verbs::DROP_AGENT, agent).await
+        self.call(&Agents { name: name.cloned() }).await
     }
 
     fn context(&self) -> RequestContext {
@@ -249,9 +188,6 @@ impl Client {
         RequestContext { trace: self.trace, token: self.token.clone() }
     }
 }
-
-#[derive(Serialize)]
-struct Nothing {}
 
 /// Generates an id for a new job (UUID v7): later ids sort after earlier ones.
 #[must_use]

@@ -5,14 +5,14 @@ use std::time::Duration;
 use broker::backoff::Backoff;
 use futures::{Stream, StreamExt};
 use proto::{
-    door::{Watch, Watched, verbs},
+    door::{Request, Watch, Watched},
     error::{Code, Failure},
     event::EventId,
     id::{JobId, Seq},
 };
 use tokio::time::Instant;
 
-use super::{Client, ask::understood, body, transport};
+use super::{Client, ask::understood, body, session::Position, transport};
 
 /// A watch without a message for this time is resumed. The server sends a heartbeat at least every
 /// [`proto::limits::WATCH_HEARTBEAT_SECONDS`].
@@ -20,87 +20,62 @@ const SILENCE: Duration = Duration::from_secs(15);
 /// Wait between two attempts to resume a watch.
 const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(3));
 
-/// The options of [`Client::watch`].
+/// The options of a watch.
 #[derive(Debug, Clone, Copy)]
 pub struct WatchOptions {
-    /// Position after which records are sent.
-    pub after: Seq,
-    /// `true` to include live output of running work.
+    /// The items before this place are left out.
+    pub from: Position,
+    /// Whether the text of work in progress is wanted too.
     pub live: bool,
     /// Time for which the server may be unreachable before the watch fails.
-    pub patience: Duration,
+    pub give_up_after: Duration,
 }
 
-impl Default for WatchOptions {
-    fn default() -> Self {
-        Self { after: Seq(0), live: false, patience: Duration::from_secs(60) }
+impl WatchOptions {
+    /// Records after a position.
+    #[must_use]
+    pub fn records(after: Seq) -> Self {
+        Self { from: Position::Records(after), ..Self::default() }
+    }
+
+    /// Events after one of them.
+    #[must_use]
+    pub fn events(after: EventId) -> Self {
+        Self { from: Position::Events(after), ..Self::default() }
     }
 }
 
-/// The options of [`Client::events`].
-#[derive(Debug, Clone, Copy)]
-pub struct EventOptions {
-    /// Id after which events are sent.
-    pub after: EventId,
-    /// `true` to include live output of running work.
-    pub live: bool,
-    /// Time for which the server may be unreachable before the watch fails.
-    pub patience: Duration,
-}
-
-impl Default for EventOptions {
+/// All records.
+impl Default for WatchOptions {
     fn default() -> Self {
-        let WatchOptions { after: _, live, patience } = WatchOptions::default();
-        Self { after: EventId::START, live, patience }
+        let from = Position::Records(Seq(0));
+        Self { from, live: false, give_up_after: Duration::from_secs(60) }
     }
 }
 
 impl Client {
-    /// Watches a job until it ends. Every record after `after` is yielded exactly once and in
-    /// order, over as many connections as necessary; views may repeat. The last item is
-    /// [`Watched::End`] when the job has ended, or an error if the server refuses or stays
-    /// unreachable. Heartbeats are not yielded.
+    /// Watches a job until it ends. Every record or event after a position comes exactly once and in
+    /// order, over as many connections as that takes; views repeat. The last item is
+    /// [`Watched::End`] when the job has ended, or an error when the server refuses or stays out of
+    /// reach. Heartbeats are not passed on.
     pub fn watch(
         &self,
         job: &JobId,
         options: WatchOptions,
     ) -> impl Stream<Item = Result<Watched, Failure>> + Send + 'static {
-        let WatchOptions { after, live, patience } = options;
-        let (job, events, after_event) = (job.clone(), false, None);
-        self.follow(Watch { job, after, live, events, after_event }, patience)
-    }
-
-    /// Watches a job like [`Client::watch`], with events in place of records: every event after
-    /// `after` is yielded exactly once and in order.
-    pub fn events(
-        &self,
-        job: &JobId,
-        options: EventOptions,
-    ) -> impl Stream<Item = Result<Watched, Failure>> + Send + 'static {
-        let EventOptions { after, live, patience } = options;
-        let (job, events, after_event) = (job.clone(), true, Some(after));
-        self.follow(Watch { job, after: Seq(0), live, events, after_event }, patience)
-    }
-
-    /// Watches from the position in the request, over as many connections as necessary.
-    fn follow(
-        &self,
-        mut request: Watch,
-        patience: Duration,
-    ) -> impl Stream<Item = Result<Watched, Failure>> + Send + 'static {
+        let WatchOptions { from: mut position, live, give_up_after } = options;
+        let job = job.clone();
         let client = self.clone();
         async_stream::stream! {
             let mut heard = Instant::now();
             let mut backoff = BACKOFF;
             loop {
-                let (mut messages, mut broken) = match client.open(&request).await {
+                let (mut messages, mut broken) = match client.open(&position.request(&job, live)).await {
                     Ok(messages) => (messages, None),
                     Err(failure) => (futures::stream::empty().boxed(), Some(failure)),
                 };
                 while let Some(message) = messages.next().await {
                     match message {
-                        Ok(Watched::Record { seq, .. }) if seq <= request.after => {}
-                        Ok(Watched::Event { event }) if Some(event.id) <= request.after_event => {}
                         Ok(Watched::Heartbeat) => heard = Instant::now(),
                         Ok(Watched::End { error: Some(failure) }) => {
                             broken = Some(*failure);
@@ -111,9 +86,10 @@ impl Client {
                             return;
                         }
                         Ok(message) => {
-                            passed(&message, &mut request);
-                            (heard, backoff) = (Instant::now(), BACKOFF);
-                            yield Ok(message);
+                            if position.take(&message) {
+                                (heard, backoff) = (Instant::now(), BACKOFF);
+                                yield Ok(message);
+                            }
                         }
                         Err(failure) => {
                             broken = Some(failure);
@@ -123,11 +99,11 @@ impl Client {
                 }
                 drop(messages);
                 let failure = broken.unwrap_or_else(silent);
-                if !passes(failure.code) || heard.elapsed() > patience {
+                if !passes(failure.code) || heard.elapsed() > give_up_after {
                     yield Err(failure);
                     return;
                 }
-                tracing::debug!(job = %request.job, after = %request.after, %failure, "a watch is taken up anew");
+                tracing::debug!(%job, ?position, %failure, "a watch resumes");
                 tokio::time::sleep(backoff.pause()).await;
             }
         }
@@ -138,24 +114,15 @@ impl Client {
         request: &Watch,
     ) -> Result<futures::stream::BoxStream<'static, Result<Watched, Failure>>, Failure> {
         let payload = body(request)?;
-        let subject = self.subjects.service(verbs::WATCH);
+        let subject = self.subjects.service(Watch::VERB);
         let asked = self.bus.request_many(subject, payload, self.context(), SILENCE).await;
         let answers = asked.map_err(|error| transport(&error))?;
         Ok(answers
             .map(|answer| match answer {
-                Ok(message) => understood(verbs::WATCH, &message.payload),
+                Ok(message) => understood(Watch::VERB, &message.payload),
                 Err(error) => Err(transport(&error)),
             })
             .boxed())
-    }
-}
-
-/// Advances the request's position past a message.
-fn passed(message: &Watched, request: &mut Watch) {
-    match message {
-        Watched::Record { seq, .. } => request.after = *seq,
-        Watched::Event { event } => request.after_event = Some(event.id),
-        Watched::View { .. } | Watched::Live { .. } | Watched::Heartbeat | Watched::End { .. } => {}
     }
 }
 

@@ -136,25 +136,6 @@ fn forked(
     Ok(Admitted { id, submitted, fork: Some(fork), call: None, files })
 }
 
-/// Accepts a request without content: an empty body or an empty object.
-pub(super) fn nothing(body: &[u8]) -> Result<(), Failure> {
-    if body.is_empty() {
-        return Ok(());
-    }
-    match strict::value_from_slice(body)? {
-        Value::Object(fields) => match fields.keys().next() {
-            None => Ok(()),
-            Some(field) => {
-                let why = format!("unknown field `{}`", proto::excerpt::ends(field, 40));
-                Err(Failure::new(Code::InvalidRequest, why).at(field.as_str()))
-            }
-        },
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Err(Failure::new(Code::InvalidRequest, "a JSON object is expected"))
-        }
-    }
-}
-
 fn version(value: &Value) -> Result<(), Failure> {
     match value.get("v") {
         None => Ok(()),

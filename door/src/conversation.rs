@@ -3,7 +3,7 @@
 //! [`runtime::conversations`] lists candidates; each job's own log decides. The exchanges are read
 //! once, when a job is submitted, and stored with it.
 
-use broker::{kv::Kv, log::Log};
+use broker::{kv::Kv, log::Reader};
 use futures::{StreamExt, stream};
 use proto::{
     conversation::{Conversation, Exchange, Memory},
@@ -26,7 +26,7 @@ const AT_A_TIME: usize = 8;
 /// # Errors
 /// Returns an error if the broker cannot be read or written.
 pub(super) async fn join(
-    log: &dyn Log,
+    log: &dyn Reader,
     kv: &dyn Kv,
     id: &ConversationId,
     job: &JobId,
@@ -41,7 +41,7 @@ pub(super) async fn join(
 /// Returns the exchanges of the newest of these jobs, oldest first, and the number of older jobs
 /// that are left out.
 async fn carried(
-    log: &dyn Log,
+    log: &dyn Reader,
     id: &ConversationId,
     jobs: &[JobId],
     memory: &Memory,
@@ -74,7 +74,7 @@ async fn carried(
 /// Returns the exchange of a job, or `None` if it was never stored or belongs to another
 /// conversation.
 async fn exchange(
-    log: &dyn Log,
+    log: &dyn Reader,
     id: &ConversationId,
     job: JobId,
     memory: &Memory,

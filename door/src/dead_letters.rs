@@ -2,19 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use broker::log::Log;
+use broker::log::Reader;
 use futures::{StreamExt, TryStreamExt, stream};
 use machine::dead_letters as dead;
 use proto::{
     door::{Dead, DeadLetter, DeadLetters},
     error::{Code, Failure},
     id::{JobId, Seq, Shard},
-    limits, strict,
+    limits,
 };
-use runtime::{
-    config::Role,
-    service::{Call, Handled},
-};
+use runtime::service::{Answers, Asked};
 
 use super::{Door, fold, list::Submissions};
 
@@ -27,11 +24,9 @@ const PAGE: usize = 200;
 /// Limit on the submissions that are searched; `fsck` searches all.
 const SUBMISSIONS_MAX: usize = 10 * limits::LIST_LOOKED_AT_MAX;
 
-impl Door {
-    pub(super) async fn dead(&self, call: &Call) -> Result<Handled, Failure> {
-        self.admit(call, Role::Read)?;
-        let request: Dead =
-            if call.payload.is_empty() { Dead::default() } else { strict::request(&call.payload)? };
+impl Answers<Dead> for Door {
+    async fn answer(&self, asked: Asked<'_, Dead>) -> Result<DeadLetters, Failure> {
+        let request = asked.request()?;
         let limit = request.limit.unwrap_or(USUAL);
         if !(1..=limits::LIST_MAX).contains(&limit) {
             let why = format!("limit: must be 1 to {}", limits::LIST_MAX);
@@ -39,19 +34,18 @@ impl Door {
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let log = &*self.broker.log;
-        let found = match request.job {
+        match request.job {
             Some(job) => {
                 // A request for an unknown job is an error.
                 fold::read(log, &job).await?;
-                DeadLetters { letters: letters(log, job).await?, more: false }
+                Ok(DeadLetters { letters: letters(log, job).await?, more: false })
             }
-            None => newest(log, limit).await?,
-        };
-        Handled::json(&found)
+            None => newest(log, limit).await,
+        }
     }
 }
 
-async fn newest(log: &dyn Log, limit: usize) -> Result<DeadLetters, Failure> {
+async fn newest(log: &dyn Reader, limit: usize) -> Result<DeadLetters, Failure> {
     let mut submissions = Submissions::of(log, PAGE);
     let (mut found, mut through, mut looked_at) = (Vec::new(), 0, 0);
     while through < SUBMISSIONS_MAX && looked_at < limits::LIST_LOOKED_AT_MAX {
@@ -75,7 +69,7 @@ async fn newest(log: &dyn Log, limit: usize) -> Result<DeadLetters, Failure> {
 }
 
 /// Returns the jobs that have not ended, in the same order.
-async fn open(log: &dyn Log, jobs: impl Iterator<Item = JobId>) -> Result<Vec<JobId>, Failure> {
+async fn open(log: &dyn Reader, jobs: impl Iterator<Item = JobId>) -> Result<Vec<JobId>, Failure> {
     let jobs: Vec<JobId> = jobs.collect();
     let mut by_shard: BTreeMap<Shard, Vec<JobId>> = BTreeMap::new();
     for job in &jobs {
@@ -87,7 +81,7 @@ async fn open(log: &dyn Log, jobs: impl Iterator<Item = JobId>) -> Result<Vec<Jo
     Ok(jobs.into_iter().filter(is_open).collect())
 }
 
-async fn letters(log: &dyn Log, job: JobId) -> Result<Vec<DeadLetter>, Failure> {
+async fn letters(log: &dyn Reader, job: JobId) -> Result<Vec<DeadLetter>, Failure> {
     let entries = log.read(&job, Seq(0)).await?;
     Ok(match dead::fold(&job, &entries) {
         Ok(folded) => dead::letters(&folded, &entries),

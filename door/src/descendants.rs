@@ -1,7 +1,7 @@
 //! The check for irreversible calls in a job's descendants, whose work a rollback or a fork of the
 //! job repeats in new jobs. The check reads their logs and decides nothing.
 
-use broker::log::Log;
+use broker::log::Reader;
 use proto::{
     error::{Code, Failure},
     id::{JobId, Seq},
@@ -14,7 +14,7 @@ use super::{fold, rollback::Past};
 ///
 /// # Errors
 /// Returns `would_repeat` with the calls, or an error if a log cannot be read.
-pub(super) async fn check(log: &dyn Log, jobs: Vec<JobId>, field: &str) -> Result<(), Failure> {
+pub(super) async fn check(log: &dyn Reader, jobs: Vec<JobId>, field: &str) -> Result<(), Failure> {
     let (mut begun, mut left) = (Vec::new(), jobs);
     while let Some(job) = left.pop() {
         let entries = log.read(&job, Seq(0)).await?;

@@ -10,15 +10,12 @@ use broker::{
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use proto::{
-    door::{FileSource, SubmitFile, Uploaded},
+    door::{FileSource, SubmitFile, Upload, Uploaded},
     error::{Code, Failure},
     file::{Content, File, Piece},
     limits,
 };
-use runtime::{
-    config::Role,
-    service::{Call, Handled},
-};
+use runtime::service::{Answers, Asked};
 use url::Url;
 
 use super::Door;
@@ -26,11 +23,11 @@ use super::Door;
 /// Number of pieces that are checked concurrently: 4 MiB.
 const PIECES_AT_ONCE: usize = 8;
 
-impl Door {
-    /// Stores a piece: the bytes of the request.
-    pub(super) async fn upload(&self, call: &Call) -> Result<Handled, Failure> {
-        self.admit(call, Role::Submit)?;
-        let bytes = call.payload.len();
+/// Stores a piece: the request's bytes as they are.
+impl Answers<Upload> for Door {
+    async fn answer(&self, asked: Asked<'_, Upload>) -> Result<Uploaded, Failure> {
+        let payload = &asked.call.payload;
+        let bytes = payload.len();
         if bytes == 0 {
             return Err(Failure::new(
                 Code::InvalidRequest,
@@ -42,8 +39,8 @@ impl Door {
             let why = format!("a piece of a file has {bytes} bytes; at most {max} are taken");
             return Err(Failure::new(Code::TooLarge, why));
         }
-        let piece = put(&*self.broker.objects, call.payload.clone()).await?;
-        Handled::json(&Uploaded { piece })
+        let piece = put(&*self.broker.objects, payload.clone()).await?;
+        Ok(Uploaded { piece })
     }
 }
 

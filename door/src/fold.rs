@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use broker::log::Log;
+use broker::log::Reader;
 use machine::{Job, replay};
 use proto::{
     entry::Entry,
@@ -15,13 +15,13 @@ use proto::{
 ///
 /// # Errors
 /// Returns `not_found` if there is no such job, or an error if the log cannot be read.
-pub(super) async fn load(log: &dyn Log, job: &JobId) -> Result<Job, Failure> {
+pub(super) async fn load(log: &dyn Reader, job: &JobId) -> Result<Job, Failure> {
     let entries = read(log, job).await?;
     whole(job, &entries)
 }
 
 /// Returns a job's whole log, or `not_found` if it is empty.
-pub(super) async fn read(log: &dyn Log, job: &JobId) -> Result<Vec<Entry>, Failure> {
+pub(super) async fn read(log: &dyn Reader, job: &JobId) -> Result<Vec<Entry>, Failure> {
     let entries = log.read(job, Seq(0)).await?;
     if entries.is_empty() {
         return Err(Failure::new(Code::NotFound, format!("there is no job {job}")).at("job"));
@@ -35,7 +35,11 @@ pub(super) fn whole(job: &JobId, entries: &[Entry]) -> Result<Job, Failure> {
 }
 
 /// Folds further entries. After an error the job must not be used any more.
-pub(super) async fn more(log: &dyn Log, job: &mut Job, entries: &[Entry]) -> Result<(), Failure> {
+pub(super) async fn more(
+    log: &dyn Reader,
+    job: &mut Job,
+    entries: &[Entry],
+) -> Result<(), Failure> {
     let id = job.id().clone();
     apart(&id, || entries.iter().for_each(|entry| job.take(entry)))?;
     after_rollback(log, job).await
@@ -43,7 +47,7 @@ pub(super) async fn more(log: &dyn Log, job: &mut Job, entries: &[Entry]) -> Res
 
 /// Folds a rolled-back job again from its first record, up to its present position: a follower of
 /// the log delivers the rest.
-async fn after_rollback(log: &dyn Log, job: &mut Job) -> Result<(), Failure> {
+async fn after_rollback(log: &dyn Reader, job: &mut Job) -> Result<(), Failure> {
     if job.must_be_refolded() {
         let mut entries = read(log, job.id()).await?;
         entries.retain(|entry| entry.seq <= job.seq());

@@ -1,6 +1,6 @@
 //! The submission of a fork: the part of the source's log that it carries along.
 
-use broker::log::Log;
+use broker::log::Reader;
 use proto::{
     entry::Entry,
     error::{Code, Failure},
@@ -19,7 +19,7 @@ use super::{descendants, fold, rollback::Past};
 /// # Errors
 /// Returns an error if the job or the point does not exist, or if no job can continue from there.
 pub(super) async fn submission(
-    log: &dyn Log,
+    log: &dyn Reader,
     fork: &Fork,
     own: Submitted,
 ) -> Result<Submitted, Failure> {

@@ -28,21 +28,23 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use ::agents::price::ByModel;
 use async_trait::async_trait;
-use broker::{Broker, bus::Endpoint, clock::Clock};
+use broker::{Broker, clock::Clock};
 use proto::{
     budget::Price,
-    door::{Crew as CrewReply, Get, Tools, verbs},
+    door::{
+        self, Dead, DropAgent, Get, GetCrew, GetTools, List, SendSignal, Server, SetAgent, Submit,
+        Tools, Upload, Verb,
+    },
     error::Failure,
     id::ToolName,
-    strict,
+    view::JobView,
 };
 use runtime::{
-    config::Role,
-    people::{Caller, People},
+    people::People,
     presence::Crew,
     registry::Registry,
     schema::Schemas,
-    service::{Call, Handled, Service},
+    service::{Answers, Asked, Call, Handled, Service},
 };
 use tokio::sync::Semaphore;
 
@@ -92,36 +94,6 @@ pub struct Door {
     crew: Crew,
 }
 
-const ENDPOINTS: [Endpoint; 12] = [
-    Endpoint {
-        verb: verbs::SUBMIT,
-        description: "Stores a new job, or attaches to the one with the same id and body.",
-    },
-    Endpoint { verb: verbs::GET, description: "One job." },
-    Endpoint { verb: verbs::LIST, description: "Jobs, newest first." },
-    Endpoint {
-        verb: verbs::WATCH,
-        description: "A job's log from a position on, then live: many replies.",
-    },
-    Endpoint {
-        verb: verbs::SIGNAL,
-        description: "Cancels, pauses, resumes or rolls back a job, has it try again, or tells it something.",
-    },
-    Endpoint {
-        verb: verbs::DEAD,
-        description: "Dead letters: jobs and work that wait for an operator.",
-    },
-    Endpoint { verb: verbs::TOOLS, description: "Registered tools." },
-    Endpoint { verb: verbs::CREW, description: "Live processes." },
-    Endpoint { verb: verbs::AGENTS, description: "Agents that submissions may name." },
-    Endpoint { verb: verbs::SET_AGENT, description: "Puts an agent into the bucket of agents." },
-    Endpoint { verb: verbs::DROP_AGENT, description: "Takes an agent out of the bucket." },
-    Endpoint {
-        verb: verbs::UPLOAD,
-        description: "Stores a piece of a file that a submission will name; the request is its bytes.",
-    },
-];
-
 impl Door {
     /// Builds a door from its parts.
     #[must_use]
@@ -140,13 +112,15 @@ impl Door {
         }
     }
 
-    fn admit(&self, call: &Call, role: Role) -> Result<Caller, Failure> {
-        self.people.admit(call.token.as_deref(), &[role])
+    /// The names of the tools that are registered now.
+    fn tool_names(&self) -> BTreeSet<ToolName> {
+        self.registry.all().iter().map(|tool| tool.spec.name.clone()).collect()
     }
+}
 
-    async fn get(&self, call: &Call) -> Result<Handled, Failure> {
-        self.admit(call, Role::Read)?;
-        let request: Get = strict::request(&call.payload)?;
+impl Answers<Get> for Door {
+    async fn answer(&self, asked: Asked<'_, Get>) -> Result<JobView, Failure> {
+        let request = asked.request()?;
         let job = match &request.at {
             None => fold::load(&*self.broker.log, &request.job).await?,
             Some(at) => {
@@ -158,25 +132,22 @@ impl Door {
                 .map_err(|refused| *refused)?
             }
         };
-        Handled::json(&truncate::view(fold::view(&job)?)?)
+        truncate::view(fold::view(&job)?)
     }
+}
 
-    /// Returns the names of the registered tools.
-    fn tool_names(&self) -> BTreeSet<ToolName> {
-        self.registry.all().iter().map(|tool| tool.spec.name.clone()).collect()
-    }
-
-    fn tools(&self, call: &Call) -> Result<Handled, Failure> {
-        self.admit(call, Role::Read)?;
-        admit::nothing(&call.payload)?;
+impl Answers<GetTools> for Door {
+    async fn answer(&self, asked: Asked<'_, GetTools>) -> Result<Tools, Failure> {
+        let GetTools {} = asked.request()?;
         let tools = self.registry.all().iter().map(|tool| tool.spec.clone()).collect();
-        Handled::json(&Tools { tools })
+        Ok(Tools { tools })
     }
+}
 
-    fn crew(&self, call: &Call) -> Result<Handled, Failure> {
-        self.admit(call, Role::Read)?;
-        admit::nothing(&call.payload)?;
-        Handled::json(&CrewReply { workers: self.crew.members().values().cloned().collect() })
+impl Answers<GetCrew> for Door {
+    async fn answer(&self, asked: Asked<'_, GetCrew>) -> Result<door::Crew, Failure> {
+        let GetCrew {} = asked.request()?;
+        Ok(door::Crew { workers: self.crew.members().values().cloned().collect() })
     }
 }
 
@@ -186,28 +157,26 @@ impl Service for Door {
         "front door"
     }
 
-    fn endpoints(&self) -> Vec<Endpoint> {
-        ENDPOINTS.to_vec()
+    fn verbs(&self) -> Vec<Verb> {
+        Server::Door.verbs().collect()
     }
 
     async fn handle(&self, call: &Call) -> Result<Handled, Failure> {
+        let people = &self.people;
         match call.verb {
-            verbs::SUBMIT => self.submit(call).await,
-            verbs::GET => self.get(call).await,
-            verbs::LIST => self.list(call).await,
-            verbs::WATCH => self.watch(call).await,
-            verbs::SIGNAL => self.signal(call).await,
-            verbs::DEAD => self.dead(call).await,
-            verbs::TOOLS => self.tools(call),
-            verbs::CREW => self.crew(call),
-            verbs::AGENTS => self.agents(call),
-            verbs::SET_AGENT => self.set_agent(call).await,
-            verbs::DROP_AGENT => self.drop_agent(call).await,
-            verbs::UPLOAD => self.upload(call).await,
-            other => {
-                let why = format!("there is no verb {other:?} here");
-                Err(Failure::new(proto::error::Code::InvalidRequest, why))
-            }
+            Verb::Submit => call.answer::<Submit>(people, self).await,
+            Verb::Get => call.answer::<Get>(people, self).await,
+            Verb::List => call.answer::<List>(people, self).await,
+            Verb::Watch => self.watch(Asked::admit(call, people)?).await,
+            Verb::Signal => call.answer::<SendSignal>(people, self).await,
+            Verb::Dead => call.answer::<Dead>(people, self).await,
+            Verb::Tools => call.answer::<GetTools>(people, self).await,
+            Verb::Crew => call.answer::<GetCrew>(people, self).await,
+            Verb::Agents => call.answer::<door::Agents>(people, self).await,
+            Verb::SetAgent => call.answer::<SetAgent>(people, self).await,
+            Verb::DropAgent => call.answer::<DropAgent>(people, self).await,
+            Verb::Upload => call.answer::<Upload>(people, self).await,
+            Verb::Inbox | Verb::Answer => Err(call.served_elsewhere()),
         }
     }
 }

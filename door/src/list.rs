@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use broker::log::Log;
+use broker::log::Reader;
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use proto::{
@@ -11,13 +11,12 @@ use proto::{
     error::{Code, Failure},
     id::{ConversationId, JobId, Seq, Shard},
     job::{JobState, SubStatus},
-    limits, strict,
+    limits,
     view::JobSummary,
 };
 use runtime::{
-    config::Role,
     conversations,
-    service::{Call, Handled},
+    service::{Answers, Asked},
 };
 
 use super::{Door, fold};
@@ -27,11 +26,9 @@ const USUAL: u32 = 50;
 /// Number of jobs that are read concurrently.
 const AT_A_TIME: usize = 16;
 
-impl Door {
-    pub(super) async fn list(&self, call: &Call) -> Result<Handled, Failure> {
-        self.admit(call, Role::Read)?;
-        let request: List =
-            if call.payload.is_empty() { List::default() } else { strict::request(&call.payload)? };
+impl Answers<List> for Door {
+    async fn answer(&self, asked: Asked<'_, List>) -> Result<Listed, Failure> {
+        let request = asked.request()?;
         let limit = request.limit.unwrap_or(USUAL);
         if !(1..=limits::LIST_MAX).contains(&limit) {
             let why = format!("limit: must be 1 to {}", limits::LIST_MAX);
@@ -39,8 +36,8 @@ impl Door {
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let log = &*self.broker.log;
-        let listed = match &request.conversation {
-            None => newest(log, &request.states, limit, request.after.as_ref()).await?,
+        match &request.conversation {
+            None => newest(log, &request.states, limit, request.after.as_ref()).await,
             Some(id) => {
                 let (mut jobs, more) = conversations::jobs(&*self.broker.kv, id).await?;
                 if let Some(after) = &request.after {
@@ -48,16 +45,15 @@ impl Door {
                     let at = at.ok_or_else(|| no_such_place(after))?;
                     jobs.drain(..=at);
                 }
-                of_conversation(log, id, jobs, more, &request.states, limit).await?
+                of_conversation(log, id, jobs, more, &request.states, limit).await
             }
-        };
-        Handled::json(&listed)
+        }
     }
 }
 
 /// Returns the jobs of a conversation, newest first.
 async fn of_conversation(
-    log: &dyn Log,
+    log: &dyn Reader,
     id: &ConversationId,
     members: Vec<JobId>,
     mut more: bool,
@@ -88,7 +84,7 @@ fn no_such_place(after: &JobId) -> Failure {
 }
 
 async fn newest(
-    log: &dyn Log,
+    log: &dyn Reader,
     states: &[JobState],
     limit: usize,
     after: Option<&JobId>,
@@ -132,7 +128,7 @@ async fn newest(
 }
 
 /// Returns the row of one job, or `None` if it was never stored.
-async fn of_job(log: &dyn Log, job: JobId) -> Result<Option<JobSummary>, Failure> {
+async fn of_job(log: &dyn Reader, job: JobId) -> Result<Option<JobSummary>, Failure> {
     let entries = log.read(&job, Seq(0)).await?;
     let Some(first) = entries.first() else { return Ok(None) };
     let folded = fold::whole(&job, &entries).and_then(|job| fold::summary(&job));
@@ -140,7 +136,7 @@ async fn of_job(log: &dyn Log, job: JobId) -> Result<Option<JobSummary>, Failure
 }
 
 /// Returns the row of one job, or `None` if it was purged meanwhile.
-async fn summary(log: &dyn Log, first: Entry) -> Result<Option<JobSummary>, Failure> {
+async fn summary(log: &dyn Reader, first: Entry) -> Result<Option<JobSummary>, Failure> {
     let entries = log.read(&first.job, Seq(0)).await?;
     if entries.is_empty() {
         return Ok(None);
@@ -170,7 +166,7 @@ fn unfolded(first: &Entry) -> Option<JobSummary> {
 
 /// The submissions of all shards, merged, newest first.
 pub(super) struct Submissions<'a> {
-    log: &'a dyn Log,
+    log: &'a dyn Reader,
     shards: Vec<Newest>,
     page: usize,
     seen: HashSet<proto::id::JobId>,
@@ -187,7 +183,7 @@ struct Newest {
 }
 
 impl<'a> Submissions<'a> {
-    pub(super) fn of(log: &'a dyn Log, page: usize) -> Self {
+    pub(super) fn of(log: &'a dyn Reader, page: usize) -> Self {
         let shards = log.subjects().all_shards();
         let shards =
             shards.map(|shard| Newest { shard, read: VecDeque::new(), before: None, dry: false });

@@ -18,12 +18,8 @@ use proto::{
     job::JobState,
     limits,
     point::Order,
-    strict,
 };
-use runtime::{
-    config::Role,
-    service::{Call, Handled},
-};
+use runtime::service::{Answers, Asked, Call};
 use tokio::time::Instant;
 
 use super::{Door, descendants, fold, rollback::Past};
@@ -31,10 +27,10 @@ use super::{Door, descendants, fold, rollback::Past};
 /// Longest wait for the supervisor to end a canceled job.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
-impl Door {
-    pub(super) async fn signal(&self, call: &Call) -> Result<Handled, Failure> {
-        let caller = self.admit(call, Role::Operate)?;
-        let request: SendSignal = strict::request(&call.payload)?;
+impl Answers<SendSignal> for Door {
+    async fn answer(&self, asked: Asked<'_, SendSignal>) -> Result<Signaled, Failure> {
+        let request = asked.request()?;
+        let Asked { caller, call, .. } = asked;
         if request.reason.as_ref().is_some_and(|r| r.len() > limits::REASON_BYTES_MAX) {
             let why = format!("reason: at most {} bytes are taken", limits::REASON_BYTES_MAX);
             return Err(Failure::new(Code::TooLarge, why).at("reason"));
@@ -63,7 +59,7 @@ impl Door {
             };
             let fact = Fact::Signaled(fact);
             let seq = self.broker.log.append(&request.job, &fact, call.trace).await?;
-            return Handled::json(&Signaled { job: request.job, state: JobState::Working, seq });
+            return Ok(Signaled { job: request.job, state: JobState::Working, seq });
         }
         let mut job = folded?;
         open(&job)?;
@@ -90,9 +86,11 @@ impl Door {
             }
         }
         let state = fold::view(&job)?.state;
-        Handled::json(&Signaled { job: request.job, state, seq })
+        Ok(Signaled { job: request.job, state, seq })
     }
+}
 
+impl Door {
     /// Rolls a job back. The target is resolved here, so that the stored signal names a position.
     async fn roll_back(
         &self,
@@ -101,7 +99,7 @@ impl Door {
         order: &Order,
         entries: &[Entry],
         (reason, by): (Option<String>, Option<String>),
-    ) -> Result<Handled, Failure> {
+    ) -> Result<Signaled, Failure> {
         let found = fold::apart(job, || {
             let past = Past::of(job, entries);
             let (to, again, field) = wanted(&past, order)?;
@@ -120,7 +118,7 @@ impl Door {
             return Err(Failure::new(Code::WouldRepeat, why));
         }
         let state = fold::view(past.job())?.state;
-        Handled::json(&Signaled { job: job.clone(), state, seq })
+        Ok(Signaled { job: job.clone(), state, seq })
     }
 
     /// Follows the job until it has ended or the wait is over.

@@ -10,17 +10,14 @@ use proto::{
     fact::{Fact, Submitted},
     id::{JobId, Seq},
 };
-use runtime::{
-    config::Role,
-    service::{Call, Handled},
-};
+use runtime::service::{Answers, Asked};
 use uuid::Uuid;
 
 use super::{Door, admit, conversation, direct, files, forking, presets, secrets};
 
-impl Door {
-    pub(super) async fn submit(&self, call: &Call) -> Result<Handled, Failure> {
-        let caller = self.admit(call, Role::Submit)?;
+impl Answers<door::Submit> for Door {
+    async fn answer(&self, asked: Asked<'_, door::Submit>) -> Result<door::Submitted, Failure> {
+        let Asked { caller, call, .. } = asked;
         self.quota.take(caller.key())?;
         let by = caller.recorded(None)?;
         let mut admitted = self
@@ -39,7 +36,7 @@ impl Door {
             None => JobId::new(Uuid::now_v7().simple().to_string())?,
         };
         if let Some(fork) = &admitted.fork {
-            self.admit(call, Role::Read)?;
+            Asked::<door::Get>::admit(call, &self.people)?;
             // An existing fork is returned without a look at its source, which may have been purged
             // since.
             let there = self.broker.log.read(&job, Seq(0)).await?;
@@ -77,17 +74,22 @@ impl Door {
         };
         let shard = self.broker.log.subjects().shard_of(&job);
         tracing::debug!(%job, %seq, created, "submitted");
-        Handled::json(&door::Submitted { job, shard, seq, created, warnings })
+        Ok(door::Submitted { job, shard, seq, created, warnings })
     }
 }
 
 impl Door {
     /// Returns the reply to a repeated submission.
-    fn attached(&self, job: JobId, first: &Entry, digest: &str) -> Result<Handled, Failure> {
+    fn attached(
+        &self,
+        job: JobId,
+        first: &Entry,
+        digest: &str,
+    ) -> Result<door::Submitted, Failure> {
         same(&job, first, digest)?;
         let shard = self.broker.log.subjects().shard_of(&job);
         let (seq, warnings) = (first.seq, Vec::new());
-        Handled::json(&door::Submitted { job, shard, seq, created: false, warnings })
+        Ok(door::Submitted { job, shard, seq, created: false, warnings })
     }
 
     /// Returns warnings about tools that the job's agents name and no worker announces.

@@ -9,27 +9,25 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use broker::{
     Broker,
-    bus::Endpoint,
     kv::{Bucket, KvError},
     log::CasOutcome,
 };
 use machine::{Job, QuestionStatus};
 use proto::{
     decision::Closed,
-    door::{AnswerTaken, GiveAnswer, Inbox, verbs},
+    door::{AnswerTaken, GiveAnswer, Inbox, InboxPage, Server, Verb},
     error::{Code, Failure},
     fact::{Answered, Fact},
     id::{AskId, JobId, Seq},
     interaction::{Answer, Misfit, Question, QuestionKind, Verdict},
     lang::Language,
-    limits, strict,
+    limits,
 };
 use runtime::{
-    config::Role,
     people::{Caller, People},
     registry::Registry,
     schema::Schemas,
-    service::{Call, Handled, Service},
+    service::{Answers, Asked, Call, Handled, Service},
 };
 
 use crate::{edit, inbox, question_log::QuestionLog};
@@ -40,14 +38,6 @@ const USUAL: u32 = 100;
 const RACES_MAX: usize = 50;
 /// Name recorded with an answer that names no person.
 const ANONYMOUS: &str = "anonymous";
-
-const ENDPOINTS: [Endpoint; 2] = [
-    Endpoint {
-        verb: verbs::ANSWER,
-        description: "Answers a question. The first valid answer wins.",
-    },
-    Endpoint { verb: verbs::INBOX, description: "Open questions, oldest first." },
-];
 
 /// Accepts answers and lists the inbox, as the service of a [`runtime::service::ServiceActor`].
 #[derive(Debug)]
@@ -65,14 +55,11 @@ impl InboxService {
     pub fn new(broker: Broker, people: People, registry: Registry) -> Self {
         Self { broker, people, registry, schemas: Arc::default() }
     }
+}
 
-    async fn inbox(&self, call: &Call) -> Result<Handled, Failure> {
-        self.people.admit(call.token.as_deref(), &[Role::Read, Role::Answer])?;
-        let request: Inbox = if call.payload.is_empty() {
-            Inbox::default()
-        } else {
-            strict::request(&call.payload)?
-        };
+impl Answers<Inbox> for InboxService {
+    async fn answer(&self, asked: Asked<'_, Inbox>) -> Result<InboxPage, Failure> {
+        let request = asked.request()?;
         let limit = request.limit.unwrap_or(USUAL);
         if !(1..=limits::INBOX_MAX).contains(&limit) {
             let why = format!("limit: must be 1 to {}", limits::INBOX_MAX);
@@ -80,12 +67,14 @@ impl InboxService {
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let page = inbox::page(&*self.broker.kv, request.job.as_ref(), limit).await;
-        Handled::json(&page.map_err(|error| unreachable_inbox(&error))?)
+        page.map_err(|error| unreachable_inbox(&error))
     }
+}
 
-    async fn answer(&self, call: &Call) -> Result<Handled, Failure> {
-        let caller = self.people.admit(call.token.as_deref(), &[Role::Answer])?;
-        let request: GiveAnswer = strict::request(&call.payload)?;
+impl Answers<GiveAnswer> for InboxService {
+    async fn answer(&self, asked: Asked<'_, GiveAnswer>) -> Result<AnswerTaken, Failure> {
+        let request = asked.request()?;
+        let Asked { caller, call, .. } = asked;
         let by = by(&caller, request.by.as_deref())?;
         let GiveAnswer { job, ask, decision, value, text, digest, .. } = request;
         let answer = Answer { decision, value, text, digest };
@@ -112,7 +101,9 @@ impl InboxService {
         }
         Err(Failure::new(Code::Overloaded, format!("too many answers to job {job} at a time")))
     }
+}
 
+impl InboxService {
     async fn questions(&self, job: &JobId, ask: &AskId) -> Result<QuestionLog, Failure> {
         let questions = QuestionLog::read(&*self.broker.log, job).await?;
         if questions.is_empty() {
@@ -211,7 +202,7 @@ impl InboxService {
         job: JobId,
         ask: AskId,
         seq: Seq,
-    ) -> Result<Handled, Failure> {
+    ) -> Result<AnswerTaken, Failure> {
         questions.catch_up(&*self.broker.log).await?;
         self.forget(&job, &ask).await;
         match questions.question(&ask) {
@@ -220,7 +211,7 @@ impl InboxService {
                 Err(already(&job, &ask, winner))
             }
             Some(QuestionStatus::Answered { .. } | QuestionStatus::Open { .. }) | None => {
-                Handled::json(&AnswerTaken { job, ask, seq })
+                Ok(AnswerTaken { job, ask, seq })
             }
         }
     }
@@ -239,18 +230,26 @@ impl Service for InboxService {
         "inbox"
     }
 
-    fn endpoints(&self) -> Vec<Endpoint> {
-        ENDPOINTS.to_vec()
+    fn verbs(&self) -> Vec<Verb> {
+        Server::Interaction.verbs().collect()
     }
 
     async fn handle(&self, call: &Call) -> Result<Handled, Failure> {
         match call.verb {
-            verbs::ANSWER => self.answer(call).await,
-            verbs::INBOX => self.inbox(call).await,
-            other => {
-                let why = format!("there is no verb {other:?} here");
-                Err(Failure::new(Code::InvalidRequest, why))
-            }
+            Verb::Inbox => call.answer::<Inbox>(&self.people, self).await,
+            Verb::Answer => call.answer::<GiveAnswer>(&self.people, self).await,
+            Verb::Submit
+            | Verb::Get
+            | Verb::List
+            | Verb::Watch
+            | Verb::Signal
+            | Verb::Dead
+            | Verb::Tools
+            | Verb::Crew
+            | Verb::Agents
+            | Verb::SetAgent
+            | Verb::DropAgent
+            | Verb::Upload => Err(call.served_elsewhere()),
         }
     }
 }

@@ -6,6 +6,7 @@
 mod agents;
 mod files;
 mod inbox;
+mod verb;
 
 use std::fmt;
 
@@ -17,8 +18,9 @@ use serde_json::Value;
 
 pub use self::{
     agents::{AgentChanged, AgentEntry, AgentList, Agents, DropAgent, SetAgent},
-    files::{FileSource, SubmitFile, Uploaded},
+    files::{FileSource, SubmitFile, Upload, Uploaded},
     inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
+    verb::{Request, Role, Server, Verb, VerbSpec},
 };
 use crate::{
     agent::Agent,
@@ -31,38 +33,6 @@ use crate::{
     tool::ToolSpec,
     view::{JobSummary, JobView},
 };
-
-/// The verbs of the front door: the last token of `<prefix>.svc.<verb>`.
-pub mod verbs {
-    /// Stores a new job, or attaches to the job with the same id and body.
-    pub const SUBMIT: &str = "submit";
-    /// Returns one job.
-    pub const GET: &str = "get";
-    /// Returns jobs, newest first.
-    pub const LIST: &str = "list";
-    /// Streams a job's log from a position on, and then new records: many replies.
-    pub const WATCH: &str = "watch";
-    /// Sends a signal: cancel, pause, resume, retry, steer, snapshot or roll back.
-    pub const SIGNAL: &str = "signal";
-    /// Returns dead letters: work that waits for an operator.
-    pub const DEAD: &str = "dead";
-    /// Answers a question.
-    pub const ANSWER: &str = "answer";
-    /// Returns open questions.
-    pub const INBOX: &str = "inbox";
-    /// Returns the registered tools.
-    pub const TOOLS: &str = "tools";
-    /// Returns the running processes.
-    pub const CREW: &str = "crew";
-    /// Returns the agents that submissions may name.
-    pub const AGENTS: &str = "agents";
-    /// Stores an agent in the bucket of agents.
-    pub const SET_AGENT: &str = "set_agent";
-    /// Removes an agent from the bucket of agents.
-    pub const DROP_AGENT: &str = "drop_agent";
-    /// Stores a piece of a file for a later submission.
-    pub const UPLOAD: &str = "upload";
-}
 
 /// The request to submit a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -382,12 +352,22 @@ impl DeadKind {
     }
 }
 
+/// Asks for the registered tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GetTools {}
+
 /// The reply with the registered tools.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tools {
     /// Tools, sorted by name.
     pub tools: Vec<ToolSpec>,
 }
+
+/// Asks for the live processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GetCrew {}
 
 /// The reply with the running processes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -48,12 +48,15 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
     from_value(value_from_slice(bytes)?)
 }
 
-/// Parses a request: a JSON object of a known type.
+/// Reads a request: a JSON object of a known form. A request without required fields may be empty.
 ///
 /// # Errors
 /// Fails like [`from_slice`], and when the value is not an object. Serde would accept a list for a
 /// struct otherwise.
 pub fn request<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+    if bytes.is_empty() {
+        return serde_json::from_str("{}").map_err(|_| Refused::Empty);
+    }
     request_from_value(value_from_slice(bytes)?)
 }
 
@@ -270,5 +273,16 @@ mod tests {
         assert!(from_slice::<Outer>(b"[[]]").is_ok() && request::<Outer>(b"[[]]").is_err());
         assert!(from_slice::<Outer>(br#"{"inner":[{"n":9223372036854775808}]}"#).is_err());
         assert!(from_slice::<Outer>(br#"{"inner":[{"n":1.0}]}"#).is_err());
+    }
+
+    #[test]
+    fn a_request_may_be_empty_when_no_field_is_required() {
+        use crate::door::{Get, GetTools};
+
+        assert!(request::<GetTools>(b"").is_ok() && request::<GetTools>(b" {} ").is_ok());
+        assert_eq!(request::<Get>(b""), Err(Refused::Empty));
+        let unknown = request::<GetTools>(br#"{"x":1}"#).unwrap_err();
+        assert!(matches!(&unknown, Refused::Field { field, .. } if field == "x"), "{unknown}");
+        assert!(request::<GetTools>(b"[]").is_err() && request::<GetTools>(b"null").is_err());
     }
 }

@@ -224,7 +224,7 @@ impl Subjects {
 
     /// Returns the subject of a verb of the front door.
     #[must_use]
-    pub fn service(&self, verb: &str) -> String {
+    pub fn service(&self, verb: impl fmt::Display) -> String {
         format!("{}.svc.{verb}", self.prefix)
     }
 

@@ -119,16 +119,7 @@ fn plain(name: &str) -> Result<String, Failure> {
 }
 
 fn wording(roles: &[Role]) -> String {
-    let words: Vec<_> = roles
-        .iter()
-        .map(|role| match role {
-            Role::Submit => "submit",
-            Role::Answer => "answer",
-            Role::Operate => "operate",
-            Role::Read => "read",
-        })
-        .collect();
-    words.join(" or ")
+    roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(" or ")
 }
 
 /// Compares two texts without stopping at the first difference.

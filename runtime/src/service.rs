@@ -7,6 +7,7 @@
 //! * During the shutdown no new request is taken, and running ones are answered.
 
 use std::{
+    marker::PhantomData,
     panic::AssertUnwindSafe,
     sync::{Arc, LazyLock, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -15,24 +16,29 @@ use std::{
 use async_trait::async_trait;
 use broker::{
     Broker,
-    bus::{BusError, Endpoint, Reply, Request},
+    bus::{self, BusError, Reply},
 };
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt, stream::BoxStream};
 use opentelemetry::KeyValue;
 use proto::{
+    door::{Request, Verb},
     error::{Code, Failure},
+    strict,
     trace::TraceContext,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{
     sync::CancellationToken,
     task::{AbortOnDropHandle, TaskTracker},
 };
 
-use crate::telemetry::{self, Histogram, Kind, LATENCY, Span, keys};
+use crate::{
+    people::{Caller, People},
+    telemetry::{self, Histogram, Kind, LATENCY, Span, keys},
+};
 
 /// The time that running requests have after the shutdown begins.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -46,8 +52,8 @@ static DURATION: LazyLock<Histogram<f64>> = LazyLock::new(|| {
 pub trait Service: Send + Sync + 'static {
     /// Returns the name of the service, for logs.
     fn name(&self) -> &'static str;
-    /// Returns the endpoints that the service serves.
-    fn endpoints(&self) -> Vec<Endpoint>;
+    /// The verbs that it serves.
+    fn verbs(&self) -> Vec<Verb>;
     /// Answers one request.
     ///
     /// # Errors
@@ -81,7 +87,7 @@ impl Handled {
 #[derive(Debug)]
 pub struct Call {
     /// The verb of the request.
-    pub verb: &'static str,
+    pub verb: Verb,
     /// The body, not yet validated.
     pub payload: Bytes,
     /// The caller's trace with a new span id for this request, or a new trace.
@@ -109,6 +115,69 @@ impl Call {
     /// which have a bound of their own.
     pub fn leave_queue(&self) {
         self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+/// A request of an admitted caller.
+#[derive(Debug)]
+pub struct Asked<'a, R> {
+    /// The caller.
+    pub caller: Caller,
+    /// The request as it came in.
+    pub call: &'a Call,
+    request: PhantomData<R>,
+}
+
+impl<'a, R: Request> Asked<'a, R> {
+    /// Admits the caller of a request.
+    ///
+    /// # Errors
+    /// `forbidden` when the caller has no role that the verb needs.
+    pub fn admit(call: &'a Call, people: &People) -> Result<Self, Failure> {
+        let caller = people.admit(call.token.as_deref(), R::VERB.spec().roles)?;
+        Ok(Self { caller, call, request: PhantomData })
+    }
+
+    /// The request, parsed from JSON.
+    ///
+    /// # Errors
+    /// The field that is wrong.
+    pub fn request(&self) -> Result<R, Failure>
+    where
+        R: DeserializeOwned,
+    {
+        Ok(strict::request(&self.call.payload)?)
+    }
+}
+
+/// Answers requests of one type with its reply.
+pub trait Answers<R: Request> {
+    /// The reply to an admitted request.
+    ///
+    /// # Errors
+    /// The refusal that is sent instead.
+    fn answer(&self, asked: Asked<'_, R>)
+    -> impl Future<Output = Result<R::Reply, Failure>> + Send;
+}
+
+impl Call {
+    /// Admits the caller, and has the request answered.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub async fn answer<R: Request>(
+        &self,
+        people: &People,
+        service: &impl Answers<R>,
+    ) -> Result<Handled, Failure> {
+        Handled::json(&service.answer(Asked::admit(self, people)?).await?)
+    }
+
+    /// The refusal of a verb that another service serves.
+    #[must_use]
+    pub fn served_elsewhere(&self) -> Failure {
+        let why = format!("there is no verb {:?} here", self.verb.name());
+        Failure::new(Code::InvalidRequest, why)
     }
 }
 
@@ -158,7 +227,7 @@ impl Actor for ServiceActor {
         myself: ActorRef<ServiceMsg>,
         args: ServiceArgs,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let requests = args.broker.bus.serve(args.service.endpoints()).await?;
+        let requests = args.broker.bus.serve(args.service.verbs()).await?;
         let task = tokio::spawn(async move {
             let _ = myself.cast(listen(args, requests).await);
         });
@@ -179,7 +248,7 @@ impl Actor for ServiceActor {
     }
 }
 
-async fn listen(args: ServiceArgs, mut requests: BoxStream<'static, Request>) -> ServiceMsg {
+async fn listen(args: ServiceArgs, mut requests: BoxStream<'static, bus::Request>) -> ServiceMsg {
     let counter = Counter {
         places: Arc::new(Semaphore::new(args.in_flight)),
         tracker: TaskTracker::new(),
@@ -215,7 +284,7 @@ struct Counter {
 }
 
 impl Counter {
-    async fn take(&self, request: Request) {
+    async fn take(&self, request: bus::Request) {
         match Arc::clone(&self.places).try_acquire_owned() {
             Ok(place) => {
                 let call = call(request, place, self.args.shutdown.clone());
@@ -230,7 +299,7 @@ impl Counter {
     }
 }
 
-fn call(request: Request, place: OwnedSemaphorePermit, closing: CancellationToken) -> Call {
+fn call(request: bus::Request, place: OwnedSemaphorePermit, closing: CancellationToken) -> Call {
     Call {
         verb: request.verb,
         payload: request.payload,
@@ -248,14 +317,15 @@ async fn answer(service: Arc<dyn Service>, call: Call) {
     let parent = call.caller;
     let mut span =
         Span::start(call.trace, parent, Kind::Server, || format!("callboard {}", call.verb));
-    span.set(keys::DOOR_VERB, call.verb);
     let verb = call.verb;
+    span.set(keys::DOOR_VERB, verb.name());
     let refused = answered(service, call).await;
     let code = refused.map_or("", Code::as_str);
     if refused.is_some() {
         span.fail(code);
     }
-    let attributes = [KeyValue::new(keys::DOOR_VERB, verb), KeyValue::new(keys::ERROR_TYPE, code)];
+    let attributes =
+        [KeyValue::new(keys::DOOR_VERB, verb.name()), KeyValue::new(keys::ERROR_TYPE, code)];
     DURATION.record(started.elapsed().as_secs_f64(), &attributes);
 }
 
@@ -277,20 +347,20 @@ async fn answered(service: Arc<dyn Service>, call: Call) -> Option<Code> {
         Ok(Err(failure)) => failure,
         Err(_) => {
             // The panic's message may quote the request. The panic hook has logged its place.
-            tracing::error!(service = service.name(), verb = call.verb, "a request broke");
+            tracing::error!(service = service.name(), verb = call.verb.name(), "a request broke");
             Failure::new(Code::Internal, format!("{} broke on this request", service.name()))
         }
     };
     let code = refusal.code;
-    tracing::debug!(verb = call.verb, %code, "refused");
+    tracing::debug!(verb = call.verb.name(), %code, "refused");
     unheard(call.verb, call.reply.refuse(refusal).await);
     Some(code)
 }
 
 /// Logs an answer that could not be sent. The caller may be gone, and nothing depends on the
 /// answer.
-fn unheard(verb: &'static str, sent: Result<(), BusError>) {
+fn unheard(verb: Verb, sent: Result<(), BusError>) {
     if let Err(error) = sent {
-        tracing::debug!(verb, %error, "an answer could not be sent");
+        tracing::debug!(%verb, %error, "an answer could not be sent");
     }
 }

@@ -8,7 +8,10 @@ use broker::{
     bus::{BusError, RequestContext},
 };
 use bytes::Bytes;
-use proto::{door::Refusal, error::Code};
+use proto::{
+    door::{Refusal, Verb},
+    error::Code,
+};
 use serde_json::Value;
 
 /// The timeout of a request.
@@ -32,7 +35,7 @@ pub(crate) enum Heard {
 }
 
 impl Counter {
-    pub(crate) async fn ask(&self, verb: &str, request: &Value) -> Heard {
+    pub(crate) async fn ask(&self, verb: Verb, request: &Value) -> Heard {
         let subject = self.broker.log.subjects().service(verb);
         let body = Bytes::from(request.to_string());
         let context = RequestContext::default();

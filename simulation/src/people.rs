@@ -11,7 +11,7 @@ use std::{
 };
 
 use proto::{
-    door::{InboxEntry, InboxPage, verbs},
+    door::{InboxEntry, InboxPage, Verb},
     error::Code,
     fact::Signal,
     id::{AskId, JobId, Seq, StepId},
@@ -122,7 +122,7 @@ impl People {
     async fn submit(self, workload: Workload) {
         let job = &workload.job;
         loop {
-            match self.counter.ask(verbs::SUBMIT, &workload.body).await {
+            match self.counter.ask(Verb::Submit, &workload.body).await {
                 Heard::Reply(reply) => {
                     let created = reply["created"] == json!(true);
                     self.story.tell("people", || format!("{job} is accepted, created: {created}"));
@@ -143,7 +143,7 @@ impl People {
     async fn signal(&self, job: &JobId, signal: Signal) {
         let request = json!({ "job": job, "signal": signal, "by": "ann" });
         loop {
-            match self.counter.ask(verbs::SIGNAL, &request).await {
+            match self.counter.ask(Verb::Signal, &request).await {
                 Heard::Reply(reply) => {
                     let state = reply["state"].as_str().unwrap_or_default().to_owned();
                     self.story.tell("people", || format!("{job} heard {signal:?}: it is {state}"));
@@ -168,7 +168,7 @@ impl People {
     async fn look_into_the_inbox(self) {
         loop {
             tokio::time::sleep(self.chance.millis(500..=3_000)).await;
-            let Heard::Reply(page) = self.counter.ask(verbs::INBOX, &json!({})).await else {
+            let Heard::Reply(page) = self.counter.ask(Verb::Inbox, &json!({})).await else {
                 continue;
             };
             match serde_json::from_value::<InboxPage>(page) {
@@ -209,7 +209,7 @@ impl People {
         let (job, ask) = (&entry.job, &entry.question.id);
         if self.chance.percent(15) {
             let wrong = json!({ "job": job, "ask": ask, "decision": "respond", "value": [[1]], "by": "bob" });
-            if let Heard::Reply(_) = self.counter.ask(verbs::ANSWER, &wrong).await {
+            if let Heard::Reply(_) = self.counter.ask(Verb::Answer, &wrong).await {
                 let what = format!("a wrong answer to {ask} of {job} was taken");
                 self.lock().complaints.push(what);
             }
@@ -219,7 +219,7 @@ impl People {
         request["ask"] = json!(ask);
         request["by"] = json!("ann");
         loop {
-            match self.counter.ask(verbs::ANSWER, &request).await {
+            match self.counter.ask(Verb::Answer, &request).await {
                 Heard::Reply(taken) => {
                     self.story.tell("people", || format!("{ask} of {job} is answered: {request}"));
                     if request["decision"] == json!("edit") {

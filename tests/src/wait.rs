@@ -31,7 +31,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// Panics if no process ever does.
 pub async fn wait_for_door(client: &Client) {
     holds("somebody who serves the front door", async || {
-        client.list(&List::default()).await.is_ok()
+        client.call(&List::default()).await.is_ok()
     })
     .await;
 }
@@ -78,7 +78,8 @@ pub async fn until(client: &Client, job: &JobId, state: JobState) -> JobView {
 #[expect(clippy::panic, reason = "a test that waits in vain fails, and shows the job")]
 pub async fn view(client: &Client, job: &JobId, wanted: impl Fn(&JobView) -> bool) -> JobView {
     // Only views: no record has that position.
-    let options = WatchOptions { after: Seq(i64::MAX as u64), live: false, patience: PATIENCE };
+    let options =
+        WatchOptions { give_up_after: PATIENCE, ..WatchOptions::records(Seq(i64::MAX as u64)) };
     let mut last = None;
     // A watch ends with its job, which may be rolled back later. It also ends when the job does not
     // exist yet.

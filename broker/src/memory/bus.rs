@@ -12,11 +12,15 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use proto::{door::Refusal, error::Failure, subject::Subjects};
+use proto::{
+    door::{Refusal, Verb},
+    error::Failure,
+    subject::Subjects,
+};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::{Call, Faults};
-use crate::bus::{Bus, BusError, Endpoint, Message, Reply, Request, RequestContext};
+use crate::bus::{Bus, BusError, Message, Reply, Request, RequestContext};
 
 /// Capacity of one subscriber's queue; further messages are lost, as on NATS.
 const WAITING_MAX: usize = 64 * 1024;
@@ -41,7 +45,7 @@ struct Listener {
     id: u64,
     pattern: String,
     /// The verb, if this listener serves one. Its servers share the requests.
-    verb: Option<&'static str>,
+    verb: Option<Verb>,
     sender: Sender<Sent>,
 }
 
@@ -50,7 +54,7 @@ struct Listener {
 struct Sent {
     message: Message,
     context: RequestContext,
-    verb: Option<&'static str>,
+    verb: Option<Verb>,
     reply: Option<Sender<Message>>,
 }
 
@@ -72,7 +76,7 @@ impl Listeners {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn listen(&self, pattern: String, verb: Option<&'static str>, sender: Sender<Sent>) -> u64 {
+    fn listen(&self, pattern: String, verb: Option<Verb>, sender: Sender<Sent>) -> u64 {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         self.lock().push(Listener { id, pattern, verb, sender });
         id
@@ -196,17 +200,13 @@ impl Bus for MemoryBus {
         }))
     }
 
-    async fn serve(
-        &self,
-        endpoints: Vec<Endpoint>,
-    ) -> Result<BoxStream<'static, Request>, BusError> {
+    async fn serve(&self, verbs: Vec<Verb>) -> Result<BoxStream<'static, Request>, BusError> {
         self.reach(&Bytes::new())?;
         let (sender, mut requests) = mpsc::channel(WAITING_MAX);
-        let listen = |endpoint: &Endpoint| {
-            let subject = self.subjects.service(endpoint.verb);
-            self.listeners.listen(subject, Some(endpoint.verb), sender.clone())
+        let listen = |verb: Verb| {
+            self.listeners.listen(self.subjects.service(verb), Some(verb), sender.clone())
         };
-        let ids = endpoints.iter().map(listen).collect();
+        let ids = verbs.into_iter().map(listen).collect();
         drop(sender);
         let listening = Listening { listeners: Arc::clone(&self.listeners), ids };
         Ok(Box::pin(async_stream::stream! {

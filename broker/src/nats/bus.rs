@@ -9,10 +9,10 @@ use async_nats::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
-use proto::{subject::Subjects, trace::TRACEPARENT};
+use proto::{door::Verb, subject::Subjects, trace::TRACEPARENT};
 
 use super::{NatsOptions, link::Link, publish, reply::ReplyRule, serve};
-use crate::bus::{Bus, BusError, Endpoint, Message, Request, RequestContext};
+use crate::bus::{Bus, BusError, Message, Request, RequestContext};
 
 /// The header that carries a caller's token.
 pub(super) const TOKEN: &str = "Callboard-Token";
@@ -145,12 +145,9 @@ impl Bus for NatsBus {
         }))
     }
 
-    async fn serve(
-        &self,
-        endpoints: Vec<Endpoint>,
-    ) -> Result<BoxStream<'static, Request>, BusError> {
+    async fn serve(&self, verbs: Vec<Verb>) -> Result<BoxStream<'static, Request>, BusError> {
         let (link, rule) = (Arc::clone(&self.link), Arc::clone(&self.rule));
-        let serving = serve::open(link, rule, &self.subjects, endpoints);
+        let serving = serve::open(link, rule, &self.subjects, verbs);
         let requests = self.hand_over(serving).await?;
         self.settled().await?;
         Ok(requests)

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
 use proto::{
-    door::Refusal,
+    door::{Refusal, Verb},
     error::{Code, Failure},
     subject::Subjects,
     trace::TraceContext,
@@ -28,7 +28,7 @@ use super::{
     link::Link,
     reply::{ReplyRule, ReplyTo},
 };
-use crate::bus::{self, BusError, Reply, Request, RequestContext};
+use crate::bus::{BusError, Reply, Request, RequestContext};
 
 /// Longest text of an error header, in bytes; the body contains all of it.
 const ERROR_BYTES_MAX: usize = 256;
@@ -38,15 +38,15 @@ pub(super) async fn open(
     link: Arc<Link>,
     rule: Arc<ReplyRule>,
     subjects: &Subjects,
-    endpoints: Vec<bus::Endpoint>,
+    verbs: Vec<Verb>,
 ) -> Result<BoxStream<'static, Request>, SubscribeError> {
     let mut all = Vec::new();
     let mut counted = Vec::new();
-    for bus::Endpoint { verb, description } in endpoints {
+    for verb in verbs {
         let subject = subjects.service(verb);
         let group = QUEUE_GROUP.to_owned();
         let requests = link.client.queue_subscribe(subject.clone(), group).await?;
-        let endpoint = Arc::new(Endpoint::new(verb, subject, description));
+        let endpoint = Arc::new(Endpoint::new(verb.name(), subject, verb.spec().about));
         counted.push(Arc::clone(&endpoint));
         all.push(requests.map(move |message| (verb, Arc::clone(&endpoint), message)));
     }

@@ -2,5 +2,4 @@
 
 pub(crate) mod dialogue;
 pub(crate) mod keyboard;
-pub(crate) mod open;
-pub(crate) mod parse;
+pub(crate) mod prompt;

@@ -1,7 +1,6 @@
 //! The pure part of conversations: interpretation of lines and rendering of events. I/O is in
 //! `commands/chat/`.
 
-pub(crate) mod answering;
 pub(crate) mod command;
 pub(crate) mod line;
 pub(crate) mod show;

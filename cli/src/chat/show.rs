@@ -1,6 +1,7 @@
 //! Rendering of job events in a conversation: short progress lines for tasks, the tool's result for
 //! commands.
 
+use client::session::LiveText;
 use proto::{
     escape,
     event::{Happened, StepPhase, Stream, ToolPhase},
@@ -11,7 +12,6 @@ use proto::{
 use serde_json::Value;
 
 use crate::{
-    live::follow::Follow,
     look::{Look, Tone},
     render::{event, line::Line},
 };
@@ -106,11 +106,11 @@ pub(crate) fn command(look: &Look, happened: &Happened) -> Option<String> {
 }
 
 /// Renders the model output streamed now, one line for each step.
-pub(crate) fn speech(look: &Look, follow: &Follow) -> Vec<String> {
+pub(crate) fn speech(look: &Look, text: &LiveText) -> Vec<String> {
     let last = |text: &str| text.trim_end().lines().last().unwrap_or_default().to_owned();
-    let of_steps = follow.of_steps();
+    let of_steps = text.of_steps();
     let steps = of_steps.iter().map(|(step, text)| (step.to_string(), last(text)));
-    let planner = follow.of_planner().map(|text| ("plan".to_owned(), last(text)));
+    let planner = text.of_planner().map(|text| ("plan".to_owned(), last(text)));
     steps
         .chain(planner)
         .map(|(who, text)| {

@@ -102,14 +102,7 @@ async fn unannounced(global: &Global, catalogue: &Catalogue, names: &[AgentName]
     let asked = async {
         let quiet = Output::new(Format::Table, Loudness::Quiet, Color::Never, Times::default());
         Some(
-            connect::client(global, quiet)
-                .await
-                .ok()?
-                .with_patience(None)
-                .tools()
-                .await
-                .ok()?
-                .tools,
+            connect::client(global, quiet).await.ok()?.with_retries(None).tools().await.ok()?.tools,
         )
     };
     let Ok(Some(registered)) = tokio::time::timeout(LOOK, asked).await else { return Vec::new() };
@@ -136,7 +129,7 @@ fn said(catalogue: &Catalogue, name: &AgentName) -> Option<Checked> {
 async fn put(global: &Global, output: Output, args: PutAgentArgs) -> Outcome {
     let source = agents::source(Path::new(&args.file), args.name).map_err(unreadable)?;
     let set = SetAgent { name: source.name, text: source.text };
-    let changed = connect::client(global, output).await?.set_agent(&set).await?;
+    let changed = connect::client(global, output).await?.call(&set).await?;
     for warning in &changed.warnings {
         output.warn(&format!("! {}", proto::escape::line(warning)));
     }
@@ -147,7 +140,7 @@ async fn put(global: &Global, output: Output, args: PutAgentArgs) -> Outcome {
 }
 
 async fn rm(global: &Global, output: Output, name: AgentName) -> Outcome {
-    let changed = connect::client(global, output).await?.drop_agent(&DropAgent { name }).await?;
+    let changed = connect::client(global, output).await?.call(&DropAgent { name }).await?;
     output.one(&changed, changed.name.as_str(), |_| {
         format!("{} is out of the bucket; jobs that run keep what they have\n", changed.name)
     })?;

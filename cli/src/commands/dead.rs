@@ -27,7 +27,7 @@ pub(super) async fn run(global: &Global, output: Output, command: DeadCommand) -
 
 async fn ls(global: &Global, output: Output, args: DeadListArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let found = client.dead(&Dead { job: args.job, limit: Some(args.limit) }).await?;
+    let found = client.call(&Dead { job: args.job, limit: Some(args.limit) }).await?;
     let id = |letter: &proto::door::DeadLetter| letter.job.to_string();
     output.list(&found, &found.letters, id, |look| dead::list(look, &found))?;
     Ok(Exit::Success)
@@ -47,7 +47,7 @@ async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
     for job in jobs {
         let (signal, reason) = (Order::Retry, args.reason.clone());
         // A refusal does not stop the retry of the other jobs.
-        match client.signal(&SendSignal { job, signal, reason, by: caller() }).await {
+        match client.call(&SendSignal { job, signal, reason, by: caller() }).await {
             Ok(signaled) => all.push(signaled),
             Err(failure) => drop(refused.get_or_insert(failure.into())),
         }

@@ -79,7 +79,7 @@ pub(super) async fn in_editor(client: &Client, output: Output, entry: &InboxEntr
                 continue;
             }
         };
-        match client.answer(&request(entry, answer(value, digest))).await {
+        match client.call(&request(entry, answer(value, digest))).await {
             Err(failure) if failure.code == Code::InvalidAnswer => {
                 draft.complain(&text, &failure.message)?;
                 draft.refused(failure.into())?;

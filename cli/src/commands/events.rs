@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use client::EventOptions;
+use client::WatchOptions;
 use futures::StreamExt;
 use proto::{
     door::Watched,
@@ -31,8 +31,9 @@ pub(super) async fn run(global: &Global, output: Output, args: WatchArgs) -> Out
         );
     }
     let after = args.after.unwrap_or(EventId::START);
-    let options = EventOptions { after, live, patience: super::watch::PATIENCE };
-    let mut stream = pin!(client.events(&job, options));
+    let options =
+        WatchOptions { live, give_up_after: super::watch::PATIENCE, ..WatchOptions::events(after) };
+    let mut stream = pin!(client.watch(&job, options));
     let mut interrupts = Interrupts::take()?;
     let look = output.look();
     // An endless stream is never one JSON value; the events up to now are.

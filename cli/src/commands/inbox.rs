@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{edit, jobs::caller};
 use crate::{
-    answer::{dialogue::Dialogue, keyboard::Keyboard, open as questions},
+    answer::{dialogue::Dialogue, keyboard::Keyboard},
     args::{Answering, ApproveArgs, Global, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     connect,
     exit::Exit,
@@ -50,7 +50,7 @@ async fn ls(client: &Client, output: Output, args: InboxListArgs) -> Outcome {
         None => None,
         Some(named) => Some(connect::job(client, named).await?.job),
     };
-    let page = client.inbox(&Inbox { job, limit: Some(args.limit) }).await?;
+    let page = client.call(&Inbox { job, limit: Some(args.limit) }).await?;
     let id = |entry: &InboxEntry| format!("{} {}", entry.job, entry.question.id);
     output.list(&page, &page.questions, id, |look| question::list(look, &page))?;
     Ok(Exit::Success)
@@ -104,7 +104,8 @@ async fn of(client: &Client, arg: &QuestionArg) -> Result<Vec<InboxEntry>, CliEr
 
 /// Returns open questions below a job that is itself a descendant: the inbox knows only root jobs.
 async fn below(client: &Client, view: &JobView) -> Result<Vec<InboxEntry>, CliError> {
-    let asking: BTreeSet<JobId> = questions::of(view).into_iter().map(|asked| asked.job).collect();
+    let asking: BTreeSet<JobId> =
+        client::session::open_questions(view).into_iter().map(|asked| asked.job).collect();
     let mut entries = Vec::new();
     for job in asking.iter().filter(|job| **job != view.job) {
         entries.extend(open(client, Some(job)).await?);
@@ -114,7 +115,7 @@ async fn below(client: &Client, view: &JobView) -> Result<Vec<InboxEntry>, CliEr
 
 async fn open(client: &Client, job: Option<&JobId>) -> Result<Vec<InboxEntry>, CliError> {
     let request = Inbox { job: job.cloned(), limit: Some(limits::INBOX_MAX) };
-    Ok(client.inbox(&request).await?.questions)
+    Ok(client.call(&request).await?.questions)
 }
 
 async fn answer(client: &Client, output: Output, args: Answering) -> Outcome {
@@ -170,17 +171,18 @@ fn worded(entry: &InboxEntry, text: &str) -> Result<Answer, CliError> {
 async fn converse(client: &Client, output: Output, entry: &InboxEntry) -> Outcome {
     let mut keyboard = Keyboard::open();
     let mut interrupts = Interrupts::take()?;
-    let mut dialogue = Dialogue::new(&mut keyboard, std::io::stdout(), output.look());
+    let (out, asked) = (std::io::stdout(), entry.question.clone());
+    let mut dialogue = Dialogue::new(&mut keyboard, out, output.look(), asked);
     let mut refused: Option<Failure> = None;
     loop {
         let given = tokio::select! {
-            given = dialogue.ask(&entry.question, refused.as_ref()) => given,
+            given = dialogue.ask(refused.as_ref()) => given,
             () = interrupts.next() => None,
         };
         let Some(given) = given else {
             return Err(CliError::interrupted("no answer was given; the question stays open"));
         };
-        match client.answer(&request(entry, given)).await {
+        match client.call(&request(entry, given)).await {
             Err(failure) if failure.code == Code::InvalidAnswer => refused = Some(failure),
             answered => return taken(output, &answered?),
         }
@@ -224,7 +226,7 @@ async fn reject(client: &Client, output: Output, args: RejectArgs) -> Outcome {
 }
 
 async fn send(client: &Client, output: Output, entry: &InboxEntry, answer: Answer) -> Outcome {
-    taken(output, &client.answer(&request(entry, answer)).await?)
+    taken(output, &client.call(&request(entry, answer)).await?)
 }
 
 /// Builds the request for an answer.

@@ -12,7 +12,7 @@ use proto::{
 
 use super::turning;
 use crate::{
-    answer::{keyboard::Keyboard, parse},
+    answer::keyboard::Keyboard,
     args::{Global, JobsCommand, ListArgs, PlanArgs, PlanForm, SignalArgs, SteerArgs},
     connect,
     exit::Exit,
@@ -69,7 +69,7 @@ async fn ls(global: &Global, output: Output, args: ListArgs) -> Outcome {
         Some(named) => Some(connect::job(&client, named).await?.job),
     };
     let list = List { states: state, limit: Some(limit), conversation, after };
-    let listed = client.list(&list).await?;
+    let listed = client.call(&list).await?;
     let show =
         |look: &Look| if tree { jobs::tree(look, &listed) } else { jobs::list(look, &listed) };
     output.list(&listed, &listed.jobs, |j| j.job.to_string(), show)?;
@@ -100,7 +100,7 @@ async fn signal(global: &Global, output: Output, signal: Order, args: SignalArgs
         confirm(output, &view).await?;
     }
     let request = SendSignal { job: view.job.clone(), signal, reason: args.reason, by: caller() };
-    let signaled = client.signal(&request).await?;
+    let signaled = client.call(&request).await?;
     output.one(&signaled, signaled.job.as_str(), |look| {
         let (mark, tone) = marks::job(signaled.state);
         let did = did(&request.signal, &view, signaled.state);
@@ -153,7 +153,7 @@ pub(super) async fn confirmed(
         line = keyboard.line() => line,
         () = interrupts.next() => None,
     };
-    if line.and_then(|line| parse::yes(&line)) == Some(true) {
+    if line.and_then(|line| client::session::parse::yes(&line)) == Some(true) {
         return Ok(());
     }
     Err(CliError::usage("nothing was done"))

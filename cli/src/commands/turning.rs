@@ -94,7 +94,7 @@ async fn send(
     }
     let job = view.job;
     let request = SendSignal { job, signal, reason, by: caller() };
-    let signaled = client.signal(&request).await?;
+    let signaled = client.call(&request).await?;
     output.one(&signaled, signaled.job.as_str(), |look| {
         let (mark, tone) = marks::job(signaled.state);
         format!("{}\n", look.paint(tone, &format!("{mark} {}", said(&signaled))))

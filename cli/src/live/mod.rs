@@ -1,8 +1,4 @@
-//! The watch of a job: its known state and its display.
+//! A watched job on a terminal.
 
-pub(crate) mod follow;
 pub(crate) mod progress;
 pub(crate) mod screen;
-
-#[cfg(test)]
-mod properties;

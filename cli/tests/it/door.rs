@@ -2,23 +2,22 @@
 
 use broker::{
     Broker,
-    bus::Endpoint,
     nats::{self, NatsOptions},
     testing::NatsServer,
 };
 use bytes::Bytes;
 use futures::StreamExt;
-use proto::{door::verbs, id::WorkerId, subject::Subjects};
+use proto::{door::Verb, id::WorkerId, subject::Subjects};
 use serde_json::{Value, json};
 
 use crate::support::{Place, ended, eventually, signal};
 
 /// The reply to a request, or `None` for silence.
-type Script = fn(verb: &str, body: &Value) -> Option<Value>;
+type Script = fn(verb: Verb, body: &Value) -> Option<Value>;
 
 struct Door {
     server: NatsServer,
-    asked: std::sync::Arc<std::sync::Mutex<Vec<String>>>,
+    asked: std::sync::Arc<std::sync::Mutex<Vec<Verb>>>,
     _broker: Broker,
 }
 
@@ -30,14 +29,13 @@ impl Door {
         let subjects = Subjects::new("cb", 8).unwrap();
         let worker = WorkerId::new("door").unwrap();
         let broker = nats::connect(&options, subjects, worker).await.unwrap();
-        let verbs = [verbs::SUBMIT, verbs::GET, verbs::LIST, verbs::CREW];
-        let endpoint = |verb| Endpoint { verb, description: "made up" };
-        let mut requests = broker.bus.serve(verbs.map(endpoint).to_vec()).await.unwrap();
+        let verbs = [Verb::Submit, Verb::Get, Verb::List, Verb::Crew];
+        let mut requests = broker.bus.serve(verbs.to_vec()).await.unwrap();
         let asked = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
         let seen = asked.clone();
         tokio::spawn(async move {
             while let Some(request) = requests.next().await {
-                seen.lock().unwrap().push(request.verb.to_owned());
+                seen.lock().unwrap().push(request.verb);
                 let body = serde_json::from_slice(&request.payload).unwrap_or_default();
                 if let Some(answer) = script(request.verb, &body) {
                     let _ = request.reply.send(Bytes::from(answer.to_string())).await;
@@ -48,8 +46,8 @@ impl Door {
         Self { server, asked, _broker: broker }
     }
 
-    fn was_asked(&self, verb: &str, times: usize) -> bool {
-        self.asked.lock().unwrap().iter().filter(|asked| *asked == verb).count() >= times
+    fn was_asked(&self, verb: Verb, times: usize) -> bool {
+        self.asked.lock().unwrap().iter().filter(|asked| **asked == verb).count() >= times
     }
 }
 
@@ -69,7 +67,7 @@ async fn interrupted(script: Script, then: &str) {
     let url = door.server.url().to_owned();
     let child = place.command(&["--url", &url, "submit", "g", "--id", "j1"]).spawn().unwrap();
     tokio::task::block_in_place(|| {
-        eventually("it is asked", || door.was_asked("submit", 1).then_some(()))
+        eventually("it is asked", || door.was_asked(Verb::Submit, 1).then_some(()))
     });
     signal(&child, "-INT");
     let ran = tokio::task::block_in_place(|| ended(child)).refused(130, then);
@@ -78,14 +76,14 @@ async fn interrupted(script: Script, then: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupted_submission_says_that_the_job_exists() {
-    let script: Script = |verb, body| (verb == verbs::GET).then(|| view(&body["job"], "working"));
+    let script: Script = |verb, body| (verb == Verb::Get).then(|| view(&body["job"], "working"));
     interrupted(script, "job j1 exists and is working").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupted_submission_says_that_there_is_no_job() {
     let script: Script = |verb, _| {
-        (verb == verbs::GET)
+        (verb == Verb::Get)
             .then(|| json!({"error": {"code": "not_found", "message": "no such job", "hint": ""}}))
     };
     interrupted(script, "job j1 does not exist").await;
@@ -98,11 +96,11 @@ async fn a_second_interrupt_ends_at_once() {
     let url = door.server.url().to_owned();
     let child = place.command(&["--url", &url, "submit", "g", "--id", "j1"]).spawn().unwrap();
     tokio::task::block_in_place(|| {
-        eventually("it is asked", || door.was_asked("submit", 1).then_some(()))
+        eventually("it is asked", || door.was_asked(Verb::Submit, 1).then_some(()))
     });
     signal(&child, "-INT");
     tokio::task::block_in_place(|| {
-        eventually("it looks", || door.was_asked("get", 1).then_some(()))
+        eventually("it looks", || door.was_asked(Verb::Get, 1).then_some(()))
     });
     signal(&child, "-INT");
     let ran = tokio::task::block_in_place(|| ended(child)).expect(130);
@@ -120,10 +118,10 @@ async fn a_submission_that_nobody_answers_says_how_to_find_out() {
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_of_another_version_are_read_or_refused_exactly() {
     let script: Script = |verb, body| match (verb, body["job"].as_str()) {
-        (verbs::GET, Some("hibernates")) => Some(view(&body["job"], "hibernating")),
-        (verbs::GET, _) => Some(view(&body["job"], "working")),
-        (verbs::LIST, _) => Some(json!({"jobs": [], "more": false, "cursor": "new"})),
-        (verbs::SUBMIT, _) => Some(json!({"error": {
+        (Verb::Get, Some("hibernates")) => Some(view(&body["job"], "hibernating")),
+        (Verb::Get, _) => Some(view(&body["job"], "working")),
+        (Verb::List, _) => Some(json!({"jobs": [], "more": false, "cursor": "new"})),
+        (Verb::Submit, _) => Some(json!({"error": {
             "code": "unsupported_version", "message": "v: this server speaks version 0", "hint": "upgrade",
         }})),
         _ => Some(json!({"error": {"code": "a_code_of_the_future", "message": "m"}})),

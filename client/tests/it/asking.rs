@@ -5,11 +5,10 @@ use std::{
     time::Duration,
 };
 
-use broker::bus::Endpoint;
-use callboard_client::{Client, Patience};
+use callboard_client::{Client, RetryPolicy};
 use futures::StreamExt;
 use proto::{
-    door::{Inbox, Submit},
+    door::{Inbox, Submit, Verb},
     error::{Code, Failure},
     id::{JobId, WorkerId},
     trace::TraceContext,
@@ -31,7 +30,7 @@ async fn a_submission_whose_answer_is_lost_is_sent_again_with_the_id_it_had() {
     assert_eq!(seen.len(), 3);
     let id = seen[0].body["id"].as_str().unwrap();
     assert!(JobId::new(id).is_ok());
-    assert!(seen.iter().all(|seen| seen.verb == "submit" && seen.body["id"] == id));
+    assert!(seen.iter().all(|seen| seen.verb == Verb::Submit && seen.body["id"] == id));
 }
 
 #[tokio::test(start_paused = true)]
@@ -45,7 +44,7 @@ async fn a_door_that_stays_silent_is_a_timeout() {
 async fn a_refusal_is_an_error_with_everything_in_it() {
     let refusal = Failure::new(Code::InvalidRequest, "limit: must be 1 to 1000").at("limit");
     let stage = Stage::with([Act::Refuse(refusal.clone())]).await;
-    assert_eq!(stage.client.inbox(&Inbox::default()).await, Err(refusal));
+    assert_eq!(stage.client.call(&Inbox::default()).await, Err(refusal));
 }
 
 #[tokio::test]
@@ -71,10 +70,10 @@ async fn a_door_that_is_served_later_is_asked_again_and_that_is_said_once() {
     let memory = memory();
     let said = Arc::new(Mutex::new(Vec::new()));
     let hears = Arc::clone(&said);
-    let patience = Patience::new(move |words| hears.lock().unwrap().push(words.to_owned()));
+    let retries = RetryPolicy::new(move |words| hears.lock().unwrap().push(words.to_owned()));
     let client = Client::new(&memory.connect(WorkerId::new("test").unwrap()))
         .with_timeout(Duration::from_secs(5))
-        .with_patience(Some(patience));
+        .with_retries(Some(retries));
     let began = tokio::time::Instant::now();
     let failure = client.tools().await.unwrap_err();
     assert_eq!(failure.code, Code::Unavailable);
@@ -84,8 +83,7 @@ async fn a_door_that_is_served_later_is_asked_again_and_that_is_said_once() {
     let late = memory.connect(WorkerId::new("late").unwrap());
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_secs(3)).await;
-        let tools = Endpoint { verb: "tools", description: "tools" };
-        let mut requests = late.bus.serve(vec![tools]).await.unwrap();
+        let mut requests = late.bus.serve(vec![Verb::Tools]).await.unwrap();
         while let Some(request) = requests.next().await {
             request.reply.send(json!({"tools": []}).to_string().into()).await.unwrap();
         }

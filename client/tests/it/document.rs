@@ -8,33 +8,14 @@ use std::path::Path;
 
 use proto::{
     door::{
-        AgentChanged, AgentList, Agents, AnswerTaken, Crew, Dead, DeadLetters, DropAgent, Get,
-        GiveAnswer, Inbox, InboxPage, List, Listed, Refusal, SendSignal, SetAgent, Signaled,
-        Submit, Submitted, Tools, Uploaded, Watch, Watched, verbs,
+        Agents, Dead, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, List, Refusal, Request,
+        SendSignal, SetAgent, Submit, Uploaded, Verb, VerbSpec, Watch,
     },
     error::Code,
     strict,
-    view::JobView,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
-
-const VERBS: [&str; 14] = [
-    verbs::SUBMIT,
-    verbs::GET,
-    verbs::LIST,
-    verbs::WATCH,
-    verbs::SIGNAL,
-    verbs::DEAD,
-    verbs::INBOX,
-    verbs::ANSWER,
-    verbs::TOOLS,
-    verbs::CREW,
-    verbs::AGENTS,
-    verbs::SET_AGENT,
-    verbs::DROP_AGENT,
-    verbs::UPLOAD,
-];
 
 fn document() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/front-door.md");
@@ -55,62 +36,58 @@ fn blocks() -> Vec<(String, String)> {
     blocks
 }
 
-fn request(verb: &str, body: &str) {
-    fn check<T: DeserializeOwned>(body: &str) {
-        let read = strict::request::<T>(body.as_bytes());
-        assert!(read.is_ok(), "{}: {body}", read.err().unwrap());
-    }
+/// The half of a verb that an example shows.
+#[derive(Clone, Copy)]
+enum Half {
+    Request,
+    Reply,
+}
+
+fn check(verb: Verb, half: Half, text: &str) {
     match verb {
-        verbs::SUBMIT => check::<Submit>(body),
-        verbs::GET => check::<Get>(body),
-        verbs::WATCH => check::<Watch>(body),
-        verbs::SIGNAL => check::<SendSignal>(body),
-        verbs::ANSWER => check::<GiveAnswer>(body),
-        verbs::LIST | verbs::DEAD | verbs::INBOX | verbs::TOOLS | verbs::CREW | verbs::AGENTS
-            if body.is_empty() => {}
-        verbs::LIST => check::<List>(body),
-        verbs::DEAD => check::<Dead>(body),
-        verbs::INBOX => check::<Inbox>(body),
-        verbs::AGENTS => check::<Agents>(body),
-        verbs::SET_AGENT => check::<SetAgent>(body),
-        verbs::DROP_AGENT => check::<DropAgent>(body),
+        Verb::Submit => check_of::<Submit>(half, text),
+        Verb::Get => check_of::<Get>(half, text),
+        Verb::List => check_of::<List>(half, text),
+        Verb::Watch => check_of::<Watch>(half, text),
+        Verb::Signal => check_of::<SendSignal>(half, text),
+        Verb::Dead => check_of::<Dead>(half, text),
+        Verb::Inbox => check_of::<Inbox>(half, text),
+        Verb::Answer => check_of::<GiveAnswer>(half, text),
+        Verb::Tools => check_of::<GetTools>(half, text),
+        Verb::Crew => check_of::<GetCrew>(half, text),
+        Verb::Agents => check_of::<Agents>(half, text),
+        Verb::SetAgent => check_of::<SetAgent>(half, text),
+        Verb::DropAgent => check_of::<DropAgent>(half, text),
         // The request is the bytes of the piece.
-        verbs::UPLOAD => assert!(!body.is_empty()),
-        other => panic!("{other} takes no {body}"),
+        Verb::Upload => match half {
+            Half::Request => assert!(!text.is_empty()),
+            Half::Reply => check_reply::<Uploaded>(text),
+        },
     }
 }
 
-fn reply(verb: &str, text: &str) {
-    fn check<T: DeserializeOwned + Serialize>(text: &str) {
-        let mut count = 0;
-        for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-            let value = value.unwrap_or_else(|e| panic!("{e}: {text}"));
-            let read: T =
-                serde_json::from_value(value.clone()).unwrap_or_else(|e| panic!("{e}: {value}"));
-            let written = serde_json::to_value(read).unwrap();
-            // Every field that is shown must exist, with its name and its value.
-            assert!(holds(&written, &value), "shown: {value}\nis: {written}");
-            count += 1;
+fn check_of<R: Request + DeserializeOwned>(half: Half, text: &str) {
+    match half {
+        Half::Request => {
+            let read = strict::request::<R>(text.as_bytes());
+            assert!(read.is_ok(), "{}: {text}", read.err().unwrap());
         }
-        assert!(count > 0, "no reply in {text}");
+        Half::Reply => check_reply::<R::Reply>(text),
     }
-    match verb {
-        verbs::SUBMIT => check::<Submitted>(text),
-        verbs::GET => check::<JobView>(text),
-        verbs::LIST => check::<Listed>(text),
-        verbs::WATCH => check::<Watched>(text),
-        verbs::SIGNAL => check::<Signaled>(text),
-        verbs::DEAD => check::<DeadLetters>(text),
-        verbs::INBOX => check::<InboxPage>(text),
-        verbs::ANSWER => check::<AnswerTaken>(text),
-        verbs::TOOLS => check::<Tools>(text),
-        verbs::CREW => check::<Crew>(text),
-        verbs::AGENTS => check::<AgentList>(text),
-        verbs::SET_AGENT | verbs::DROP_AGENT => check::<AgentChanged>(text),
-        verbs::UPLOAD => check::<Uploaded>(text),
-        "refusal" => check::<Refusal>(text),
-        other => panic!("no verb {other}"),
+}
+
+fn check_reply<T: DeserializeOwned + Serialize>(text: &str) {
+    let mut count = 0;
+    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        let value = value.unwrap_or_else(|e| panic!("{e}: {text}"));
+        let read: T =
+            serde_json::from_value(value.clone()).unwrap_or_else(|e| panic!("{e}: {value}"));
+        let written = serde_json::to_value(read).unwrap();
+        // Every field that is shown exists, under its name and with its meaning.
+        assert!(holds(&written, &value), "shown: {value}\nis: {written}");
+        count += 1;
     }
+    assert!(count > 0, "no reply in {text}");
 }
 
 /// Returns `true` if `whole` contains all of `part`; fields with their default value may be left
@@ -128,15 +105,20 @@ fn holds(whole: &Value, part: &Value) -> bool {
     }
 }
 
+fn verb(name: &str) -> Verb {
+    let found = Verb::ALL.into_iter().find(|verb| verb.name() == name);
+    found.unwrap_or_else(|| panic!("no verb {name}"))
+}
+
 /// Returns the verb and the body of a line `nats req [options] cb.svc.<verb> '<body>'`.
-fn sent(line: &str) -> (&str, &str) {
+fn sent(line: &str) -> (Verb, &str) {
     let (command, body) =
         line.split_once(" '").filter(|_| !line.contains(" -H '")).unwrap_or_else(|| {
             let (_, rest) = line.split_once("' ").unwrap();
             rest.split_once(" '").unwrap()
         });
-    let verb = command.rsplit_once("cb.svc.").unwrap().1.trim();
-    (verb, body.strip_suffix('\'').unwrap())
+    let name = command.rsplit_once("cb.svc.").unwrap().1.trim();
+    (verb(name), body.strip_suffix('\'').unwrap())
 }
 
 #[test]
@@ -147,32 +129,41 @@ fn every_example_is_one() {
             ["nats"] => {
                 for line in text.lines() {
                     let (verb, body) = sent(line);
-                    assert!(VERBS.contains(&verb), "{line}");
-                    request(verb, body);
+                    check(verb, Half::Request, body);
                 }
             }
-            ["json", "request", verb] => request(verb, &text),
-            ["json", "reply", verb] => {
-                reply(verb, &text);
-                replied.push((*verb).to_owned());
+            ["json", "request", name] => check(verb(name), Half::Request, &text),
+            ["json", "reply", name] => {
+                check(verb(name), Half::Reply, &text);
+                replied.push(verb(name));
             }
-            ["json", "refusal"] => reply("refusal", &text),
+            ["json", "refusal"] => check_reply::<Refusal>(&text),
             ["toml"] => {}
             other => panic!("a block says that it is {other:?}"),
         }
     }
-    for verb in VERBS {
-        assert!(replied.iter().any(|replied| replied == verb), "no reply of {verb} is shown");
+    for verb in Verb::ALL {
+        assert!(replied.contains(&verb), "no reply of {verb} is shown");
     }
 }
 
 #[test]
-fn every_verb_and_every_code_is_explained() {
+fn the_table_of_verbs_is_that_of_the_program() {
+    let row = |verb: Verb| {
+        let VerbSpec { name, about, roles, repeatable, .. } = verb.spec();
+        let roles: Vec<_> = roles.iter().map(|role| format!("`{}`", role.as_str())).collect();
+        let repeatable = if repeatable { "yes" } else { "no" };
+        format!("| `{name}` | {about} | {} | {repeatable} |", roles.join(" or "))
+    };
     let document = document();
-    for verb in VERBS {
-        let row = format!("| `{verb}` |");
-        assert!(document.contains(&row), "no row {row}");
-    }
+    let shown = document.lines().skip_while(|line| !line.starts_with("| verb | effect |")).skip(2);
+    let shown: Vec<_> = shown.take_while(|line| line.starts_with('|')).collect();
+    assert_eq!(shown, Verb::ALL.map(row));
+}
+
+#[test]
+fn every_code_is_explained() {
+    let document = document();
     for code in Code::ALL {
         let row = format!("| [`{code}`](errors/{code}.md) | {} |", code.status());
         assert!(document.contains(&row), "no row {row}");

@@ -7,13 +7,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use broker::{
-    bus::Endpoint,
-    memory::{Memory, MemoryOptions},
-};
+use broker::memory::{Memory, MemoryOptions};
 use bytes::Bytes;
 use callboard_client::Client;
-use proto::{error::Failure, id::WorkerId, subject::Subjects};
+use proto::{door::Verb, error::Failure, id::WorkerId, subject::Subjects};
 use ractor::Actor;
 use runtime::service::{Call, Handled, Service, ServiceActor, ServiceArgs};
 use serde_json::Value;
@@ -35,7 +32,7 @@ pub(crate) enum Act {
 /// A request that the door received.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
-    pub(crate) verb: &'static str,
+    pub(crate) verb: Verb,
     pub(crate) body: Value,
     pub(crate) token: Option<String>,
     pub(crate) trace: u128,
@@ -53,17 +50,14 @@ pub(crate) struct Stage {
     script: Arc<Script>,
 }
 
-const VERBS: [&str; 10] =
-    ["submit", "get", "list", "watch", "signal", "dead", "answer", "inbox", "tools", "crew"];
-
 #[async_trait]
 impl Service for Script {
     fn name(&self) -> &'static str {
         "script"
     }
 
-    fn endpoints(&self) -> Vec<Endpoint> {
-        VERBS.map(|verb| Endpoint { verb, description: "" }).to_vec()
+    fn verbs(&self) -> Vec<Verb> {
+        Verb::ALL.to_vec()
     }
 
     async fn handle(&self, call: &Call) -> Result<Handled, Failure> {

@@ -1,6 +1,6 @@
 //! Watches survive broken connections.
 
-use callboard_client::{EventOptions, WatchOptions};
+use callboard_client::WatchOptions;
 use futures::StreamExt;
 use proto::{
     door::Watched,
@@ -24,7 +24,7 @@ fn end(code: Option<Code>) -> Value {
 
 /// Watches a job, and returns the positions of its records and the end of the watch.
 async fn watch(stage: &Stage, after: u64) -> (Vec<u64>, Result<(), Code>) {
-    let options = WatchOptions { after: Seq(after), ..WatchOptions::default() };
+    let options = WatchOptions::records(Seq(after));
     let mut items = Box::pin(stage.client.watch(&JobId::new("j").unwrap(), options));
     let mut records = Vec::new();
     while let Some(item) = items.next().await {
@@ -97,8 +97,8 @@ async fn events_are_taken_up_after_the_last_one_and_come_once() {
         Act::Stream(vec![event("7.2"), event("7.3"), event("9.1"), end(None)]),
     ])
     .await;
-    let options = EventOptions { after: "6.4".parse().unwrap(), ..EventOptions::default() };
-    let items = stage.client.events(&JobId::new("j").unwrap(), options);
+    let options = WatchOptions::events("6.4".parse().unwrap());
+    let items = stage.client.watch(&JobId::new("j").unwrap(), options);
     let ids: Vec<String> = items
         .filter_map(|item| async move {
             match item.unwrap() {

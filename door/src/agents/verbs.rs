@@ -13,23 +13,14 @@ use proto::{
     door::{AgentChanged, AgentEntry, AgentList, Agents as Wanted, DropAgent, SetAgent},
     error::{Code, Failure},
     id::AgentName,
-    strict,
 };
-use runtime::{
-    config::Role,
-    service::{Call, Handled},
-};
+use runtime::service::{Answers, Asked};
 
 use crate::{Door, presets};
 
-impl Door {
-    pub(crate) fn agents(&self, call: &Call) -> Result<Handled, Failure> {
-        self.admit(call, Role::Read)?;
-        let wanted: Wanted = if call.payload.is_empty() {
-            Wanted::default()
-        } else {
-            strict::request(&call.payload)?
-        };
+impl Answers<Wanted> for Door {
+    async fn answer(&self, asked: Asked<'_, Wanted>) -> Result<AgentList, Failure> {
+        let wanted = asked.request()?;
         let agents = self.agents.look(|all| match &wanted.name {
             None => Ok(all.entries().into_iter().map(|entry| shown(entry, false)).collect()),
             Some(name) => match all.entry(name) {
@@ -37,12 +28,13 @@ impl Door {
                 None => Err(unknown(all, name).at("name").advise(LIST)),
             },
         })?;
-        Handled::json(&AgentList { agents })
+        Ok(AgentList { agents })
     }
+}
 
-    pub(crate) async fn set_agent(&self, call: &Call) -> Result<Handled, Failure> {
-        self.admit(call, Role::Operate)?;
-        let request: SetAgent = strict::request(&call.payload)?;
+impl Answers<SetAgent> for Door {
+    async fn answer(&self, asked: Asked<'_, SetAgent>) -> Result<AgentChanged, Failure> {
+        let request = asked.request()?;
         if request.text.len() > FILE_BYTES_MAX {
             let why = format!("text: at most {FILE_BYTES_MAX} bytes are taken");
             return Err(Failure::new(Code::TooLarge, why).at("text"));
@@ -59,9 +51,11 @@ impl Door {
             Some(Ok(agent)) => self.unannounced_by(agent),
             Some(Err(_)) | None => Vec::new(),
         });
-        Handled::json(&AgentChanged { name, warnings })
+        Ok(AgentChanged { name, warnings })
     }
+}
 
+impl Door {
     /// Checks that an agent is usable as it is written and breaks no other one.
     fn fits(&self, all: &Catalogue, source: &Source) -> Result<(), Failure> {
         let mut after = all.clone();
@@ -83,10 +77,11 @@ impl Door {
         }
         breaks(all, &after)
     }
+}
 
-    pub(crate) async fn drop_agent(&self, call: &Call) -> Result<Handled, Failure> {
-        self.admit(call, Role::Operate)?;
-        let DropAgent { name } = strict::request(&call.payload)?;
+impl Answers<DropAgent> for Door {
+    async fn answer(&self, asked: Asked<'_, DropAgent>) -> Result<AgentChanged, Failure> {
+        let DropAgent { name } = asked.request()?;
         self.agents.look(|all| may_go(all, &name))?;
         let deleted = self.broker.kv.delete(Bucket::Agents, name.as_str()).await;
         deleted.map_err(unavailable)?;
@@ -94,7 +89,7 @@ impl Door {
             all.remove(Layer::Bucket, &name);
         });
         tracing::info!(agent = %name, "an agent was taken out of the bucket");
-        Handled::json(&AgentChanged { name, warnings: Vec::new() })
+        Ok(AgentChanged { name, warnings: Vec::new() })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use broker::log::Log;
+use broker::log::Reader;
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use machine::{Job, Replay, events::Projection};
@@ -26,7 +26,7 @@ const VIEW_SHARE: u32 = 8;
 const VIEW_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Follows a job until it ends or its log fails, and sets the end of the feed.
-pub(super) async fn run(log: Arc<dyn Log>, id: JobId, feed: Arc<watch::Sender<Feed>>) {
+pub(super) async fn run(log: Arc<dyn Reader>, id: JobId, feed: Arc<watch::Sender<Feed>>) {
     let end = AssertUnwindSafe(follow(&*log, id.clone(), &feed)).catch_unwind().await;
     let end = end.unwrap_or_else(|_| {
         tracing::error!(job = %id, "the follower of a watched job panicked");
@@ -35,7 +35,7 @@ pub(super) async fn run(log: Arc<dyn Log>, id: JobId, feed: Arc<watch::Sender<Fe
     feed.send_modify(|feed| feed.end = Some(end));
 }
 
-async fn follow(log: &dyn Log, id: JobId, feed: &watch::Sender<Feed>) -> Result<(), Failure> {
+async fn follow(log: &dyn Reader, id: JobId, feed: &watch::Sender<Feed>) -> Result<(), Failure> {
     let entries = fold::read(log, &id).await?;
     let mut items = Vec::with_capacity(entries.len());
     let folded = replay(&id, &entries, |_, events| items.push(events));
@@ -88,7 +88,7 @@ fn events(projection: &mut Projection, entry: &Entry, after: &Job) -> Vec<Event>
 }
 
 struct Follower<'a> {
-    log: &'a dyn Log,
+    log: &'a dyn Reader,
     job: Job,
     projection: Projection,
     feed: &'a watch::Sender<Feed>,

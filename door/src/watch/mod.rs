@@ -17,12 +17,9 @@ use proto::{
     error::{Code, Failure},
     event::EventId,
     id::{JobId, Seq},
-    limits, strict,
+    limits,
 };
-use runtime::{
-    config::Role,
-    service::{Call, Handled},
-};
+use runtime::service::{Asked, Call, Handled};
 use tokio::{
     sync::{broadcast, watch},
     time::{Instant, MissedTickBehavior},
@@ -51,9 +48,9 @@ impl From<Failure> for Cut {
 }
 
 impl Door {
-    pub(super) async fn watch(&self, call: &Call) -> Result<Handled, Failure> {
-        self.admit(call, Role::Read)?;
-        let request: Watch = strict::request(&call.payload)?;
+    pub(super) async fn watch(&self, asked: Asked<'_, Watch>) -> Result<Handled, Failure> {
+        let request = asked.request()?;
+        let call = asked.call;
         let Ok(_place) = self.watches.try_acquire() else {
             return Err(Failure::new(Code::Overloaded, "too many watches are in hand already"));
         };
@@ -95,7 +92,7 @@ enum Form {
 
 struct Watcher<'a> {
     call: &'a Call,
-    log: &'a dyn broker::log::Log,
+    log: &'a dyn broker::log::Reader,
     job: Arc<WatchedJob>,
     feed: watch::Receiver<Feed>,
     form: Form,

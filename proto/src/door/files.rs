@@ -29,8 +29,12 @@ pub enum FileSource {
     Url(String),
 }
 
-/// The reply to an upload. The request consists of the bytes of the piece alone: 1 to
-/// [`crate::limits::PIECE_BYTES_MAX`] of them.
+/// Stores a piece of a file. The body of the request is the piece, 1 to
+/// [`crate::limits::PIECE_BYTES_MAX`] bytes, and no JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Upload {}
+
+/// A piece was stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uploaded {
     /// Reference to the piece, for the submission.

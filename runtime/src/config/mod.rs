@@ -16,13 +16,15 @@ mod types;
 
 use std::path::PathBuf;
 
+pub use proto::door::Role;
+
 pub use self::{
     mistake::{ConfigErrors, Mistake, Origin},
     secret::{Secret, SecretFrom},
     telemetry::{Admin, Listen, OtlpProtocol, Telemetry},
     types::{
         Config, Door, Http, KnownModel, Log, LogFormat, Model, ModelKind, ModelPrice, ModelRetry,
-        ModelTimeouts, Nats, NatsTls, Person, PersonName, Role, Supervisor, Tools, Workers,
+        ModelTimeouts, Nats, NatsTls, Person, PersonName, Supervisor, Tools, Workers,
     },
 };
 

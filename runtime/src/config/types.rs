@@ -8,6 +8,7 @@ use agents::price::ByModel;
 use proto::{
     agent::Agent,
     budget::Price,
+    door::Role,
     id::{AgentName, ID_MAX},
 };
 use serde::Deserialize;
@@ -353,20 +354,6 @@ pub struct Person {
     pub token_sha256: String,
     /// The user's rights; never empty.
     pub roles: Vec<Role>,
-}
-
-/// A right at the front door.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Submitting jobs.
-    Submit,
-    /// Answering questions.
-    Answer,
-    /// Canceling, pausing and resuming jobs.
-    Operate,
-    /// Reading jobs, questions and tools.
-    Read,
 }
 
 /// The name of a user of the front door: 1 to 64 characters of A-Z a-z 0-9 _ - @.

@@ -2,7 +2,7 @@
 //! compares the replies with the logs.
 
 use proto::{
-    door::verbs,
+    door::Verb,
     error::Code,
     id::{JobId, Seq},
 };
@@ -71,7 +71,7 @@ impl People {
 
     async fn view(&self, job: &JobId) -> Option<Value> {
         for _ in 0..LOOKS_MAX {
-            match self.counter.ask(verbs::GET, &json!({ "job": job })).await {
+            match self.counter.ask(Verb::Get, &json!({ "job": job })).await {
                 Heard::Reply(view) => return Some(view),
                 Heard::Refused(Code::NotFound, _) => return None,
                 Heard::Refused(code, why) => {
@@ -114,7 +114,7 @@ impl People {
         let request = json!({ "job": job, "signal": order, "by": "ann" });
         let asked = Instant::now();
         loop {
-            match self.counter.ask(verbs::SIGNAL, &request).await {
+            match self.counter.ask(Verb::Signal, &request).await {
                 Heard::Reply(reply) => {
                     let seq = Seq(reply["seq"].as_u64().unwrap_or_default());
                     self.story.tell("people", || format!("{job} heard {order} at {seq}"));
@@ -136,7 +136,7 @@ impl People {
             self.lock().forked_again.insert(id.clone());
         }
         loop {
-            match self.counter.ask(verbs::SUBMIT, &body).await {
+            match self.counter.ask(Verb::Submit, &body).await {
                 Heard::Reply(reply) => {
                     self.story.tell("people", || format!("{id} goes on from {fork}"));
                     let created = reply["created"] == json!(true);

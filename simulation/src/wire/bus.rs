@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use broker::bus::{Bus, BusError, Endpoint, Message, Reply, Request, RequestContext};
+use broker::bus::{Bus, BusError, Message, Reply, Request, RequestContext};
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
-use proto::error::Failure;
+use proto::{door::Verb, error::Failure};
 
 use super::Wire;
 use crate::link::Standing;
@@ -83,12 +83,9 @@ impl Bus for WiredBus {
         self.inner.request_many(subject, payload, context, idle).await
     }
 
-    async fn serve(
-        &self,
-        endpoints: Vec<Endpoint>,
-    ) -> Result<BoxStream<'static, Request>, BusError> {
+    async fn serve(&self, verbs: Vec<Verb>) -> Result<BoxStream<'static, Request>, BusError> {
         self.wire.send().await?;
-        let mut requests = self.inner.serve(endpoints).await?;
+        let mut requests = self.inner.serve(verbs).await?;
         let wire = self.wire.clone();
         Ok(Box::pin(async_stream::stream! {
             while let Some(request) = requests.next().await {

@@ -193,7 +193,7 @@ async fn a_running_job_is_told_something_and_its_next_turn_hears_it() {
         digest: None,
         by: None,
     };
-    hall.client.answer(&answer).await.unwrap();
+    hall.client.call(&answer).await.unwrap();
     let view = hall.until("steered", JobState::Completed).await;
     assert_eq!(summary(&view), "Carried out 1 step:\n1. 500 metres");
     assert!(view.instructions[0].heard);

@@ -178,8 +178,7 @@ pub(crate) async fn approve_all(broker: Broker) {
 }
 
 async fn approve_open(client: &Client) -> Result<(), Failure> {
-    let inbox =
-        client.inbox(&proto::door::Inbox { limit: Some(500), ..Default::default() }).await?;
+    let inbox = client.call(&proto::door::Inbox { limit: Some(500), ..Default::default() }).await?;
     let mut all = Ok(());
     for entry in inbox.questions {
         let QuestionKind::ToolApproval { digest, .. } = entry.question.kind else { continue };
@@ -192,7 +191,7 @@ async fn approve_open(client: &Client) -> Result<(), Failure> {
             digest: Some(digest),
             by: Some("the tester".into()),
         };
-        match client.answer(&answer).await {
+        match client.call(&answer).await {
             Err(failure) if failure.code != Code::AlreadyAnswered => all = Err(failure),
             Ok(_) | Err(_) => {}
         }

@@ -105,7 +105,7 @@ async fn a_command_leaves_the_task_and_its_question_alone_and_the_next_words_ans
 async fn no_model_for_commands(company: &Company, client: &Client) {
     let broker = connect(company).await;
     let list = List { conversation: Some(ConversationId::new("trip").unwrap()), ..List::default() };
-    let jobs = client.list(&list).await.unwrap().jobs;
+    let jobs = client.call(&list).await.unwrap().jobs;
     let mut goals: Vec<_> = jobs.iter().map(|job| (job.goal.as_str(), job.state)).collect();
     goals.sort_unstable_by_key(|(goal, _)| *goal);
     let done = JobState::Completed;
@@ -205,7 +205,7 @@ async fn a_command_that_ran_when_the_conversation_was_killed_is_shown_when_it_is
     child.stdin.as_mut().unwrap().write_all(typed_there).unwrap();
     let list = List { conversation: Some(ConversationId::new("trip").unwrap()), ..List::default() };
     let is_there = async || {
-        let jobs = client.list(&list).await.unwrap().jobs;
+        let jobs = client.call(&list).await.unwrap().jobs;
         jobs.iter().any(|job| job.goal.starts_with("/sleep") && !job.state.is_terminal())
     };
     until("a command that runs", is_there).await;

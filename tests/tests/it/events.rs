@@ -12,12 +12,12 @@ use callboard_tests::{
     company::Company,
     wait::{until, wait_for_door},
 };
-use client::{Client, EventOptions};
+use client::{Client, WatchOptions};
 use futures::StreamExt;
 use proto::{
     door::{AgentChoice, GiveAnswer, Submit, Watched},
     error::Code,
-    event::Event,
+    event::{Event, EventId},
     id::{AgentName, AskId, JobId},
     interaction::Verdict,
     job::JobState,
@@ -115,7 +115,7 @@ async fn a_watcher_sees_every_event_once_whatever_breaks_in_between() {
 
 /// Returns all events of a watcher that reconnects by itself.
 async fn watched(client: Client, job: JobId) -> Vec<Value> {
-    let items = client.events(&job, EventOptions::default());
+    let items = client.watch(&job, WatchOptions::events(EventId::START));
     let event = |event: Box<Event>| serde_json::to_value(&*event).unwrap();
     items
         .filter_map(|item| async move {
@@ -143,7 +143,7 @@ async fn answer(client: &Client, job: &JobId) {
         by: Some("ann".into()),
     };
     // The broker has just returned, and the inbox may be later than the door.
-    eventually("somebody who takes the answer", async || match client.answer(&answer).await {
+    eventually("somebody who takes the answer", async || match client.call(&answer).await {
         // The answer was stored, and its acknowledgement was lost.
         Err(failure) if failure.code == Code::AlreadyAnswered => Ok(()),
         answered => answered.map(drop),
@@ -152,7 +152,7 @@ async fn answer(client: &Client, job: &JobId) {
 }
 
 async fn running(client: &Client, job: &JobId, step: &str) {
-    let items = client.events(job, EventOptions::default());
+    let items = client.watch(job, WatchOptions::events(EventId::START));
     let mut started = std::pin::pin!(items.filter(|item| {
         let found = match item {
             Ok(Watched::Event { event }) => {

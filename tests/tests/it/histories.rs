@@ -294,31 +294,31 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
                 let view = asked().await;
                 let question = serde_json::to_value(&view.questions[0]).unwrap();
                 let digest = question["digest"].as_str().map(str::to_owned);
-                client.answer(&answer(&view, Verdict::Approve, None, None, digest)).await.unwrap();
+                client.call(&answer(&view, Verdict::Approve, None, None, digest)).await.unwrap();
                 settled(client, &id, &view).await;
             }
             Act::Revise(words) => {
                 let view = asked().await;
                 let words = answer(&view, Verdict::Respond, Some(words), None, None);
-                client.answer(&words).await.unwrap();
+                client.call(&words).await.unwrap();
                 settled(client, &id, &view).await;
             }
             Act::Answer(text) => {
                 let view = asked().await;
                 let value = Some(json!(text));
-                client.answer(&answer(&view, Verdict::Respond, None, value, None)).await.unwrap();
+                client.call(&answer(&view, Verdict::Respond, None, value, None)).await.unwrap();
                 settled(client, &id, &view).await;
             }
             Act::AnswerBelow(text) => answer_below(client, &id, text).await,
             Act::Reject => {
                 let view = asked().await;
-                client.answer(&answer(&view, Verdict::Reject, None, None, None)).await.unwrap();
+                client.call(&answer(&view, Verdict::Reject, None, None, None)).await.unwrap();
                 settled(client, &id, &view).await;
             }
             Act::Edit(plan) => {
                 let view = asked().await;
                 let plan = Some(serde_json::from_str(plan).unwrap());
-                client.answer(&answer(&view, Verdict::Edit, None, plan, None)).await.unwrap();
+                client.call(&answer(&view, Verdict::Edit, None, plan, None)).await.unwrap();
                 settled(client, &id, &view).await;
             }
             Act::Steer(words) => steer(client, &asked().await, words).await,
@@ -326,13 +326,13 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
                 let view = wait::view(client, &id, |view| view.sub_status == *when).await;
                 let (job, reason) = (view.job.clone(), Some("a test".to_owned()));
                 let signal = SendSignal { job, signal: signal.clone().into(), reason, by };
-                client.signal(&signal).await.unwrap();
+                client.call(&signal).await.unwrap();
                 wait::view(client, &id, |now| now.seq > view.seq).await;
             }
             Act::Order(order, when) => {
                 let view = wait::view(client, &id, when).await;
                 let (job, reason) = (view.job.clone(), Some("a test".to_owned()));
-                let said = client.signal(&SendSignal { job, signal: order(), reason, by }).await;
+                let said = client.call(&SendSignal { job, signal: order(), reason, by }).await;
                 let seq = said.unwrap().seq;
                 wait::view(client, &id, |now| now.seq > seq).await;
             }
@@ -345,7 +345,7 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
 async fn steer(client: &Client, view: &JobView, words: &str) {
     let signal = Signal::Steer { text: words.to_owned() }.into();
     let (job, by) = (view.job.clone(), Some("ann".to_owned()));
-    client.signal(&SendSignal { job, signal, reason: None, by }).await.unwrap();
+    client.call(&SendSignal { job, signal, reason: None, by }).await.unwrap();
     wait::view(client, &view.job, |now| now.seq > view.seq).await;
 }
 
@@ -362,7 +362,7 @@ async fn answer_below(client: &Client, id: &JobId, text: &str) {
         digest: None,
         by: Some("ann".to_owned()),
     };
-    client.answer(&given).await.unwrap();
+    client.call(&given).await.unwrap();
     wait::view(client, id, |view| below(view).is_none()).await;
 }
 

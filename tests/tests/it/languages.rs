@@ -6,10 +6,10 @@ use crate::sources::{self, Source};
 
 /// Code that contains Chinese, with the reason: it parses or shows texts of people and models.
 const READS_CHINESE: &[(&str, &str)] = &[
-    ("cli/src/answer/parse.rs", "the words by which people agree and decline"),
     ("cli/src/args/chat.rs", "help that names the words of `chat/line.rs`"),
     ("cli/src/chat/line.rs", "the words by which people cancel"),
     ("cli/src/commands/demo.rs", "the goal of the demonstration"),
+    ("client/src/session/parse.rs", "the words by which people agree and decline"),
     ("planner-actor/src/parse/said.rs", "the words by which models introduce examples"),
     ("tool-actors/src/tools/create_task.rs", "a word between a task and its date"),
 ];

@@ -52,4 +52,5 @@ mod tidy;
 mod tracing;
 mod turning;
 mod upgrade;
+mod verbs;
 mod voice;

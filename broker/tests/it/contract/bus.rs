@@ -4,13 +4,13 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use broker::{
     Broker,
-    bus::{BusError, Endpoint, Message, Request, RequestContext},
+    bus::{BusError, Message, Request, RequestContext},
     testing::wait::{PATIENCE, eventually},
 };
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
 use proto::{
-    door::{Refusal, verbs},
+    door::{Refusal, Verb},
     error::{Code, Failure},
 };
 use tokio::sync::Notify;
@@ -48,17 +48,13 @@ fn text(message: &Message) -> (&str, &str) {
     (&message.subject, std::str::from_utf8(&message.payload).unwrap())
 }
 
-fn endpoint(verb: &'static str) -> Endpoint {
-    Endpoint { verb, description: "a verb" }
-}
-
-async fn ask(broker: &Broker, verb: &str, body: &str) -> Result<Message, BusError> {
+async fn ask(broker: &Broker, verb: Verb, body: &str) -> Result<Message, BusError> {
     ask_within(broker, verb, body, PATIENCE).await
 }
 
 async fn ask_within(
     broker: &Broker,
-    verb: &str,
+    verb: Verb,
     body: &str,
     wait: Duration,
 ) -> Result<Message, BusError> {
@@ -68,17 +64,12 @@ async fn ask_within(
 }
 
 /// Serves a verb with the replies of `answer` until it is aborted. Returns once the verb is served.
-async fn serve<F, A>(
-    broker: &Broker,
-    verbs: &[&'static str],
-    mut answer: A,
-) -> tokio::task::AbortHandle
+async fn serve<F, A>(broker: &Broker, verbs: &[Verb], mut answer: A) -> tokio::task::AbortHandle
 where
     A: FnMut(Request) -> F + Send + 'static,
     F: Future<Output = ()> + Send + 'static,
 {
-    let endpoints = verbs.iter().copied().map(endpoint).collect();
-    let mut requests = broker.bus.serve(endpoints).await.unwrap();
+    let mut requests = broker.bus.serve(verbs.to_vec()).await.unwrap();
     let task = tokio::spawn(async move {
         while let Some(request) = requests.next().await {
             answer(request).await;
@@ -128,44 +119,44 @@ async fn what_nobody_hears_is_gone(f: &impl Fixture) {
 
 async fn a_request_is_answered(f: &impl Fixture) {
     let (server, client) = (f.broker().await, f.broker().await);
-    let _serving = serve(&server, &[verbs::GET], |request| async move {
-        assert_eq!((request.verb, &request.payload[..]), (verbs::GET, &b"{}"[..]));
+    let _serving = serve(&server, &[Verb::Get], |request| async move {
+        assert_eq!((request.verb, &request.payload[..]), (Verb::Get, &b"{}"[..]));
         assert_eq!(request.context.trace, Some(trace(4)));
         assert_eq!(request.context.token.as_deref(), Some("s3cret"));
         request.reply.send(Bytes::from_static(b"here")).await.unwrap();
     })
     .await;
     let context = RequestContext { trace: Some(trace(4)), token: Some("s3cret".into()) };
-    let subject = client.log.subjects().service(verbs::GET);
+    let subject = client.log.subjects().service(Verb::Get);
     let answer = client.bus.request(subject, Bytes::from_static(b"{}"), context, PATIENCE).await;
     assert_eq!(&answer.unwrap().payload[..], b"here");
     // A request without a context has no trace.
-    let _other = serve(&server, &[verbs::LIST], |request| async move {
+    let _other = serve(&server, &[Verb::List], |request| async move {
         assert!(request.context.trace.is_none() && request.context.token.is_none());
         request.reply.send(Bytes::new()).await.unwrap();
     })
     .await;
-    assert!(ask(&client, verbs::LIST, "").await.unwrap().payload.is_empty());
+    assert!(ask(&client, Verb::List, "").await.unwrap().payload.is_empty());
 }
 
 async fn a_refusal_is_an_answer(f: &impl Fixture) {
     let broker = f.broker().await;
     let failure = Failure::new(Code::NotFound, "no such\njob: дом").at("job");
     let refused = failure.clone();
-    let _serving = serve(&broker, &[verbs::GET], move |request| {
+    let _serving = serve(&broker, &[Verb::Get], move |request| {
         let refused = refused.clone();
         async move { request.reply.refuse(refused).await.unwrap() }
     })
     .await;
-    let answer = ask(&broker, verbs::GET, "{}").await.unwrap();
+    let answer = ask(&broker, Verb::Get, "{}").await.unwrap();
     assert_eq!(serde_json::from_slice::<Refusal>(&answer.payload).unwrap().error, failure);
 }
 
 async fn what_nobody_serves_is_told_at_once(f: &impl Fixture) {
     let broker = f.broker().await;
-    let error = soon(ask(&broker, verbs::GET, "{}")).await.unwrap_err();
+    let error = soon(ask(&broker, Verb::Get, "{}")).await.unwrap_err();
     assert!(matches!(error, BusError::NoResponders(_)), "{error}");
-    let subject = broker.log.subjects().service(verbs::WATCH);
+    let subject = broker.log.subjects().service(Verb::Watch);
     let context = RequestContext::default();
     let error = match broker.bus.request_many(subject, Bytes::new(), context, PATIENCE).await {
         Ok(mut answers) => next(&mut answers).await.unwrap_err(),
@@ -176,21 +167,21 @@ async fn what_nobody_serves_is_told_at_once(f: &impl Fixture) {
 
 async fn what_nobody_answers_in_time_is_told(f: &impl Fixture) {
     let broker = f.broker().await;
-    let _serving = serve(&broker, &[verbs::GET], |request| async move { drop(request) }).await;
-    let error = ask_within(&broker, verbs::GET, "{}", IN_VAIN).await.unwrap_err();
+    let _serving = serve(&broker, &[Verb::Get], |request| async move { drop(request) }).await;
+    let error = ask_within(&broker, Verb::Get, "{}", IN_VAIN).await.unwrap_err();
     assert!(matches!(error, BusError::Timeout { waited: IN_VAIN, .. }), "{error}");
 }
 
 async fn a_server_that_is_gone_serves_nothing(f: &impl Fixture) {
     let (server, client) = (f.broker().await, f.broker().await);
-    let serving = serve(&server, &[verbs::GET], |request| async move {
+    let serving = serve(&server, &[Verb::Get], |request| async move {
         request.reply.send(Bytes::new()).await.unwrap();
     })
     .await;
-    ask(&client, verbs::GET, "").await.unwrap();
+    ask(&client, Verb::Get, "").await.unwrap();
     serving.abort();
     eventually("a server that is gone", async || {
-        match ask_within(&client, verbs::GET, "", IN_VAIN).await {
+        match ask_within(&client, Verb::Get, "", IN_VAIN).await {
             Err(BusError::NoResponders(_)) => Ok(()),
             other => Err(other),
         }
@@ -202,7 +193,7 @@ async fn a_request_may_have_many_answers(f: &impl Fixture) {
     let (server, client) = (f.broker().await, f.broker().await);
     let heard = Arc::new(Notify::new());
     let waits = Arc::clone(&heard);
-    let _serving = serve(&server, &[verbs::WATCH], move |request| {
+    let _serving = serve(&server, &[Verb::Watch], move |request| {
         let waits = Arc::clone(&waits);
         async move {
             for n in 0..100 {
@@ -214,7 +205,7 @@ async fn a_request_may_have_many_answers(f: &impl Fixture) {
         }
     })
     .await;
-    let subject = client.log.subjects().service(verbs::WATCH);
+    let subject = client.log.subjects().service(Verb::Watch);
     let context = RequestContext::default();
     let answers = client.bus.request_many(subject, Bytes::new(), context, PATIENCE).await;
     let mut answers = answers.unwrap();
@@ -230,7 +221,7 @@ async fn servers_share_the_requests(f: &impl Fixture) {
     let mut serving = Vec::new();
     for name in ["a", "b"] {
         let server = f.broker().await;
-        let task = serve(&server, &[verbs::GET], move |request| async move {
+        let task = serve(&server, &[Verb::Get], move |request| async move {
             request.reply.send(Bytes::from_static(name.as_bytes())).await.unwrap();
         })
         .await;
@@ -238,12 +229,12 @@ async fn servers_share_the_requests(f: &impl Fixture) {
     }
     let mut by = BTreeSet::new();
     for _ in 0..60 {
-        let answer = ask(&client, verbs::GET, "").await.unwrap();
+        let answer = ask(&client, Verb::Get, "").await.unwrap();
         by.insert(text(&answer).1.to_owned());
     }
     assert_eq!(by.len(), 2, "one server had all the requests");
     // Each request is answered once, though two processes serve the verb.
-    let subject = client.log.subjects().service(verbs::GET);
+    let subject = client.log.subjects().service(Verb::Get);
     let context = RequestContext::default();
     let many = client.bus.request_many(subject, Bytes::new(), context, A_WHILE).await.unwrap();
     assert_eq!(soon(many.count()).await, 1);
@@ -251,15 +242,14 @@ async fn servers_share_the_requests(f: &impl Fixture) {
 
 async fn a_server_is_told_which_verb_was_asked_for(f: &impl Fixture) {
     let broker = f.broker().await;
-    let _serving =
-        serve(&broker, &[verbs::GET, verbs::SUBMIT, verbs::LIST], |request| async move {
-            request.reply.send(Bytes::from_static(request.verb.as_bytes())).await.unwrap();
-        })
-        .await;
-    for verb in [verbs::LIST, verbs::GET, verbs::SUBMIT] {
-        assert_eq!(text(&ask(&broker, verb, "").await.unwrap()).1, verb);
+    let _serving = serve(&broker, &[Verb::Get, Verb::Submit, Verb::List], |request| async move {
+        request.reply.send(Bytes::from_static(request.verb.name().as_bytes())).await.unwrap();
+    })
+    .await;
+    for verb in [Verb::List, Verb::Get, Verb::Submit] {
+        assert_eq!(text(&ask(&broker, verb, "").await.unwrap()).1, verb.name());
     }
-    let error = ask(&broker, verbs::ANSWER, "").await.unwrap_err();
+    let error = ask(&broker, Verb::Answer, "").await.unwrap_err();
     assert!(matches!(error, BusError::NoResponders(_)), "{error}");
 }
 
@@ -268,7 +258,7 @@ async fn what_is_too_large_is_refused(f: &impl Fixture) {
     let large = Bytes::from(vec![b'x'; 2 * 1024 * 1024]);
     let error = broker.bus.publish("it.x.3".into(), large.clone()).await.unwrap_err();
     assert!(matches!(error, BusError::TooLarge(_)), "{error}");
-    let subject = broker.log.subjects().service(verbs::GET);
+    let subject = broker.log.subjects().service(Verb::Get);
     let context = RequestContext::default();
     let error = broker.bus.request(subject, large, context, PATIENCE).await.unwrap_err();
     assert!(matches!(error, BusError::TooLarge(_)), "{error}");

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use async_nats::{Client, HeaderMap};
-use broker::{Broker, bus::Endpoint, kv::Bucket};
+use broker::{Broker, kv::Bucket};
 use bytes::Bytes;
 use futures::StreamExt;
 use proto::{
-    door::verbs,
+    door::Verb,
     error::{Code, Failure},
 };
 use serde_json::{Value, json};
@@ -19,8 +19,7 @@ use crate::contract::{
 
 /// Serves `get` and refuses everything, until the test ends.
 async fn serve(broker: &Broker) -> tokio::sync::mpsc::UnboundedReceiver<()> {
-    let endpoints = vec![Endpoint { verb: verbs::GET, description: "Shows a job." }];
-    let mut requests = broker.bus.serve(endpoints).await.unwrap();
+    let mut requests = broker.bus.serve(vec![Verb::Get]).await.unwrap();
     let (sender, came) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
         while let Some(request) = requests.next().await {
@@ -51,7 +50,7 @@ async fn the_service_is_found_and_says_what_it_has() {
     let info = ask(&client, "$SRV.INFO.callboard").await;
     assert_eq!(info["endpoints"][0]["name"], "get");
     assert_eq!(info["endpoints"][0]["subject"], "it.svc.get");
-    assert_eq!(info["endpoints"][0]["metadata"]["description"], "Shows a job.");
+    assert_eq!(info["endpoints"][0]["metadata"]["description"], "Returns one job.");
     assert_eq!(ask(&client, "$SRV.STATS.callboard").await["endpoints"][0]["name"], "get");
     let id = info["id"].as_str().unwrap();
     for verb in ["PING", "INFO", "STATS"] {
@@ -99,8 +98,7 @@ async fn read<T: serde::de::DeserializeOwned>(client: &Client, subject: &str) ->
 async fn a_service_that_ended_is_found_no_more() {
     let f = OnNats::start().await;
     let broker = f.broker().await;
-    let endpoints = vec![Endpoint { verb: verbs::GET, description: "Shows a job." }];
-    let requests = broker.bus.serve(endpoints).await.unwrap();
+    let requests = broker.bus.serve(vec![Verb::Get]).await.unwrap();
     let client = client(&f).await;
     assert_eq!(ask(&client, "$SRV.PING").await["name"], "callboard");
     drop(requests);

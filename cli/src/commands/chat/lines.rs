@@ -1,5 +1,6 @@
 //! Handling of typed lines: cancellation first, then commands, then answers and tasks.
 
+use client::session::{OpenQuestion, Taken};
 use proto::{
     door::{DirectCall, List, SendSignal, Submit},
     error::{Code, Failure},
@@ -12,11 +13,11 @@ use proto::{
 
 use super::{
     super::{jobs::caller, watch},
+    front::Asked,
     session::Session,
 };
 use crate::{
     chat::{
-        answering::{Answering, Took},
         command::{self, Slash},
         line::{self, Line},
         words::Text,
@@ -43,7 +44,7 @@ impl Session {
         }
         let list =
             List { conversation: Some(conversation), limit: Some(JOBS_MAX), ..List::default() };
-        let listed = self.client.list(&list).await?;
+        let listed = self.client.call(&list).await?;
         let is_command = |goal: &str| matches!(line::read(goal), Line::Command { .. });
         let (commands, tasks): (Vec<_>, Vec<_>) =
             listed.jobs.into_iter().partition(|job| is_command(&job.goal));
@@ -95,9 +96,9 @@ impl Session {
         let Some(front) = self.front() else {
             return self.say(&format!("{}\n", Text::NothingToCancel.text(language)));
         };
-        let (job, signal) = (front.job.clone(), Signal::Cancel);
+        let (job, signal) = (front.session.job().clone(), Signal::Cancel);
         let request = SendSignal { job, signal: signal.into(), reason: None, by: caller() };
-        match self.client.signal(&request).await {
+        match self.client.call(&request).await {
             Ok(_) if self.command.take().is_some() => {
                 self.say(&format!("{}\n", Text::CommandCanceled.text(language)))?;
                 self.remind()
@@ -175,12 +176,12 @@ impl Session {
 
     /// Returns the language of the conversation, as far as it is known.
     fn tongue(&self) -> Language {
-        let task = || Some(self.task.as_ref()?.follow.view()?.language);
+        let task = || Some(self.task.as_ref()?.session.state.view()?.language);
         self.language.or(self.spoken).or_else(task).unwrap_or_default()
     }
 
     fn status(&mut self) -> Result<(), CliError> {
-        let view = self.task.as_ref().and_then(|task| task.follow.view()).cloned();
+        let view = self.task.as_ref().and_then(|task| task.session.state.view()).cloned();
         match view {
             Some(view) => {
                 let look = self.output.look();
@@ -205,9 +206,13 @@ impl Session {
         let Some(task) = &self.task else { return self.submit(words, language).await };
         // A text typed during a task is an instruction to it.
         let signal = Signal::Steer { text: words.to_owned() };
-        let request =
-            SendSignal { job: task.job.clone(), signal: signal.into(), reason: None, by: caller() };
-        match self.client.signal(&request).await {
+        let request = SendSignal {
+            job: task.session.job().clone(),
+            signal: signal.into(),
+            reason: None,
+            by: caller(),
+        };
+        match self.client.call(&request).await {
             Ok(_) => self.say(&format!("{}\n", Text::Told.text(language))),
             Err(failure) if failure.code == Code::JobEnded => {
                 self.next_task(&request.job, words, language).await
@@ -262,7 +267,7 @@ impl Session {
         let approves = self.approves;
         let asked = self.front().and_then(|front| front.asked.as_ref());
         let is_plan =
-            |asked: &Answering| matches!(asked.question().kind, QuestionKind::PlanCheck { .. });
+            |asked: &Asked| matches!(asked.open.question.kind, QuestionKind::PlanCheck { .. });
         if approves && asked.is_some_and(is_plan) {
             self.say("the plan is approved, as --yes says\n")?;
             return self.answer("y").await;
@@ -274,18 +279,20 @@ impl Session {
         let client = self.client.clone();
         let Some(front) = self.asked() else { return Ok(()) };
         let Some(asked) = &mut front.asked else { return Ok(()) };
-        let answer = match asked.take(words) {
-            Took::More => return Ok(()),
-            Took::Refused(why) => return self.complain(&format!("  {why}")),
-            Took::Answer(answer) => answer,
+        let answer = match asked.draft.take(words) {
+            Taken::More => return Ok(()),
+            Taken::Refused(why) => return self.complain(&format!("  {why}")),
+            Taken::Answer(answer) => answer,
         };
-        let (job, question) = (front.of.clone(), asked.question().clone());
+        let OpenQuestion { job, question, .. } = asked.open.clone();
         let refused = watch::send(&client, &job, &question, answer).await?;
         let Some(front) = self.asked() else { return Ok(()) };
         match refused {
             Some(failure) => {
-                let why = front.asked.as_mut().map(|asked| asked.refused(&failure));
-                self.complain(&format!("  {}", why.unwrap_or_default()))
+                if let Some(asked) = &mut front.asked {
+                    asked.draft.refused(&failure);
+                }
+                self.complain(&format!("  {}", proto::escape::line(&failure.message)))
             }
             None => {
                 front.asked = None;

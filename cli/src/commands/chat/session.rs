@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use client::Client;
+use client::{Client, session::Change};
 use proto::{
     door::{AgentChoice, Watched},
     event::{Event, EventId},
@@ -18,11 +18,11 @@ use super::{
     interrupts::{Interrupt, Interrupts},
 };
 use crate::{
-    answer::keyboard::Keyboard,
+    answer::{keyboard::Keyboard, prompt},
     chat::show,
     exit::Exit,
     failure::{CliError, Outcome},
-    live::{follow::Change, screen::Screen},
+    live::screen::Screen,
     look::Tone,
     output::{self, Output},
     render::{describe, question},
@@ -172,7 +172,7 @@ impl Session {
     fn part(&mut self) -> Result<(), CliError> {
         self.hide()?;
         if let Some(front) = &self.task {
-            let (job, conversation) = (&front.job, &self.conversation);
+            let (job, conversation) = (front.session.job(), &self.conversation);
             self.output.note(&format!(
                 "job {job} goes on; take it up with\n  callboard chat --conversation {conversation}"
             ));
@@ -185,7 +185,7 @@ impl Session {
         self.prompted = false;
         self.say("\n(once more to leave; jobs go on)\n")?;
         if let Some(asked) = self.front().and_then(|front| front.asked.as_mut()) {
-            asked.restart();
+            asked.draft.restart();
         }
         Ok(())
     }
@@ -196,8 +196,8 @@ impl Session {
             self.happened(event)?;
         }
         let Some(front) = self.front() else { return Ok(()) };
-        match front.follow.apply(item) {
-            Change::Nothing | Change::Said => Ok(()),
+        match front.session.state.apply(item) {
+            Change::Nothing | Change::Text => Ok(()),
             Change::Job => self.look(),
             Change::End(None) => self.ended(),
             Change::End(Some(failure)) => Err(failure.into()),
@@ -214,7 +214,7 @@ impl Session {
         }
         let language = self.language.unwrap_or(Language::En);
         let Some(front) = self.front() else { return Ok(()) };
-        let language = front.follow.view().map_or(language, |view| view.language);
+        let language = front.session.state.view().map_or(language, |view| view.language);
         for line in front.course.task(&look, language, &event.happened) {
             self.progress(&line)?;
         }
@@ -239,7 +239,7 @@ impl Session {
     /// Handles the end of the front job.
     fn ended(&mut self) -> Result<(), CliError> {
         if let Some(command) = self.command.take() {
-            let failed = command.follow.view().and_then(|view| match &view.outcome {
+            let failed = command.session.state.view().and_then(|view| match &view.outcome {
                 // The tool's own message was displayed already, unless the tool never ran.
                 Some(Ending::Failed { message, .. })
                     if view.plan.iter().flat_map(|p| &p.steps).all(|s| s.calls.is_empty()) =>
@@ -257,7 +257,7 @@ impl Session {
             return self.remind();
         }
         let Some(task) = self.task.take() else { return Ok(()) };
-        let Some(view) = task.follow.view() else { return Ok(()) };
+        let Some(view) = task.session.state.view() else { return Ok(()) };
         self.exit = exit_of(view);
         let view = view.clone();
         self.ending(&view)
@@ -274,8 +274,8 @@ impl Session {
     /// Displays the task's question again after a command.
     pub(super) fn remind(&mut self) -> Result<(), CliError> {
         let asked = self.task.as_ref().and_then(|task| task.asked.as_ref());
-        let Some(asked) = asked.filter(|asked| !asked.is_begun()) else { return Ok(()) };
-        let (look, question) = (self.output.look(), asked.question().clone());
+        let Some(asked) = asked.filter(|asked| !asked.draft.is_begun()) else { return Ok(()) };
+        let (look, question) = (self.output.look(), asked.open.question.clone());
         self.say(&format!("\n{}", question::body(&look, &question)))
     }
 
@@ -309,7 +309,9 @@ impl Session {
         if self.prompted || !self.interactive || busy {
             return Ok(());
         }
-        let asked = self.front().and_then(|front| front.asked.as_ref().map(|a| a.prompt()));
+        let asked = self
+            .front()
+            .and_then(|front| front.asked.as_ref().map(|asked| prompt::of(&asked.draft)));
         let prompt = asked.map_or_else(|| "> ".to_owned(), |asked| format!("  {asked} "));
         self.hide()?;
         self.prompted = true;
@@ -320,7 +322,7 @@ impl Session {
     fn draw(&mut self) -> Result<(), CliError> {
         let look = self.output.look();
         let Some(front) = self.front() else { return Ok(()) };
-        let lines = show::speech(&look, &front.follow);
+        let lines = show::speech(&look, front.session.state.text());
         let rows = crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows));
         let drawn = self.drawn.draw(&mut std::io::stdout().lock(), &lines, (look.columns(), rows));
         drawn.map_err(|e| CliError::io("standard output", &e))
@@ -339,7 +341,7 @@ impl Session {
 /// Waits for the next item of a job; never resolves without a job.
 async fn next(front: Option<&mut Front>) -> Option<Result<Watched, proto::error::Failure>> {
     match front {
-        Some(front) => front.next().await,
+        Some(front) => front.session.next().await,
         None => std::future::pending().await,
     }
 }

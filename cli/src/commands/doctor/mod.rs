@@ -162,7 +162,7 @@ async fn on_server(
 async fn crew(global: &Global, config: &Config) -> Vec<Finding> {
     match connect::client(global, quiet()).await {
         // Without retries: the current state is what is checked.
-        Ok(client) => alive(&client.with_patience(None), config).await,
+        Ok(client) => alive(&client.with_retries(None), config).await,
         Err(error) => {
             let advice = error.hint.clone().unwrap_or_default();
             let crew = Finding::bad("crew", error.message, advice);

@@ -9,6 +9,7 @@ use broker::{
 };
 use proto::{
     decision::{DecisionKind, pools},
+    door::Verb,
     fact::Source,
     id::{JobId, TimerName, WorkerId},
     subject::Subjects,
@@ -132,14 +133,14 @@ fn needs(role: Role, subjects: &Subjects, create: bool) -> Vec<Try> {
             queue(DecisionKind::Note, pools::people()),
             fact(Source::People),
             Try::Store(format!("{}.{NOBODY}.q", bucket(Bucket::Inbox))),
-            Try::Listen(subjects.service("answer")),
+            Try::Listen(subjects.service(Verb::Answer)),
             stops,
         ],
         Role::Door => vec![
             fact(Source::Door),
             Try::Store(format!("{}.{NOBODY}", bucket(Bucket::Agents))),
             Try::Store(format!("{}.{NOBODY}", bucket(Bucket::Conversations))),
-            Try::Listen(subjects.service("submit")),
+            Try::Listen(subjects.service(Verb::Submit)),
             Try::Listen(subjects.live(&job)),
         ],
     });

@@ -1,21 +1,15 @@
-//! The handling of a watched job's questions: by a policy, or by the user at the terminal.
-
-use std::collections::BTreeSet;
+//! The answers to the questions of a watched job: by a policy, or by a person.
 
 use client::Client;
 use proto::{
     door::GiveAnswer,
     error::{Code, Failure},
-    id::{AskId, JobId},
+    id::JobId,
     interaction::{Answer, Question, QuestionKind},
-    view::JobView,
 };
 
 use super::super::jobs::caller;
-use crate::answer::{
-    keyboard::Keyboard,
-    open::{self, OpenQuestion},
-};
+use crate::answer::keyboard::Keyboard;
 
 /// Automatic answers.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +28,6 @@ pub(in crate::commands) struct Asking {
     policy: Policy,
     interactive: bool,
     keyboard: Option<Keyboard>,
-    seen: BTreeSet<(JobId, AskId)>,
 }
 
 impl Asking {
@@ -45,18 +38,7 @@ impl Asking {
 
     /// Combines a policy with a user at the terminal, if there is one; the policy goes first.
     pub(in crate::commands) fn by(policy: Policy, interactive: bool) -> Self {
-        Self { policy, interactive, keyboard: None, seen: BTreeSet::new() }
-    }
-
-    /// Returns the next unhandled question, and marks it as handled.
-    pub(super) fn next(&mut self, view: Option<&JobView>) -> Option<OpenQuestion> {
-        let mut open = view.map(open::of).unwrap_or_default().into_iter();
-        open.find(|asked| self.seen.insert(asked.key()))
-    }
-
-    /// Marks a question as unhandled.
-    pub(super) fn again(&mut self, asked: &OpenQuestion) {
-        self.seen.remove(&asked.key());
+        Self { policy, interactive, keyboard: None }
     }
 
     /// Returns the policy's answer and a text for the user, if the policy answers.
@@ -110,7 +92,7 @@ pub(in crate::commands) async fn send(
     let Answer { decision, value, text, digest } = answer;
     let (job, ask) = (job.clone(), asked.id.clone());
     let request = GiveAnswer { job, ask, decision, value, text, digest, by: caller() };
-    match client.answer(&request).await {
+    match client.call(&request).await {
         Ok(_) => Ok(None),
         Err(failure) => match failure.code {
             Code::AlreadyAnswered | Code::Closed | Code::JobEnded => Ok(None),

@@ -1,10 +1,11 @@
 //! The display of a watched job: a tree redrawn in place, appended lines, or JSON.
 
+use client::session::SessionState;
 use proto::{door::Watched, view::JobView};
 
 use crate::{
     failure::CliError,
-    live::{follow::Follow, progress, screen::Screen},
+    live::{progress, screen::Screen},
     output::{self, Format, Output},
     render::tree,
 };
@@ -62,8 +63,8 @@ impl Display {
     }
 
     /// Displays a change of the job.
-    pub(super) fn changed(&mut self, follow: &Follow) -> Result<(), CliError> {
-        let (Form::Lines(last), Some(view)) = (&mut self.form, follow.view()) else {
+    pub(super) fn changed(&mut self, state: &SessionState) -> Result<(), CliError> {
+        let (Form::Lines(last), Some(view)) = (&mut self.form, state.view()) else {
             return Ok(());
         };
         let look = self.output.look_of_notes();
@@ -75,12 +76,12 @@ impl Display {
     }
 
     /// Redraws the tree.
-    pub(super) fn draw(&mut self, follow: &Follow) -> Result<(), CliError> {
-        let (Form::Tree(screen), Some(view)) = (&mut self.form, follow.view()) else {
+    pub(super) fn draw(&mut self, state: &SessionState) -> Result<(), CliError> {
+        let (Form::Tree(screen), Some(view)) = (&mut self.form, state.view()) else {
             return Ok(());
         };
         let look = self.output.look();
-        let lines = tree::tree(&look, view, &follow.of_steps(), follow.of_planner());
+        let lines = tree::tree(&look, view, &state.text().of_steps(), state.text().of_planner());
         let columns = look.columns();
         let rows = crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows));
         let drawn = screen.draw(&mut std::io::stdout().lock(), &lines, (columns, rows));
@@ -88,9 +89,9 @@ impl Display {
     }
 
     /// Draws the final tree and leaves it on the screen.
-    pub(super) fn leave(&mut self, follow: &Follow) {
+    pub(super) fn leave(&mut self, state: &SessionState) {
         // A failure to draw on a closed terminal is harmless.
-        let _ = self.draw(follow);
+        let _ = self.draw(state);
         if let Form::Tree(screen) = &mut self.form {
             screen.leave();
         }

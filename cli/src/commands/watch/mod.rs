@@ -4,10 +4,12 @@
 mod asking;
 mod display;
 
-use std::{pin::Pin, time::Duration};
+use std::time::Duration;
 
-use client::{Client, WatchOptions};
-use futures::{Stream, StreamExt};
+use client::{
+    Client, WatchOptions,
+    session::{self, Change, OpenQuestion},
+};
 use proto::{
     door::Watched,
     error::Failure,
@@ -21,12 +23,11 @@ use proto::{
 pub(super) use self::asking::{Asking, Policy, send};
 use self::display::Display;
 use crate::{
-    answer::open::{self, OpenQuestion},
+    answer::dialogue::Dialogue,
     args::Waiting,
     exit::Exit,
     failure::CliError,
     interrupt::Interrupts,
-    live::follow::{Change, Follow},
     output::{Format, Output},
     render::{describe, question},
 };
@@ -35,8 +36,6 @@ use crate::{
 pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 /// Interval at which the display is redrawn.
 const FRAME: Duration = Duration::from_millis(100);
-
-type Items = Pin<Box<dyn Stream<Item = Result<Watched, Failure>> + Send>>;
 
 /// A job to watch and the way to do it.
 #[derive(Debug)]
@@ -75,8 +74,7 @@ impl From<CliError> for Stopped {
 /// The state of a running watch.
 struct Watching<'a> {
     session: Session<'a>,
-    items: Items,
-    follow: Follow,
+    watched: session::Session,
     display: Display,
     interrupts: Interrupts,
     ended: bool,
@@ -92,17 +90,16 @@ impl Session<'_> {
         let raw = self.waiting.raw;
         let display = Display::new(output, self.waiting.plain, self.silent);
         let live = display.shows_speech();
-        let options = WatchOptions { live, patience: PATIENCE, ..Default::default() };
+        let options = WatchOptions { live, give_up_after: PATIENCE, ..WatchOptions::default() };
         let mut watching = Watching {
-            items: Box::pin(client.watch(&job, options)),
+            watched: session::Session::open(client, job.clone(), options),
             session: self,
-            follow: Follow::default(),
             display,
             interrupts: Interrupts::take()?,
             ended: false,
         };
         let stopped = watching.run().await;
-        watching.display.leave(&watching.follow);
+        watching.display.leave(&watching.watched.state);
         match stopped {
             Err(Stopped::Failed(error)) => Err(error),
             Err(Stopped::Interrupted) => {
@@ -119,7 +116,7 @@ impl Session<'_> {
                     Ok(()) | Err(_) => Ok((exit_of(&view), Some(view))),
                 }
             }
-            Ok(Stay::UntilAsked) => Ok((Exit::NeedsInput, watching.follow.view().cloned())),
+            Ok(Stay::UntilAsked) => Ok((Exit::NeedsInput, watching.watched.state.view().cloned())),
         }
     }
 }
@@ -136,15 +133,15 @@ impl Watching<'_> {
     async fn run(&mut self) -> Result<Stay, Stopped> {
         let mut frames = tokio::time::interval(FRAME);
         while !self.ended {
-            if let Some(asked) = self.session.asking.next(self.follow.view()) {
+            if let Some(asked) = self.watched.state.next_question() {
                 if let Stay::UntilAsked = self.asked(asked).await? {
                     return Ok(Stay::UntilAsked);
                 }
                 continue;
             }
             tokio::select! {
-                item = self.items.next() => self.take(item)?,
-                _ = frames.tick(), if self.display.is_drawn() => self.display.draw(&self.follow)?,
+                item = self.watched.next() => self.take(item)?,
+                _ = frames.tick(), if self.display.is_drawn() => self.display.draw(&self.watched.state)?,
                 () = self.interrupts.next() => return Err(Stopped::Interrupted),
             }
         }
@@ -159,9 +156,9 @@ impl Watching<'_> {
         };
         let item = item?;
         self.display.item(&item)?;
-        match self.follow.apply(item) {
+        match self.watched.state.apply(item) {
             Change::Nothing => Ok(()),
-            Change::Job | Change::Said => Ok(self.display.changed(&self.follow)?),
+            Change::Job | Change::Text => Ok(self.display.changed(&self.watched.state)?),
             Change::End(None) => {
                 self.ended = true;
                 Ok(())
@@ -204,7 +201,7 @@ impl Watching<'_> {
             QuestionKind::Question
             | QuestionKind::Choice { .. }
             | QuestionKind::Form { .. }
-            | QuestionKind::ToolApproval { .. } => self.display.leave(&self.follow),
+            | QuestionKind::ToolApproval { .. } => self.display.leave(&self.watched.state),
         }
         let look = self.session.output.look();
         if let Some(path) = &open.path {
@@ -212,18 +209,17 @@ impl Watching<'_> {
         }
         let mut keyboard = self.session.asking.keyboard();
         let mut refused: Option<Failure> = None;
-        let mut dialogue =
-            crate::answer::dialogue::Dialogue::new(&mut keyboard, std::io::stdout(), look);
+        let mut dialogue = Dialogue::new(&mut keyboard, std::io::stdout(), look, asked.clone());
         let mut gone = false;
         loop {
             let answer = {
-                let mut answer = Box::pin(dialogue.ask(asked, refused.as_ref()));
+                let mut answer = Box::pin(dialogue.ask(refused.as_ref()));
                 loop {
                     tokio::select! {
                         answer = &mut answer => break answer,
-                        item = self.items.next() => {
+                        item = self.watched.next() => {
                             self.take(item)?;
-                            gone = self.ended || !is_open(self.follow.view(), open);
+                            gone = self.ended || !self.watched.state.is_open(open);
                             if gone {
                                 break None;
                             }
@@ -246,14 +242,10 @@ impl Watching<'_> {
         } else {
             // Input has ended: the question can only be answered elsewhere.
             self.session.asking.nobody();
-            self.session.asking.again(open);
+            self.watched.state.ask_again(open);
         }
         Ok(())
     }
-}
-
-fn is_open(view: Option<&JobView>, asked: &OpenQuestion) -> bool {
-    view.is_none_or(|view| open::of(view).iter().any(|open| open.key() == asked.key()))
 }
 
 /// Returns the exit code for a job's state.

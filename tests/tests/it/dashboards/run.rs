@@ -232,12 +232,12 @@ impl Run {
 
     async fn signal(&self, job: &str, signal: Signal) {
         let signal = SendSignal { job: id(job), signal: signal.into(), reason: None, by: None };
-        self.client.signal(&signal).await.unwrap();
+        self.client.call(&signal).await.unwrap();
     }
 
     /// Approves the job's question, and returns whether the answer was accepted.
     async fn approve(&self, job: &str) -> bool {
-        let open = self.client.inbox(&Inbox::default()).await.unwrap();
+        let open = self.client.call(&Inbox::default()).await.unwrap();
         let plan = open.questions.iter().find(|entry| entry.job == id(job));
         let (ask, digest) = match plan.map(|entry| (&entry.question.id, &entry.question.kind)) {
             Some((ask, QuestionKind::ToolApproval { digest, .. })) => {
@@ -249,7 +249,7 @@ impl Run {
         let decision = Verdict::Approve;
         let answer =
             GiveAnswer { job: id(job), ask, decision, value: None, text: None, digest, by: None };
-        self.client.answer(&answer).await.is_ok()
+        self.client.call(&answer).await.is_ok()
     }
 
     /// Stores a record without the checks of a writer.

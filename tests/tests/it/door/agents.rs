@@ -5,7 +5,7 @@ use broker::{Broker, kv::Bucket, testing::wait::until};
 use bytes::Bytes;
 use door::agents::Agents;
 use proto::{
-    door::verbs,
+    door::Verb,
     error::Code,
     fact::Fact,
     id::{AgentName, JobId, Seq},
@@ -21,7 +21,7 @@ async fn hall() -> Hall {
 }
 
 async fn put(hall: &Hall, name: &str, text: &str) -> Value {
-    hall.ask(verbs::SET_AGENT, json!({"name": name, "text": text}).to_string()).await.unwrap()
+    hall.ask(Verb::SetAgent, json!({"name": name, "text": text}).to_string()).await.unwrap()
 }
 
 /// Returns the agent with which a job was submitted.
@@ -35,13 +35,13 @@ async fn carried(broker: &Broker, job: &str) -> proto::agent::Agent {
 
 async fn submit(hall: &Hall, job: &str, agent: &str) -> Result<Value, proto::error::Failure> {
     let body = json!({"goal": "g", "id": job, "agent": agent}).to_string();
-    hall.ask(verbs::SUBMIT, body).await
+    hall.ask(Verb::Submit, body).await
 }
 
 #[tokio::test]
 async fn what_comes_with_the_program_is_there_and_can_be_looked_at() {
     let hall = hall().await;
-    let all = hall.ask(verbs::AGENTS, "").await.unwrap();
+    let all = hall.ask(Verb::Agents, "").await.unwrap();
     let names: Vec<_> = all["agents"].as_array().unwrap().iter().map(|a| &a["name"]).collect();
     for name in [
         "default",
@@ -56,7 +56,7 @@ async fn what_comes_with_the_program_is_there_and_can_be_looked_at() {
         assert!(names.contains(&&json!(name)), "{name}");
     }
     assert!(all["agents"][0].get("text").is_none());
-    let one = hall.ask(verbs::AGENTS, r#"{"name":"loop-phased"}"#).await.unwrap();
+    let one = hall.ask(Verb::Agents, r#"{"name":"loop-phased"}"#).await.unwrap();
     let one = &one["agents"][0];
     assert_eq!((&one["layer"], &one["extends"]), (&json!("preset"), &json!("loop")));
     assert_eq!(one["policies"]["plan"]["protocol"], "phased");
@@ -71,9 +71,9 @@ async fn an_agent_of_the_bucket_wins_and_a_job_keeps_what_it_was_submitted_with(
     submit(&hall, "after", "react").await.unwrap();
     assert_eq!(carried(&hall.broker, "before").await.step.max_turns, 20);
     assert_eq!(carried(&hall.broker, "after").await.step.max_turns, 3);
-    let one = hall.ask(verbs::AGENTS, r#"{"name":"react"}"#).await.unwrap();
+    let one = hall.ask(Verb::Agents, r#"{"name":"react"}"#).await.unwrap();
     assert_eq!(one["agents"][0]["layer"], "bucket");
-    hall.ask(verbs::DROP_AGENT, r#"{"name":"react"}"#).await.unwrap();
+    hall.ask(Verb::DropAgent, r#"{"name":"react"}"#).await.unwrap();
     submit(&hall, "again", "react").await.unwrap();
     assert_eq!(carried(&hall.broker, "again").await.step.max_turns, 20);
 }
@@ -88,7 +88,7 @@ async fn another_process_follows_the_bucket() {
     for agents in [&agents, &late] {
         until("the agent", async || agents.knows(&mine)).await;
     }
-    hall.ask(verbs::DROP_AGENT, r#"{"name":"mine"}"#).await.unwrap();
+    hall.ask(Verb::DropAgent, r#"{"name":"mine"}"#).await.unwrap();
     for agents in [&agents, &late] {
         until("no such agent", async || !agents.knows(&mine)).await;
     }
@@ -99,13 +99,13 @@ async fn what_cannot_be_used_is_refused_with_all_that_is_wrong() {
     let hall = hall().await;
     let text = "extends: fastgtp\nstep: {retires: {}}\n";
     let body = json!({"name": "mine", "text": text}).to_string();
-    let failure = hall.ask(verbs::SET_AGENT, body).await.unwrap_err();
+    let failure = hall.ask(Verb::SetAgent, body).await.unwrap_err();
     assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("text")));
     assert_eq!(
         failure.message,
         "bucket:mine:1:10: extends: there is no agent fastgtp; did you mean fastgpt?\nbucket:mine:2:8: step.retires: there is no such field; did you mean retry?"
     );
-    let (code, field) = hall.refused(verbs::AGENTS, r#"{"name":"mine"}"#).await;
+    let (code, field) = hall.refused(Verb::Agents, r#"{"name":"mine"}"#).await;
     assert_eq!((code, field.as_str()), (Code::UnknownAgent, "name"));
 }
 
@@ -114,15 +114,15 @@ async fn what_others_extend_can_neither_be_taken_away_nor_broken() {
     let hall = hall().await;
     put(&hall, "parent", "confirm: false\nstep: {exec: direct_tool}\n").await;
     put(&hall, "child", "extends: parent\nplan: {protocol: action_steps}\n").await;
-    let failure = hall.ask(verbs::DROP_AGENT, r#"{"name":"parent"}"#).await.unwrap_err();
+    let failure = hall.ask(Verb::DropAgent, r#"{"name":"parent"}"#).await.unwrap_err();
     assert!(
         failure.message.starts_with("child could not be used any more: bucket:child:1:"),
         "{failure}"
     );
     let body = json!({"name": "parent", "text": "step: {exec: master_loop}"}).to_string();
-    let failure = hall.ask(verbs::SET_AGENT, body).await.unwrap_err();
+    let failure = hall.ask(Verb::SetAgent, body).await.unwrap_err();
     assert!(failure.message.contains("child could not be used any more"), "{failure}");
-    let (code, _) = hall.refused(verbs::DROP_AGENT, r#"{"name":"react"}"#).await;
+    let (code, _) = hall.refused(Verb::DropAgent, r#"{"name":"react"}"#).await;
     assert_eq!(code, Code::UnknownAgent, "a preset is no agent of the bucket");
 }
 
@@ -131,11 +131,11 @@ async fn until_read(hall: &Hall, n: usize) {
     let name = format!("mark-{n}");
     let mark = Bytes::from_static(b"about: a mark");
     hall.broker.kv.put(Bucket::Agents, &name, mark).await.unwrap();
-    while hall.ask(verbs::AGENTS, json!({"name": name}).to_string()).await.is_err() {}
+    while hall.ask(Verb::Agents, json!({"name": name}).to_string()).await.is_err() {}
 }
 
 async fn entry(hall: &Hall, name: &str) -> Value {
-    let found = hall.ask(verbs::AGENTS, json!({"name": name}).to_string()).await.unwrap();
+    let found = hall.ask(Verb::Agents, json!({"name": name}).to_string()).await.unwrap();
     found["agents"][0].clone()
 }
 
@@ -185,13 +185,13 @@ async fn what_is_no_agent_hides_none_and_is_none() {
         let nowhere = entry(&hall, "nowhere").await;
         assert_eq!((&nowhere["layer"], nowhere["mistakes"].is_array()), (&json!("bucket"), true));
         let inherits = json!({"name": "heir", "text": "extends: nowhere"}).to_string();
-        let failure = hall.ask(verbs::SET_AGENT, inherits).await.unwrap_err();
+        let failure = hall.ask(Verb::SetAgent, inherits).await.unwrap_err();
         assert!(
             failure.message.contains("there is no agent nowhere; the bucket holds"),
             "{failure}"
         );
         let hands = json!({"name": "boss", "text": "agents: [nowhere]"}).to_string();
-        let failure = hall.ask(verbs::SET_AGENT, hands).await.unwrap_err();
+        let failure = hall.ask(Verb::SetAgent, hands).await.unwrap_err();
         assert!(failure.message.contains("there is no agent nowhere"), "{failure}");
     }
     // Another process that starts now reads the same.
@@ -199,7 +199,7 @@ async fn what_is_no_agent_hides_none_and_is_none() {
     let knows = |name: &str| agents.knows(&AgentName::new(name).unwrap());
     assert_eq!((knows("react"), knows("nowhere")), (true, false));
     // The value can be deleted, and replaced by a valid agent.
-    hall.ask(verbs::DROP_AGENT, r#"{"name":"nowhere"}"#).await.unwrap();
+    hall.ask(Verb::DropAgent, r#"{"name":"nowhere"}"#).await.unwrap();
     put(&hall, "react", "extends: react\nstep: {max_turns: 3}\n").await;
     let react = entry(&hall, "react").await;
     assert_eq!((&react["layer"], react.get("ignored")), (&json!("bucket"), None));
@@ -227,8 +227,8 @@ async fn what_is_no_agent_leaves_the_one_that_was_read_before() {
     let agents = Agents::open(&hall.broker, Catalogue::presets()).await.unwrap();
     assert!(!agents.knows(&AgentName::new("careful").unwrap()));
     // A process that saw its deletion does not use it either.
-    hall.ask(verbs::DROP_AGENT, r#"{"name":"child"}"#).await.unwrap();
-    hall.ask(verbs::DROP_AGENT, r#"{"name":"careful"}"#).await.unwrap();
+    hall.ask(Verb::DropAgent, r#"{"name":"child"}"#).await.unwrap();
+    hall.ask(Verb::DropAgent, r#"{"name":"careful"}"#).await.unwrap();
     let failure = submit(&hall, "never", "careful").await.unwrap_err();
     assert_eq!(failure.code, Code::UnknownAgent);
 }
@@ -238,7 +238,7 @@ async fn an_agent_says_something() {
     let hall = hall().await;
     for text in ["", "# nothing\n", "null"] {
         let body = json!({"name": "mine", "text": text}).to_string();
-        let failure = hall.ask(verbs::SET_AGENT, body).await.unwrap_err();
+        let failure = hall.ask(Verb::SetAgent, body).await.unwrap_err();
         assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("text")));
         assert!(failure.message.contains("bucket:mine:1:1: says nothing"), "{failure}");
     }
@@ -276,7 +276,7 @@ async fn a_sub_agent_that_is_called_like_a_registered_tool_is_refused_with_its_p
 
     let text = "extends: direct\nagents:\n  - react\n  - create_task\n";
     let body = json!({"name": "late", "text": text}).to_string();
-    let failure = hall.ask(verbs::SET_AGENT, body).await.unwrap_err();
+    let failure = hall.ask(Verb::SetAgent, body).await.unwrap_err();
     assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("text")));
     let why = "create_task is the name of a registered tool too, and models could not tell them apart; give the agent another name, or list in `tools` those that this agent may use";
     assert_eq!(failure.message, format!("bucket:late:2:1: agents[1]: {why}"));

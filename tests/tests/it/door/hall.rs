@@ -1,6 +1,6 @@
 //! A front door without supervisors and workers, and requests to it.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt::Display, sync::Arc, time::Duration};
 
 use agents::catalogue::Catalogue;
 use broker::{
@@ -118,12 +118,20 @@ impl Hall {
         Self { memory, broker, door }
     }
 
-    pub(super) async fn ask(&self, verb: &str, body: impl AsRef<[u8]>) -> Result<Value, Failure> {
+    pub(super) async fn ask(
+        &self,
+        verb: impl Display + Copy,
+        body: impl AsRef<[u8]>,
+    ) -> Result<Value, Failure> {
         ask(&self.broker, verb, body, None).await
     }
 
     /// Returns the code of a refusal and the field that it names.
-    pub(super) async fn refused(&self, verb: &str, body: impl AsRef<[u8]>) -> (Code, String) {
+    pub(super) async fn refused(
+        &self,
+        verb: impl Display + Copy,
+        body: impl AsRef<[u8]>,
+    ) -> (Code, String) {
         let failure = match self.ask(verb, &body).await {
             Err(failure) => failure,
             Ok(answer) => {
@@ -145,7 +153,7 @@ impl Hall {
 /// Sends a request as any program would: bytes to a subject.
 pub(super) async fn ask(
     broker: &Broker,
-    verb: &str,
+    verb: impl Display + Copy,
     body: impl AsRef<[u8]>,
     token: Option<&str>,
 ) -> Result<Value, Failure> {
@@ -158,7 +166,7 @@ pub(super) async fn ask(
 
 pub(super) async fn send(
     broker: &Broker,
-    verb: &str,
+    verb: impl Display + Copy,
     body: impl AsRef<[u8]>,
     token: Option<&str>,
 ) -> Result<Bytes, BusError> {

@@ -1,6 +1,8 @@
 //! Tests of the front door on a real nats-server, with a caller that uses only the text protocol of
 //! NATS.
 
+use std::fmt::Display;
+
 use broker::{
     Broker,
     bus::BusError,
@@ -47,7 +49,11 @@ impl House {
         Self { server, broker, _door }
     }
 
-    async fn ask(&self, verb: &str, body: &str) -> Result<Value, proto::error::Failure> {
+    async fn ask(
+        &self,
+        verb: impl Display + Copy,
+        body: &str,
+    ) -> Result<Value, proto::error::Failure> {
         ask(&self.broker, verb, body, None).await
     }
 

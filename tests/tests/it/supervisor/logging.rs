@@ -5,13 +5,14 @@ use std::sync::Arc;
 use ::supervisor::actors::SupervisorOptions;
 use async_trait::async_trait;
 use broker::{
-    bus::{Bus, BusError, Endpoint, Message, Request, RequestContext},
+    bus::{Bus, BusError, Message, Request, RequestContext},
     memory::MemoryOptions,
     testing::Lines,
 };
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use proto::{
+    door::Verb,
     fact::{Fact, Signal, Signaled, Source},
     id::Seq,
     job::JobState,
@@ -58,11 +59,8 @@ impl Bus for Breaking {
     ) -> Result<BoxStream<'static, Result<Message, BusError>>, BusError> {
         self.0.request_many(subject, payload, context, idle).await
     }
-    async fn serve(
-        &self,
-        endpoints: Vec<Endpoint>,
-    ) -> Result<BoxStream<'static, Request>, BusError> {
-        self.0.serve(endpoints).await
+    async fn serve(&self, verbs: Vec<Verb>) -> Result<BoxStream<'static, Request>, BusError> {
+        self.0.serve(verbs).await
     }
 }
 

@@ -133,7 +133,7 @@ impl Stage {
     /// Waits for an open question that is `wanted`, and returns it.
     pub(super) async fn question(&self, wanted: impl Fn(&QuestionKind) -> bool) -> InboxEntry {
         eventually("a question", async || {
-            let page = self.client.inbox(&Inbox::default()).await.unwrap();
+            let page = self.client.call(&Inbox::default()).await.unwrap();
             let found = page.questions.into_iter().find(|entry| wanted(&entry.question.kind));
             found.ok_or("it was not asked")
         })
@@ -171,7 +171,7 @@ impl Stage {
             digest,
             by: Some("the tester".into()),
         };
-        self.client.answer(&answer).await.unwrap();
+        self.client.call(&answer).await.unwrap();
     }
 
     /// Waits until the job has completed.

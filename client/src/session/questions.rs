@@ -1,5 +1,4 @@
-//! The open questions of a job and of its sub-agents, each with the job that asks. It implies no
-//! order of answering.
+//! The questions of a job, and of its sub-agents' jobs, that wait for a person.
 
 use proto::{
     id::{AskId, JobId},
@@ -9,23 +8,26 @@ use proto::{
 
 /// A question that waits for a person.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct OpenQuestion {
-    /// The job that asks, to which the answer is sent.
-    pub(crate) job: JobId,
-    /// Path of that job below the displayed one; absent for the displayed job itself.
-    pub(crate) path: Option<String>,
-    pub(crate) question: Question,
+pub struct OpenQuestion {
+    /// The job that asks, and takes the answer.
+    pub job: JobId,
+    /// The place of a job below the watched one, for people.
+    pub path: Option<String>,
+    /// The question.
+    pub question: Question,
 }
 
 impl OpenQuestion {
-    /// Identifies the question among all jobs.
-    pub(crate) fn key(&self) -> (JobId, AskId) {
+    /// Its identity among the questions of all jobs.
+    #[must_use]
+    pub fn key(&self) -> (JobId, AskId) {
         (self.job.clone(), self.question.id.clone())
     }
 }
 
-/// Returns the questions of a job, then those of its sub-agents unless the job has ended.
-pub(crate) fn of(view: &JobView) -> Vec<OpenQuestion> {
+/// The questions of a job, then those of the jobs below it. The latter end with the job.
+#[must_use]
+pub fn open_questions(view: &JobView) -> Vec<OpenQuestion> {
     let own = view.questions.iter().map(|question| OpenQuestion {
         job: view.job.clone(),
         path: None,

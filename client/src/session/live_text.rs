@@ -1,46 +1,27 @@
-//! The state of a watched job: its last view, and the model output streamed now. Pure.
+//! The text of work in progress, as a watcher hears it. Pure.
 //!
-//! Streamed text may be lost, repeated, or belong to a failed attempt. A retried turn starts its
-//! text again instead of showing it twice.
+//! Messages may be lost, repeated, or come from an attempt that failed since; a turn that is retried
+//! starts its text again instead of showing it twice.
 
 use std::collections::BTreeMap;
 
 use proto::{
-    door::Watched,
-    error::Failure,
     event::{Happened, StepPhase},
     id::StepId,
-    view::JobView,
 };
 use serde_json::Value;
-
-use crate::render::tree::Said;
 
 /// Largest number of bytes kept of one stream; only the end is displayed.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 /// Largest number of streams; a job runs far fewer turns at once.
 const STREAMS_MAX: usize = 512;
 
-/// The state of a watched job.
+/// The text of work in progress.
 #[derive(Debug, Default)]
-pub(crate) struct Follow {
-    view: Option<JobView>,
+pub struct LiveText {
     streams: BTreeMap<String, Stream>,
-    /// The last finished attempt of each unit of work: later text of these attempts is stale.
-    over: BTreeMap<String, u32>,
-}
-
-/// The effect of an item of the watch.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Change {
-    /// No displayed state changed.
-    Nothing,
-    /// The view of the job changed.
-    Job,
-    /// The streamed text changed.
-    Said,
-    /// The watch has ended, with its error if there was one.
-    End(Option<Failure>),
+    /// The last finished attempt by work: later messages of it are old.
+    finished: BTreeMap<String, u32>,
 }
 
 #[derive(Debug)]
@@ -51,92 +32,67 @@ struct Stream {
     text: String,
 }
 
-impl Follow {
-    /// Applies an item of the watch.
-    pub(crate) fn apply(&mut self, item: Watched) -> Change {
-        match item {
-            Watched::Record { record, .. } => self.record(&record),
-            Watched::View { view } => {
-                self.view = Some(*view);
-                Change::Job
-            }
-            Watched::Live { work, attempt, step, index, what, text } => {
-                let step = step.and_then(|step| StepId::new(step).ok());
-                self.said(work, attempt, step, index, (&what, &text))
-            }
-            Watched::Event { event } => self.happened(&event.happened),
-            Watched::Heartbeat => Change::Nothing,
-            Watched::End { error } => Change::End(error.map(|e| *e)),
-        }
-    }
-
-    /// The last view, once one has arrived.
-    pub(crate) fn view(&self) -> Option<&JobView> {
-        self.view.as_ref()
-    }
-
-    /// Streamed text of steps.
-    pub(crate) fn of_steps(&self) -> Said {
+impl LiveText {
+    /// The text of each step.
+    #[must_use]
+    pub fn of_steps(&self) -> BTreeMap<StepId, String> {
         let spoken = self.streams.values().filter(|stream| !stream.text.trim().is_empty());
         spoken.filter_map(|s| Some((s.step.clone()?, s.text.clone()))).collect()
     }
 
-    /// Streamed text of the planner.
-    pub(crate) fn of_planner(&self) -> Option<&str> {
+    /// The text of the planner.
+    #[must_use]
+    pub fn of_planner(&self) -> Option<&str> {
         let planner = self.streams.values().find(|stream| stream.step.is_none());
         planner.map(|stream| stream.text.as_str()).filter(|text| !text.trim().is_empty())
     }
 
-    /// Ends the streams of a stored reply.
-    fn record(&mut self, record: &Value) -> Change {
+    /// A stored reply ends its text. Says whether the text changed.
+    pub(super) fn record(&mut self, record: &Value) -> bool {
         let body = |name: &str| record.pointer(&format!("/body/{name}"));
         let work = body("work").and_then(Value::as_str);
         let attempt = body("attempt").and_then(Value::as_u64);
         let attempt = attempt.and_then(|n| u32::try_from(n).ok());
         match (record.get("kind").and_then(Value::as_str), work) {
             (Some("turned" | "planned"), Some(work)) => {
-                self.is_over(work, attempt.unwrap_or(u32::MAX));
-                Change::Said
+                self.finish(work, attempt.unwrap_or(u32::MAX));
+                true
             }
             (Some("turned" | "planned"), None) => {
-                // The body is in the object store, so its work is unknown; active streams will
-                // reappear.
+                // The body is in the object store; text that goes on will be heard again.
                 self.streams.clear();
-                Change::Said
+                true
             }
-            // The work was retried: text of the previous attempt is obsolete.
+            // A new attempt discards the text of the one before.
             (Some("turn" | "plan"), Some(work)) => {
-                self.is_over(work, attempt.unwrap_or_default().saturating_sub(1))
+                self.finish(work, attempt.unwrap_or_default().saturating_sub(1))
             }
-            (Some(_) | None, _) => Change::Nothing,
+            (Some(_) | None, _) => false,
         }
     }
 
-    /// Discards the text of these attempts, and any that arrives late.
-    fn is_over(&mut self, work: &str, attempt: u32) -> Change {
-        if self.over.len() >= STREAMS_MAX && !self.over.contains_key(work) {
-            self.over.pop_first();
+    /// Ends the text of these attempts, messages that come late included. Says whether there was any.
+    fn finish(&mut self, work: &str, attempt: u32) -> bool {
+        if self.finished.len() >= STREAMS_MAX && !self.finished.contains_key(work) {
+            self.finished.pop_first();
         }
-        let over = self.over.entry(work.to_owned()).or_default();
-        *over = attempt.max(*over);
-        if self.streams.get(work).is_some_and(|stream| stream.attempt <= *over) {
-            self.streams.remove(work);
-            return Change::Said;
-        }
-        Change::Nothing
+        let last = self.finished.entry(work.to_owned()).or_default();
+        *last = attempt.max(*last);
+        let is_old = self.streams.get(work).is_some_and(|stream| stream.attempt <= *last);
+        is_old && self.streams.remove(work).is_some()
     }
 
-    /// Ends the streams of an event: an accepted reply, a failed attempt, a step that ended or
-    /// starts again.
-    fn happened(&mut self, happened: &Happened) -> Change {
+    /// An event ends text: a reply that counted, an attempt that broke, a step that ended or starts
+    /// again. Says whether the text changed.
+    pub(super) fn event(&mut self, happened: &Happened) -> bool {
         match happened {
-            Happened::Usage(usage) => self.is_over(usage.work.as_str(), usage.attempt.0),
+            Happened::Usage(usage) => self.finish(usage.work.as_str(), usage.attempt.0),
             Happened::Error(error) => match (&error.work, error.attempt) {
-                (Some(work), Some(attempt)) => self.is_over(work.as_str(), attempt.0),
-                (Some(_) | None, _) => Change::Nothing,
+                (Some(work), Some(attempt)) => self.finish(work.as_str(), attempt.0),
+                (Some(_) | None, _) => false,
             },
             Happened::Step(step) => match step.phase {
-                StepPhase::Started | StepPhase::Waiting | StepPhase::Resumed => Change::Nothing,
+                StepPhase::Started | StepPhase::Waiting | StepPhase::Resumed => false,
                 StepPhase::Retried
                 | StepPhase::Completed
                 | StepPhase::Failed
@@ -146,29 +102,33 @@ impl Follow {
                     let of_step = |stream: &Stream| stream.step.as_ref() == Some(&step.step);
                     let gone = self.streams.iter().filter(|(_, stream)| of_step(stream));
                     let gone: Vec<_> = gone.map(|(work, s)| (work.clone(), s.attempt)).collect();
-                    let said = if gone.is_empty() { Change::Nothing } else { Change::Said };
-                    gone.into_iter().for_each(|(work, attempt)| drop(self.is_over(&work, attempt)));
-                    said
+                    let changed = !gone.is_empty();
+                    for (work, attempt) in gone {
+                        self.finish(&work, attempt);
+                    }
+                    changed
                 }
             },
             Happened::Message(_)
             | Happened::Tool(_)
             | Happened::Interaction(_)
             | Happened::Plan(_)
-            | Happened::Job(_) => Change::Nothing,
+            | Happened::Job(_) => false,
         }
     }
 
-    fn said(
+    /// Takes a message. Says whether the text changed.
+    pub(super) fn live(
         &mut self,
         work: String,
         attempt: u32,
-        step: Option<StepId>,
+        step: Option<&str>,
         index: u32,
         (what, text): (&str, &str),
-    ) -> Change {
-        if self.over.get(&work).is_some_and(|over| attempt <= *over) {
-            return Change::Nothing;
+    ) -> bool {
+        let step = step.and_then(|step| StepId::new(step).ok());
+        if self.finished.get(&work).is_some_and(|last| attempt <= *last) {
+            return false;
         }
         if self.streams.len() >= STREAMS_MAX && !self.streams.contains_key(&work) {
             self.streams.pop_first();
@@ -176,7 +136,7 @@ impl Follow {
         let fresh = Stream { attempt, next: 0, step, text: String::new() };
         let stream = self.streams.entry(work).or_insert(fresh);
         if attempt < stream.attempt {
-            return Change::Nothing;
+            return false;
         }
         // A new attempt, or the same one on another worker after the first was lost.
         if attempt > stream.attempt || index == 0 {
@@ -184,14 +144,14 @@ impl Follow {
             stream.text.clear();
         }
         if index < stream.next {
-            return Change::Nothing;
+            return false;
         }
         if index > stream.next && !stream.text.is_empty() {
             stream.text.push('…');
         }
         stream.next = index.saturating_add(1);
         if what != "text" {
-            return Change::Said;
+            return true;
         }
         stream.text.push_str(text);
         if stream.text.len() > TEXT_BYTES_MAX {
@@ -201,16 +161,17 @@ impl Follow {
             }
             stream.text.drain(..from);
         }
-        Change::Said
+        true
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use proto::id::Seq;
+    use proto::{door::Watched, id::Seq};
     use serde_json::json;
 
     use super::*;
+    use crate::session::{Change, SessionState};
 
     fn live(work: &str, attempt: u32, index: u32, what: &str, text: &str) -> Watched {
         let step = work.starts_with('s').then(|| "step1".to_owned());
@@ -225,11 +186,11 @@ mod tests {
     }
 
     fn heard(items: &[(u32, u32, &str, &str)]) -> String {
-        let mut follow = Follow::default();
+        let mut state = SessionState::default();
         for (attempt, index, what, text) in items {
-            follow.apply(live("s1", *attempt, *index, what, text));
+            state.apply(live("s1", *attempt, *index, what, text));
         }
-        follow.of_steps().into_values().next().unwrap_or_default()
+        state.text().of_steps().into_values().next().unwrap_or_default()
     }
 
     #[test]
@@ -249,22 +210,22 @@ mod tests {
 
     #[test]
     fn a_reply_that_is_stored_streams_no_more() {
-        let mut follow = Follow::default();
-        follow.apply(live("p1", 1, 1, "text", "{"));
-        follow.apply(live("s1", 1, 1, "text", "words"));
-        assert_eq!(follow.of_planner(), Some("{"));
+        let mut state = SessionState::default();
+        state.apply(live("p1", 1, 1, "text", "{"));
+        state.apply(live("s1", 1, 1, "text", "words"));
+        assert_eq!(state.text().of_planner(), Some("{"));
         let record = |kind: &str, work: &str| Watched::Record {
             seq: Seq(1),
             family: "in.crew".into(),
             time: jiff::Timestamp::UNIX_EPOCH,
             record: json!({"kind": kind, "body": {"work": work}}),
         };
-        assert_eq!(follow.apply(record("called", "s1")), Change::Nothing);
-        assert_eq!(follow.apply(record("planned", "p1")), Change::Said);
-        assert_eq!(follow.of_planner(), None);
-        assert_eq!(follow.of_steps().len(), 1);
-        follow.apply(record("turned", "s1"));
-        assert!(follow.of_steps().is_empty());
+        assert_eq!(state.apply(record("called", "s1")), Change::Nothing);
+        assert_eq!(state.apply(record("planned", "p1")), Change::Text);
+        assert_eq!(state.text().of_planner(), None);
+        assert_eq!(state.text().of_steps().len(), 1);
+        state.apply(record("turned", "s1"));
+        assert!(state.text().of_steps().is_empty());
     }
 
     #[test]
@@ -293,19 +254,19 @@ mod tests {
             (event(retried), true),
             (event(started), false),
         ] {
-            let mut follow = Follow::default();
-            follow.apply(live("s1", 1, 1, "text", "words"));
-            follow.apply(item.clone());
-            assert_eq!(follow.of_steps().is_empty(), gone, "{item:?}");
+            let mut state = SessionState::default();
+            state.apply(live("s1", 1, 1, "text", "words"));
+            state.apply(item.clone());
+            assert_eq!(state.text().of_steps().is_empty(), gone, "{item:?}");
         }
     }
 
     #[test]
     fn a_text_without_end_takes_no_memory_without_end() {
-        let mut follow = Follow::default();
+        let mut state = SessionState::default();
         for index in 0..2_000 {
-            follow.apply(live("s1", 1, index + 1, "text", "标记任务"));
+            state.apply(live("s1", 1, index + 1, "text", "标记任务"));
         }
-        assert!(follow.of_steps().into_values().all(|text| text.len() <= TEXT_BYTES_MAX));
+        assert!(state.text().of_steps().into_values().all(|text| text.len() <= TEXT_BYTES_MAX));
     }
 }

@@ -10,35 +10,35 @@ use std::{
 };
 
 use broker::backoff::Backoff;
+use proto::door::Verb;
 use tokio::time::Instant;
 
-/// Wait between two requests.
+/// Between two requests that no process serves.
 const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(1));
 
-/// The retry policy, with a callback that reports the first retry.
+/// The retries of requests that no process serves, for as long as a client waits for a reply.
 #[derive(Clone)]
-pub struct Patience {
-    tell: Arc<dyn Fn(&str) + Send + Sync>,
-    told: Arc<AtomicBool>,
+pub struct RetryPolicy {
+    report: Arc<dyn Fn(&str) + Send + Sync>,
+    reported: Arc<AtomicBool>,
 }
 
-impl std::fmt::Debug for Patience {
+impl std::fmt::Debug for RetryPolicy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Patience").field("told", &self.told).finish_non_exhaustive()
+        f.debug_struct("RetryPolicy").field("reported", &self.reported).finish_non_exhaustive()
     }
 }
 
-impl Patience {
-    /// Creates a policy. `tell` is called at the first retry, once for all requests.
-    pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self { tell: Arc::new(tell), told: Arc::default() }
+impl RetryPolicy {
+    /// Calls `report` before the first retry, once for all requests.
+    pub fn new(report: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { report: Arc::new(report), reported: Arc::default() }
     }
 
-    /// Waits before the next attempt and returns `true`, or returns `false` if the total time is
-    /// used up.
+    /// Waits before the next attempt; false when no time is left for one.
     pub(super) async fn next(
         &self,
-        verb: &str,
+        verb: Verb,
         began: Instant,
         total: Duration,
         tries: u32,
@@ -47,11 +47,11 @@ impl Patience {
         if left.is_zero() {
             return false;
         }
-        if !self.told.swap(true, Ordering::Relaxed) {
+        if !self.reported.swap(true, Ordering::Relaxed) {
             let seconds = total.as_secs_f64();
             let words = format!("nobody serves `{verb}` yet; asking again for up to {seconds} s");
-            tracing::warn!(verb, ?total, "nobody serves it yet; asking again");
-            (self.tell)(&words);
+            tracing::warn!(%verb, ?total, "nobody serves it yet; asking again");
+            (self.report)(&words);
         }
         tokio::time::sleep(BACKOFF.after(tries).min(left)).await;
         true

@@ -4,9 +4,9 @@
 use proto::interaction::{Choice, Field, Input};
 use serde_json::{Number, Value, json};
 
-/// A typed reply to a plan.
+/// An answer to a plan, as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum OnPlan {
+pub enum OnPlan {
     /// Run the plan.
     Confirm,
     /// Cancel the job.
@@ -18,7 +18,8 @@ pub(crate) enum OnPlan {
 }
 
 /// Parses a reply to a plan.
-pub(crate) fn on_plan(line: &str) -> OnPlan {
+#[must_use]
+pub fn on_plan(line: &str) -> OnPlan {
     let line = line.trim();
     match line.to_lowercase().as_str() {
         "" => OnPlan::Nothing,
@@ -31,7 +32,8 @@ pub(crate) fn on_plan(line: &str) -> OnPlan {
 }
 
 /// Parses a yes or no; `None` for anything else.
-pub(crate) fn yes(line: &str) -> Option<bool> {
+#[must_use]
+pub fn yes(line: &str) -> Option<bool> {
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" | "true" | "1" | "是" | "好" => Some(true),
         "n" | "no" | "false" | "0" | "否" | "不" => Some(false),
@@ -43,7 +45,7 @@ pub(crate) fn yes(line: &str) -> Option<bool> {
 ///
 /// # Errors
 /// The word that matches no option.
-pub(crate) fn choice(options: &[Choice], multiple: bool, line: &str) -> Result<Value, String> {
+pub fn choice(options: &[Choice], multiple: bool, line: &str) -> Result<Value, String> {
     if !multiple {
         return Ok(json!(option(options, line)?));
     }
@@ -82,7 +84,7 @@ fn option<'a>(options: &'a [Choice], word: &str) -> Result<&'a str, String> {
 ///
 /// # Errors
 /// The values that the field accepts.
-pub(crate) fn field(field: &Field, line: &str) -> Result<Option<Value>, String> {
+pub fn field(field: &Field, line: &str) -> Result<Option<Value>, String> {
     let line = line.trim();
     if line.is_empty() {
         return match (&field.default, field.required) {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proto::door::Watched;
 use serde_json::json;
 
-use super::follow::Follow;
+use super::SessionState;
 
 /// Attempts at one model turn; all but the last fail.
 const ATTEMPTS: u32 = 3;
@@ -96,13 +96,13 @@ proptest! {
         ways in prop::collection::vec(way(), (ATTEMPTS * (PIECES + 1)) as usize),
         from in 0..20usize,
     ) {
-        let mut follow = Follow::default();
+        let mut state = SessionState::default();
         let mut over = 0;
         // A watcher that joins later has missed the earlier text.
         for (item, ended) in heard(&ways).into_iter().skip(from) {
             over = over.max(ended);
-            follow.apply(item);
-            let shown = follow.of_steps().into_values().next().unwrap_or_default();
+            state.apply(item);
+            let shown = state.text().of_steps().into_values().next().unwrap_or_default();
             let pieces: Vec<&str> = shown.split(['[', ']']).filter(|p| p.contains(':')).collect();
             let unique: BTreeSet<&str> = pieces.iter().copied().collect();
             prop_assert_eq!(unique.len(), pieces.len(), "{}", shown);

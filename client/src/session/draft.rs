@@ -1,0 +1,212 @@
+//! The draft of an answer: lines, one at a time, until the answer is whole. Other lines may come in
+//! between. Pure.
+
+use proto::{
+    error::Failure,
+    interaction::{Answer, Field, Question, QuestionKind, Verdict},
+};
+use serde_json::{Map, Value};
+
+use super::parse::{self, OnPlan};
+
+/// A question, and the answer so far.
+#[derive(Debug, Clone)]
+pub struct AnswerDraft {
+    question: Question,
+    form: Map<String, Value>,
+    /// The fields of a form that are still to be asked for, in their order.
+    left: std::ops::Range<usize>,
+}
+
+/// The effect of a line.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Taken {
+    /// Another line is needed: the next field, or the same one after an empty line.
+    More,
+    /// The line does not fit, and why.
+    Refused(String),
+    /// The answer is whole.
+    Answer(Answer),
+}
+
+impl AnswerDraft {
+    /// An empty draft.
+    #[must_use]
+    pub fn new(question: Question) -> Self {
+        let mut draft = Self { question, form: Map::new(), left: 0..0 };
+        draft.restart();
+        draft
+    }
+
+    /// The question.
+    #[must_use]
+    pub fn question(&self) -> &Question {
+        &self.question
+    }
+
+    /// The field of a form that the next line fills in.
+    #[must_use]
+    pub fn field(&self) -> Option<&Field> {
+        self.fields().get(self.left.start)
+    }
+
+    /// Whether a field of a form has been filled in.
+    #[must_use]
+    pub fn is_begun(&self) -> bool {
+        self.left.start > 0
+    }
+
+    /// Empties the draft.
+    pub fn restart(&mut self) {
+        self.form.clear();
+        self.left = 0..self.fields().len();
+    }
+
+    /// Takes a line.
+    pub fn take(&mut self, line: &str) -> Taken {
+        let line = line.trim();
+        match &self.question.kind {
+            QuestionKind::PlanCheck { digest, .. } => match parse::on_plan(line) {
+                OnPlan::Nothing => Taken::More,
+                OnPlan::Confirm => Taken::Answer(Answer::approve(Some(digest.clone()))),
+                OnPlan::Cancel => Taken::Answer(verdict(Verdict::Reject, "")),
+                OnPlan::Revise(words) => Taken::Answer(verdict(Verdict::Respond, &words)),
+            },
+            QuestionKind::ToolApproval { digest, .. } => match (parse::yes(line), line) {
+                (_, "") => Taken::More,
+                (Some(true), _) => Taken::Answer(Answer::approve(Some(digest.clone()))),
+                (Some(false), _) => Taken::Answer(verdict(Verdict::Reject, "")),
+                (None, words) => Taken::Answer(verdict(Verdict::Reject, words)),
+            },
+            QuestionKind::Question if line.is_empty() => Taken::More,
+            QuestionKind::Question => Taken::Answer(Answer::respond(Value::from(line))),
+            QuestionKind::Choice { options, multiple } => {
+                match parse::choice(options, *multiple, line) {
+                    Ok(value) => Taken::Answer(Answer::respond(value)),
+                    Err(why) => Taken::Refused(why),
+                }
+            }
+            QuestionKind::Form { .. } => self.fill_in(line),
+        }
+    }
+
+    /// Has the field that a refusal names asked for again and no other; all of them when it names none.
+    pub fn refused(&mut self, failure: &Failure) {
+        let named = failure.field.as_deref().unwrap_or_default();
+        let of_field = |field: &Field| named.split(['.', '/', '[']).any(|part| part == field.key);
+        match self.fields().iter().position(of_field) {
+            Some(at) => self.left = at..at + 1,
+            None => self.restart(),
+        }
+    }
+
+    fn fill_in(&mut self, line: &str) -> Taken {
+        if let Some(field) = self.field() {
+            let key = field.key.clone();
+            match parse::field(field, line) {
+                Err(why) => return Taken::Refused(why),
+                Ok(Some(value)) => self.form.insert(key, value),
+                Ok(None) => self.form.remove(&key),
+            };
+            self.left.start += 1;
+        }
+        if self.left.is_empty() {
+            return Taken::Answer(Answer::respond(Value::Object(self.form.clone())));
+        }
+        Taken::More
+    }
+
+    fn fields(&self) -> &[Field] {
+        match &self.question.kind {
+            QuestionKind::Form { fields } => fields,
+            QuestionKind::PlanCheck { .. }
+            | QuestionKind::ToolApproval { .. }
+            | QuestionKind::Question
+            | QuestionKind::Choice { .. } => &[],
+        }
+    }
+}
+
+fn verdict(decision: Verdict, words: &str) -> Answer {
+    let text = (!words.is_empty()).then(|| words.to_owned());
+    Answer { decision, value: None, text, digest: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::error::Code;
+    use serde_json::json;
+
+    use super::*;
+
+    fn question(kind: &Value) -> AnswerDraft {
+        let mut question = json!({"id": "q1", "prompt": "?"});
+        for (name, value) in kind.as_object().unwrap() {
+            question[name] = value.clone();
+        }
+        AnswerDraft::new(serde_json::from_value(question).unwrap())
+    }
+
+    fn value(took: Taken) -> Value {
+        match took {
+            Taken::Answer(answer) => answer.value.unwrap_or_default(),
+            other @ (Taken::More | Taken::Refused(_)) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_question_is_answered_with_a_line_and_a_choice_by_number_or_text() {
+        assert_eq!(value(question(&json!({"kind": "question"})).take(" Ann ")), "Ann");
+        let options = json!([{"value": "r", "label": "Red"}, {"value": "b"}]);
+        let mut choice =
+            question(&json!({"kind": "choice", "options": options, "multiple": false}));
+        assert!(
+            matches!(choice.take("3"), Taken::Refused(why) if why.contains("not one of the options"))
+        );
+        assert_eq!(value(choice.take("1")), "r");
+        assert_eq!(value(choice.take("Red")), "r");
+        let mut many = question(&json!({"kind": "choice", "options": options, "multiple": true}));
+        assert_eq!(value(many.take("2, 1")), json!(["b", "r"]));
+    }
+
+    #[test]
+    fn a_form_is_filled_in_field_by_field_and_a_refused_field_is_asked_again() {
+        let mut form = question(&json!({"kind": "form", "fields": [
+            {"key": "who", "label": "Who", "type": "text", "required": true},
+            {"key": "n", "label": "How many", "type": "number", "integer": true, "default": 2},
+        ]}));
+        let asked = |form: &AnswerDraft| form.field().map(|field| field.label.clone());
+        assert_eq!(asked(&form).as_deref(), Some("Who"));
+        assert!(matches!(form.take(""), Taken::Refused(_)));
+        assert_eq!(form.take("Ann"), Taken::More);
+        assert_eq!((asked(&form).as_deref(), form.is_begun()), (Some("How many"), true));
+        assert_eq!(value(form.take("")), json!({"who": "Ann", "n": 2}));
+        let failure = Failure::new(Code::InvalidAnswer, "too many").at("value.n");
+        form.refused(&failure);
+        assert_eq!(value(form.take("1")), json!({"who": "Ann", "n": 1}));
+        form.restart();
+        assert_eq!(asked(&form).as_deref(), Some("Who"));
+        for name in ["Li", "Wang"] {
+            assert_eq!(form.take(name), Taken::More);
+            assert_eq!(value(form.take("7")), json!({"who": name, "n": 7}));
+            form.refused(&Failure::new(Code::InvalidAnswer, "again"));
+        }
+        form.take("Li");
+        form.take("7");
+        form.refused(&Failure::new(Code::InvalidAnswer, "is taken").at("value.who"));
+        assert_eq!(value(form.take("Wang")), json!({"who": "Wang", "n": 7}));
+    }
+
+    #[test]
+    fn a_plan_is_confirmed_in_both_languages_changed_or_rejected() {
+        let plan = json!({"kind": "plan_check", "plan": {"title": "t", "steps": []}, "revision": 0, "digest": "d"});
+        let verdict = |line: &str| match question(&plan).take(line) {
+            Taken::Answer(answer) => (answer.decision, answer.text),
+            other @ (Taken::More | Taken::Refused(_)) => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(verdict("确认执行"), (Verdict::Approve, None));
+        assert_eq!(verdict("y"), (Verdict::Approve, None));
+        assert_eq!(verdict("x"), (Verdict::Reject, None));
+        assert_eq!(verdict("no mail"), (Verdict::Respond, Some("no mail".into())));
+    }
+}

@@ -1,0 +1,183 @@
+//! The table of the front door's verbs. Routing, the client and the endpoints of the service derive
+//! from it; a test holds docs/front-door.md and the rights of the broker's users against it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::{
+    AgentChanged, AgentList, Agents, AnswerTaken, Crew, Dead, DeadLetters, DropAgent, Get, GetCrew,
+    GetTools, GiveAnswer, Inbox, InboxPage, List, Listed, SendSignal, SetAgent, Signaled, Submit,
+    Submitted, Tools, Upload, Uploaded, Watch, Watched,
+};
+use crate::view::JobView;
+
+/// A request, by its type.
+pub trait Request {
+    /// The verb that takes it.
+    const VERB: Verb;
+    /// The reply. Of a verb that streams, one of them.
+    type Reply: Serialize + DeserializeOwned;
+}
+
+/// A line of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerbSpec {
+    /// The verb.
+    pub verb: Verb,
+    /// Its word.
+    pub name: &'static str,
+    /// Its effect, as a sentence without its subject.
+    pub about: &'static str,
+    /// The role of the processes that serve it.
+    pub server: Server,
+    /// A caller needs one of these.
+    pub roles: &'static [Role],
+    /// Whether a client may send the same request again when its reply got lost. A submission needs
+    /// an id for that.
+    pub repeatable: bool,
+    /// Whether a request has many replies.
+    pub streams: bool,
+}
+
+/// The role of the processes that serve a verb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Server {
+    /// `door`.
+    Door,
+    /// `interaction`.
+    Interaction,
+}
+
+/// The role of a person at the front door.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Submits jobs.
+    Submit,
+    /// Answers questions.
+    Answer,
+    /// Cancels, pauses and resumes jobs.
+    Operate,
+    /// Sees jobs, questions and tools.
+    Read,
+}
+
+macro_rules! table {
+    ($(
+        #[doc = $about:literal]
+        $verb:ident = $name:literal: $request:ty => $reply:ty,
+        $server:ident, [$($role:ident),+], repeatable: $repeatable:literal, streams: $streams:literal;
+    )+) => {
+        /// A verb: the last token of `<prefix>.svc.<verb>`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Verb {
+            $(#[doc = $about] $verb,)+
+        }
+
+        impl Verb {
+            /// All of them.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$verb),+];
+
+            /// Its line of the table.
+            #[must_use]
+            pub const fn spec(self) -> VerbSpec {
+                match self {
+                    $(Self::$verb => VerbSpec {
+                        verb: self,
+                        name: $name,
+                        about: $about.trim_ascii(),
+                        server: Server::$server,
+                        roles: &[$(Role::$role),+],
+                        repeatable: $repeatable,
+                        streams: $streams,
+                    },)+
+                }
+            }
+        }
+
+        $(impl Request for $request {
+            const VERB: Verb = Verb::$verb;
+            type Reply = $reply;
+        })+
+    };
+}
+
+table! {
+    /// Stores a new job, or attaches to the job with the same id and body.
+    Submit = "submit": Submit => Submitted,
+        Door, [Submit], repeatable: true, streams: false;
+    /// Returns one job.
+    Get = "get": Get => JobView,
+        Door, [Read], repeatable: true, streams: false;
+    /// Returns jobs, newest first.
+    List = "list": List => Listed,
+        Door, [Read], repeatable: true, streams: false;
+    /// Streams the records or events of a job and its states, in many replies.
+    Watch = "watch": Watch => Watched,
+        Door, [Read], repeatable: true, streams: true;
+    /// Cancels, pauses, resumes, retries, instructs, snapshots or rolls back a job.
+    Signal = "signal": SendSignal => Signaled,
+        Door, [Operate], repeatable: false, streams: false;
+    /// Returns dead letters: jobs and work that wait for an operator.
+    Dead = "dead": Dead => DeadLetters,
+        Door, [Read], repeatable: true, streams: false;
+    /// Returns open questions, oldest first.
+    Inbox = "inbox": Inbox => InboxPage,
+        Interaction, [Read, Answer], repeatable: true, streams: false;
+    /// Answers a question. The first valid answer wins.
+    Answer = "answer": GiveAnswer => AnswerTaken,
+        Interaction, [Answer], repeatable: true, streams: false;
+    /// Returns the registered tools.
+    Tools = "tools": GetTools => Tools,
+        Door, [Read], repeatable: true, streams: false;
+    /// Returns the live processes.
+    Crew = "crew": GetCrew => Crew,
+        Door, [Read], repeatable: true, streams: false;
+    /// Returns the agents that submissions may name.
+    Agents = "agents": Agents => AgentList,
+        Door, [Read], repeatable: true, streams: false;
+    /// Stores an agent in the bucket of agents.
+    SetAgent = "set_agent": SetAgent => AgentChanged,
+        Door, [Operate], repeatable: true, streams: false;
+    /// Removes an agent from the bucket.
+    DropAgent = "drop_agent": DropAgent => AgentChanged,
+        Door, [Operate], repeatable: true, streams: false;
+    /// Stores a piece of a file for a later submission; the request is its bytes.
+    Upload = "upload": Upload => Uploaded,
+        Door, [Submit], repeatable: true, streams: false;
+}
+
+impl Verb {
+    /// Its word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.spec().name
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Server {
+    /// The verbs that these processes serve.
+    pub fn verbs(self) -> impl Iterator<Item = Verb> {
+        Verb::ALL.into_iter().filter(move |verb| verb.spec().server == self)
+    }
+}
+
+impl Role {
+    /// Its word in the configuration.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Submit => "submit",
+            Self::Answer => "answer",
+            Self::Operate => "operate",
+            Self::Read => "read",
+        }
+    }
+}
