@@ -17,7 +17,11 @@ use proto::{
 };
 use serde_json::Value;
 
-use super::{attempts::Attempts, excerpt, kin_text};
+use super::{
+    attempts::Attempts,
+    excerpt,
+    kin_text::{self, Text},
+};
 
 /// A tool call with its arguments in place.
 #[derive(Debug, Clone)]
@@ -274,7 +278,8 @@ impl Call {
                 ToolResult { message, ..ToolResult::ok(data) }
             }
             Outcome::Failed { reason, message, .. } => {
-                let error = kin_text::failed(language, reason.as_str(), message);
+                let error =
+                    Text::Failed { reason: &reason.as_str(), message: &message }.text(language);
                 if is_step {
                     self.said_no = true;
                     let error = WorkError { message: error, transient: true, retry_after_ms: None };

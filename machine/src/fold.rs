@@ -18,7 +18,6 @@ use super::{
     names,
     state::{Asking, Awake, Brief, Job, Open, Poison, Stage},
     step::Exec,
-    text,
     turn::{Acting, Asks},
 };
 
@@ -240,7 +239,7 @@ impl Open {
         step.turns += u32::from(!is_summary);
         match &turned.reply {
             TurnReply::Calls { .. } if turn.must_answer => {
-                let error = text::stopped(language, &Notice::NoAnswer);
+                let error = Notice::NoAnswer.text(language);
                 step.stop(Notice::NoAnswer, turn.run, error, agent, at.time);
             }
             TurnReply::Calls { .. } => {

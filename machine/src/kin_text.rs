@@ -31,40 +31,10 @@ pub(super) fn no_such_agent(language: Language, agent: &Agent, name: &str) -> St
     Text::NoSuchAgent { name: &name, names: &names.join(", ") }.text(language)
 }
 
-/// A job at the deepest level wants to hand something over.
-pub(super) fn no_further_down(language: Language) -> String {
-    Text::NoFurtherDown.text(language)
-}
-
-/// A job has handed over as many tasks as it may.
-pub(super) fn handed_over_all(language: Language) -> String {
-    Text::HandedOverAll.text(language)
-}
-
-/// What an agent was given is no task.
-pub(super) fn no_task(language: Language, why: &str) -> String {
-    Text::NoTask { why: &why }.text(language)
-}
-
-/// Why a child is canceled.
-pub(super) fn ended_above(language: Language, job: &str) -> String {
-    Text::EndedAbove { job: &job }.text(language)
-}
-
 /// A child was canceled.
 pub(super) fn canceled(language: Language, reason: &str) -> String {
     match reason {
         "" => Text::Canceled.text(language),
         reason => Text::CanceledBecause { reason: &reason }.text(language),
     }
-}
-
-/// A child failed.
-pub(super) fn failed(language: Language, reason: &str, message: &str) -> String {
-    Text::Failed { reason: &reason, message: &message }.text(language)
-}
-
-/// Another job has the id that the child would have.
-pub(super) fn id_taken(language: Language, id: &str) -> String {
-    Text::IdTaken { id: &id }.text(language)
 }

@@ -17,7 +17,6 @@ mod ask;
 mod at;
 mod attempts;
 mod authorize;
-mod authorize_text;
 mod budget;
 mod call;
 pub mod cancellation;
