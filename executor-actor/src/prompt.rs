@@ -1,11 +1,9 @@
 //! The executor's words, from the files in `prompts/`, compiled in and checked by tests.
-//!
-//! Everything that is put into a template is put in as text: nothing that comes from a job, a tool
-//! or a model is ever a template itself.
 
 use std::sync::LazyLock;
 
-use minijinja::{Environment, UndefinedBehavior, Value, context, syntax::SyntaxConfig};
+use minijinja::{Value, context};
+use model::Prompts;
 use proto::{
     conversation,
     decision::{StepEnd, StepTask},
@@ -16,27 +14,10 @@ use proto::{
 
 messages::texts!(dependency);
 
-static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut env = Environment::new();
-    env.set_undefined_behavior(UndefinedBehavior::Strict);
-    let syntax = SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .build()
-        .expect("the usual delimiters are valid");
-    env.set_syntax(syntax);
-    for (name, source) in messages::files!("prompts") {
-        env.add_template(name, source).expect("the templates are compiled by a test");
-    }
-    env
-});
+static PROMPTS: LazyLock<Prompts> = LazyLock::new(|| Prompts::new(messages::files!("prompts")));
 
 fn render(language: Language, name: &str, values: Value) -> String {
-    let name = format!("{}/{name}", language.code());
-    TEMPLATES
-        .get_template(&name)
-        .and_then(|template| template.render(values))
-        .expect("every template is rendered with these values by a test")
+    PROMPTS.render(language.code(), name, values)
 }
 
 /// What frames the conversation: the agent's own words, then the executor's task and the goal.

@@ -8,8 +8,7 @@ use proto::{
     fact::Fact,
     id::AskId,
 };
-use ractor::{Actor, ActorProcessingErr, ActorRef};
-use runtime::worker::{Assignment, Command, Failure, PoolOptions, Role, Task};
+use runtime::worker::{Command, Failure, PoolOptions, Task};
 
 use crate::work::InboxKeeper;
 
@@ -95,27 +94,4 @@ impl InteractionActor {
     }
 }
 
-impl Role for InteractionActor {
-    const NAME: &'static str = "inbox";
-    type Command = AskCommand;
-}
-
-impl Actor for InteractionActor {
-    type Msg = Assignment<AskCommand>;
-    type State = ();
-    type Arguments = ();
-
-    async fn pre_start(&self, _: ActorRef<Self::Msg>, (): ()) -> Result<(), ActorProcessingErr> {
-        Ok(())
-    }
-
-    async fn handle(
-        &self,
-        myself: ActorRef<Self::Msg>,
-        assignment: Self::Msg,
-        (): &mut (),
-    ) -> Result<(), ActorProcessingErr> {
-        assignment.carry_out(&myself, |task| self.keep(task)).await;
-        Ok(())
-    }
-}
+runtime::role!(InteractionActor, "inbox", AskCommand, keep);
