@@ -123,6 +123,12 @@ impl Decision {
         if let Self::Spawn(work) = self { Some(*work) } else { None }
     }
 
+    /// The end of the job, if it is one.
+    #[must_use]
+    pub fn into_finish(self) -> Option<Finish> {
+        if let Self::Finish(finish) = self { Some(finish) } else { None }
+    }
+
     /// The generation of the job that it was decided in.
     #[must_use]
     pub fn generation(&self) -> Generation {

@@ -4,50 +4,37 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machine::{Job, Replay};
 use proto::{
-    decision::{Decision, Note, SpawnWork},
+    decision::{Decision, DecisionKind, Note, SpawnWork},
     entry::Entry,
-    fact::Fact,
+    fact::{Fact, Planned, Turned},
     family::{ChildSaid, News},
-    id::{Attempt, JobId, WorkId},
+    id::{JobId, Unit},
     job::Outcome,
     message::Usage,
     record::Known,
+    subject::Family,
 };
 
-use super::{Logs, known};
+use super::Logs;
 
 /// The jobs that were to work for a job, by its log.
 pub(crate) fn begun_by(entries: &[Entry]) -> Vec<JobId> {
-    let spawns = entries.iter().filter(|entry| kind_is(entry, "spawn"));
-    let children = spawns.filter_map(|entry| match known(entry)? {
-        Known::Decision(decision) => match *decision {
-            Decision::Spawn(spawn) => Some(spawn.child),
-            Decision::Plan(_)
-            | Decision::Turn(_)
-            | Decision::Call(_)
-            | Decision::Ask(_)
-            | Decision::Wait(_)
-            | Decision::Note(_)
-            | Decision::Finish(_) => None,
-        },
-        Known::Fact(_) => None,
-    });
-    children.collect()
+    let spawns = of_kind(entries, DecisionKind::Spawn).filter_map(Entry::decision);
+    spawns.filter_map(Decision::into_spawn).map(|spawn| spawn.child).collect()
 }
 
 /// Whether it notes that another job of the family was told something.
 pub(super) fn is_telling(entry: &Entry) -> bool {
-    matches!(known(entry), Some(Known::Decision(decision)) if matches!(
-        *decision,
-        Decision::Note(Note::Spawned { .. } | Note::ChildTold { .. } | Note::ParentTold { .. })
-    ))
+    let told = entry.decision();
+    let Some(Decision::Note(note)) = told else { return false };
+    matches!(note, Note::Spawned { .. } | Note::ChildTold { .. } | Note::ParentTold { .. })
 }
 
 /// Everything that is wrong, in words.
 pub(super) fn wrong(logs: &Logs) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, entries) in logs {
-        if !entries.iter().any(|entry| kind_is(entry, "spawn")) {
+        if of_kind(entries, DecisionKind::Spawn).next().is_none() {
             continue;
         }
         let read = Read::of(id, entries);
@@ -64,11 +51,11 @@ pub(super) fn wrong(logs: &Logs) -> Vec<String> {
 /// What a parent's log says of its family.
 struct Read {
     job: Job,
-    spawns: BTreeMap<(WorkId, Attempt), SpawnWork>,
+    spawns: BTreeMap<Unit, SpawnWork>,
     /// Those whose log is there, by its word.
-    there: BTreeSet<(WorkId, Attempt)>,
+    there: BTreeSet<Unit>,
     /// How each ended that it heard of, and counted.
-    ended: BTreeMap<(WorkId, Attempt), (Outcome, Usage)>,
+    ended: BTreeMap<Unit, (Outcome, Usage)>,
     /// What its own model calls cost that counted.
     own: Usage,
     /// What it says at its end that it cost, and what it had counted until then.
@@ -92,9 +79,11 @@ impl Read {
             let ignored = replay.job().ignored();
             replay.take(entry);
             let counted = replay.job().ignored() == ignored;
-            match known(entry) {
+            match entry.known() {
                 Some(Known::Fact(fact)) => {
-                    read.hear(*fact, counted);
+                    if counted {
+                        read.hear(*fact);
+                    }
                     since_decision.push(read.cost());
                 }
                 Some(Known::Decision(decision)) => {
@@ -121,42 +110,23 @@ impl Read {
         })
     }
 
-    fn hear(&mut self, fact: Fact, counted: bool) {
-        match fact {
-            Fact::Planned(planned) if counted => self.own += planned.usage,
-            Fact::Turned(turned) if counted => self.own += turned.usage,
-            Fact::Child(ChildSaid { work, attempt, news, .. }) if counted => {
-                if let News::Ended { outcome, usage, .. } = news {
-                    self.ended.insert((work, attempt), (outcome, usage));
-                }
-            }
-            Fact::Child(_)
-            | Fact::Planned(_)
-            | Fact::Turned(_)
-            | Fact::Submitted(_)
-            | Fact::Signaled(_)
-            | Fact::Started(_)
-            | Fact::Called(_)
-            | Fact::Answered(_)
-            | Fact::Fired(_) => {}
+    fn hear(&mut self, fact: Fact) {
+        if let Fact::Planned(Planned { usage, .. }) | Fact::Turned(Turned { usage, .. }) = fact {
+            self.own += usage;
+        } else if let Fact::Child(ChildSaid { work, attempt, news, .. }) = fact
+            && let News::Ended { outcome, usage, .. } = news
+        {
+            self.ended.insert(Unit { work, attempt }, (outcome, usage));
         }
     }
 
     fn note(&mut self, decision: Decision) {
-        match decision {
-            Decision::Spawn(spawn) => {
-                self.spawns.insert((spawn.work.clone(), spawn.attempt), *spawn);
-            }
-            Decision::Note(Note::Spawned { work, attempt, .. }) => {
-                self.there.insert((work, attempt));
-            }
-            Decision::Note(_)
-            | Decision::Plan(_)
-            | Decision::Turn(_)
-            | Decision::Call(_)
-            | Decision::Ask(_)
-            | Decision::Wait(_)
-            | Decision::Finish(_) => {}
+        if let Some(unit) = decision.unit()
+            && let Some(spawn) = decision.clone().into_spawn()
+        {
+            self.spawns.insert(unit, spawn);
+        } else if let Decision::Note(Note::Spawned { work, attempt, .. }) = decision {
+            self.there.insert(Unit { work, attempt });
         }
     }
 }
@@ -164,7 +134,7 @@ impl Read {
 /// What is wrong between a job and one that was to work for it.
 fn about(id: &JobId, parent: &Read, spawn: &SpawnWork, entries: &[Entry]) -> Vec<String> {
     let SpawnWork { work, attempt, child, .. } = spawn;
-    let unit = (work.clone(), *attempt);
+    let unit = Unit { work: work.clone(), attempt: *attempt };
     let mut wrong = Vec::new();
     if entries.is_empty() {
         if parent.there.contains(&unit) {
@@ -206,21 +176,8 @@ fn about(id: &JobId, parent: &Read, spawn: &SpawnWork, entries: &[Entry]) -> Vec
 
 /// What a job had cost at each of its ends, one for each time it went back and ended again.
 fn finished(entries: &[Entry]) -> Vec<Usage> {
-    let ends = entries.iter().filter(|entry| kind_is(entry, "finish"));
-    let usages = ends.filter_map(|entry| match known(entry)? {
-        Known::Decision(decision) => match *decision {
-            Decision::Finish(finish) => Some(finish.usage),
-            Decision::Plan(_)
-            | Decision::Turn(_)
-            | Decision::Call(_)
-            | Decision::Ask(_)
-            | Decision::Wait(_)
-            | Decision::Spawn(_)
-            | Decision::Note(_) => None,
-        },
-        Known::Fact(_) => None,
-    });
-    usages.collect()
+    let ends = of_kind(entries, DecisionKind::Finish).filter_map(Entry::decision);
+    ends.filter_map(Decision::into_finish).map(|finish| finish.usage).collect()
 }
 
 /// Questions of a job that the one it works for does not show, or shows and should not.
@@ -263,8 +220,7 @@ fn unwanted(logs: &Logs) -> Vec<String> {
         let Some(parent) = parent else { continue };
         let above = logs.get(&parent.job).map_or(&[][..], Vec::as_slice);
         let decided = above.iter().find_map(|entry| {
-            let Some(Known::Decision(decision)) = known(entry) else { return None };
-            let Decision::Spawn(spawn) = *decision else { return None };
+            let spawn = entry.decision()?.into_spawn()?;
             (spawn.child == *id).then_some(entry.time)
         });
         let begun = entries.first().map(|entry| entry.time);
@@ -275,6 +231,7 @@ fn unwanted(logs: &Logs) -> Vec<String> {
     wrong
 }
 
-fn kind_is(entry: &Entry, kind: &str) -> bool {
-    entry.record.as_ref().is_ok_and(|record| record.kind == kind)
+/// The decisions of one kind.
+fn of_kind(entries: &[Entry], kind: DecisionKind) -> impl Iterator<Item = &Entry> {
+    entries.iter().filter(move |entry| matches!(entry.family, Family::Do(of, _) if of == kind))
 }
