@@ -46,13 +46,6 @@ impl Job {
         open.questions.get(ask).map(|asking| asking.status(open))
     }
 
-    /// Whether a person may answer something.
-    #[must_use]
-    pub fn has_open_questions(&self) -> bool {
-        let open = self.open.as_ref().filter(|open| !open.only_ends());
-        open.is_some_and(|open| open.questions.open_in_order().next().is_some())
-    }
-
     /// The last fact from a person, whether it counts or not; an answer is stored only right after it.
     #[must_use]
     pub fn last_answer(&self) -> Seq {

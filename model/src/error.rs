@@ -159,12 +159,6 @@ impl ModelError {
         self.kind
     }
 
-    /// The failure in words.
-    #[must_use]
-    pub const fn detail(&self) -> &'static str {
-        self.detail
-    }
-
     /// The HTTP status the provider answered with, when there was an answer.
     #[must_use]
     pub const fn status(&self) -> Option<u16> {

@@ -32,12 +32,6 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Whether it is the default: that is not written down.
-    #[must_use]
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Says which field is out of bounds.
     ///
     /// # Errors
@@ -68,13 +62,8 @@ pub struct Conversation {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Exchange>,
     /// Jobs before those.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub omitted: u32,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-fn is_zero(n: &u32) -> bool {
-    *n == 0
 }
 
 /// An earlier job, as a later one is told of it.

@@ -21,7 +21,7 @@ use crate::{
     agent::Agent,
     asking::AskKinds,
     conversation::Exchange,
-    fact::{PlanNote, PlanReply, WorkError},
+    fact::{PlanNote, WorkError},
     file::FileTold,
     id::{Attempt, Generation, JobId, Pool, StepId, TimerName, ToolName, Unit, WorkId},
     interaction::Question,
@@ -173,10 +173,10 @@ pub struct PlanWork {
     #[serde(default, skip_serializing_if = "AskKinds::is_all")]
     pub ask_kinds: AskKinds,
     /// The shape to plan in.
-    #[serde(default, skip_serializing_if = "PlanProtocol::is_usual")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub protocol: PlanProtocol,
     /// How the model hands the plan over.
-    #[serde(default, skip_serializing_if = "PlanOutput::is_usual")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub output: PlanOutput,
     /// Whether the planner may answer at once instead: with a plan without steps and a message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -197,7 +197,7 @@ pub struct PlanWork {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
     /// How much of that the model is shown.
-    #[serde(default, skip_serializing_if = "Window::is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub window: Window,
 }
 
@@ -236,7 +236,7 @@ pub enum PlanTalk {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kept: Vec<StepId>,
         /// The reason for the replan.
-        #[serde(default, skip_serializing_if = "Cause::is_failed")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         because: Cause,
     },
     /// A person told the running job something.
@@ -343,24 +343,4 @@ pub struct Finish {
     /// The generation that ended.
     #[serde(default, skip_serializing_if = "Generation::is_first")]
     pub generation: Generation,
-}
-
-/// What is said to a planner whose reply could not be used; kept beside [`PlanReply`] so that the
-/// two change together.
-impl PlanTalk {
-    /// The talk that shows an unusable reply to the model.
-    #[must_use]
-    pub fn rejected(reply: &PlanReply) -> Option<Self> {
-        match reply {
-            PlanReply::Unparseable { text, error } => {
-                Some(Self::Rejected { reply: text.clone(), error: error.clone() })
-            }
-            PlanReply::Plan { .. }
-            | PlanReply::Question { .. }
-            | PlanReply::Simple
-            | PlanReply::Noted { .. }
-            | PlanReply::Finished { .. }
-            | PlanReply::Failed { .. } => None,
-        }
-    }
 }

@@ -88,17 +88,7 @@ impl Fact {
     /// The question it answers.
     #[must_use]
     pub fn ask(&self) -> Option<&AskId> {
-        match self {
-            Self::Answered(answered) => Some(&answered.ask),
-            Self::Submitted(_)
-            | Self::Signaled(_)
-            | Self::Planned(_)
-            | Self::Turned(_)
-            | Self::Started(_)
-            | Self::Called(_)
-            | Self::Fired(_)
-            | Self::Child(_) => None,
-        }
+        if let Self::Answered(answered) = self { Some(&answered.ask) } else { None }
     }
 
     /// The role that is entitled to append it.
@@ -146,7 +136,7 @@ pub struct Submitted {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<File>,
     /// The rules its log is folded by, as they were when it was submitted.
-    #[serde(default, skip_serializing_if = "Rules::is_first")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub rules: Rules,
 }
 
@@ -443,7 +433,7 @@ pub struct Called {
     #[serde(default)]
     pub duration_ms: u64,
     /// What it cost.
-    #[serde(default, skip_serializing_if = "Cost::is_nothing")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub cost: Cost,
 }
 

@@ -28,12 +28,6 @@ impl Default for Guard {
 }
 
 impl Guard {
-    /// Whether it is the default: such guards are not written down.
-    #[must_use]
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Says which field is out of bounds.
     ///
     /// # Errors

@@ -55,3 +55,8 @@ pub mod toolbox;
 pub mod trace;
 pub mod view;
 pub mod wire;
+
+/// Whether a field has its default value: records leave it out then.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -27,7 +27,7 @@ pub struct Observe {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u32>,
     /// What the model itself puts in short before it is left out.
-    #[serde(skip_serializing_if = "Summarise::is_nothing")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub summarise: Summarise,
 }
 
@@ -45,12 +45,6 @@ pub enum Summarise {
 }
 
 impl Summarise {
-    /// Whether it is nothing: that is not written down.
-    #[must_use]
-    pub fn is_nothing(&self) -> bool {
-        *self == Self::Nothing
-    }
-
     /// Whether the oldest exchanges of a loop are.
     #[must_use]
     pub fn exchanges(self) -> bool {
@@ -108,16 +102,10 @@ impl Default for Observe {
 }
 
 impl Observe {
-    /// Whether it is the default: that is not written down.
-    #[must_use]
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Whether anything is summarised.
     #[must_use]
     pub fn summarises(&self) -> bool {
-        !self.summarise.is_nothing()
+        self.summarise != Summarise::Nothing
     }
 
     /// Says which field is out of bounds.
@@ -173,12 +161,6 @@ impl Default for Window {
 }
 
 impl Window {
-    /// Whether it is the default: that is not written down.
-    #[must_use]
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// The tokens of the narrower of two windows.
     #[must_use]
     pub fn tokens_with(&self, configured: Option<u32>) -> Option<u32> {

@@ -67,12 +67,6 @@ impl PlanProtocol {
             | Self::InlineTools => false,
         }
     }
-
-    /// Whether this is what holds when nothing is said.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::Steps
-    }
 }
 
 /// How a model hands a plan over.
@@ -86,14 +80,6 @@ pub enum PlanOutput {
     Tool,
 }
 
-impl PlanOutput {
-    /// Whether this is what holds when nothing is said.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::Text
-    }
-}
-
 /// What finds out whether a goal needs a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -103,14 +89,6 @@ pub enum Detector {
     Patterns,
     /// A question to a model; when it gives no usable answer, the goal is taken for complex.
     Model,
-}
-
-impl Detector {
-    /// Whether this is what holds when nothing is said.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::Patterns
-    }
 }
 
 /// What was found out about a goal, and why.
@@ -141,12 +119,6 @@ pub enum AskWhen {
 }
 
 impl AskWhen {
-    /// Whether this is what holds when nothing is said.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::Both
-    }
-
     /// Whether a planner may ask.
     #[must_use]
     pub fn in_planning(self) -> bool {

@@ -28,12 +28,6 @@ impl Rules {
     /// Those that new jobs are submitted under.
     pub const NOW: Self = Self::SECOND;
 
-    /// Whether they are the first: that is not written down.
-    #[must_use]
-    pub fn is_first(&self) -> bool {
-        *self == Self::FIRST
-    }
-
     /// Whether this Callboard knows them. A job under rules that are newer than the program cannot be
     /// folded by it.
     #[must_use]

@@ -129,14 +129,10 @@ pub struct Binding {
     /// What a repeat does.
     pub effect: Effect,
     /// Whether people are asked first.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub approval: Approval,
     /// The version the caller saw.
     pub version: String,
-}
-
-fn is_default(approval: &Approval) -> bool {
-    *approval == Approval::Never
 }
 
 impl ToolSpec {

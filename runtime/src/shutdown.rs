@@ -1,7 +1,5 @@
 //! SIGTERM and SIGINT: the first asks the process to finish what it has, the second ends it.
 
-use std::process::ExitCode;
-
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -32,12 +30,6 @@ pub fn on_signal() -> std::io::Result<CancellationToken> {
         std::process::exit(i32::from(IMPATIENT));
     });
     Ok(token)
-}
-
-/// [`IMPATIENT`] as what `main` returns.
-#[must_use]
-pub fn impatient() -> ExitCode {
-    ExitCode::from(IMPATIENT)
 }
 
 #[cfg(test)]

@@ -134,12 +134,6 @@ impl Company {
         self.status.worker()
     }
 
-    /// Who else is there.
-    #[must_use]
-    pub fn crew(&self) -> &Crew {
-        &self.crew
-    }
-
     /// The checks behind the health endpoints.
     #[must_use]
     pub fn watched(&self) -> Watched {

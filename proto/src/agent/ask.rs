@@ -29,7 +29,7 @@ pub struct Asking {
     #[serde(skip_serializing_if = "AskKinds::is_all")]
     pub kinds: AskKinds,
     /// The roles that may ask: the planner, the executor, or both.
-    #[serde(skip_serializing_if = "AskWhen::is_usual")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub when: AskWhen,
     /// How long a question stays open, in milliseconds; for ever when absent.
     #[serde(skip_serializing_if = "Option::is_none")]

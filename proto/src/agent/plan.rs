@@ -15,16 +15,16 @@ pub struct Planning {
     /// When there is a plan.
     pub when: PlanWhen,
     /// What finds out whether there is one, with [`PlanWhen::Auto`].
-    #[serde(skip_serializing_if = "Detector::is_usual")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub detect: Detector,
     /// The model that is asked whether a goal needs a plan; the one that plans when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detect_model: Option<String>,
     /// The shape a model is asked to plan in.
-    #[serde(skip_serializing_if = "PlanProtocol::is_usual")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub protocol: PlanProtocol,
     /// How a model hands the plan over.
-    #[serde(skip_serializing_if = "PlanOutput::is_usual")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub output: PlanOutput,
     /// The model that plans; the agent's when absent.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -62,16 +62,16 @@ pub struct Agent {
     /// When the rest of the plan is replanned.
     pub replan: Replanning,
     /// What it may spend.
-    #[serde(skip_serializing_if = "Budget::is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub budget: Budget,
     /// Guards against loops that lead nowhere.
-    #[serde(skip_serializing_if = "Guard::is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub guard: Guard,
     /// How much of results and conversations models are shown.
-    #[serde(skip_serializing_if = "Observe::is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub observe: Observe,
     /// What is carried over between the jobs of a conversation.
-    #[serde(skip_serializing_if = "Memory::is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub memory: Memory,
     /// Longest life of a job, in milliseconds from its submission; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -14,10 +14,10 @@ pub struct Replanning {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<ReplanWhen>,
     /// Which of the steps that a plan lists must have completed, with [`ReplanWhen::AfterListed`].
-    #[serde(skip_serializing_if = "Listed::is_each")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub listed: Listed,
     /// What becomes of the plan in force.
-    #[serde(skip_serializing_if = "ReplanApply::is_replace_pending")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub apply: ReplanApply,
     /// Replans in the life of the job. Rounds of a planner that decides one action at a time are
     /// none.
@@ -67,20 +67,6 @@ pub enum ReplanApply {
     ReplacePending,
     /// What has completed stays, what is still to be done stays too, and the new steps are added.
     Append,
-}
-
-impl Listed {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-    fn is_each(&self) -> bool {
-        *self == Self::Each
-    }
-}
-
-impl ReplanApply {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-    fn is_replace_pending(&self) -> bool {
-        *self == Self::ReplacePending
-    }
 }
 
 impl Default for Replanning {

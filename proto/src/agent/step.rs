@@ -27,15 +27,15 @@ pub struct Stepping {
     /// What a failed step means for the job.
     pub on_failure: OnFailure,
     /// What becomes of steps that need one that failed, where the job goes on.
-    #[serde(skip_serializing_if = "OnBlocked::is_error")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub on_blocked: OnBlocked,
     /// What becomes of a step whose agent reports that it did not reach what it was for.
-    #[serde(skip_serializing_if = "OnUnsuccessful::is_fail")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub on_unsuccessful: OnUnsuccessful,
     /// Model turns of one run of a step (1 to 100).
     pub max_turns: u32,
     /// How a step is carried out.
-    #[serde(skip_serializing_if = "StepExec::is_as_planned")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub exec: StepExec,
     /// Tool calls and questions of one turn (1 to 64); the model is told of those that are too many.
     #[serde(default = "calls_max", skip_serializing_if = "is_calls_max")]
@@ -43,11 +43,12 @@ pub struct Stepping {
 }
 
 /// How a step is carried out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepExec {
     /// As the planner says: a step that names a tool is one call of it, any other is a loop of model
     /// turns and tool calls.
+    #[default]
     AsPlanned,
     /// Every step is one tool call. A plan with another step is refused, and the planner told.
     DirectTool,
@@ -106,26 +107,6 @@ impl StepExec {
             | (Self::MasterLoop, Action::Agent) => true,
             (Self::DirectTool, Action::Agent) | (Self::MasterLoop, Action::Tool { .. }) => false,
         }
-    }
-
-    /// Whether it is the default: that is not written down.
-    #[must_use]
-    pub fn is_as_planned(&self) -> bool {
-        *self == Self::AsPlanned
-    }
-}
-
-impl OnBlocked {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-    fn is_error(&self) -> bool {
-        *self == Self::Error
-    }
-}
-
-impl OnUnsuccessful {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-    fn is_fail(&self) -> bool {
-        *self == Self::Fail
     }
 }
 

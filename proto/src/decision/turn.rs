@@ -65,7 +65,7 @@ pub struct TurnWork {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u32>,
     /// How much of the conversation the model is shown.
-    #[serde(default, skip_serializing_if = "Window::is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub window: Window,
     /// Whether what there is no room for may first be summarised: the reply is the summary then, and
     /// the turn is taken after that.

@@ -102,12 +102,6 @@ impl Status {
         self.change(|c| c.gauges.iter().filter(at_rest).map(|g| g.load().pool).collect())
     }
 
-    /// Whether it takes nothing new any more.
-    #[must_use]
-    pub fn is_draining(&self) -> bool {
-        self.shutdown.is_cancelled()
-    }
-
     /// What it says now.
     #[must_use]
     pub fn presence(&self) -> Presence {
