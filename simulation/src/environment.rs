@@ -14,7 +14,7 @@ use crate::{
     ledger::Ledger,
     link::{Link, Pace},
     plant::Plant,
-    rehearsal::Stage,
+    props::Props,
     story::Story,
 };
 
@@ -37,7 +37,7 @@ pub(crate) struct Environment {
     pub(crate) story: Story,
     pub(crate) plant: Option<Plant>,
     /// What stands in for models, tools and people when a recorded job is played.
-    pub(crate) stage: Option<Arc<Stage>>,
+    pub(crate) props: Option<Arc<dyn Props>>,
     pub(crate) bound: Bound,
     pace: Pace,
     /// Chance of what happens on links.
@@ -73,7 +73,7 @@ impl Environment {
             fault_rates: FaultRates::new(Rough::draw(&chance)),
             story,
             plant,
-            stage: None,
+            props: None,
             bound: Bound::default(),
             pace: Pace {
                 usual_ms: *chance.pick(&[0, 1, 5, 50]),
@@ -87,10 +87,11 @@ impl Environment {
 
     /// The environment of a recorded job that began at `origin`: nothing goes wrong by chance, and
     /// messages do not travel for long.
+    #[cfg(test)]
     pub(crate) fn stage(
         origin: Timestamp,
         mind: ScriptModel,
-        stage: Arc<Stage>,
+        props: Arc<dyn Props>,
         story: Story,
     ) -> Self {
         let environment = Self::lay(0, None, story);
@@ -111,7 +112,7 @@ impl Environment {
             origin,
             mind,
             fault_rates: FaultRates::new(Rough::default()),
-            stage: Some(stage),
+            props: Some(props),
             pace: Pace { usual_ms: 0, slow_percent: 0, slow_ms: 0 },
             ..environment
         }

@@ -30,7 +30,7 @@ use supervisor::actors::{SupervisorActor, SupervisorArgs, SupervisorOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    rehearsal::{self, Stage},
+    props::Props,
     sub_agents,
     tools::{self, Bench},
 };
@@ -87,8 +87,8 @@ pub(crate) struct Equipment {
     pub(crate) clock: MachineClock,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) bench: Bench,
-    /// What is on stage when a recorded job is played.
-    pub(crate) stage: Option<Arc<Stage>>,
+    /// What stands in for its tools and reports when a recorded job is played.
+    pub(crate) props: Option<Arc<dyn Props>>,
     pub(crate) shutdown: CancellationToken,
     /// Where the root of its actors is left, so that they can all be killed.
     pub(crate) root: Arc<Mutex<Option<ActorCell>>>,
@@ -160,8 +160,8 @@ impl Equipment {
         registry: &Registry,
     ) -> Result<Vec<Child>, Failed> {
         let (broker, worker) = (&self.broker, &self.worker);
-        let toolset = match &self.stage {
-            Some(stage) => rehearsal::toolset(stage, &self.bench)?,
+        let toolset = match &self.props {
+            Some(props) => Arc::clone(props).toolset(&self.bench)?,
             None => tools::toolset(&self.bench)?,
         };
         let toolset = Arc::new(toolset);

@@ -4,6 +4,7 @@
 //! It is no feature, so that a test needs no other build of this crate; nothing that runs jobs may
 //! use it.
 
+mod clock;
 mod cluster;
 pub mod jobs;
 mod lines;
@@ -14,7 +15,7 @@ use std::{path::PathBuf, time::Duration};
 
 use rustix::process::Signal;
 
-pub use self::{cluster::NatsCluster, lines::Lines, raw::RawWriter};
+pub use self::{clock::ManualClock, cluster::NatsCluster, lines::Lines, raw::RawWriter};
 use crate::nats_server::{Child, ChildOptions};
 
 /// A nats-server with a port and a directory of its own. Both are gone when it is dropped.

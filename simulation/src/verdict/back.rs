@@ -130,11 +130,13 @@ fn old_results(id: &JobId, entries: &[Entry]) -> Vec<String> {
             continue;
         }
         // A job below ends whenever it does, and costs what it did.
-        let work = match entry.fact() {
-            Some(Fact::Planned(Planned { work, .. })) => work,
-            Some(Fact::Turned(Turned { work, .. })) => work,
-            Some(Fact::Called(Called { work, .. })) => work,
-            _ => continue,
+        let Some(
+            Fact::Planned(Planned { work, .. })
+            | Fact::Turned(Turned { work, .. })
+            | Fact::Called(Called { work, .. }),
+        ) = entry.fact()
+        else {
+            continue;
         };
         if work.generation() != now {
             let seq = entry.seq;

@@ -19,7 +19,7 @@ use crate::{
     fault_rates::FaultRates,
     link::{Away, Link},
     plant::Plant,
-    rehearsal::Stage,
+    props::Props,
 };
 
 /// The parts that every wire of one process shares.
@@ -33,7 +33,7 @@ pub(crate) struct Wire {
     pub(crate) plant: Option<Plant>,
     /// The process is a supervisor.
     pub(crate) decides: bool,
-    pub(crate) stage: Option<Arc<Stage>>,
+    pub(crate) props: Option<Arc<dyn Props>>,
 }
 
 /// The same broker behind a link.

@@ -1,4 +1,4 @@
-//! What of a folded job must stay as it is from release to release: recorded logs are held against
+//! For tests only, of every crate: what of a folded job must stay as it is from release to release: recorded logs are held against
 //! it. It must never hold what a later release adds to a job's view, or every addition would look
 //! like a change.
 

@@ -26,14 +26,14 @@ use tokio::time::Instant;
 use tool_actors::{CallContext, InvalidToolset, Tool, ToolFault, Toolset};
 
 use super::Recording;
-use crate::{ledger::Run, tools::Bench};
+use crate::{ledger::Run, props::Props, tools::Bench};
 
 /// How long a call takes of which no end was recorded.
 const NEVER_ENDED: Duration = Duration::from_secs(600);
 
 /// What goes wrong while a recorded job is played.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mishap {
+pub(crate) enum Mishap {
     /// Nothing.
     None,
     /// Everything is delivered twice at once, and what is sent twice is stored twice.
@@ -53,15 +53,6 @@ pub(crate) struct Trick {
     played: AtomicBool,
 }
 
-/// What becomes of a fact that a worker reports.
-#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
-pub(crate) enum Reported {
-    /// It is stored.
-    So(Fact),
-    /// The worker dies.
-    Never,
-}
-
 impl Trick {
     pub(super) fn new(mishap: &Mishap) -> Self {
         Self { mishap: mishap.clone(), played: AtomicBool::new(false) }
@@ -71,7 +62,7 @@ impl Trick {
         self.mishap == Mishap::FailsFirst(of.clone()) && attempt == Attempt::FIRST
     }
 
-    fn report(&self, fact: &Fact) -> Reported {
+    fn report(&self, fact: &Fact) -> Option<Fact> {
         let error = || WorkError {
             message: "the rehearsal has it fail".to_owned(),
             transient: true,
@@ -79,14 +70,14 @@ impl Trick {
         };
         let work = match fact {
             Fact::Planned(Planned { work, attempt, .. }) if self.fails(work, *attempt) => {
-                let Fact::Planned(said) = fact.clone() else { return Reported::Never };
+                let Fact::Planned(said) = fact.clone() else { return None };
                 let reply = PlanReply::Failed { error: error() };
-                return Reported::So(Fact::Planned(Planned { reply, ..said }));
+                return Some(Fact::Planned(Planned { reply, ..said }));
             }
             Fact::Turned(Turned { work, attempt, .. }) if self.fails(work, *attempt) => {
-                let Fact::Turned(said) = fact.clone() else { return Reported::Never };
+                let Fact::Turned(said) = fact.clone() else { return None };
                 let reply = TurnReply::Failed { error: error() };
-                return Reported::So(Fact::Turned(Turned { reply, ..said }));
+                return Some(Fact::Turned(Turned { reply, ..said }));
             }
             Fact::Planned(Planned { work, .. })
             | Fact::Turned(Turned { work, .. })
@@ -96,13 +87,13 @@ impl Trick {
             | Fact::Started(_)
             | Fact::Answered(_)
             | Fact::Child(_)
-            | Fact::Fired(_) => return Reported::So(fact.clone()),
+            | Fact::Fired(_) => return Some(fact.clone()),
         };
         let dies = self.mishap == Mishap::DiesBeforeReporting(work.clone());
         if dies && !self.played.swap(true, Ordering::Relaxed) {
-            return Reported::Never;
+            return None;
         }
-        Reported::So(fact.clone())
+        Some(fact.clone())
     }
 }
 
@@ -137,11 +128,6 @@ impl Stage {
             }
         }
         Self { calls, trick }
-    }
-
-    /// What becomes of a fact that a worker reports.
-    pub(crate) fn report(&self, fact: &Fact) -> Reported {
-        self.trick.report(fact)
     }
 
     /// How a call with these arguments ended; that of the same unit of work first.
@@ -201,13 +187,18 @@ pub(super) async fn announce(broker: &Broker) -> Result<(), KvError> {
     Ok(())
 }
 
-/// A toolset of all tools that recorded jobs call.
-pub(crate) fn toolset(stage: &Arc<Stage>, bench: &Bench) -> Result<Toolset, InvalidToolset> {
-    let tools = TOOLS.map(|tool| {
-        let (bench, stage) = (bench.clone(), Arc::clone(stage));
-        Arc::new(Prop { spec: spec(tool), bench, stage }) as Arc<dyn Tool>
-    });
-    Toolset::new(pools::builtin(), tools.to_vec())
+impl Props for Stage {
+    fn toolset(self: Arc<Self>, bench: &Bench) -> Result<Toolset, InvalidToolset> {
+        let tools = TOOLS.map(|tool| {
+            let (bench, stage) = (bench.clone(), Arc::clone(&self));
+            Arc::new(Prop { spec: spec(tool), bench, stage }) as Arc<dyn Tool>
+        });
+        Toolset::new(pools::builtin(), tools.to_vec())
+    }
+
+    fn report(&self, fact: &Fact) -> Option<Fact> {
+        self.trick.report(fact)
+    }
 }
 
 #[async_trait]

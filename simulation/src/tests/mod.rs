@@ -2,6 +2,8 @@
 //! delivered twice, failing at first, or done by a worker that dies before it says so. The end is the
 //! same, and what may happen once happens once.
 
+mod rehearsal;
+
 use std::{
     path::PathBuf,
     sync::{
@@ -10,8 +12,9 @@ use std::{
     },
 };
 
-use callboard_simulation::rehearsal::{Mishap, Played, Recording, end, play};
 use serde_json::Value;
+
+use self::rehearsal::{Mishap, Played, Recording, end, play};
 
 /// What the model said in all of them.
 const SCRIPT: &str = include_str!("../../../tests/tests/it/histories/script.yaml");
