@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use broker::Broker;
+use broker::{Broker, backoff::Backoff};
 use proto::{
     decision::{Decision, DecisionKind, Note, pools},
     fact::Fact,
@@ -12,10 +12,8 @@ use runtime::worker::{Command, Failure, PoolOptions, Task};
 
 use crate::work::InboxKeeper;
 
-/// First wait before the inbox is tried again.
-const RETRY: Duration = Duration::from_millis(100);
-/// Longest such wait.
-const RETRY_MAX: Duration = Duration::from_secs(5);
+/// The pauses before the inbox is tried again.
+const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(5));
 
 /// The bounds of the two pools of people, for `do.ask` and `do.note`: at most `slots` commands in
 /// hand in each, the rest as usual.
@@ -76,7 +74,7 @@ impl InteractionActor {
     /// Tries until the broker can be reached: a question that no person sees would park its job for
     /// ever.
     async fn keep(&self, task: Task<AskCommand>) -> Option<Fact> {
-        let mut wait = RETRY;
+        let mut backoff = BACKOFF;
         loop {
             let kept = match &*task.command {
                 AskCommand::Show(ask) => self.0.put(&task.job, ask).await,
@@ -86,10 +84,9 @@ impl InteractionActor {
             tracing::warn!(job = %task.job, %error, "the inbox could not be kept; trying again");
             tokio::select! {
                 biased;
-                () = tokio::time::sleep(wait) => {}
+                () = tokio::time::sleep(backoff.pause()) => {}
                 () = task.canceled.cancelled() => return None,
             }
-            wait = (wait * 2).min(RETRY_MAX);
         }
     }
 }

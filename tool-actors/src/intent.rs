@@ -6,7 +6,10 @@
 
 use std::time::Duration;
 
-use broker::log::{Log, LogError};
+use broker::{
+    backoff::{Backoff, Retryable},
+    log::{Log, LogError},
+};
 use machine::intent;
 use proto::{
     decision::CallWork,
@@ -15,8 +18,8 @@ use proto::{
     trace::TraceContext,
 };
 
-/// Wait before the log is tried again.
-const AGAIN: Duration = Duration::from_millis(500);
+/// The pauses before the log is tried again.
+const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(500));
 
 /// Says that the run of a `once` tool begins, and gives whether it may. Returns only when that is
 /// known; tries again for as long as the log cannot be reached.
@@ -51,17 +54,14 @@ pub(crate) async fn claim(
 }
 
 async fn retried<T, F: Future<Output = Result<T, LogError>>>(
-    mut call: impl FnMut() -> F,
+    call: impl FnMut() -> F,
 ) -> Result<T, LogError> {
-    loop {
-        match call().await {
-            Err(error) if error.is_transient() => {
-                tracing::warn!(%error, "the start of a tool could not be stored; trying again");
-                tokio::time::sleep(AGAIN).await;
-            }
-            ended => return ended,
-        }
-    }
+    call.retry(BACKOFF)
+        .when(LogError::is_transient)
+        .notify(|error, _| {
+            tracing::warn!(%error, "the start of a tool could not be stored; trying again");
+        })
+        .await
 }
 
 #[cfg(test)]

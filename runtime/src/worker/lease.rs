@@ -12,6 +12,7 @@ use std::{
 
 use broker::{
     Broker,
+    backoff::{Backoff, Retryable},
     log::{Ack, LogError},
 };
 use machine::cancellation::{Cancellation, Verdict};
@@ -35,8 +36,8 @@ const SAY_TAKEN_AFTER: Duration = Duration::from_millis(100);
 /// Looks at the log after a stop hint: at once, and again in case the hint overtook its record.
 const LOOK_AFTER_HINT: [Duration; 3] =
     [Duration::ZERO, Duration::from_millis(250), Duration::from_secs(1)];
-/// Backoff between attempts to store a result: shortest and longest wait.
-const STORE_AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
+/// The pauses between attempts to store a result.
+const STORE_AGAIN: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(5));
 /// Wait before the next attempt to find out whether a command is wanted.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
@@ -205,17 +206,14 @@ impl Lease {
 
     /// Appends the fact until it is stored, or cannot be.
     pub(super) async fn append(&self, fact: &Fact, trace: TraceContext) -> Result<(), LogError> {
-        let [mut wait, longest] = STORE_AGAIN;
-        loop {
-            match self.broker.log.append(&self.job, fact, trace).await {
-                Ok(_) => return Ok(()),
-                Err(error) if error.is_transient() => {
-                    tracing::warn!(%error, "a result could not be stored; trying again");
-                    tokio::time::sleep(wait).await;
-                    wait = (wait * 2).min(longest);
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        let append = || self.broker.log.append(&self.job, fact, trace);
+        append
+            .retry(STORE_AGAIN)
+            .when(LogError::is_transient)
+            .notify(|error, _| {
+                tracing::warn!(%error, "a result could not be stored; trying again");
+            })
+            .await
+            .map(drop)
     }
 }
