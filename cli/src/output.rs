@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::{
-    failure::CliError,
+    exit::Exit,
+    failure::{CliError, Outcome},
     look::{Look, Times},
 };
 
@@ -115,34 +116,36 @@ impl Output {
         self.line(&text.map_err(|e| CliError::internal(e.to_string()))?)
     }
 
-    /// Prints a list in the form that was asked for.
+    /// Prints a list in the form that was asked for, and succeeds.
     pub(crate) fn list<T: Serialize>(
         &self,
         whole: &impl Serialize,
         items: &[T],
         id: impl Fn(&T) -> String,
         table: impl FnOnce(&Look) -> String,
-    ) -> Result<(), CliError> {
+    ) -> Outcome {
         match self.format {
             Format::Table => self.print(&table(&self.look())),
             Format::Json => self.json(whole),
             Format::Jsonl => items.iter().try_for_each(|item| self.json(item)),
             Format::Ids => items.iter().try_for_each(|item| self.line(&id(item))),
-        }
+        }?;
+        Ok(Exit::Success)
     }
 
-    /// Prints one thing in the form that was asked for.
+    /// Prints one thing in the form that was asked for, and succeeds.
     pub(crate) fn one<T: Serialize>(
         &self,
         item: &T,
         id: &str,
         text: impl FnOnce(&Look) -> String,
-    ) -> Result<(), CliError> {
+    ) -> Outcome {
         match self.format {
             Format::Table => self.print(&text(&self.look())),
             Format::Json | Format::Jsonl => self.json(item),
             Format::Ids => self.line(id),
-        }
+        }?;
+        Ok(Exit::Success)
     }
 
     /// Says something beside the result, on standard error; not when asked to be quiet.
