@@ -255,13 +255,7 @@ impl Open {
     /// A person changed the plan itself. What they wrote is shown in turn, so that nothing runs that
     /// was not confirmed as it runs.
     fn edited(&mut self, shown: Plan, asking: &Asking, answer: &Answer) {
-        let completed = match &asking.question.kind {
-            QuestionKind::PlanCheck { completed, .. } => completed.as_slice(),
-            QuestionKind::Question
-            | QuestionKind::Choice { .. }
-            | QuestionKind::Form { .. }
-            | QuestionKind::ToolApproval { .. } => &[],
-        };
+        let completed = asking.question.kind.completed();
         // It was checked before it became a fact; should it not fit all the same, the plan is asked
         // about once more as it was.
         let fits = |plan: &Plan| self.misfit(plan).is_none();

@@ -147,15 +147,8 @@ impl Call {
 
     /// The attempt that would be sent now, people's agreement included.
     pub(super) fn would_send(&self) -> Option<Attempt> {
-        match &self.agreement {
-            Agreement::NotNeeded | Agreement::Given(_) if self.end.is_none() => {
-                self.attempts.to_send()
-            }
-            Agreement::NotNeeded
-            | Agreement::Given(_)
-            | Agreement::Wanted
-            | Agreement::Asked(_) => None,
-        }
+        let is_agreed = matches!(self.agreement, Agreement::NotNeeded | Agreement::Given(_));
+        if is_agreed && self.end.is_none() { self.attempts.to_send() } else { None }
     }
 
     pub(super) fn digest(&self, job: &JobId) -> String {

@@ -215,21 +215,11 @@ impl Open {
 
     fn turned(&mut self, at: At, turned: &Turned) -> Counted {
         let asks = Asks { left: self.remaining_questions(), open: self.room_for_questions() };
-        let heard =
-            self.execution.steps().iter().enumerate().find_map(|(index, step)| match &step.exec {
-                Exec::Turn(turn)
-                    if turn.work == turned.work && turn.attempts.awaits(turned.attempt) =>
-                {
-                    let granted = self.granted_calls(&turned.reply, turn, step);
-                    Some((turn.clone(), index, granted))
-                }
-                Exec::Turn(_)
-                | Exec::NotBegun
-                | Exec::Tool(_)
-                | Exec::Acting(_)
-                | Exec::Rerun(_)
-                | Exec::Ended => None,
-            });
+        let heard = self.execution.steps().iter().enumerate().find_map(|(index, step)| {
+            let Exec::Turn(turn) = &step.exec else { return None };
+            let is_awaited = turn.work == turned.work && turn.attempts.awaits(turned.attempt);
+            is_awaited.then(|| (turn.clone(), index, self.granted_calls(&turned.reply, turn, step)))
+        });
         let Some((turn, index, granted)) = heard else { return Counted::No };
         let calls = self.guard_calls(granted);
         let Brief { agent, language, .. } = &*self.brief;

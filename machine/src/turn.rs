@@ -262,12 +262,9 @@ impl Acting {
     }
 
     pub(super) fn call_mut(&mut self, find: impl Fn(&Call) -> bool) -> Option<&mut Call> {
-        self.units.iter_mut().find_map(|unit| match &mut unit.kind {
-            UnitKind::Tool(call) if find(call) => Some(call.as_mut()),
-            UnitKind::Tool(_)
-            | UnitKind::Person { .. }
-            | UnitKind::Noted(_)
-            | UnitKind::Refused(_) => None,
+        self.units.iter_mut().find_map(|unit| {
+            let UnitKind::Tool(call) = &mut unit.kind else { return None };
+            find(call).then_some(call.as_mut())
         })
     }
 
@@ -322,17 +319,10 @@ impl Unit {
 
     /// Where the result of a tool stands in the log.
     fn whole(&self) -> Option<Whole> {
-        match &self.kind {
-            UnitKind::Tool(call) if !call.is_agent() => {
-                let attempt = Attempt(call.attempts.count());
-                matches!(call.end, Some(CallEnd::Answered(_)))
-                    .then(|| Whole { work: call.work.clone(), attempt })
-            }
-            UnitKind::Tool(_)
-            | UnitKind::Person { .. }
-            | UnitKind::Noted(_)
-            | UnitKind::Refused(_) => None,
-        }
+        let UnitKind::Tool(call) = &self.kind else { return None };
+        let attempt = Attempt(call.attempts.count());
+        let is_stored = !call.is_agent() && matches!(call.end, Some(CallEnd::Answered(_)));
+        is_stored.then(|| Whole { work: call.work.clone(), attempt })
     }
 
     fn ended(&self) -> Ended<'_> {

@@ -148,16 +148,8 @@ fn work_of(decision: &Decision) -> Option<(&WorkId, u32)> {
 
 /// The context that travels with a decision. A question's context can be derived from its answer.
 fn context_of(job: &JobId, decision: &Decision, trace: TraceContext) -> TraceContext {
-    match decision {
-        Decision::Ask(ask) => trace.child(telemetry::of_ask(job, &ask.question.id)),
-        Decision::Plan(_)
-        | Decision::Turn(_)
-        | Decision::Call(_)
-        | Decision::Wait(_)
-        | Decision::Spawn(_)
-        | Decision::Note(_)
-        | Decision::Finish(_) => telemetry::child_of(trace),
-    }
+    let Decision::Ask(ask) = decision else { return telemetry::child_of(trace) };
+    trace.child(telemetry::of_ask(job, &ask.question.id))
 }
 
 #[async_trait]

@@ -202,13 +202,11 @@ impl Watching<'_> {
     /// answer first.
     async fn converse(&mut self, open: &OpenQuestion) -> Result<(), Stopped> {
         let asked = &open.question;
-        match &asked.kind {
+        if matches!(asked.kind, QuestionKind::PlanCheck { .. }) {
             // The question shows the plan itself, with more words.
-            QuestionKind::PlanCheck { .. } => self.display.hide()?,
-            QuestionKind::Question
-            | QuestionKind::Choice { .. }
-            | QuestionKind::Form { .. }
-            | QuestionKind::ToolApproval { .. } => self.display.leave(&self.follow),
+            self.display.hide()?;
+        } else {
+            self.display.leave(&self.follow);
         }
         let look = self.session.output.look();
         if let Some(path) = &open.path {
