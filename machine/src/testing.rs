@@ -1,6 +1,6 @@
-//! For tests only, of every crate: what of a folded job must stay as it is from release to release: recorded logs are held against
-//! it. It must never hold what a later release adds to a job's view, or every addition would look
-//! like a change.
+//! For tests only, of every crate: the parts of a folded job that stay the same from release to
+//! release. Recorded logs are held against them, so they never hold what a later release adds to a
+//! job's view, or every addition would look like a change.
 
 use proto::entry::Entry;
 use proto::{

@@ -87,7 +87,7 @@ pub(crate) struct Equipment {
     pub(crate) clock: MachineClock,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) bench: Bench,
-    /// What stands in for its tools and reports when a recorded job is played.
+    /// Substitutes for its tools and reports when a recorded job is played.
     pub(crate) props: Option<Arc<dyn Props>>,
     pub(crate) shutdown: CancellationToken,
     /// Where the root of its actors is left, so that they can all be killed.

@@ -1,4 +1,4 @@
-//! What stands in for tools and for workers' reports when a recorded job is played again.
+//! Substitutes for tools and for workers' reports when a recorded job is played again.
 
 use std::{fmt::Debug, sync::Arc};
 

@@ -50,7 +50,7 @@ struct Back {
     again: bool,
 }
 
-/// Whether a record wants a roll-back after which tools may run again.
+/// Whether a record asks for a rollback that lets tools run again.
 pub(super) fn may_run_again(entry: &Entry) -> bool {
     let said = entry.signal().map(|said| said.signal);
     matches!(said, Some(Signal::RollBack { again: true, .. }))
