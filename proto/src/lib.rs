@@ -53,3 +53,8 @@ pub mod tool;
 pub mod trace;
 pub mod view;
 pub mod wire;
+
+/// Whether a field has its default value: records leave it out then.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

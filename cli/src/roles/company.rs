@@ -139,12 +139,6 @@ impl Company {
         self.status.worker()
     }
 
-    /// Presence of the other processes.
-    #[must_use]
-    pub fn crew(&self) -> &Crew {
-        &self.crew
-    }
-
     /// Returns the checks behind the health endpoints.
     #[must_use]
     pub fn watched(&self) -> Watched {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use broker::{Broker, log::CasOutcome};
-use machine::{Job, Replay, golden, rollback_target};
+use machine::{Job, Replay, rollback_target, testing};
 use proto::{
     decision::Decision,
     entry::Entry,
@@ -121,7 +121,7 @@ type Mark = (String, usize);
 
 fn words(entry: &Entry) -> String {
     match entry.record.as_ref().map(Record::known) {
-        Ok(Ok(Known::Decision(decision))) => golden::label(&decision),
+        Ok(Ok(Known::Decision(decision))) => testing::label(&decision),
         Ok(Ok(Known::Fact(fact))) => match &*fact {
             Fact::Planned(said) => format!("planned {} {}", said.work, said.attempt),
             Fact::Turned(said) => format!("turned {} {}", said.work, said.attempt),

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use broker::Broker;
 use futures::{StreamExt, future::join_all};
-use machine::{Job, check, golden, replay};
+use machine::{Job, check, replay, testing};
 use model::script::{Script, ScriptModel};
 use proto::{
     entry::Entry,
@@ -19,9 +19,11 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-pub(crate) use self::props::{Reported, Stage, toolset};
-use self::{acts::Acts, props::Trick};
-pub use self::{props::Mishap, recording::Recording};
+use self::{
+    acts::Acts,
+    props::{Stage, Trick},
+};
+pub(crate) use self::{props::Mishap, recording::Recording};
 use crate::{
     environment::Environment, link::Standing, process::Role, process_slot::ProcessSlot,
     story::Story, world::witness,
@@ -36,22 +38,21 @@ const ALL_OF_THEM: usize = 1_000;
 
 /// The result of a replay.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Played {
-    /// The job's state, outcome, steps and next decision.
-    pub end: Value,
-    /// The number of effects of each call of a `once` tool, before and after the cut, by
-    /// idempotency key.
-    pub effects: BTreeMap<String, u32>,
-    /// The violations in the logs.
-    pub wrong: Vec<String>,
-    /// The records of all jobs, one line each, for debugging.
-    pub story: Vec<String>,
+pub(crate) struct Played {
+    /// Its state, its outcome, its steps and what should follow.
+    pub(crate) end: Value,
+    /// How often each call of a `once` tool had its effect, before and after the cut, by its key.
+    pub(crate) effects: BTreeMap<String, u32>,
+    /// What is wrong with its log.
+    pub(crate) wrong: Vec<String>,
+    /// Its records, a line each, for debugging.
+    pub(crate) story: Vec<String>,
 }
 
 /// Returns the part of a job's state that must be equal in every replay.
 #[must_use]
-pub fn end(job: &Job) -> Value {
-    let seen = golden::state(job);
+pub(crate) fn end(job: &Job) -> Value {
+    let seen = testing::state(job);
     let steps = seen["job"]["steps"].as_array().cloned().unwrap_or_default();
     let steps: Vec<Value> =
         steps.iter().map(|step| json!([step["id"], step["state"], step["response"]])).collect();
@@ -63,7 +64,7 @@ pub fn end(job: &Job) -> Value {
 /// # Panics
 /// Panics if the script cannot be parsed.
 #[must_use]
-pub fn play(recording: &Recording, script: &str, cut: usize, mishap: &Mishap) -> Played {
+pub(crate) fn play(recording: &Recording, script: &str, cut: usize, mishap: &Mishap) -> Played {
     fastrand::seed(0);
     let script = Script::parse(script).expect("the recordings' script can be read");
     let mind = ScriptModel::new(script, "scripted", model::Timeouts::default());

@@ -24,7 +24,7 @@ const SHARDS_MAX: u16 = 256;
 
 /// The recorded log of a job, or the logs of a family merged by time.
 #[derive(Debug, Clone)]
-pub struct Recording {
+pub(crate) struct Recording {
     entries: Vec<Entry>,
     /// The records as JSON, in the same order.
     bodies: Vec<Value>,
@@ -36,7 +36,7 @@ impl Recording {
     /// # Panics
     /// Panics if the text is no recording.
     #[must_use]
-    pub fn read(text: &str) -> Self {
+    pub(crate) fn read(text: &str) -> Self {
         let lines: Vec<Value> =
             text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
         let subject = |line: &Value| line["subject"].as_str().unwrap_or_default().to_owned();
@@ -60,7 +60,7 @@ impl Recording {
 
     /// Merges this recording with those of the job's descendants.
     #[must_use]
-    pub fn with(self, others: Vec<Self>) -> Self {
+    pub(crate) fn with(self, others: Vec<Self>) -> Self {
         let all = std::iter::once(self).chain(others);
         let mut both: Vec<(Entry, Value)> =
             all.flat_map(|one| one.entries.into_iter().zip(one.bodies)).collect();
@@ -72,25 +72,19 @@ impl Recording {
 
     /// Returns the number of records.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
-    }
-
-    /// Returns whether the recording is empty.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 
     /// Returns the id of the job, or of the root of the family.
     #[must_use]
-    pub fn job(&self) -> &JobId {
+    pub(crate) fn job(&self) -> &JobId {
         &self.entries[0].job
     }
 
     /// Returns the job at its recorded end.
     #[must_use]
-    pub fn whole(&self) -> Job {
+    pub(crate) fn whole(&self) -> Job {
         replay(self.job(), &self.of(self.job()))
     }
 
@@ -106,7 +100,7 @@ impl Recording {
 
     /// Returns the recording with a retry policy of five attempts for tools.
     #[must_use]
-    pub fn patient(&self) -> Self {
+    pub(crate) fn patient(&self) -> Self {
         let mut patient = self.clone();
         let retry = json!({ "initial_interval_ms": 50, "max_attempts": 5 });
         let submitted = &mut patient.bodies[0]["body"];
@@ -127,7 +121,7 @@ impl Recording {
     /// Returns whether a `once` call was in progress after the first `cut` records. Its outcome is
     /// unknown then.
     #[must_use]
-    pub fn is_unclear_at(&self, cut: usize) -> bool {
+    pub(crate) fn is_unclear_at(&self, cut: usize) -> bool {
         let (mut begun, mut ended) = (0, 0);
         for (n, known) in self.known() {
             if let (true, Known::Fact(fact)) = (n < cut, known) {
@@ -141,7 +135,7 @@ impl Recording {
 
     /// Returns the units of work of all commands, and whether each is a call of a `once` tool.
     #[must_use]
-    pub fn commands(&self) -> Vec<(WorkId, bool)> {
+    pub(crate) fn commands(&self) -> Vec<(WorkId, bool)> {
         let commands = self.known().filter_map(|(_, known)| match known {
             Known::Decision(decision) => match *decision {
                 Decision::Plan(plan) if plan.attempt == Attempt::FIRST => Some((plan.work, false)),

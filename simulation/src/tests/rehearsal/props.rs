@@ -26,14 +26,14 @@ use tokio::time::Instant;
 use tool_actors::{CallContext, InvalidToolset, Tool, ToolFault, Toolset};
 
 use super::Recording;
-use crate::{ledger::Run, tools::Bench};
+use crate::{ledger::Run, props::Props, tools::Bench};
 
 /// The duration of a call whose end was not recorded.
 const NEVER_ENDED: Duration = Duration::from_secs(600);
 
 /// The fault of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mishap {
+pub(crate) enum Mishap {
     /// No fault.
     None,
     /// Every message is delivered twice at once, and a repeated message is stored twice.
@@ -53,15 +53,6 @@ pub(crate) struct Trick {
     played: AtomicBool,
 }
 
-/// The treatment of a fact that a worker reports.
-#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
-pub(crate) enum Reported {
-    /// The fact is stored, perhaps changed.
-    So(Fact),
-    /// The worker dies before the fact is stored.
-    Never,
-}
-
 impl Trick {
     pub(super) fn new(mishap: &Mishap) -> Self {
         Self { mishap: mishap.clone(), played: AtomicBool::new(false) }
@@ -71,7 +62,7 @@ impl Trick {
         self.mishap == Mishap::FailsFirst(of.clone()) && attempt == Attempt::FIRST
     }
 
-    fn report(&self, fact: &Fact) -> Reported {
+    fn report(&self, fact: &Fact) -> Option<Fact> {
         let error = || WorkError {
             message: "the rehearsal has it fail".to_owned(),
             transient: true,
@@ -79,14 +70,14 @@ impl Trick {
         };
         let work = match fact {
             Fact::Planned(Planned { work, attempt, .. }) if self.fails(work, *attempt) => {
-                let Fact::Planned(said) = fact.clone() else { return Reported::Never };
+                let Fact::Planned(said) = fact.clone() else { return None };
                 let reply = PlanReply::Failed { error: error() };
-                return Reported::So(Fact::Planned(Planned { reply, ..said }));
+                return Some(Fact::Planned(Planned { reply, ..said }));
             }
             Fact::Turned(Turned { work, attempt, .. }) if self.fails(work, *attempt) => {
-                let Fact::Turned(said) = fact.clone() else { return Reported::Never };
+                let Fact::Turned(said) = fact.clone() else { return None };
                 let reply = TurnReply::Failed { error: error() };
-                return Reported::So(Fact::Turned(Turned { reply, ..said }));
+                return Some(Fact::Turned(Turned { reply, ..said }));
             }
             Fact::Planned(Planned { work, .. })
             | Fact::Turned(Turned { work, .. })
@@ -96,13 +87,13 @@ impl Trick {
             | Fact::Started(_)
             | Fact::Answered(_)
             | Fact::Child(_)
-            | Fact::Fired(_) => return Reported::So(fact.clone()),
+            | Fact::Fired(_) => return Some(fact.clone()),
         };
         let dies = self.mishap == Mishap::DiesBeforeReporting(work.clone());
         if dies && !self.played.swap(true, Ordering::Relaxed) {
-            return Reported::Never;
+            return None;
         }
-        Reported::So(fact.clone())
+        Some(fact.clone())
     }
 }
 
@@ -137,11 +128,6 @@ impl Stage {
             }
         }
         Self { calls, trick }
-    }
-
-    /// Returns the treatment of a fact that a worker reports.
-    pub(crate) fn report(&self, fact: &Fact) -> Reported {
-        self.trick.report(fact)
     }
 
     /// Returns the recorded result of a call with these arguments, preferably that of the same unit
@@ -202,13 +188,18 @@ pub(super) async fn announce(broker: &Broker) -> Result<(), KvError> {
     Ok(())
 }
 
-/// Returns the toolset of all tools that recorded jobs call.
-pub(crate) fn toolset(stage: &Arc<Stage>, bench: &Bench) -> Result<Toolset, InvalidToolset> {
-    let tools = TOOLS.map(|tool| {
-        let (bench, stage) = (bench.clone(), Arc::clone(stage));
-        Arc::new(Prop { spec: spec(tool), bench, stage }) as Arc<dyn Tool>
-    });
-    Toolset::new(pools::builtin(), tools.to_vec())
+impl Props for Stage {
+    fn toolset(self: Arc<Self>, bench: &Bench) -> Result<Toolset, InvalidToolset> {
+        let tools = TOOLS.map(|tool| {
+            let (bench, stage) = (bench.clone(), Arc::clone(&self));
+            Arc::new(Prop { spec: spec(tool), bench, stage }) as Arc<dyn Tool>
+        });
+        Toolset::new(pools::builtin(), tools.to_vec())
+    }
+
+    fn report(&self, fact: &Fact) -> Option<Fact> {
+        self.trick.report(fact)
+    }
 }
 
 #[async_trait]

@@ -2,6 +2,8 @@
 //! twice, failing at first, or carried out by a worker that dies before it reports. The end is the
 //! same, and a `once` tool has its effect once.
 
+mod rehearsal;
+
 use std::{
     path::PathBuf,
     sync::{
@@ -10,8 +12,9 @@ use std::{
     },
 };
 
-use callboard_simulation::rehearsal::{Mishap, Played, Recording, end, play};
 use serde_json::Value;
+
+use self::rehearsal::{Mishap, Played, Recording, end, play};
 
 /// The script of the model, for all recordings.
 const SCRIPT: &str = include_str!("../../../tests/tests/it/histories/script.yaml");
