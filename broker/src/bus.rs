@@ -23,7 +23,7 @@ pub enum BusError {
     #[error("the bus cannot be reached: {0}")]
     Unavailable(String),
     /// Nobody serves this.
-    #[error("nobody answers on {0}")]
+    #[error("no responders on {0}")]
     NoResponders(String),
     /// Nobody answered in time.
     #[error("no answer on {subject} within {waited:?}")]

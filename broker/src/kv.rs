@@ -100,7 +100,7 @@ pub enum KvError {
     #[error("{0:?} is not a key")]
     InvalidKey(String),
     /// Another writer changed it first.
-    #[error("{0} was changed by somebody else")]
+    #[error("another writer changed {0} first")]
     Conflict(String),
 }
 

@@ -159,7 +159,7 @@ fn passed(message: &Watched, request: &mut Watch) {
 }
 
 fn silent() -> Failure {
-    Failure::new(Code::Timeout, "the server says nothing any more")
+    Failure::new(Code::Timeout, "the server stopped answering")
 }
 
 /// Whether asking again may help.

@@ -27,7 +27,7 @@ pub(super) async fn check(log: &dyn Log, jobs: Vec<JobId>, field: &str) -> Resul
         return Ok(());
     }
     let why = format!(
-        "{field}: the work of jobs below would be done anew, and with it what must not run twice: {}",
+        "{field}: child jobs would run again, and with them calls that must not run twice: {}",
         begun.join(", ")
     );
     Err(Failure::new(Code::WouldRepeat, why).at(field))

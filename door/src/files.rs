@@ -32,10 +32,7 @@ impl Door {
         self.admit(call, Role::Submit)?;
         let bytes = call.payload.len();
         if bytes == 0 {
-            return Err(Failure::new(
-                Code::InvalidRequest,
-                "a piece of a file has bytes; this has none",
-            ));
+            return Err(Failure::new(Code::InvalidRequest, "a piece of a file must not be empty"));
         }
         if bytes > limits::PIECE_BYTES_MAX {
             let max = limits::PIECE_BYTES_MAX;
@@ -60,12 +57,12 @@ pub(super) fn check(files: &[SubmitFile]) -> Result<(), Failure> {
     for (at, file) in files.iter().enumerate() {
         let field = |rest: &str| format!("files[{at}].{rest}");
         if !names.insert(&file.name) {
-            let why = format!("{}: two files are called {}", field("name"), file.name);
+            let why = format!("{}: two files have the name {}", field("name"), file.name);
             return Err(Failure::new(Code::InvalidRequest, why).at(field("name")));
         }
         let media_type = file.media_type.as_deref();
         if media_type.is_some_and(|named| !is_media_type(named)) {
-            let why = format!("{}: is no media type such as text/plain", field("media_type"));
+            let why = format!("{}: is not a media type such as text/plain", field("media_type"));
             return Err(Failure::new(Code::InvalidRequest, why).at(field("media_type")));
         }
         let bytes = source(&file.content, &field("content"))?;
@@ -182,7 +179,7 @@ async fn there(piece: &Piece, field: String, objects: &dyn Objects) -> Result<()
     let bytes = match objects.get(&piece.sha256).await {
         Ok(bytes) => bytes,
         Err(ObjectError::Missing(_)) => {
-            let why = format!("{field}: nobody has uploaded {}", piece.sha256);
+            let why = format!("{field}: the piece {} has not been uploaded", piece.sha256);
             return Err(Failure::new(Code::InvalidRequest, why).at(field));
         }
         Err(error @ (ObjectError::Unavailable(_) | ObjectError::Full(_))) => {

@@ -105,7 +105,7 @@ const ENDPOINTS: [Endpoint; 12] = [
     },
     Endpoint {
         verb: verbs::SIGNAL,
-        description: "Cancels, pauses, resumes or rolls back a job, has it try again, or tells it something.",
+        description: "Cancels, pauses, resumes, retries or rolls back a job, or sends it an instruction.",
     },
     Endpoint {
         verb: verbs::DEAD,

@@ -46,7 +46,7 @@ impl Quota {
         }
         let wait = ((1.0 - bucket.tokens) * 60.0 / most).ceil();
         let why = format!(
-            "{per_minute} submissions a minute are taken from one caller; come again in {wait} s"
+            "{per_minute} submissions a minute are allowed for one caller; retry in {wait} s"
         );
         Err(Failure::new(Code::Overloaded, why))
     }

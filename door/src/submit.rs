@@ -115,11 +115,11 @@ fn same(job: &JobId, first: &Entry, digest: &str) -> Result<(), Failure> {
     match first.submission() {
         Some(submitted) if submitted.digest == digest => Ok(()),
         Some(_) => {
-            let why = format!("job {job} is there already and was submitted with another body");
+            let why = format!("job {job} already exists and was submitted with another body");
             Err(Failure::new(Code::IdempotencyConflict, why).at("id"))
         }
         None => {
-            let why = format!("job {job} is there already; record {} cannot be read", first.seq);
+            let why = format!("job {job} already exists; its record {} cannot be read", first.seq);
             Err(Failure::new(Code::Poisoned, why).at("id"))
         }
     }

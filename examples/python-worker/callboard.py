@@ -394,7 +394,7 @@ class Worker:
         bound = {"job": job, "work": command["work"], "tool": tool.name,
                  "version": tool.version, "args": command["args"]}
         if approved != digest(bound) and (approved is not None or tool.approval == "always"):
-            raise Fault("version_mismatch", "what was approved is not what would run")
+            raise Fault("version_mismatch", "the approval belongs to another call")
         check(tool.schema, command["args"])
         call = Call(job, command["work"], command["step"], command["attempt"],
                     command["idempotency_key"], command.get("language", "en"))

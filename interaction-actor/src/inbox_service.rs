@@ -268,8 +268,8 @@ fn closed(job: &JobId, ask: &AskId, because: Closed) -> Failure {
     let why = match because {
         Closed::Expired => "its deadline passed",
         Closed::JobEnded => "the job has ended",
-        Closed::Superseded => "what asked it is not wanted any more",
-        Closed::RolledBack => "the job was rolled back; what it still needs to know is asked anew",
+        Closed::Superseded => "the work that asked it is no longer needed",
+        Closed::RolledBack => "the job was rolled back; it asks again if it still needs an answer",
     };
     Failure::new(Code::Closed, format!("question {ask} of job {job} is closed: {why}"))
 }

@@ -221,7 +221,7 @@ impl Counter {
                 drop(self.tracker.spawn(answer(Arc::clone(&self.args.service), call)));
             }
             Err(_) => {
-                let why = format!("{} requests are in hand already", self.args.in_flight);
+                let why = format!("{} requests are in progress already", self.args.in_flight);
                 let refused = request.reply.refuse(Failure::new(Code::Overloaded, why)).await;
                 unheard(request.verb, refused);
             }
@@ -277,7 +277,7 @@ async fn answered(service: Arc<dyn Service>, call: Call) -> Option<Code> {
         Err(_) => {
             // What was panicked with may quote the request: the panic hook has printed where.
             tracing::error!(service = service.name(), verb = call.verb, "a request broke");
-            Failure::new(Code::Internal, format!("{} broke on this request", service.name()))
+            Failure::new(Code::Internal, format!("{} panicked on this request", service.name()))
         }
     };
     let code = refusal.code;

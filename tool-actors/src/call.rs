@@ -54,7 +54,7 @@ pub(crate) fn unknown(why: &str) -> ToolFault {
     ToolFault::new(
         Fault::Unknown,
         format!(
-            "{why}; the tool may or may not have had its effect, and is not run again by itself"
+            "{why}; the effect of the tool is unknown, so Callboard does not run it again by itself"
         ),
     )
 }
@@ -66,7 +66,7 @@ fn bounded(result: ToolResult) -> ToolResult {
         return result;
     }
     ToolResult::failed(format!(
-        "the tool answered with {size} bytes, more than the {RESULT_BYTES_MAX} that are kept; ask for less"
+        "the tool answered with {size} bytes; at most {RESULT_BYTES_MAX} are kept; request less"
     ))
 }
 

@@ -60,7 +60,7 @@ pub enum ConnectError {
     #[error("{0}")]
     Credentials(String),
     /// The server is too old.
-    #[error("nats-server {0} is too old: {floor} is the least, {sound} or newer is better", floor = Version::FLOOR, sound = Version::SOUND)]
+    #[error("nats-server {0} is too old: Callboard needs {floor} or newer, and recommends {sound} or newer", floor = Version::FLOOR, sound = Version::SOUND)]
     TooOld(String),
     /// The server keeps nothing.
     #[error("JetStream does not answer: is it switched on for this account? ({0})")]

@@ -55,7 +55,7 @@ pub(super) struct Incidents {
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum AskError {
     /// No service answers: the request certainly was not carried out.
-    #[error("nobody answers on {0}")]
+    #[error("no responders on {0}")]
     NoResponders(String),
     /// No answer in time, or a lost connection: the request may have been carried out.
     #[error("{0}")]

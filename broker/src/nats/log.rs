@@ -114,8 +114,7 @@ impl NatsLog {
         let seq = first.seq;
         let taken = || {
             LogError::Taken(format!(
-                "the id {job} is taken: message {seq} of {stream} stands where its first record belongs, \
-                 and nobody who may write there wrote it"
+                "the id {job} is taken: message {seq} of {stream} occupies the place of its first record, and its writer had no permission to write there"
             ))
         };
         self.entry(first).await?.map(Some).ok_or_else(taken)

@@ -88,8 +88,8 @@ fn a_job_is_submitted_confirmed_answered_and_described() {
         shown.contains("callboard inbox approve j1 q1") && shown.contains("write_file"),
         "{shown}"
     );
-    dev.run(&["jobs", "restart", "j1", "step1"]).refused(2, "nobody has confirmed yet");
-    dev.run(&["jobs", "dead", "retry", "j1"]).refused(6, "there is nothing to try again");
+    dev.run(&["jobs", "restart", "j1", "step1"]).refused(2, "is not confirmed yet");
+    dev.run(&["jobs", "dead", "retry", "j1"]).refused(6, "there is nothing to retry");
     dev.run(&["inbox", "approve", "j1", "q1"]).expect(0);
     dev.run(&["inbox", "show", "j1", "q2", "--wait"]).expect(0);
     let second = eventually("the second question", || {

@@ -141,7 +141,7 @@ fn old_server() -> String {
 fn a_server_that_is_too_old_is_refused_with_what_to_do() {
     let (place, url) = (Place::new(), old_server());
     let ran = place.run(&["doctor", "--url", &url, "--timeout", "500ms"]).expect(1);
-    assert!(ran.out.contains("2.9.10 is too old: 2.12.0 is the least"), "{}", ran.out);
+    assert!(ran.out.contains("2.9.10 is too old: Callboard needs 2.12.0 or newer"), "{}", ran.out);
     assert!(
         ran.out.contains("upgrade nats-server") && ran.out.contains("JetStream does not answer")
     );

@@ -105,7 +105,7 @@ fn may_go(all: &Catalogue, name: &AgentName) -> Result<(), Failure> {
     if !all.has(Layer::Bucket, name) && all.ignored(name).is_none() {
         let why = match all.entry(name) {
             Some(entry) => format!(
-                "agent {name} is no agent of the bucket, it comes from {}: change it there",
+                "agent {name} is not in the bucket: it comes from {}; change it there",
                 entry.layer.as_str()
             ),
             None => return Err(unknown(all, name).at("name").advise(LIST)),
@@ -128,8 +128,8 @@ fn refuse(broken: &[(AgentName, Option<Mistakes>)]) -> Result<(), Failure> {
         return Ok(());
     }
     let why = broken.iter().map(|(name, mistakes)| match mistakes {
-        Some(mistakes) => format!("{name} could not be used any more: {mistakes}"),
-        None => format!("{name} would be gone"),
+        Some(mistakes) => format!("{name} would become invalid: {mistakes}"),
+        None => format!("{name} would be removed"),
     });
     let why = why.collect::<Vec<_>>().join("\n");
     Err(Failure::new(Code::InvalidRequest, why).at("name"))

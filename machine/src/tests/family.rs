@@ -389,7 +389,7 @@ fn a_model_calls_an_agent_as_it_calls_a_tool_and_is_told_what_came_of_it() {
         "{}",
         told[1]
     );
-    assert!(told[2].contains("goal: must say"), "{}", told[2]);
+    assert!(told[2].contains("goal: must describe"), "{}", told[2]);
     assert!(told[3].contains("\"success\":false") && told[3].contains("no"), "{}", told[3]);
 }
 

@@ -293,7 +293,7 @@ impl<R: Role> PoolState<R> {
         if reporting {
             return held.lease.ack.later(UNREADABLE_WAIT).await;
         }
-        let why = format!("the {work} broke: {why}");
+        let why = format!("the {work} panicked: {why}");
         self.start(held, Mission::Report(why), myself).await;
     }
 
@@ -352,7 +352,7 @@ pub(super) fn millis(duration: Duration) -> u64 {
 enum NoCommand {
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    #[error("a {0} where a decision belongs")]
+    #[error("a {0} in the place of a decision")]
     Fact(&'static str),
 }
 

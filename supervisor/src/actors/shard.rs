@@ -80,7 +80,7 @@ struct Live {
 /// The reason why a shard is given up.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ShardError {
-    #[error("its feed broke off: {0}")]
+    #[error("its feed failed: {0}")]
     Broke(#[source] LogError),
     #[error("its feed ended")]
     Ended,

@@ -26,8 +26,10 @@ pub(super) fn version(server: &Server) -> Finding {
     match server.version.parse::<Version>() {
         Err(error) => Finding::warning("version", error.to_string(), upgrade),
         Ok(version) if version < Version::FLOOR => {
-            let found =
-                format!("nats-server {version} is too old: {} is the least", Version::FLOOR);
+            let found = format!(
+                "nats-server {version} is too old: Callboard needs {} or newer",
+                Version::FLOOR
+            );
             Finding::bad("version", found, upgrade)
         }
         Ok(version) if version < Version::SOUND => {

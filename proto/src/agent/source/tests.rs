@@ -89,7 +89,7 @@ fn everything_that_is_wrong_is_said_at_once_in_the_order_of_the_file() {
 fn a_field_that_is_there_twice_is_refused_where_it_is_there_again() {
     let found = mistakes("confirm: true\nplan: {}\nconfirm: false\n");
     assert!(found[0].starts_with("mine.yaml:3:1: ") && found[0].contains("confirm"), "{found:?}");
-    assert!(found[0].ends_with(" stands here for the second time"), "{found:?}");
+    assert!(found[0].ends_with(" is defined twice"), "{found:?}");
 }
 
 #[test]

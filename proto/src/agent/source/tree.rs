@@ -76,7 +76,7 @@ fn plain(error: &serde_saphyr::Error) -> String {
     let message = message.get(..end).unwrap_or_default();
     // The rest of this message advises programmers about options of the parser.
     match message.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(',').next()) {
-        Some(field) => format!("{field} stands here for the second time"),
+        Some(field) => format!("{field} is defined twice"),
         None => message.to_owned(),
     }
 }
