@@ -129,7 +129,9 @@ pub async fn reach<T, E: fmt::Display, F: Future<Output = Result<T, E>>>(
     request
         .retry(Backoff::doubling(Duration::from_millis(100), Duration::from_secs(2)))
         .when(|error| is_unavailable(error) && start.elapsed() < START_PATIENCE)
-        .notify(|error, _| tracing::warn!(%error, "the start waits for the key-value store"))
+        .notify(
+            |error, _| tracing::warn!(%error, "waiting for the key-value store before the start"),
+        )
         .await
 }
 

@@ -47,8 +47,8 @@ impl Patience {
         }
         if !self.told.swap(true, Ordering::Relaxed) {
             let seconds = total.as_secs_f64();
-            let words = format!("nobody serves `{verb}` yet; asking again for up to {seconds} s");
-            tracing::warn!(verb, ?total, "nobody serves it yet; asking again");
+            let words = format!("no responders for `{verb}` yet; retrying for up to {seconds} s");
+            tracing::warn!(verb, ?total, "no responders yet; retrying");
             (self.tell)(&words);
         }
         tokio::time::sleep(BACKOFF.after(tries).min(left)).await;

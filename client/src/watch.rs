@@ -126,7 +126,7 @@ impl Client {
                     yield Err(failure);
                     return;
                 }
-                tracing::debug!(job = %request.job, after = %request.after, %failure, "a watch is taken up anew");
+                tracing::debug!(job = %request.job, after = %request.after, %failure, "a watch is resumed");
                 tokio::time::sleep(backoff.pause()).await;
             }
         }

@@ -131,7 +131,7 @@ impl Door {
         let mut entries = entries.ready_chunks(64);
         while job.outcome().is_none() || job.seq() < signal {
             let Ok(next) = tokio::time::timeout_at(until, entries.next()).await else {
-                tracing::warn!(job = %job.id(), "canceled, and not ended yet");
+                tracing::warn!(job = %job.id(), "the job is canceled but has not ended yet");
                 return Ok(());
             };
             let entries: Result<Vec<_>, _> = next.unwrap_or_default().into_iter().collect();

@@ -50,7 +50,7 @@ impl Door {
             files::renew(&admitted.submitted.files, &*self.broker.objects).await?;
         }
         if secrets::looks_like_one(&admitted.submitted.goal) {
-            tracing::warn!(%job, "the goal looks as if it holds a secret; it is stored as it is");
+            tracing::warn!(%job, "the goal seems to contain a secret; it is stored unchanged");
         }
         let Submitted { agent, conversation, forked, .. } = &mut admitted.submitted;
         if let (Some(joined), None) = (conversation, forked) {

@@ -293,7 +293,7 @@ class Worker:
         """One call: run it, store the result, and only then acknowledge."""
         _, shard, job, *_ = message.subject.split(".")
         if self.forged(message, shard, job):
-            log.error("job %s: somebody had the server write a call; it is left out", job)
+            log.error("job %s: a client made the server write a call; the call is ignored", job)
             return await message.term()
         try:
             command = await self.body(message)

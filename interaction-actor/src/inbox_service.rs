@@ -227,7 +227,7 @@ impl InboxService {
     async fn forget(&self, job: &JobId, ask: &AskId) {
         let deleted = self.broker.kv.delete(Bucket::Inbox, &inbox::key(job, ask)).await;
         if let Err(error) = deleted {
-            tracing::warn!(%job, %ask, %error, "a question that is closed is still in the inbox");
+            tracing::warn!(%job, %ask, %error, "a closed question is still in the inbox");
         }
     }
 }

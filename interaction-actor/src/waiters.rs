@@ -97,7 +97,7 @@ impl Waiters {
 async fn follow(broker: Broker, job: JobId, questions: watch::Sender<QuestionLog>) {
     loop {
         if let Err(error) = follow_once(&broker, &job, &questions).await {
-            tracing::debug!(%job, %error, "a job cannot be watched; trying again");
+            tracing::debug!(%job, %error, "a job cannot be watched; retrying");
         }
         tokio::time::sleep(REOPEN).await;
     }

@@ -201,7 +201,7 @@ async fn listen(args: ServiceArgs, mut requests: BoxStream<'static, Request>) ->
     counter.tracker.close();
     if tokio::time::timeout(DRAIN, counter.tracker.wait()).await.is_err() {
         let (service, left) = (counter.args.service.name(), counter.tracker.len());
-        tracing::warn!(service, left, "requests are left unanswered");
+        tracing::warn!(service, left, "requests were left unanswered");
     }
     end
 }
@@ -276,7 +276,11 @@ async fn answered(service: Arc<dyn Service>, call: Call) -> Option<Code> {
         Ok(Err(failure)) => failure,
         Err(_) => {
             // What was panicked with may quote the request: the panic hook has printed where.
-            tracing::error!(service = service.name(), verb = call.verb, "a request broke");
+            tracing::error!(
+                service = service.name(),
+                verb = call.verb,
+                "a request handler panicked"
+            );
             Failure::new(Code::Internal, format!("{} panicked on this request", service.name()))
         }
     };

@@ -56,7 +56,7 @@ async fn retried<T, F: Future<Output = Result<T, LogError>>>(
     loop {
         match call().await {
             Err(error) if error.is_transient() => {
-                tracing::warn!(%error, "the start of a tool could not be stored; trying again");
+                tracing::warn!(%error, "the start of a tool could not be stored; retrying");
                 tokio::time::sleep(AGAIN).await;
             }
             ended => return ended,

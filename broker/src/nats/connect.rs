@@ -172,7 +172,7 @@ pub(super) async fn open(options: &NatsOptions, who: &str) -> Result<Link, Conne
     }
     if version < Version::SOUND {
         let better = Version::SOUND;
-        tracing::warn!(%version, %better, "this nats-server has known faults in what jobs use");
+        tracing::warn!(%version, %better, "this nats-server has known faults in features that jobs use");
     }
     Ok(Link::new(client, &events, options.request_timeout()))
 }
@@ -274,7 +274,7 @@ async fn prepare_patiently(
         .retry(BACKOFF)
         .when(|error| matches!(error, LogError::Unavailable(_)) && start.elapsed() < patience)
         .notify(|error, _| {
-            tracing::warn!(%error, "the installation cannot be read; trying again");
+            tracing::warn!(%error, "the installation cannot be read; retrying");
         })
         .await
         .map_err(ConnectError::Installation)

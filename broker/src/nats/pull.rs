@@ -321,7 +321,11 @@ impl Puller {
                     info.num_pending
                 ))));
             } else {
-                tracing::warn!(stream, consumer = name, "nothing is delivered; asking again");
+                tracing::warn!(
+                    stream,
+                    consumer = name,
+                    "nothing is delivered; sending the request again"
+                );
                 return Some(Event::Broken("nothing is delivered"));
             }
         }

@@ -48,7 +48,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outco
         Ok(()) | Err(_) => {}
     }
     shutdown.cancelled().await;
-    output.note("finishing what is in hand; once more ends at once");
+    output.note("finishing the work in progress; a second signal stops at once");
     process.end(embedded.stop()).await
 }
 

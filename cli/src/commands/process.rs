@@ -82,7 +82,7 @@ impl Process {
             }
             // Standard error is a log too, so what a panic said is in neither.
             End::GaveUp { child, why, shown } => {
-                tracing::debug!(child, why, "what it kept failing with");
+                tracing::debug!(child, why, "the last error of the child");
                 tracing::error!(reason = "gave up", child, why = shown, drain_ms, "ended");
                 Err(CliError::start(format!("{child} kept failing: {shown}")))
             }

@@ -54,7 +54,7 @@ impl Door {
         let revision = self.broker.kv.put(Bucket::Agents, key, value).await.map_err(unavailable)?;
         // The caller finds it here at once; the other processes follow.
         self.agents.change(|all| all.set(Layer::Bucket, [source]));
-        tracing::info!(agent = %name, revision, "an agent was put into the bucket");
+        tracing::info!(agent = %name, revision, "an agent was stored in the bucket");
         let warnings = self.agents.look(|all| match all.get(&name) {
             Some(Ok(agent)) => self.unannounced_by(agent),
             Some(Err(_)) | None => Vec::new(),
@@ -93,7 +93,7 @@ impl Door {
         self.agents.change(|all| {
             all.remove(Layer::Bucket, &name);
         });
-        tracing::info!(agent = %name, "an agent was taken out of the bucket");
+        tracing::info!(agent = %name, "an agent was removed from the bucket");
         Handled::json(&AgentChanged { name, warnings: Vec::new() })
     }
 }

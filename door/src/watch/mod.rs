@@ -201,7 +201,7 @@ impl Watcher<'_> {
 
     async fn send(&self, message: Bytes) -> Result<(), Cut> {
         self.call.send(message).await.map_err(|error| {
-            tracing::debug!(job = %self.job.id(), %error, "a watcher cannot be reached");
+            tracing::debug!(job = %self.job.id(), %error, "a watcher is unreachable");
             Cut::Gone
         })
     }

@@ -64,7 +64,7 @@ impl Player {
     /// Counts a request without an answer, and logs it.
     pub(super) fn missed(&self, message: &str) {
         self.unanswered.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(message, "the scripted model has no answer");
+        tracing::warn!(message, "the scripted model has no matching rule");
     }
 
     /// The first rule that matches and is not spent, filled in.

@@ -97,7 +97,7 @@ impl Lease {
             match self.verdict(&mut wanted).await {
                 Ok(verdict) => return verdict == Verdict::Wanted,
                 Err(error) => {
-                    tracing::warn!(%error, "the job's log could not be looked at; trying again");
+                    tracing::warn!(%error, "the job's log could not be read; retrying");
                     tokio::time::sleep(LOOK_AGAIN).await;
                 }
             }
@@ -152,7 +152,7 @@ impl Lease {
                 Ok(true) => return Interrupt::Unwanted,
                 // The answer came after the heartbeat was sent, on the same connection.
                 Ok(false) => heard = sent,
-                Err(error) => tracing::debug!(%error, "the job's log could not be looked at"),
+                Err(error) => tracing::debug!(%error, "the job's log could not be read"),
             }
         }
     }
@@ -183,7 +183,7 @@ impl Lease {
     /// Waits a bounded time for a canceled task to return, and drops one that does not.
     pub(super) async fn let_clean_up(&self, work: impl Future) {
         if tokio::time::timeout(self.stop_grace, self.kept_alive(work)).await.is_err() {
-            tracing::warn!("a canceled task did not return; dropped");
+            tracing::warn!("a canceled task did not return in time; it was dropped");
         }
     }
 
@@ -210,7 +210,7 @@ impl Lease {
             match self.broker.log.append(&self.job, fact, trace).await {
                 Ok(_) => return Ok(()),
                 Err(error) if error.is_transient() => {
-                    tracing::warn!(%error, "a result could not be stored; trying again");
+                    tracing::warn!(%error, "a result could not be stored; retrying");
                     tokio::time::sleep(wait).await;
                     wait = (wait * 2).min(longest);
                 }

@@ -102,7 +102,7 @@ impl Actor for ShardActor {
         let sweeper = spawn(sweep::run(args.clone(), Arc::clone(&census), myself));
         let log = Arc::clone(&args.broker.log);
         let watcher = spawn(watch_load(log, args.shard, Arc::clone(&census)));
-        tracing::info!(shard = %args.shard, "the shard is taken up");
+        tracing::info!(shard = %args.shard, "the shard is acquired");
         Ok(ShardState {
             args,
             census,
@@ -175,7 +175,7 @@ impl Actor for ShardActor {
         }
         // Jobs finish their activation: its decisions are stored, and its facts acknowledged.
         stop_children(&myself.get_cell(), LAST_ACTIVATIONS_MAX).await;
-        tracing::info!(shard = %state.args.shard, "the shard is given up");
+        tracing::info!(shard = %state.args.shard, "the shard is released");
         Ok(())
     }
 }
@@ -301,16 +301,16 @@ impl ShardState {
         let panics = self.panics.entry(job.clone()).or_default();
         *panics += 1;
         // It may hold what users wrote. Where it broke was said when it did.
-        tracing::debug!(%job, %error, "what a job's actor said when it died");
+        tracing::debug!(%job, %error, "the error of a job's actor that died");
         if *panics >= self.args.options.panics_max {
-            tracing::error!(%job, shard = %self.args.shard, panics, "the job is parked: its actor keeps dying");
+            tracing::error!(%job, shard = %self.args.shard, panics, "the job is parked: its actor panics repeatedly");
             dead_letter("panicked");
             self.panics.remove(&job);
             self.quarantined.insert(job);
             return;
         }
         let after = self.args.options.backoff * 2u32.saturating_pow(*panics - 1);
-        tracing::error!(%job, shard = %self.args.shard, "a job's actor died; it is started again");
+        tracing::error!(%job, shard = %self.args.shard, "a job's actor died; restarting it");
         myself.send_after(after, move || ShardMsg::Look(job));
     }
 }

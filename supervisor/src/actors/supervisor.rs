@@ -178,7 +178,7 @@ impl SupervisorState {
                 let stopped =
                     actor.stop_and_wait(Some("shutting down".into()), Some(GIVE_UP_MAX)).await;
                 if let Err(error) = stopped {
-                    tracing::warn!(%shard, %error, "the shard was not given up in time");
+                    tracing::warn!(%shard, %error, "the shard was not released in time");
                 }
             }
         });
@@ -231,7 +231,7 @@ impl SupervisorState {
             self.failures.get(&shard).filter(|(_, last)| now.duration_since(*last) < HEALTHY_AFTER);
         let failures = before.map_or(1, |(n, _)| n.saturating_add(1));
         let wait = (self.args.options.backoff * 2u32.saturating_pow(failures - 1)).min(RESTART_MAX);
-        tracing::warn!(%shard, error = why, failures, ?wait, "the shard's actor is started again");
+        tracing::warn!(%shard, error = why, failures, ?wait, "restarting the shard's actor");
         self.failures.insert(shard, (failures, now + wait));
         myself.send_after(wait, move || SupervisorMsg::Retry(shard));
     }
@@ -269,8 +269,8 @@ pub(super) fn reason(error: &ActorProcessingErr) -> String {
     if error.is::<ShardError>() || error.is::<LogError>() {
         return error.to_string();
     }
-    tracing::debug!(%error, "what a shard's actor said when it died");
-    "it broke; what it said is logged at debug".to_owned()
+    tracing::debug!(%error, "the error of a shard's actor that died");
+    "it panicked; its message is logged at debug".to_owned()
 }
 
 fn supervises(member: &Presence) -> bool {

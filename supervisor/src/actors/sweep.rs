@@ -1,4 +1,4 @@
-//! The sweep over every open job of a shard. The first one, soon after the shard is taken up, continues
+//! The sweep over every open job of a shard. The first one, soon after the shard is acquired, continues
 //! jobs that the owner before could not: it may have been of an older release. The later ones should
 //! never find work, and log an error when they do: then a fact or a decision was lost.
 
@@ -36,7 +36,7 @@ pub(super) async fn run(args: ShardArgs, census: Arc<Census>, shard: ActorRef<Sh
             let _ = shard.cast(ShardMsg::Look(job));
         }),
         Err(error) => {
-            tracing::warn!(shard = %args.shard, %error, "facts of the owner before come later")
+            tracing::warn!(shard = %args.shard, %error, "facts of the previous owner could not be listed; the sweep finds their jobs")
         }
     }
     tokio::time::sleep(COUNT_AFTER).await;
@@ -48,7 +48,7 @@ pub(super) async fn run(args: ShardArgs, census: Arc<Census>, shard: ActorRef<Sh
                 census.finish();
                 round = Round::Later;
             }
-            Err(error) => tracing::warn!(shard = %args.shard, %error, "a sweep was given up"),
+            Err(error) => tracing::warn!(shard = %args.shard, %error, "a sweep failed"),
         }
         tokio::time::sleep(args.options.sweep_interval).await;
     }
@@ -138,11 +138,11 @@ async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<Seen, L
     let (shard, seq) = (&args.shard, first.0);
     match round {
         Round::TakenUp if wants_work => {
-            tracing::warn!(%job, %shard, %seq, "goes on with a job that the owner before left");
+            tracing::warn!(%job, %shard, %seq, "continuing a job that the previous owner left");
         }
         Round::Later if wants_work => {
             swept();
-            tracing::error!(%job, %shard, %seq, "a sweep found a job that nobody was going to look at");
+            tracing::error!(%job, %shard, %seq, "a sweep found a job without a pending activation");
         }
         Round::TakenUp | Round::Later => {}
     }

@@ -33,7 +33,7 @@ pub(super) fn version(server: &Server) -> Finding {
             Finding::bad("version", found, upgrade)
         }
         Ok(version) if version < Version::SOUND => {
-            let found = format!("nats-server {version} has known faults in what jobs need");
+            let found = format!("nats-server {version} has known faults in features that jobs use");
             Finding::warning("version", found, upgrade)
         }
         Ok(version) => Finding::ok("version", format!("nats-server {version}")),

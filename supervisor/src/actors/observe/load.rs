@@ -25,12 +25,12 @@ pub(in crate::actors) async fn run(log: Arc<dyn Log>, shard: Shard, census: Arc<
         pause = EVERY;
         match log.load(shard).await {
             Ok(load) => census.set_load(load),
-            Err(error) => tracing::debug!(%shard, %error, "the shard's load could not be asked"),
+            Err(error) => tracing::debug!(%shard, %error, "the shard's load could not be read"),
         }
         if shard == SPEAKER {
             match log.storage().await {
                 Ok(storage) => census.set_storage(storage),
-                Err(error) => tracing::debug!(%error, "the storage could not be asked"),
+                Err(error) => tracing::debug!(%error, "the storage figures could not be read"),
             }
         }
     }

@@ -167,7 +167,7 @@ async fn the_level_of_the_log_changes_while_the_process_runs() {
     // Quiet, but for the line that says where it answers.
     let level = "warn,callboard_cli=info";
     let (company, process, address) = stage(level).await;
-    assert!(lines(&process, "the shard is taken up").is_empty(), "{}", process.logged());
+    assert!(lines(&process, "the shard is acquired").is_empty(), "{}", process.logged());
     let (code, said) = run(&company, &["log", "--address", &address]).await;
     assert_eq!((code, said), (Some(0), format!("{level}\n")));
 
