@@ -289,7 +289,7 @@ fn canceling_a_job_cancels_everybody_below_before_it_ends() {
     let deepest =
         kin.jobs.values().find(|p| p.view().parent.is_some_and(|p| p.depth == 2)).unwrap();
     let Outcome::Canceled { reason } = deepest.outcome() else { panic!() };
-    assert!(reason.unwrap().contains("nobody waits for it any more"));
+    assert!(reason.unwrap().contains("no longer needs the result"));
 }
 
 #[test]

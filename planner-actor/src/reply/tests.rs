@@ -313,7 +313,7 @@ fn a_plan_that_is_handed_over_by_a_function_is_held_to_the_same_rules() {
         (vec![("create_plan", plan.clone()), ask("When?")], "ask When? []"),
         (
             vec![("create_plan", plan.clone()), ("create_plan", plan.clone())],
-            "no: only one plan can be handed over at a time",
+            "no: only one plan can be submitted at a time",
         ),
         (
             vec![("create_plan", json!({"steps": [], "approve": true}))],
