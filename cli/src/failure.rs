@@ -69,7 +69,7 @@ impl CliError {
 
     /// The reader of the output closed it.
     pub(crate) fn closed() -> Self {
-        Self::new(Exit::Success, CLOSED, "nobody reads the output any more")
+        Self::new(Exit::Success, CLOSED, "the reader of the output closed it")
     }
 
     /// Whether there is nobody to tell.

@@ -314,7 +314,7 @@ async fn marker(kv: &NatsKv) -> Result<Option<Marker>, LogError> {
     };
     let marker = serde_json::from_slice(&found.value);
     marker.map(Some).map_err(|e| {
-        LogError::Drift(format!("what the installation was created with cannot be read: {e}"))
+        LogError::Drift(format!("the settings of the installation cannot be read: {e}"))
     })
 }
 

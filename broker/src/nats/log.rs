@@ -202,7 +202,9 @@ impl Writer for NatsLog {
                 }
             }
         }
-        Err(LogError::Unavailable(format!("job {job} is said to be there, and is not")))
+        Err(LogError::Unavailable(format!(
+            "job {job} exists according to the server, but its log is empty"
+        )))
     }
 
     async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {

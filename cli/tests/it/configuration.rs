@@ -159,7 +159,7 @@ async fn an_installation_that_is_not_there_is_not_made_by_looking() {
     for _ in 0..2 {
         place
             .run(&[&args[..], &["jobs", "ls"]].concat())
-            .refused(5, "there is no installation here");
+            .refused(5, "there is no installation with this prefix");
         let ran = place.run(&[&args[..], &["doctor"]].concat()).expect(0);
         assert!(ran.out.contains("no installation has the prefix cb"), "{}", ran.out);
     }

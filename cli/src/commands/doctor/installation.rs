@@ -56,14 +56,15 @@ pub(super) async fn streams(
             Ok(Some(stream)) => there.push(stream),
             Ok(None) => missing.push(name),
             Err(error) => {
-                let advice = "give this account the right to look at its streams";
+                let advice = "give this account the right to read its streams";
                 return (vec![Finding::bad("installation", error.to_string(), advice)], false);
             }
         }
     }
     if there.is_empty() {
         let found = format!("no installation has the prefix {}", nats.prefix);
-        let advice = "`callboard setup` makes it, or the first `callboard serve`; or is --prefix another one?";
+        let advice =
+            "create it with `callboard setup` or the first `callboard serve`, or correct --prefix";
         return (vec![Finding::warning("installation", found, advice)], false);
     }
     if !missing.is_empty() {
@@ -73,8 +74,7 @@ pub(super) async fn streams(
             nats.shards,
             missing.join(", ")
         );
-        let advice =
-            "restore them from a backup; or nats.shards is not what the installation was made with";
+        let advice = "restore them from a backup; or set nats.shards to the number of the existing installation";
         return (vec![Finding::bad("installation", found, advice)], false);
     }
     let records: u64 = there.iter().map(|stream| stream.messages).sum();
@@ -132,7 +132,7 @@ fn durability(nats: &Nats, streams: &[Stream], sync: Option<Sync>) -> Finding {
 /// Whose clock is off: time is kept by the server.
 fn clock(streams: &[Stream]) -> Finding {
     let Some(ahead) = streams.iter().find_map(|stream| stream.clock_ahead) else {
-        return Finding::skipped("clock", "the server does not say what time it is");
+        return Finding::skipped("clock", "the server does not report its time");
     };
     let ms = ahead.as_millis();
     let found = match ms {
@@ -140,7 +140,7 @@ fn clock(streams: &[Stream]) -> Finding {
         _ => format!("the server's is {} ms behind this machine's", -ms),
     };
     if ms.abs() > CLOCK_MS_MAX {
-        let advice = "set both clocks by NTP: deadlines are kept by the server's, and shown by this machine's";
+        let advice = "synchronise both clocks by NTP: the server's clock decides deadlines, and this machine's clock shows them";
         return Finding::warning("clock", found, advice);
     }
     Finding::ok("clock", found)

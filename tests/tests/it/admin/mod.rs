@@ -126,7 +126,7 @@ async fn streams_that_are_not_right_any_more_are_seen_when_the_connection_is_bac
     .await;
     let streams = &report["checks"]["streams"];
     assert_eq!(streams["ok"], false, "{report}");
-    assert!(streams["found"].as_str().unwrap().contains("is not there"), "{report}");
+    assert!(streams["found"].as_str().unwrap().contains("is missing"), "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
