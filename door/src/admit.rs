@@ -188,7 +188,7 @@ fn goal(goal: String) -> Result<String, Failure> {
     }
     if goal.len() > limits::GOAL_BYTES_MAX {
         let (bytes, max) = (goal.len(), limits::GOAL_BYTES_MAX);
-        let why = format!("goal: has {bytes} bytes; at most {max} are taken");
+        let why = format!("goal: has {bytes} bytes; at most {max} are allowed");
         return Err(Failure::new(Code::TooLarge, why).at("goal"));
     }
     Ok(goal)

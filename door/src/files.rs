@@ -36,7 +36,7 @@ impl Door {
         }
         if bytes > limits::PIECE_BYTES_MAX {
             let max = limits::PIECE_BYTES_MAX;
-            let why = format!("a piece of a file has {bytes} bytes; at most {max} are taken");
+            let why = format!("a piece of a file has {bytes} bytes; at most {max} are allowed");
             return Err(Failure::new(Code::TooLarge, why));
         }
         let piece = put(&*self.broker.objects, call.payload.clone()).await?;
@@ -50,7 +50,7 @@ impl Door {
 /// The first field that is wrong.
 pub(super) fn check(files: &[SubmitFile]) -> Result<(), Failure> {
     if files.len() > limits::FILES_MAX {
-        let why = format!("files: has {}; at most {} are taken", files.len(), limits::FILES_MAX);
+        let why = format!("files: has {}; at most {} are allowed", files.len(), limits::FILES_MAX);
         return Err(Failure::new(Code::TooLarge, why).at("files"));
     }
     let (mut names, mut sum) = (BTreeSet::new(), 0_u64);
@@ -69,13 +69,13 @@ pub(super) fn check(files: &[SubmitFile]) -> Result<(), Failure> {
         sum = sum.saturating_add(bytes);
         let max = limits::FILE_BYTES_MAX;
         if bytes > max {
-            let why = format!("{}: has {bytes} bytes; at most {max} are taken", field("content"));
+            let why = format!("{}: has {bytes} bytes; at most {max} are allowed", field("content"));
             return Err(Failure::new(Code::TooLarge, why).at(field("content")));
         }
     }
     if sum > limits::FILES_BYTES_MAX {
         let max = limits::FILES_BYTES_MAX;
-        let why = format!("files: have {sum} bytes in all; at most {max} are taken");
+        let why = format!("files: have {sum} bytes in all; at most {max} are allowed");
         return Err(Failure::new(Code::TooLarge, why).at("files"));
     }
     Ok(())
@@ -98,7 +98,7 @@ fn source(content: &FileSource, field: &str) -> Result<u64, Failure> {
         FileSource::Pieces(pieces) => {
             if pieces.len() > limits::PIECES_MAX {
                 let max = limits::PIECES_MAX;
-                let why = format!(".pieces: has {}; at most {max} are taken", pieces.len());
+                let why = format!(".pieces: has {}; at most {max} are allowed", pieces.len());
                 return Err(refused(Code::TooLarge, why));
             }
             match pieces.iter().position(|piece| !objects::is_name(&piece.sha256)) {

@@ -35,7 +35,7 @@ impl Door {
         let caller = self.admit(call, Role::Operate)?;
         let request: SendSignal = strict::request(&call.payload)?;
         if request.reason.as_ref().is_some_and(|r| r.len() > limits::REASON_BYTES_MAX) {
-            let why = format!("reason: at most {} bytes are taken", limits::REASON_BYTES_MAX);
+            let why = format!("reason: at most {} bytes are allowed", limits::REASON_BYTES_MAX);
             return Err(Failure::new(Code::TooLarge, why).at("reason"));
         }
         let by = caller.recorded(request.by.as_deref())?;
@@ -186,7 +186,7 @@ fn instruction(text: String) -> Result<Signal, Failure> {
         return Err(Failure::new(Code::InvalidRequest, why).at(field));
     }
     if text.len() > limits::INSTRUCTION_BYTES_MAX {
-        let why = format!("{field}: at most {} bytes are taken", limits::INSTRUCTION_BYTES_MAX);
+        let why = format!("{field}: at most {} bytes are allowed", limits::INSTRUCTION_BYTES_MAX);
         return Err(Failure::new(Code::TooLarge, why).at(field));
     }
     Ok(Signal::Steer { text })

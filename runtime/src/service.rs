@@ -265,7 +265,7 @@ async fn answered(service: Arc<dyn Service>, call: Call) -> Option<Code> {
         Ok(Ok(Handled::Streamed)) => return None,
         Ok(Ok(Handled::Reply(payload))) => match call.reply.send(payload).await {
             Err(BusError::TooLarge(bytes)) => {
-                let why = format!("the answer has {bytes} bytes, more than the broker takes");
+                let why = format!("the reply has {bytes} bytes, more than the broker accepts");
                 Failure::new(Code::TooLarge, why)
             }
             sent => {

@@ -23,7 +23,9 @@ pub(crate) async fn carry_out(
     let call = AssertUnwindSafe(tool.call(context, args)).catch_unwind();
     let ended = match tokio::time::timeout(limit, call).await {
         Ok(Ok(ended)) => ended,
-        Ok(Err(panic)) => Err(ToolFault::internal(format!("the tool broke: {}", words(&*panic)))),
+        Ok(Err(panic)) => {
+            Err(ToolFault::internal(format!("the tool panicked: {}", words(&*panic))))
+        }
         Err(_) => Err(ToolFault::new(Fault::Timeout, format!("not finished within {limit:?}"))),
     };
     match ended {

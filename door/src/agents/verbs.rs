@@ -44,7 +44,7 @@ impl Door {
         self.admit(call, Role::Operate)?;
         let request: SetAgent = strict::request(&call.payload)?;
         if request.text.len() > FILE_BYTES_MAX {
-            let why = format!("text: at most {FILE_BYTES_MAX} bytes are taken");
+            let why = format!("text: at most {FILE_BYTES_MAX} bytes are allowed");
             return Err(Failure::new(Code::TooLarge, why).at("text"));
         }
         let name = request.name;

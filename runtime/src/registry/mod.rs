@@ -202,7 +202,7 @@ impl Shared {
         }
         let tool = read(value)?;
         if tool.spec.name.as_str() != key {
-            return Err(format!("it is called {} and stored as {key}", tool.spec.name));
+            return Err(format!("its name is {}, but its key is {key}", tool.spec.name));
         }
         Ok(tool)
     }

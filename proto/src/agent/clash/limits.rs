@@ -61,7 +61,7 @@ pub(super) const CLASHES: &[Clash] = &[
     ),
     contradict(
         ["ask.kinds", "plan.protocol"],
-        "lets a planner ask nothing: one that plans action by action asks in words alone (query)",
+        "lets the planner ask nothing: this protocol can ask only questions of the kind query",
         "plan: {protocol: decision}\nask: {kinds: [select]}",
         |a| {
             turn_by_turn(a)

@@ -56,7 +56,7 @@ fn mistakes(text: &str) -> Vec<String> {
 )]
 #[case::own_name(
     "name: other\n",
-    "mine.yaml:1:7: name: an agent is called what its file is called: mine"
+    "mine.yaml:1:7: name: the name of an agent is the name of its file: mine"
 )]
 #[case::extends("extends: [a, b]\n", "mine.yaml:1:10: extends: must be a text")]
 #[case::a_list("- a\n", "mine.yaml:1:1: an agent is a mapping of fields")]

@@ -53,7 +53,7 @@ pub(super) fn observe() {
     };
     let _ = meter
         .u64_observable_gauge("callboard.queue.messages")
-        .with_description("Commands that wait, or are in somebody's hands.")
+        .with_description("Commands that wait for a worker or are in progress.")
         .with_callback(move |seen| {
             census::each_load(|shard, load, _| {
                 for one in &load.queues {
@@ -70,7 +70,7 @@ pub(super) fn observe() {
     let _ = meter
         .f64_observable_gauge("callboard.queue.oldest.age")
         .with_unit("s")
-        .with_description("Age of the oldest command that is not done.")
+        .with_description("Age of the oldest unfinished command.")
         .with_callback(move |seen| {
             census::each_load(|shard, load, _| {
                 load.queues.iter().for_each(|q| seen.observe(age(q.oldest), &queue(&shard, q)));
@@ -103,7 +103,7 @@ fn storage() {
     let _ = meter
         .u64_observable_gauge("callboard.storage.used")
         .with_unit("By")
-        .with_description("What the account keeps on the disks of NATS.")
+        .with_description("Bytes that the account stores on the disks of NATS.")
         .with_callback(|seen| {
             census::each_load(|_, _, storage| {
                 storage.iter().for_each(|storage| seen.observe(storage.used, &[]));
@@ -113,7 +113,7 @@ fn storage() {
     let _ = meter
         .u64_observable_gauge("callboard.storage.limit")
         .with_unit("By")
-        .with_description("What the account may keep on the disks of NATS.")
+        .with_description("Bytes that the account may store on the disks of NATS.")
         .with_callback(|seen| {
             census::each_load(|_, _, storage| {
                 let limit = storage.and_then(|storage| storage.limit);

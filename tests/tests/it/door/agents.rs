@@ -240,7 +240,7 @@ async fn an_agent_says_something() {
         let body = json!({"name": "mine", "text": text}).to_string();
         let failure = hall.ask(verbs::SET_AGENT, body).await.unwrap_err();
         assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("text")));
-        assert!(failure.message.contains("bucket:mine:1:1: says nothing"), "{failure}");
+        assert!(failure.message.contains("bucket:mine:1:1: is empty"), "{failure}");
     }
     put(&hall, "mine", "{}").await;
 }
