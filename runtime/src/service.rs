@@ -172,7 +172,7 @@ impl Actor for ServiceActor {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             ServiceMsg::Finished => myself.stop(None),
-            ServiceMsg::Ended => return Err("the bus gives no more requests".into()),
+            ServiceMsg::Ended => return Err("the request stream of the bus ended".into()),
         }
         Ok(())
     }

@@ -294,7 +294,9 @@ impl Puller {
                 Some(Event::Failed(LogError::Drift(about)))
             }
             // The consumer is not there, has no leader or too much to do, or JetStream only begins.
-            None if matches!(code, 409 | 503) => Some(Event::Broken("it is not taken up")),
+            None if matches!(code, 409 | 503) => {
+                Some(Event::Broken("the server rejected the request"))
+            }
             None => Some(Event::Ended { lane: at, left }),
         }
     }

@@ -36,7 +36,7 @@ impl Player {
         Self::of(Arc::new(script))
     }
 
-    /// The same script from its beginning: the question was not answered yet.
+    /// The same script from its beginning: nothing was answered yet.
     pub(super) fn anew(&self) -> Self {
         Self::of(Arc::clone(&self.script))
     }

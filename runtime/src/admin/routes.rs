@@ -24,8 +24,8 @@ const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const INDEX: &str = "\
 Callboard, for operators
 
-GET /livez    200 while the process should be let alone
-GET /readyz   200 when it can do its work, else 503; what was looked at, as JSON
+GET /livez    200 while the process should keep running
+GET /readyz   200 when it can do its work, else 503; the checks, as JSON
 GET /metrics  metrics, in the Prometheus text format
 GET /log      the level of the log
 PUT /log      changes it: error, warn, info, debug, trace, or info,callboard_supervisor=debug;

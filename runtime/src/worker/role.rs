@@ -99,7 +99,7 @@ pub struct Task<C> {
     pub trace: TraceContext,
     /// The channel to the people who watch the job now.
     pub live: LiveSink,
-    /// Canceled when the result is no longer needed. A task that returns within a few seconds
+    /// Canceled when the result is not wanted any more. A task that returns within a few seconds
     /// can clean up; the pool drops one that does not.
     pub canceled: CancellationToken,
 }

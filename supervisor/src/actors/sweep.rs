@@ -1,4 +1,4 @@
-//! The sweep over every open job of a shard. The first one, soon after the shard is acquired, continues
+//! The sweep over every open job of a shard. The first one, soon after the shard is taken up, continues
 //! jobs that the owner before could not: it may have been of an older release. The later ones should
 //! never find work, and log an error when they do: then a fact or a decision was lost.
 

@@ -69,7 +69,7 @@ pub(super) async fn streams(
     }
     if !missing.is_empty() {
         let found = format!(
-            "{} of {} streams are gone: {}",
+            "{} of {} streams are missing: {}",
             missing.len(),
             nats.shards,
             missing.join(", ")

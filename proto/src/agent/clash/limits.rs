@@ -11,7 +11,7 @@ pub(super) const CLASHES: &[Clash] = &[
     // Questions.
     contradict(
         ["ask.rounds", "ask.limit"],
-        "must be below ask.limit, at which agents cannot ask any more",
+        "must be below ask.limit, at which agents can no longer ask",
         "ask: {limit: 3, rounds: 3}",
         |a| match (a.ask.rounds, a.ask.limit) {
             (Some(rounds), AskLimit::AtMost(limit)) => rounds >= limit,

@@ -172,7 +172,7 @@ async fn the_level_of_the_log_changes_while_the_process_runs() {
     assert_eq!((code, said), (Some(0), format!("{level}\n")));
 
     let (code, said) = run(&company, &["log", "loud", "--address", &address]).await;
-    assert!(code == Some(2) && said.contains("\"loud\" is no level"), "{said}");
+    assert!(code == Some(2) && said.contains("\"loud\" is not a level"), "{said}");
     let answer = ask(&address, "PUT", "/log?for=soon", "debug").await.unwrap();
     assert!(answer.status == 400 && answer.body.contains("10m"), "{answer:?}");
 
