@@ -433,7 +433,7 @@ pub fn bucket_place(name: &AgentName) -> String {
 #[must_use]
 pub fn not_an_agent(why: &Mistakes) -> String {
     let first = why.0.first().map(ToString::to_string).unwrap_or_default();
-    format!("the bucket holds a value of this name that is no agent: {first}")
+    format!("the bucket holds a value of this name that is not an agent: {first}")
 }
 
 #[cfg(test)]

@@ -141,7 +141,7 @@ impl<'a> Toolbox<'a> {
             .map(|name| {
                 let meant = meant(self.near(name.as_str()).as_ref(), Language::En);
                 format!(
-                    "tools: no worker announces {name}; {meant}it is offered to nobody until one does"
+                    "tools: no worker announces {name}; {meant}models cannot call it until a worker does"
                 )
             })
             .collect()
@@ -188,8 +188,8 @@ mod tests {
         assert_eq!(
             told,
             [
-                "tools: no worker announces read_fil; did you mean read_file? it is offered to nobody until one does",
-                "tools: no worker announces dance; it is offered to nobody until one does",
+                "tools: no worker announces read_fil; did you mean read_file? models cannot call it until a worker does",
+                "tools: no worker announces dance; models cannot call it until a worker does",
             ]
         );
     }

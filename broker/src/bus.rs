@@ -23,7 +23,7 @@ pub enum BusError {
     #[error("the bus cannot be reached: {0}")]
     Unavailable(String),
     /// No service listens on the subject.
-    #[error("nobody answers on {0}")]
+    #[error("no responders on {0}")]
     NoResponders(String),
     /// No answer arrived in time.
     #[error("no answer on {subject} within {waited:?}")]

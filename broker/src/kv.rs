@@ -101,7 +101,7 @@ pub enum KvError {
     #[error("{0:?} is not a key")]
     InvalidKey(String),
     /// The key's revision is no longer the expected one.
-    #[error("{0} was changed by somebody else")]
+    #[error("another writer changed {0} first")]
     Conflict(String),
 }
 
@@ -130,7 +130,9 @@ pub async fn reach<T, E: fmt::Display, F: Future<Output = Result<T, E>>>(
     request
         .retry(Backoff::doubling(Duration::from_millis(100), Duration::from_secs(2)))
         .when(|error| is_unavailable(error) && start.elapsed() < START_PATIENCE)
-        .notify(|error, _| tracing::warn!(%error, "the start waits for the key-value store"))
+        .notify(
+            |error, _| tracing::warn!(%error, "waiting for the key-value store before the start"),
+        )
         .await
 }
 

@@ -53,7 +53,7 @@ impl fmt::Display for Version {
 
 /// A text is not a version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no version")]
+#[error("{0:?} is not a version")]
 pub struct InvalidVersion(String);
 
 impl FromStr for Version {
@@ -142,7 +142,7 @@ pub enum StartError {
     )]
     NotFound,
     /// The program is older than [`Version::FLOOR`].
-    #[error("{} is nats-server {}: {} is the least", .0.path.display(), .0.version, Version::FLOOR)]
+    #[error("{} is nats-server {}: Callboard needs {} or newer", .0.path.display(), .0.version, Version::FLOOR)]
     TooOld(Found),
     /// A file or the process could not be created.
     #[error("nats-server could not be started: {0}")]

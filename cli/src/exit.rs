@@ -38,7 +38,7 @@ exits! {
     /// The command succeeded.
     Success = 0, "done; for `run`: the job completed";
     /// The command ran, but the inspected job or installation has a problem.
-    Failed = 1, "the job failed, or a role cannot go on; for `doctor`, `health` and `fsck`: something is wrong";
+    Failed = 1, "the job failed, or a role cannot continue; for `doctor`, `health` and `fsck`: something is wrong";
     /// The command line, a file or the configuration is invalid.
     Usage = 2, "the command line, a file or the configuration cannot be used; for `fsck`: the check could not run";
     /// The job was canceled.
@@ -52,7 +52,7 @@ exits! {
     /// A bug in Callboard.
     Internal = 70, "a defect of Callboard";
     /// The user interrupted the program.
-    Interrupted = 130, "interrupted; a job that was submitted goes on";
+    Interrupted = 130, "interrupted; a submitted job continues";
 }
 
 impl From<Exit> for ExitCode {

@@ -68,7 +68,7 @@ impl CliError {
 
     /// The reader of the output has closed it.
     pub(crate) fn closed() -> Self {
-        Self::new(Exit::Success, CLOSED, "nobody reads the output any more")
+        Self::new(Exit::Success, CLOSED, "the reader of the output closed it")
     }
 
     /// `true` if the reader has closed the output, so that no message is needed.

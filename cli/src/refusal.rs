@@ -64,14 +64,16 @@ fn general(code: Code) -> Option<&'static str> {
             "`callboard agents ls` lists the agents; --agent @FILE takes the policies from a file",
         ),
         Code::UnknownPrice => Some(
-            "say what the model costs: in model.known of the configuration, or in budget.prices of the agent",
+            "set the price of the model in model.known of the configuration, or in budget.prices of the agent",
         ),
-        Code::AlreadyAnswered => Some("nothing to do: the first answer counts"),
-        Code::InvalidAnswer => Some("`callboard inbox show JOB` shows what is asked"),
-        Code::WouldRepeat => Some("go back to a later record, or add --again: it may run again"),
+        Code::AlreadyAnswered => Some("no action is needed: the first answer counts"),
+        Code::InvalidAnswer => Some("`callboard inbox show JOB` shows the question"),
+        Code::WouldRepeat => {
+            Some("roll back to a later record, or allow the repetition with --again")
+        }
         Code::IdempotencyConflict => Some("take another --id for a new job"),
         Code::Forbidden => Some(
-            "use the token of somebody who may: $CALLBOARD_TOKEN or --token-file; see docs/front-door.md",
+            "use the token of a caller with the required role: $CALLBOARD_TOKEN or --token-file; see docs/front-door.md",
         ),
         Code::InvalidEncoding
         | Code::TooDeep

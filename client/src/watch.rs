@@ -103,7 +103,7 @@ impl Client {
                     yield Err(failure);
                     return;
                 }
-                tracing::debug!(%job, ?position, %failure, "a watch resumes");
+                tracing::debug!(%job, ?position, %failure, "a watch is resumed");
                 tokio::time::sleep(backoff.pause()).await;
             }
         }
@@ -127,7 +127,7 @@ impl Client {
 }
 
 fn silent() -> Failure {
-    Failure::new(Code::Timeout, "the server says nothing any more")
+    Failure::new(Code::Timeout, "the server stopped answering")
 }
 
 /// Returns `true` if a new watch may succeed.

@@ -116,7 +116,7 @@ fn forked(
     ];
     if let Some((field, _)) = said.into_iter().find(|(_, is_there)| *is_there) {
         let why =
-            format!("{field}: a fork has that of the job it goes on from, and takes no other");
+            format!("{field}: a fork inherits this field from the original job; leave it out");
         return Err(Failure::new(Code::InvalidRequest, why).at(field));
     }
     let submitted = Submitted {
@@ -142,7 +142,7 @@ fn version(value: &Value) -> Result<(), Failure> {
         Some(v) if v.as_u64() == Some(VERSION) => Ok(()),
         Some(v) => {
             let shown = proto::excerpt::ends(&v.to_string(), 40);
-            let why = format!("version {shown} is not spoken here; {VERSION} is");
+            let why = format!("version {shown} is not supported; send version {VERSION}");
             Err(Failure::new(Code::UnsupportedVersion, why).at("v"))
         }
     }
@@ -163,13 +163,15 @@ fn digest_of(body: &Value) -> String {
 
 fn goal(goal: String) -> Result<String, Failure> {
     if goal.trim().is_empty() {
-        return Err(
-            Failure::new(Code::InvalidRequest, "goal: must say what is to be reached").at("goal")
-        );
+        return Err(Failure::new(
+            Code::InvalidRequest,
+            "goal: must describe what the job should achieve",
+        )
+        .at("goal"));
     }
     if goal.len() > limits::GOAL_BYTES_MAX {
         let (bytes, max) = (goal.len(), limits::GOAL_BYTES_MAX);
-        let why = format!("goal: has {bytes} bytes; at most {max} are taken");
+        let why = format!("goal: has {bytes} bytes; at most {max} are allowed");
         return Err(Failure::new(Code::TooLarge, why).at("goal"));
     }
     Ok(goal)

@@ -26,7 +26,7 @@ pub(super) async fn check(log: &dyn Reader, jobs: Vec<JobId>, field: &str) -> Re
         return Ok(());
     }
     let why = format!(
-        "{field}: the work of jobs below would be done anew, and with it what must not run twice: {}",
+        "{field}: child jobs would run again, and with them calls that must not run twice: {}",
         begun.join(", ")
     );
     Err(Failure::new(Code::WouldRepeat, why).at(field))

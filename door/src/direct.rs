@@ -44,7 +44,9 @@ pub(super) fn plan(
         .map_err(|why| refused("call.args", why))?;
     // A placeholder would refer to the result of another step, and there is none.
     if let Some(step) = placeholder::references(&call.args).first() {
-        let why = format!("a call by itself has no results to read: there is no step {step}");
+        let why = format!(
+            "a direct call cannot read the result of another step: there is no step {step}"
+        );
         return Err(refused("call.args", why));
     }
     let step = Step {

@@ -29,14 +29,11 @@ impl Answers<Upload> for Door {
         let payload = &asked.call.payload;
         let bytes = payload.len();
         if bytes == 0 {
-            return Err(Failure::new(
-                Code::InvalidRequest,
-                "a piece of a file has bytes; this has none",
-            ));
+            return Err(Failure::new(Code::InvalidRequest, "a piece of a file must not be empty"));
         }
         if bytes > limits::PIECE_BYTES_MAX {
             let max = limits::PIECE_BYTES_MAX;
-            let why = format!("a piece of a file has {bytes} bytes; at most {max} are taken");
+            let why = format!("a piece of a file has {bytes} bytes; at most {max} are allowed");
             return Err(Failure::new(Code::TooLarge, why));
         }
         let piece = put(&*self.broker.objects, payload.clone()).await?;
@@ -50,32 +47,32 @@ impl Answers<Upload> for Door {
 /// Returns an error for the first wrong field.
 pub(super) fn check(files: &[SubmitFile]) -> Result<(), Failure> {
     if files.len() > limits::FILES_MAX {
-        let why = format!("files: has {}; at most {} are taken", files.len(), limits::FILES_MAX);
+        let why = format!("files: has {}; at most {} are allowed", files.len(), limits::FILES_MAX);
         return Err(Failure::new(Code::TooLarge, why).at("files"));
     }
     let (mut names, mut sum) = (BTreeSet::new(), 0_u64);
     for (at, file) in files.iter().enumerate() {
         let field = |rest: &str| format!("files[{at}].{rest}");
         if !names.insert(&file.name) {
-            let why = format!("{}: two files are called {}", field("name"), file.name);
+            let why = format!("{}: two files have the name {}", field("name"), file.name);
             return Err(Failure::new(Code::InvalidRequest, why).at(field("name")));
         }
         let media_type = file.media_type.as_deref();
         if media_type.is_some_and(|named| !is_media_type(named)) {
-            let why = format!("{}: is no media type such as text/plain", field("media_type"));
+            let why = format!("{}: is not a media type such as text/plain", field("media_type"));
             return Err(Failure::new(Code::InvalidRequest, why).at(field("media_type")));
         }
         let bytes = source(&file.content, &field("content"))?;
         sum = sum.saturating_add(bytes);
         let max = limits::FILE_BYTES_MAX;
         if bytes > max {
-            let why = format!("{}: has {bytes} bytes; at most {max} are taken", field("content"));
+            let why = format!("{}: has {bytes} bytes; at most {max} are allowed", field("content"));
             return Err(Failure::new(Code::TooLarge, why).at(field("content")));
         }
     }
     if sum > limits::FILES_BYTES_MAX {
         let max = limits::FILES_BYTES_MAX;
-        let why = format!("files: have {sum} bytes in all; at most {max} are taken");
+        let why = format!("files: have {sum} bytes in all; at most {max} are allowed");
         return Err(Failure::new(Code::TooLarge, why).at("files"));
     }
     Ok(())
@@ -98,7 +95,7 @@ fn source(content: &FileSource, field: &str) -> Result<u64, Failure> {
         FileSource::Pieces(pieces) => {
             if pieces.len() > limits::PIECES_MAX {
                 let max = limits::PIECES_MAX;
-                let why = format!(".pieces: has {}; at most {max} are taken", pieces.len());
+                let why = format!(".pieces: has {}; at most {max} are allowed", pieces.len());
                 return Err(refused(Code::TooLarge, why));
             }
             match pieces.iter().position(|piece| !objects::is_name(&piece.sha256)) {
@@ -179,7 +176,7 @@ async fn there(piece: &Piece, field: String, objects: &dyn Objects) -> Result<()
     let bytes = match objects.get(&piece.sha256).await {
         Ok(bytes) => bytes,
         Err(ObjectError::Missing(_)) => {
-            let why = format!("{field}: nobody has uploaded {}", piece.sha256);
+            let why = format!("{field}: the piece {} has not been uploaded", piece.sha256);
             return Err(Failure::new(Code::InvalidRequest, why).at(field));
         }
         Err(error @ (ObjectError::Unavailable(_) | ObjectError::Full(_))) => {

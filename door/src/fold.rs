@@ -81,7 +81,7 @@ pub(super) fn poisoned(job: &JobId, why: &str) -> Failure {
 
 pub(super) fn apart<T>(job: &JobId, work: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
-        tracing::error!(%job, "a fold broke");
+        tracing::error!(%job, "a fold panicked");
         Failure::new(Code::Internal, format!("the log of job {job} cannot be folded"))
     })
 }

@@ -37,7 +37,10 @@ pub(super) async fn submission(
         return Err(Failure::new(Code::Poisoned, why).at("fork.job"));
     };
     if depth(&first) >= DEPTH_MAX {
-        let why = format!("fork.job: job {} is a fork of forks, {DEPTH_MAX} deep", fork.job);
+        let why = format!(
+            "fork.job: job {} is already the result of {DEPTH_MAX} forks in a row",
+            fork.job
+        );
         return Err(Failure::new(Code::TooLarge, why).at("fork.job"));
     }
     let mut records = Vec::with_capacity(along.len());
@@ -47,7 +50,7 @@ pub(super) async fn submission(
     }
     if bytes > limits::FORK_BYTES_MAX {
         let why = format!(
-            "fork.job: the log of job {} has {bytes} bytes; at most {} are taken along",
+            "fork.job: the log of job {} has {bytes} bytes; at most {} can be copied",
             fork.job,
             limits::FORK_BYTES_MAX
         );

@@ -114,14 +114,14 @@ fn unknown(policy: &str, model: Option<&str>, known: &ByModel<Price>) -> Failure
         (Some(name), None) => format!("the model {name:?} (model.name of the configuration)"),
         (None, _) => "the configured model".to_owned(),
     };
-    let why = format!("agent.budget.money: nobody knows what {which} costs");
+    let why = format!("agent.budget.money: the price of {which} is unknown");
     let failure = Failure::new(Code::UnknownPrice, why).at("agent.budget.money");
     match named {
         Some(name) => failure.advise(format!(
-            "say what it costs: in the configuration, [[model.known]] with name = {name:?} and price; or in budget.prices of the agent"
+            "set its price in the configuration, as [[model.known]] with name = {name:?} and price, or in budget.prices of the agent"
         )),
         None => failure.advise(
-            "say what it costs: model.price in the configuration, or budget.price of the agent",
+            "set its price as model.price in the configuration, or as budget.price of the agent",
         ),
     }
 }

@@ -46,7 +46,7 @@ impl Quota {
         }
         let wait = ((1.0 - bucket.tokens) * 60.0 / most).ceil();
         let why = format!(
-            "{per_minute} submissions a minute are taken from one caller; come again in {wait} s"
+            "{per_minute} submissions a minute are allowed for one caller; retry in {wait} s"
         );
         Err(Failure::new(Code::Overloaded, why))
     }
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!((taken("ann"), taken("bob"), taken("ann")), (60, 60, 0));
         let refused = quota.take("ann").unwrap_err();
         assert_eq!(refused.code, Code::Overloaded);
-        assert!(refused.message.ends_with("come again in 1 s"), "{}", refused.message);
+        assert!(refused.message.ends_with("retry in 1 s"), "{}", refused.message);
         clock.advance(Duration::from_secs(10));
         assert_eq!(taken("ann"), 10);
         clock.advance(Duration::from_secs(3600));

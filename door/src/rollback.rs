@@ -73,7 +73,7 @@ impl<'a> Past<'a> {
         let Some(revision) = self.job().revision_of(step) else {
             if self.job().is_proposed(step) {
                 let why = format!(
-                    "step {step} is of a plan that nobody has confirmed yet: there is nothing to restart"
+                    "step {step} belongs to a plan that is not confirmed yet: there is nothing to restart"
                 );
                 let next = format!("Confirm the plan first: callboard inbox show {id}");
                 return refuse(Code::InvalidRequest, why, next);
@@ -95,10 +95,10 @@ impl<'a> Past<'a> {
         match before {
             Some(before) => Ok(before),
             None => {
-                let why = format!(
-                    "no command of step {step} is in the log of job {id}: there is nothing to restart"
-                );
-                let next = format!("`callboard jobs describe {id}` shows what has begun.");
+                let why =
+                    format!("step {step} of job {id} has not started: there is nothing to restart");
+                let next =
+                    format!("`callboard jobs describe {id}` shows which steps have started.");
                 refuse(Code::InvalidRequest, why, next)
             }
         }
@@ -122,13 +122,15 @@ impl<'a> Past<'a> {
         let there = self.job_at(to);
         if let Some(poison) = there.poison() {
             let seq = poison.seq;
-            return refuse(format!("record {seq} cannot be read; go back to one before it"));
+            return refuse(format!("record {seq} cannot be read; roll back to an earlier record"));
         }
         if there.has_ended() {
-            return refuse(format!("the job has ended at record {to}; name one before its end"));
+            return refuse(format!("the job had ended at record {to}; name an earlier record"));
         }
         if there.is_being_canceled() {
-            return refuse(format!("the job was canceled before record {to}; name an earlier one"));
+            return refuse(format!(
+                "the job was canceled before record {to}; name an earlier record"
+            ));
         }
         if there.view().is_none() {
             return refuse(format!("nothing was submitted before record {to}"));
@@ -142,7 +144,7 @@ impl<'a> Past<'a> {
         }
         let calls: Vec<_> = calls.iter().map(|(tool, work)| format!("{tool} ({work})")).collect();
         let why = format!(
-            "from record {to} on a tool would run again that has begun and must not run twice: {}",
+            "after record {to}, calls have started that must not run twice: {}",
             calls.join(", ")
         );
         Err(Box::new(Failure::new(Code::WouldRepeat, why).at(field)))
@@ -162,23 +164,22 @@ impl<'a> Past<'a> {
     ) -> Result<Vec<JobId>, Refused> {
         let id = self.job().id();
         if !self.replay.timeline().has(to) {
-            let why = format!(
-                "{field}: an earlier roll-back has taken record {to} out of the job's timeline"
-            );
-            let next = format!("`callboard jobs fork {id} --at {to}` goes on from there.");
+            let why =
+                format!("{field}: an earlier rollback removed record {to} from the job's timeline");
+            let next = format!("`callboard jobs fork {id} --at {to}` continues from there.");
             return Err(Box::new(Failure::new(Code::NotFound, why).at(field).advise(next)));
         }
         if self.replay.timeline().is_concluded() {
             let above = self.job().view().and_then(|view| view.parent).map(|parent| parent.job);
             let above = above.map(|above| above.to_string()).unwrap_or_default();
             let why = format!(
-                "{field}: the job works for job {above}, which has heard what came of it; take that one back, or fork this one"
+                "{field}: job {above} already has the result of this child job; roll back job {above}, or fork this job"
             );
             return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)));
         }
         if self.job().records() + ROOM >= limits::RECORDS_MAX {
             let why = format!("{field}: the job's log is full");
-            let next = format!("`callboard jobs fork {id} --at {to}` goes on from there.");
+            let next = format!("`callboard jobs fork {id} --at {to}` continues from there.");
             return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field).advise(next)));
         }
         self.check(to, again, field)

@@ -32,7 +32,7 @@ impl Answers<SendSignal> for Door {
         let request = asked.request()?;
         let Asked { caller, call, .. } = asked;
         if request.reason.as_ref().is_some_and(|r| r.len() > limits::REASON_BYTES_MAX) {
-            let why = format!("reason: at most {} bytes are taken", limits::REASON_BYTES_MAX);
+            let why = format!("reason: at most {} bytes are allowed", limits::REASON_BYTES_MAX);
             return Err(Failure::new(Code::TooLarge, why).at("reason"));
         }
         let by = caller.recorded(request.by.as_deref())?;
@@ -114,7 +114,9 @@ impl Door {
         let entries = fold::read(&*self.broker.log, job).await?;
         let past = fold::apart(job, || Past::of(job, &entries))?;
         if !past.went_back(seq) {
-            let why = format!("job {job} went on meanwhile, and was not rolled back: look again");
+            let why = format!(
+                "the state of job {job} changed meanwhile, so it was not rolled back: read it again and retry"
+            );
             return Err(Failure::new(Code::WouldRepeat, why));
         }
         let state = fold::view(past.job())?.state;
@@ -128,7 +130,7 @@ impl Door {
         let mut entries = entries.ready_chunks(64);
         while job.outcome().is_none() || job.seq() < signal {
             let Ok(next) = tokio::time::timeout_at(until, entries.next()).await else {
-                tracing::warn!(job = %job.id(), "canceled, and not ended yet");
+                tracing::warn!(job = %job.id(), "the job is canceled but has not ended yet");
                 return Ok(());
             };
             let entries: Result<Vec<_>, _> = next.unwrap_or_default().into_iter().collect();
@@ -171,7 +173,7 @@ fn wanted(past: &Past<'_>, order: &Order) -> Result<(Seq, bool, &'static str), B
         | Order::Retry
         | Order::Steer { .. }
         | Order::Snapshot { .. } => {
-            Err(Box::new(Failure::new(Code::Internal, "this is no roll-back")))
+            Err(Box::new(Failure::new(Code::Internal, "this signal is not a rollback")))
         }
     }
 }
@@ -180,11 +182,11 @@ fn wanted(past: &Past<'_>, order: &Order) -> Result<(Seq, bool, &'static str), B
 fn instruction(text: String) -> Result<Signal, Failure> {
     let field = "signal.steer.text";
     if text.trim().is_empty() {
-        let why = format!("{field}: must say what is to be done, or done otherwise");
+        let why = format!("{field}: must say what the job should do, or do differently");
         return Err(Failure::new(Code::InvalidRequest, why).at(field));
     }
     if text.len() > limits::INSTRUCTION_BYTES_MAX {
-        let why = format!("{field}: at most {} bytes are taken", limits::INSTRUCTION_BYTES_MAX);
+        let why = format!("{field}: at most {} bytes are allowed", limits::INSTRUCTION_BYTES_MAX);
         return Err(Failure::new(Code::TooLarge, why).at(field));
     }
     Ok(Signal::Steer { text })
@@ -217,9 +219,8 @@ fn something_to_retry(job: &Job) -> Result<(), Failure> {
         return Ok(());
     }
     let id = job.id();
-    let why = format!(
-        "nothing of job {id} was given up or waits for the clock: there is nothing to try again"
-    );
+    let why =
+        format!("job {id} has no dead letter and no backoff timer: there is nothing to retry");
     let next = format!(
         "`callboard jobs dead ls` lists dead letters; `callboard jobs describe {id}` says what this job waits for."
     );

@@ -48,7 +48,7 @@ impl Answers<door::Submit> for Door {
             files::renew(&admitted.submitted.files, &*self.broker.objects).await?;
         }
         if secrets::looks_like_one(&admitted.submitted.goal) {
-            tracing::warn!(%job, "the goal looks as if it holds a secret; it is stored as it is");
+            tracing::warn!(%job, "the goal seems to contain a secret; it is stored unchanged");
         }
         let Submitted { agent, conversation, forked, .. } = &mut admitted.submitted;
         if let (Some(joined), None) = (conversation, forked) {
@@ -118,11 +118,11 @@ fn same(job: &JobId, first: &Entry, digest: &str) -> Result<(), Failure> {
     match first.submission() {
         Some(submitted) if submitted.digest == digest => Ok(()),
         Some(_) => {
-            let why = format!("job {job} is there already and was submitted with another body");
+            let why = format!("job {job} already exists and was submitted with another body");
             Err(Failure::new(Code::IdempotencyConflict, why).at("id"))
         }
         None => {
-            let why = format!("job {job} is there already; record {} cannot be read", first.seq);
+            let why = format!("job {job} already exists; its record {} cannot be read", first.seq);
             Err(Failure::new(Code::Poisoned, why).at("id"))
         }
     }

@@ -296,7 +296,7 @@ class Worker:
         """Handles one call: runs it, stores the result, and only then acknowledges."""
         _, shard, job, *_ = message.subject.split(".")
         if self.forged(message, shard, job):
-            log.error("job %s: somebody had the server write a call; it is left out", job)
+            log.error("job %s: a client made the server write a call; the call is ignored", job)
             return await message.term()
         try:
             command = await self.body(message)
@@ -399,7 +399,7 @@ class Worker:
         bound = {"job": job, "work": command["work"], "tool": tool.name,
                  "version": tool.version, "args": command["args"]}
         if approved != digest(bound) and (approved is not None or tool.approval == "always"):
-            raise Fault("version_mismatch", "what was approved is not what would run")
+            raise Fault("version_mismatch", "the approval belongs to another call")
         check(tool.schema, command["args"])
         call = Call(job, command["work"], command["step"], command["attempt"],
                     command["idempotency_key"], command.get("language", "en"))

@@ -81,7 +81,7 @@ impl InteractionActor {
                 AskCommand::Remove(ask) => self.0.remove(&task.job, ask).await,
             };
             let Err(error) = kept else { return None };
-            tracing::warn!(job = %task.job, %error, "the inbox could not be kept; trying again");
+            tracing::warn!(job = %task.job, %error, "the inbox could not be updated; retrying");
             tokio::select! {
                 biased;
                 () = tokio::time::sleep(backoff.pause()) => {}

@@ -113,7 +113,7 @@ async fn read(kv: &dyn Kv, of: &str) -> Result<Vec<(InboxEntry, usize)>, KvError
     for value in stored {
         let read = match broker::kv::inbox_question(&value.key) {
             Some((job, ask)) => InboxEntry::read(&job, &ask, &value.value),
-            None => Err("its key names no question".to_owned()),
+            None => Err("the key does not name a question".to_owned()),
         };
         match read {
             Ok(entry) => found.push((entry, value.value.len())),

@@ -219,7 +219,7 @@ impl InboxService {
     async fn forget(&self, job: &JobId, ask: &AskId) {
         let deleted = self.broker.kv.delete(Bucket::Inbox, &inbox::key(job, ask)).await;
         if let Err(error) = deleted {
-            tracing::warn!(%job, %ask, %error, "a question that is closed is still in the inbox");
+            tracing::warn!(%job, %ask, %error, "a closed question is still in the inbox");
         }
     }
 }
@@ -268,8 +268,8 @@ fn closed(job: &JobId, ask: &AskId, because: Closed) -> Failure {
     let why = match because {
         Closed::Expired => "its deadline passed",
         Closed::JobEnded => "the job has ended",
-        Closed::Superseded => "what asked it is not wanted any more",
-        Closed::RolledBack => "the job was rolled back; what it still needs to know is asked anew",
+        Closed::Superseded => "the work that asked it is no longer needed",
+        Closed::RolledBack => "the job was rolled back; it asks again if it still needs an answer",
     };
     Failure::new(Code::Closed, format!("question {ask} of job {job} is closed: {why}"))
 }

@@ -248,7 +248,7 @@ impl Call {
         }
         let task: Task = serde_json::from_value(args).map_err(|error| error.to_string())?;
         if task.goal.trim().is_empty() {
-            return Err("goal: must say what is to be reached".to_owned());
+            return Err("goal: must describe what the job should achieve".to_owned());
         }
         Ok(task)
     }

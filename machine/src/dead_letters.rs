@@ -36,7 +36,7 @@ fn broken(job: &JobId, entry: &Entry) -> DeadLetter {
         job: job.clone(),
         kind: DeadKind::Broken,
         seq: entry.seq,
-        reason: "the code that reads the job breaks at this record".to_owned(),
+        reason: "the fold of the job panics at this record".to_owned(),
         since: entry.time,
         work: None,
         attempt: None,

@@ -182,7 +182,7 @@ impl Job {
             };
         if !follows {
             let reason =
-                format!("the decision {:?} cannot follow what went before it", decision.kind());
+                format!("the decision {:?} cannot follow the records before it", decision.kind());
             self.poison = Some(Poison { seq: at.seq, place: reason.clone(), reason });
         }
     }

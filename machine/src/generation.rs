@@ -92,7 +92,7 @@ impl Job {
     /// job is poisoned.
     pub(super) fn begin_forked(&mut self, at: At, forked: &Forked) {
         let Some(base) = base_of(forked) else {
-            let reason = format!("what it takes along of job {} cannot be folded", forked.job);
+            let reason = format!("the records copied from job {} cannot be folded", forked.job);
             self.poison = Some(Poison { seq: at.seq, place: reason.clone(), reason });
             return;
         };

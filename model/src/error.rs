@@ -146,8 +146,8 @@ impl ModelError {
     pub const fn timeout(which: Phase) -> Self {
         let detail = match which {
             Phase::Connect => "the connection to the model provider was not opened in time",
-            Phase::FirstToken => "the model did not begin to answer in time",
-            Phase::Idle => "the model fell silent in the middle of its reply",
+            Phase::FirstToken => "the model did not start its reply in time",
+            Phase::Idle => "the model stopped sending in the middle of its reply",
             Phase::Total => "the model did not finish in the time allowed for the whole call",
         };
         Self::new(ErrorKind::Timeout { which }, detail)

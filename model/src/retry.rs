@@ -59,7 +59,7 @@ where
                 kind = error.kind().as_str(),
                 status = error.status(),
                 wait_ms = wait.as_millis(),
-                "model call is tried again"
+                "retrying a model call"
             );
         })
         .await

@@ -101,7 +101,7 @@ fn calling(tool: &str, args: Value) -> Value {
 
 #[rstest]
 #[case::misspelt(calling("create_task", json!({"title": "x {{old[n]}}"})),
-    "step a: {{old[n]}} is no placeholder; write {{old}}, {{old.field}} or {{old.items[0]}}")]
+    "step a: {{old[n]}} is not a placeholder; write {{old}}, {{old.field}} or {{old.items[0]}}")]
 #[case::braces_of_something_else(calling("create_task", json!({"title": "image: {{name}}"})),
     r#"step a reads {{name…}}, but there is no step name; where braces are meant as they are, write {{"{{"}} for the first two"#)]
 #[case::unknown_tool(calling("drop_tables", json!({})),

@@ -39,7 +39,7 @@ macro_rules! codes {
 
 codes! {
     /// The request does not have the documented form.
-    InvalidRequest = "invalid_request", 400, "Compare the request with docs/front-door.md; `field` says where it differs.";
+    InvalidRequest = "invalid_request", 400, "Correct the field that `field` names; docs/front-door.md describes every request.";
     /// The body is not UTF-8 text.
     InvalidEncoding = "invalid_encoding", 400, "Send JSON in UTF-8.";
     /// The JSON exceeds the bound on nesting.
@@ -53,31 +53,31 @@ codes! {
     /// No agent has this name.
     UnknownAgent = "unknown_agent", 404, "List the agents with `callboard agents ls`, or send the policies inline.";
     /// The budget limits money, and the price of a possible model is unknown.
-    UnknownPrice = "unknown_price", 400, "Say what the model costs: in `model.known` of the configuration, or in `budget.prices` of the agent.";
+    UnknownPrice = "unknown_price", 400, "Set the price of the model in `model.known` of the configuration, or in `budget.prices` of the agent.";
     /// The id belongs to a job with another request body.
     IdempotencyConflict = "idempotency_conflict", 409, "Use a new id for a new job, or send the same body again.";
     /// No job or question has this id.
     NotFound = "not_found", 404, "Check the id with `callboard jobs ls` or `callboard inbox ls`.";
     /// The question has been answered by another request.
-    AlreadyAnswered = "already_answered", 409, "Nothing to do: `winner` says who answered and what.";
+    AlreadyAnswered = "already_answered", 409, "No action is needed: `winner` is the accepted answer.";
     /// The question is closed: it expired, or its job ended.
     Closed = "closed", 409, "Look at the job with `callboard jobs describe`.";
     /// The approval refers to another call than the one that would run.
-    Stale = "stale", 409, "Show the question again and approve what it shows now.";
+    Stale = "stale", 409, "Show the question again and approve its current content.";
     /// The answer does not fit the question.
-    InvalidAnswer = "invalid_answer", 422, "`field` says what does not fit; `callboard inbox show` shows what is asked.";
+    InvalidAnswer = "invalid_answer", 422, "Correct the value that `field` names; `callboard inbox show` shows the question.";
     /// The job has ended.
-    JobEnded = "job_ended", 409, "It can be taken back (`callboard jobs rollback`, `restart`) or gone on from (`callboard jobs fork`); or submit a new one.";
+    JobEnded = "job_ended", 409, "Roll it back (`callboard jobs rollback`, `restart`), continue it as a new job (`callboard jobs fork`), or submit a new job.";
     /// The request would repeat an irreversible action.
-    WouldRepeat = "would_repeat", 409, "Go back to a later record, or say that it may run again: `again` in the request, `--again` on the command line.";
+    WouldRepeat = "would_repeat", 409, "Roll back to a later record, or allow the repetition: `again` in the request, `--again` on the command line.";
     /// The caller lacks the permission.
-    Forbidden = "forbidden", 403, "Use a token of somebody who may; see docs/front-door.md.";
+    Forbidden = "forbidden", 403, "Use the token of a caller with the required role; see docs/front-door.md.";
     /// The server has no capacity at present. It stored nothing.
     Overloaded = "overloaded", 429, "Wait and send the same request again, with the same id.";
     /// The log is unreachable.
     Unavailable = "unavailable", 503, "Check nats-server with `callboard doctor`; send the same request again, with the same id.";
     /// No reply arrived in time, so the outcome is unknown.
-    Timeout = "timeout", 504, "Send the same request again, with the same id: it attaches to what was stored.";
+    Timeout = "timeout", 504, "Send the same request again, with the same id: nothing is stored twice.";
     /// A record of the job cannot be read, so the job is parked.
     Poisoned = "poisoned", 500, "`callboard jobs describe` names the record; see docs/errors/poisoned.md.";
     /// Callboard failed because of an error of its own.

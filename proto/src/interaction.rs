@@ -243,7 +243,7 @@ pub enum Misfit {
         got: Verdict,
     },
     /// The text of a requested revision is missing.
-    #[error("`text` must say how the plan is to change")]
+    #[error("`text` must say how the plan should change")]
     NoText,
     /// The value is missing.
     #[error("`value` is missing")]
@@ -252,7 +252,7 @@ pub enum Misfit {
     #[error("{0}")]
     Plan(String),
     /// The digest belongs to another plan or call than the one that would run.
-    #[error("the digest is not that of what would run; look at the question again")]
+    #[error("the digest does not match the plan or call that would run; show the question again")]
     Stale,
     /// The text exceeds [`limits::ANSWER_BYTES_MAX`].
     #[error("`text` is longer than {} bytes", limits::ANSWER_BYTES_MAX)]

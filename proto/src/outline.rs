@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(apply(&items("a b"), &set("b x a")).unwrap(), items("b x a"));
         assert_eq!(
             apply(&items("a b"), &set("a x")).unwrap_err().to_string(),
-            "items are never taken away; keep b and mark it skipped if it is not needed"
+            "items cannot be removed; keep b and mark it skipped if it is not needed"
         );
         assert_eq!(apply(&[], &set("")), Err(OutlineError::Empty));
         assert!(apply(&[], &set("a a")).is_err());

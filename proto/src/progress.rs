@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(planned(zh, 0, 3), "规划完成（共 3 个步骤）");
         assert_eq!(planned(zh, 2, 1), "重规划完成（共 1 个步骤）");
         assert_eq!(planned(en, 0, 1), "planning is done (1 step)");
-        assert_eq!(planned(en, 1, 3), "planning anew is done (3 steps)");
+        assert_eq!(planned(en, 1, 3), "replanning is done (3 steps)");
         assert_eq!(step(zh, 2, 3, "写周报"), "执行步骤 2/3：写周报");
         assert_eq!(step(en, 2, 3, "write"), "step 2/3: write");
     }

@@ -98,12 +98,14 @@ pub enum Unreadable {
         why: String,
     },
     /// The body is in the object store and has not been fetched.
-    #[error("its body {0} is not in the object store")]
+    #[error("its body {0} is missing from the object store")]
     Missing(String),
     /// The writer had no permission to write there: a client made the server write the message, or
     /// the subject is malformed. The body is not read. The record still takes a position, which the
     /// next compare-and-set must include.
-    #[error("nobody who may write there wrote it; only its position counts")]
+    #[error(
+        "the writer had no permission to write on this subject; the record takes a position and its body is ignored"
+    )]
     Forged,
 }
 
@@ -115,12 +117,12 @@ impl Unreadable {
         match self {
             Self::Malformed(_) => "not a record".to_owned(),
             Self::Version(version) => {
-                format!("version {version} of the record format, which is not read here")
+                format!("version {version} of the record format, which this Callboard cannot read")
             }
-            Self::Kind(_) => "a kind that is not known here".to_owned(),
+            Self::Kind(_) => "an unknown kind".to_owned(),
             Self::Body { kind, path, .. } => format!("the body of {kind:?} does not fit at {path}"),
-            Self::Missing(_) => "its body is not in the object store".to_owned(),
-            Self::Forged => "nobody who may write there wrote it".to_owned(),
+            Self::Missing(_) => "its body is missing from the object store".to_owned(),
+            Self::Forged => "the writer had no permission to write on this subject".to_owned(),
         }
     }
 }

@@ -18,7 +18,7 @@ pub enum Refused {
     #[error("the body is empty; a JSON object is expected")]
     Empty,
     /// The text exceeds [`limits::REQUEST_BYTES_MAX`] and was not parsed.
-    #[error("the body has {0} bytes; at most {max} are taken", max = limits::REQUEST_BYTES_MAX)]
+    #[error("the body has {0} bytes; at most {max} are allowed", max = limits::REQUEST_BYTES_MAX)]
     TooLarge(usize),
     /// The bytes are not UTF-8.
     #[error("the body is not UTF-8 text")]

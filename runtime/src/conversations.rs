@@ -100,7 +100,7 @@ async fn read(kv: &dyn Kv, id: &ConversationId) -> Result<(Members, u64), KvErro
     let Some(found) = found else { return Ok((Members::default(), 0)) };
     let revision = found.revision;
     let members = serde_json::from_slice(&found.value).unwrap_or_else(|_| {
-        tracing::error!(conversation = %id, revision, "the list of a conversation's jobs cannot be read; it begins empty");
+        tracing::error!(conversation = %id, revision, "the list of a conversation's jobs cannot be read; it starts empty");
         Members::default()
     });
     Ok((members, revision))

@@ -37,14 +37,14 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
     let meter = telemetry::meter();
     let conflicts = meter
         .u64_counter("callboard.conflicts")
-        .with_description("Writes that somebody else was ahead of.")
+        .with_description("Writes that lost a compare-and-set conflict.")
         .build();
     // A counter without a value looks like a counter that is not exported.
     conflicts.add(0, &[]);
     Instruments {
         duration: telemetry::histogram(
             "messaging.client.operation.duration",
-            "Storing a record, until it is known to be stored.",
+            "Time until a record is known to be stored.",
             LATENCY,
         ),
         transitions: meter

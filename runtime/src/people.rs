@@ -62,7 +62,7 @@ impl People {
         }
         let refuse = |why: String| Err(Failure::new(Code::Forbidden, why));
         let Some(token) = token else {
-            return refuse("this server knows its callers by tokens, and none came".to_owned());
+            return refuse("this server requires a token, and the request has none".to_owned());
         };
         let hash = digest::of_bytes(token.as_bytes());
         // Every hash is compared, so that the time reveals nothing about the known tokens.
@@ -74,7 +74,7 @@ impl People {
         }
         let Some(person) = found else {
             tracing::warn!("a request with an unknown token was refused");
-            return refuse("the token is not known".to_owned());
+            return refuse("the token is unknown".to_owned());
         };
         if roles.iter().any(|role| person.roles.contains(role)) {
             return Ok(Caller::Known(person.name.clone()));
@@ -165,12 +165,12 @@ mod tests {
             &[Role::Answer],
             "bob does not have the role answer [forbidden]",
         );
-        check(Some("ann's token "), &[Role::Submit], "the token is not known [forbidden]");
-        check(Some(""), &[Role::Submit], "the token is not known [forbidden]");
+        check(Some("ann's token "), &[Role::Submit], "the token is unknown [forbidden]");
+        check(Some(""), &[Role::Submit], "the token is unknown [forbidden]");
         check(
             None,
             &[Role::Read],
-            "this server knows its callers by tokens, and none came [forbidden]",
+            "this server requires a token, and the request has none [forbidden]",
         );
     }
 

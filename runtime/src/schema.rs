@@ -72,7 +72,7 @@ impl Schema {
         }
         let bytes = schema.to_string().len();
         if bytes > SCHEMA_BYTES_MAX {
-            let why = format!("it has {bytes} bytes; at most {SCHEMA_BYTES_MAX} are taken");
+            let why = format!("it has {bytes} bytes; at most {SCHEMA_BYTES_MAX} are allowed");
             return Err(InvalidSchema(why));
         }
         jsonschema::options()

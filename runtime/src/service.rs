@@ -242,7 +242,7 @@ impl Actor for ServiceActor {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             ServiceMsg::Finished => myself.stop(None),
-            ServiceMsg::Ended => return Err("the bus gives no more requests".into()),
+            ServiceMsg::Ended => return Err("the request stream of the bus ended".into()),
         }
         Ok(())
     }
@@ -271,7 +271,7 @@ async fn listen(args: ServiceArgs, mut requests: BoxStream<'static, bus::Request
     counter.tracker.close();
     if tokio::time::timeout(DRAIN, counter.tracker.wait()).await.is_err() {
         let (service, left) = (counter.args.service.name(), counter.tracker.len());
-        tracing::warn!(service, left, "requests are left unanswered");
+        tracing::warn!(service, left, "requests were left unanswered");
     }
     end
 }
@@ -291,7 +291,7 @@ impl Counter {
                 drop(self.tracker.spawn(answer(Arc::clone(&self.args.service), call)));
             }
             Err(_) => {
-                let why = format!("{} requests are in hand already", self.args.in_flight);
+                let why = format!("{} requests are in progress already", self.args.in_flight);
                 let refused = request.reply.refuse(Failure::new(Code::Overloaded, why)).await;
                 unheard(request.verb, refused);
             }
@@ -336,7 +336,7 @@ async fn answered(service: Arc<dyn Service>, call: Call) -> Option<Code> {
         Ok(Ok(Handled::Streamed)) => return None,
         Ok(Ok(Handled::Reply(payload))) => match call.reply.send(payload).await {
             Err(BusError::TooLarge(bytes)) => {
-                let why = format!("the answer has {bytes} bytes, more than the broker takes");
+                let why = format!("the reply has {bytes} bytes, more than the broker accepts");
                 Failure::new(Code::TooLarge, why)
             }
             sent => {
@@ -347,8 +347,12 @@ async fn answered(service: Arc<dyn Service>, call: Call) -> Option<Code> {
         Ok(Err(failure)) => failure,
         Err(_) => {
             // The panic's message may quote the request. The panic hook has logged its place.
-            tracing::error!(service = service.name(), verb = call.verb.name(), "a request broke");
-            Failure::new(Code::Internal, format!("{} broke on this request", service.name()))
+            tracing::error!(
+                service = service.name(),
+                verb = call.verb.name(),
+                "a request handler panicked"
+            );
+            Failure::new(Code::Internal, format!("{} panicked on this request", service.name()))
         }
     };
     let code = refusal.code;

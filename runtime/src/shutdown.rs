@@ -22,13 +22,16 @@ pub fn on_signal() -> std::io::Result<CancellationToken> {
             _ = term.recv() => "SIGTERM",
             _ = int.recv() => "SIGINT",
         };
-        tracing::info!(signal = name, "finishing what is in hand; once more ends at once");
+        tracing::info!(
+            signal = name,
+            "finishing the work in progress; a second signal stops at once"
+        );
         first.cancel();
         tokio::select! {
             _ = term.recv() => {}
             _ = int.recv() => {}
         }
-        tracing::warn!("ended before everything in hand was finished");
+        tracing::warn!("stopped before all work in progress was finished");
         std::process::exit(i32::from(IMPATIENT));
     });
     Ok(token)

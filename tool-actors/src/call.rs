@@ -22,7 +22,9 @@ pub(crate) async fn carry_out(
     let call = AssertUnwindSafe(tool.call(context, args)).catch_unwind();
     let ended = match tokio::time::timeout(limit, call).await {
         Ok(Ok(ended)) => ended,
-        Ok(Err(panic)) => Err(ToolFault::internal(format!("the tool broke: {}", words(&*panic)))),
+        Ok(Err(panic)) => {
+            Err(ToolFault::internal(format!("the tool panicked: {}", words(&*panic))))
+        }
         Err(_) => Err(ToolFault::new(Fault::Timeout, format!("not finished within {limit:?}"))),
     };
     match ended {
@@ -53,7 +55,7 @@ pub(crate) fn unknown(why: &str) -> ToolFault {
     ToolFault::new(
         Fault::Unknown,
         format!(
-            "{why}; the tool may or may not have had its effect, and is not run again by itself"
+            "{why}; the effect of the tool is unknown, so Callboard does not run it again by itself"
         ),
     )
 }
@@ -65,7 +67,7 @@ fn bounded(result: ToolResult) -> ToolResult {
         return result;
     }
     ToolResult::failed(format!(
-        "the tool answered with {size} bytes, more than the {RESULT_BYTES_MAX} that are kept; ask for less"
+        "the tool answered with {size} bytes; at most {RESULT_BYTES_MAX} are kept; request less"
     ))
 }
 

@@ -59,7 +59,7 @@ async fn retried<T, F: Future<Output = Result<T, LogError>>>(
     call.retry(BACKOFF)
         .when(LogError::is_transient)
         .notify(|error, _| {
-            tracing::warn!(%error, "the start of a tool could not be stored; trying again");
+            tracing::warn!(%error, "the start of a tool could not be stored; retrying");
         })
         .await
 }

@@ -37,7 +37,7 @@ struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidToolset {
     /// Two tools have the same name.
-    #[error("two tools are called {0}")]
+    #[error("two tools have the name {0}")]
     Twice(ToolName),
     /// A tool's specification names another pool.
     #[error("the tool {tool} belongs to the pool {theirs}, not {ours}")]
@@ -164,7 +164,7 @@ impl Entry {
         };
         let (name, version) = (&self.spec.name, &self.spec.version);
         let digest = approval_digest(job, call.work.as_str(), name, version, &call.args);
-        if *approved == digest { Ok(()) } else { refuse("what was approved is not what would run") }
+        if *approved == digest { Ok(()) } else { refuse("the approval belongs to another call") }
     }
 }
 

@@ -59,9 +59,9 @@ impl Calls {
         if admitted.effect() == Effect::Once {
             match intent::claim(&*self.broker.log, &task.job, task.seq, call, context.trace).await {
                 Ok(true) => {}
-                Ok(false) => return Err(call::unknown("this attempt was begun before")),
+                Ok(false) => return Err(call::unknown("this attempt has already started")),
                 Err(error) => {
-                    let why = format!("the start could not be stored, nothing was run: {error}");
+                    let why = format!("the start could not be stored, so nothing ran: {error}");
                     return Err(ToolFault::unavailable(why));
                 }
             }

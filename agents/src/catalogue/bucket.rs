@@ -57,8 +57,8 @@ impl Stored {
     fn read(self, name: &AgentName) -> Result<Written, Mistakes> {
         let place = bucket_place(name);
         let text = match self {
-            Self::Foreign => Err("was written by the server, on behalf of somebody"),
-            Self::Value(bytes) => String::from_utf8(bytes).map_err(|_| "is no text in UTF-8"),
+            Self::Foreign => Err("was written by the server on behalf of a client"),
+            Self::Value(bytes) => String::from_utf8(bytes).map_err(|_| "is not UTF-8 text"),
         };
         let text = text.map_err(|why| {
             let (place, field, why) = (place.clone(), String::new(), why.to_owned());

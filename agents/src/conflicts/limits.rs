@@ -12,7 +12,7 @@ pub(super) const CLASHES: &[Clash] = &[
     // Questions.
     contradict(
         ["ask.rounds", "ask.limit"],
-        "must be below ask.limit, at which agents cannot ask any more",
+        "must be below ask.limit, at which agents can no longer ask",
         "ask: {limit: 3, rounds: 3}",
         |a| match (a.ask.rounds, a.ask.limit) {
             (Some(rounds), AskLimit::AtMost(limit)) => rounds >= limit,
@@ -62,7 +62,7 @@ pub(super) const CLASHES: &[Clash] = &[
     ),
     contradict(
         ["ask.kinds", "plan.protocol"],
-        "lets a planner ask nothing: one that plans action by action asks in words alone (query)",
+        "lets the planner ask nothing: this protocol can ask only questions of the kind query",
         "plan: {protocol: decision}\nask: {kinds: [select]}",
         |a| {
             turn_by_turn(a)

@@ -186,7 +186,7 @@ pub(super) const CLASHES: &[Clash] = &[
     ),
     contradict(
         ["plan.detect", "plan.when"],
-        "is looked at only where plan.when is auto",
+        "is read only where plan.when is auto",
         "plan: {detect: model}",
         |a| a.plan.detect == Detector::Model && a.plan.when != PlanWhen::Auto,
     ),

@@ -108,7 +108,7 @@ pub(super) const CLASHES: &[Clash] = &[
     // Consequences of a failed step.
     contradict(
         ["step.on_blocked", "step.on_failure"],
-        "skip needs step.on_failure: continue; otherwise the job does not go on",
+        "skip needs step.on_failure: continue; otherwise the job does not continue",
         "step: {on_blocked: skip}",
         |a| a.step.on_blocked == OnBlocked::Skip && !on_failure(a, OnFailure::Continue),
     ),

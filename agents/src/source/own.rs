@@ -66,7 +66,7 @@ impl Own {
             Some(Err(why)) => wrong.push(at(&tree, ABOUT, why)),
         }
         if fields.shift_remove("name").is_some() {
-            let why = format!("an agent is called what its file is called: {}", source.name);
+            let why = format!("the name of an agent is the name of its file: {}", source.name);
             wrong.push(at(&tree, "name", why));
         }
         let mut fields = Value::Object(fields);

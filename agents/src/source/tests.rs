@@ -56,7 +56,7 @@ fn mistakes(text: &str) -> Vec<String> {
 )]
 #[case::own_name(
     "name: other\n",
-    "mine.yaml:1:7: name: an agent is called what its file is called: mine"
+    "mine.yaml:1:7: name: the name of an agent is the name of its file: mine"
 )]
 #[case::extends("extends: [a, b]\n", "mine.yaml:1:10: extends: must be a text")]
 #[case::a_list("- a\n", "mine.yaml:1:1: an agent is a mapping of fields")]
@@ -89,7 +89,7 @@ fn everything_that_is_wrong_is_said_at_once_in_the_order_of_the_file() {
 fn a_field_that_is_there_twice_is_refused_where_it_is_there_again() {
     let found = mistakes("confirm: true\nplan: {}\nconfirm: false\n");
     assert!(found[0].starts_with("mine.yaml:3:1: ") && found[0].contains("confirm"), "{found:?}");
-    assert!(found[0].ends_with(" stands here for the second time"), "{found:?}");
+    assert!(found[0].ends_with(" is defined twice"), "{found:?}");
 }
 
 #[test]

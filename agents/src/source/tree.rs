@@ -37,13 +37,13 @@ pub(super) struct Field {
 
 /// The message for an empty text. The text may be the rest of a damaged file, so it does not count
 /// as a mapping without fields.
-const EMPTY: &str = "says nothing; an agent that has every default is {}";
+const EMPTY: &str = "is empty; an agent with every default is {}";
 
 /// Parses a text whose outermost value is a mapping.
 pub(super) fn read(text: &str) -> Result<Node, Wrong> {
     let wrong = |at, why: String| Wrong { at, field: String::new(), why };
     if text.len() > FILE_BYTES_MAX {
-        let why = format!("has {} bytes; at most {FILE_BYTES_MAX} are taken", text.len());
+        let why = format!("has {} bytes; at most {FILE_BYTES_MAX} are allowed", text.len());
         return Err(wrong(Place::START, why));
     }
     // `no` and `off` are words, not booleans.
@@ -76,7 +76,7 @@ fn plain(error: &serde_saphyr::Error) -> String {
     let message = message.get(..end).unwrap_or_default();
     // The rest of this message advises programmers about options of the parser.
     match message.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(',').next()) {
-        Some(field) => format!("{field} stands here for the second time"),
+        Some(field) => format!("{field} is defined twice"),
         None => message.to_owned(),
     }
 }

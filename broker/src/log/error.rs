@@ -9,7 +9,7 @@ pub enum LogError {
     #[error("the log cannot be reached: {0}")]
     Unavailable(String),
     /// A write was sent and its outcome could not be determined. Repeating it is safe.
-    #[error("the outcome of a write could not be found out: {0}")]
+    #[error("the outcome of a write is unknown: {0}")]
     Unknown(String),
     /// A storage limit of the broker is reached. Nothing was written.
     #[error("the log is full: {0}")]

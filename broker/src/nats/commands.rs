@@ -90,7 +90,7 @@ pub(super) async fn open(
                 }
                 Event::Ended { lane, left } => queue.ended(lane, left),
                 Event::Broken(why) => {
-                    tracing::warn!(commands = what, why, "commands are requested again");
+                    tracing::warn!(commands = what, why, "the request for commands failed; retrying");
                     queue.reserved = None;
                     queue.demand = Demand::new(queue.puller.lanes.len());
                     if let Err(error) = queue.puller.reopen().await {
@@ -274,7 +274,7 @@ async fn deliver(
             None
         }
         Err(error) => {
-            tracing::warn!(%error, %seq, "the body of a command cannot be fetched; it comes again");
+            tracing::warn!(%error, %seq, "the body of a command cannot be fetched; the command will be redelivered");
             ack.later(BODY_AWAY).await;
             Some(Err(error))
         }

@@ -60,7 +60,7 @@ pub enum ConnectError {
     #[error("{0}")]
     Credentials(String),
     /// The server is older than [`Version::FLOOR`].
-    #[error("nats-server {0} is too old: {floor} is the least, {sound} or newer is better", floor = Version::FLOOR, sound = Version::SOUND)]
+    #[error("nats-server {0} is too old: Callboard needs {floor} or newer, and recommends {sound} or newer", floor = Version::FLOOR, sound = Version::SOUND)]
     TooOld(String),
     /// JetStream does not answer, so nothing can be stored.
     #[error("JetStream does not answer: is it switched on for this account? ({0})")]
@@ -174,7 +174,7 @@ pub(super) async fn open(options: &NatsOptions, who: &str) -> Result<Link, Conne
     }
     if version < Version::SOUND {
         let better = Version::SOUND;
-        tracing::warn!(%version, %better, "this nats-server has known faults in what jobs use");
+        tracing::warn!(%version, %better, "this nats-server has known faults in features that jobs use");
     }
     Ok(Link::new(client, &events, options.request_timeout()))
 }
@@ -277,7 +277,7 @@ async fn prepare_patiently(
         .retry(BACKOFF)
         .when(|error| matches!(error, LogError::Unavailable(_)) && start.elapsed() < patience)
         .notify(|error, _| {
-            tracing::warn!(%error, "the installation cannot be read; trying again");
+            tracing::warn!(%error, "the installation cannot be read; retrying");
         })
         .await
         .map_err(ConnectError::Installation)
@@ -317,7 +317,7 @@ async fn marker(kv: &NatsKv) -> Result<Option<Marker>, LogError> {
     };
     let marker = serde_json::from_slice(&found.value);
     marker.map(Some).map_err(|e| {
-        LogError::Drift(format!("what the installation was created with cannot be read: {e}"))
+        LogError::Drift(format!("the settings of the installation cannot be read: {e}"))
     })
 }
 

@@ -37,7 +37,7 @@ pub(super) async fn of(
     let place = match subjects.parse(&message.subject) {
         Ok(place) => place,
         Err(error) => {
-            tracing::warn!(%error, seq = %message.seq, "a stored message is left out");
+            tracing::warn!(%error, seq = %message.seq, "a stored message is ignored");
             let job = subjects.among_decisions(&message.subject);
             return Ok(job.map(|job| forged(&message, job, among_decisions())));
         }
@@ -47,7 +47,7 @@ pub(super) async fn of(
     }
     if !is_genuine(&message, &place, subjects) {
         let subject = &message.subject;
-        tracing::error!(subject, seq = %message.seq, "somebody had the server write a record; it is left out");
+        tracing::error!(subject, seq = %message.seq, "a client made the server write a record; the record is ignored");
         return Ok(guarded(place.family).map(|family| forged(&message, place.job, family)));
     }
     Ok(Some(Entry {

@@ -66,7 +66,7 @@ pub(super) async fn open(
                 }
                 Event::Ended { .. } => {}
                 Event::Broken(why) => {
-                    tracing::warn!(%shard, why, "facts are requested again");
+                    tracing::warn!(%shard, why, "the request for facts failed; retrying");
                     match line.begin_anew().await {
                         Ok(()) => yield Ok(Feed::Reset),
                         Err(error) => {
@@ -142,7 +142,7 @@ async fn deliver(log: &NatsLog, delivered: Delivered) -> Result<Option<Delivery>
             Ok(None)
         }
         Err(error) => {
-            tracing::warn!(%error, %seq, "the body of a fact cannot be fetched; it comes again");
+            tracing::warn!(%error, %seq, "the body of a fact cannot be fetched; the fact will be redelivered");
             ack.later(BODY_AWAY).await;
             Err(NotYet)
         }

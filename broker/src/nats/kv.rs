@@ -263,7 +263,7 @@ fn is_nothing(message: &Stored) -> bool {
 fn change(key: String, message: Stored) -> Change {
     if is_foreign(&message) {
         let subject = &message.subject;
-        tracing::error!(subject, seq = %message.seq, "somebody had the server write a value; it is left out");
+        tracing::error!(subject, seq = %message.seq, "a client made the server write a value; the value is ignored");
         return Change::Foreign(key);
     }
     if is_mark(&message) {

@@ -54,7 +54,7 @@ pub(super) struct Incidents {
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum AskError {
     /// No service answers: the request was certainly not carried out.
-    #[error("nobody answers on {0}")]
+    #[error("no responders on {0}")]
     NoResponders(String),
     /// No answer in time, or a lost connection: the request may have been carried out.
     #[error("{0}")]
@@ -148,25 +148,25 @@ impl Events {
         match event {
             Event::Connected => tracing::info!("connected to nats-server"),
             Event::Disconnected => {
-                tracing::warn!("the connection to nats-server is lost; connecting again");
+                tracing::warn!("the connection to nats-server is lost; reconnecting");
                 self.0.send_modify(|incidents| incidents.lost += 1);
             }
             Event::SlowConsumer(subscription) => {
                 tracing::warn!(
                     subscription,
                     slow_consumers_total = 1,
-                    "messages were dropped: they came faster than they were taken"
+                    "messages were dropped: they arrived faster than the process read them"
                 );
             }
             Event::ServerError(ServerError::Other(error))
                 if error.to_ascii_lowercase().contains("permissions violation") =>
             {
-                tracing::error!(error, "nats-server forbids it");
+                tracing::error!(error, "nats-server denied a permission");
                 self.0.send_modify(|incidents| incidents.deny(error));
             }
-            Event::ServerError(error) => tracing::warn!(%error, "nats-server complains"),
+            Event::ServerError(error) => tracing::warn!(%error, "nats-server reported an error"),
             Event::ClientError(error) => tracing::debug!(%error, "the connection to nats-server"),
-            Event::LameDuckMode => tracing::info!("this nats-server is about to end"),
+            Event::LameDuckMode => tracing::info!("this nats-server is shutting down"),
             Event::Closed => self.0.send_modify(|incidents| incidents.closed = true),
             Event::Draining => {}
         }

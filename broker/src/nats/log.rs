@@ -115,8 +115,7 @@ impl NatsLog {
         let seq = first.seq;
         let taken = || {
             LogError::Taken(format!(
-                "the id {job} is taken: message {seq} of {stream} stands where its first record belongs, \
-                 and nobody who may write there wrote it"
+                "the id {job} is taken: message {seq} of {stream} occupies the place of its first record, and its writer had no permission to write there"
             ))
         };
         self.entry(first).await?.map(Some).ok_or_else(taken)
@@ -204,7 +203,9 @@ impl Writer for NatsLog {
                 }
             }
         }
-        Err(LogError::Unavailable(format!("job {job} is said to be there, and is not")))
+        Err(LogError::Unavailable(format!(
+            "job {job} exists according to the server, but its log is empty"
+        )))
     }
 
     async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {

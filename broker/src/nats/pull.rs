@@ -292,7 +292,9 @@ impl Puller {
                 Some(Event::Failed(LogError::Drift(about)))
             }
             // The consumer is missing, leaderless or overloaded, or JetStream is still starting.
-            None if matches!(code, 409 | 503) => Some(Event::Broken("it is not taken up")),
+            None if matches!(code, 409 | 503) => {
+                Some(Event::Broken("the server rejected the request"))
+            }
             None => Some(Event::Ended { lane: at, left }),
         }
     }
@@ -319,7 +321,11 @@ impl Puller {
                     info.num_pending
                 ))));
             } else {
-                tracing::warn!(stream, consumer = name, "nothing is delivered; asking again");
+                tracing::warn!(
+                    stream,
+                    consumer = name,
+                    "nothing is delivered; sending the request again"
+                );
                 return Some(Event::Broken("nothing is delivered"));
             }
         }

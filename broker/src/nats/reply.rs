@@ -76,7 +76,7 @@ impl ReplyRule {
         }
         let reply = excerpt::ends(reply, SHOWN_CHARS);
         let asked = message.subject.as_str();
-        let why = "a request is left unanswered: nats.reply_inboxes has no place for its answer";
+        let why = "a request gets no reply: nats.reply_inboxes does not allow its reply subject";
         if self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::debug!(asked, reply, "{why}");
         } else {

@@ -198,15 +198,12 @@ pub(super) async fn stream(link: &Link, wanted: &Value, missing: Missing) -> Res
             },
             Missing::Leave => {
                 return Err(LogError::Drift(format!(
-                    "there is no installation here: the stream {name} is not there. An operator \
-                     makes it by `callboard setup`, and with nats.create so does the first process \
-                     that serves a role; or is the prefix another one?"
+                    "there is no installation with this prefix: the stream {name} does not exist. Create it with `callboard setup`, start a process with nats.create, or correct the prefix"
                 )));
             }
             Missing::Refuse => {
                 return Err(LogError::Drift(format!(
-                    "the stream {name} is not there, and it was: its jobs are gone. Restore it from \
-                     a backup, or use another prefix"
+                    "the stream {name} existed and is missing: its jobs are lost. Restore it from a backup, or use another prefix"
                 )));
             }
         },
@@ -227,8 +224,7 @@ async fn ensure_consumer(
         Err(AskError::Refused(refusal)) if refusal.err_code == 10014 && !create => {
             let pool = name.strip_prefix("call-").map(|pool| format!(" --tool-pool {pool}"));
             return Err(LogError::Drift(format!(
-                "the consumer {name} of the stream {stream} is not there, and nats.create is off: \
-                 an operator makes it by `callboard setup{}`",
+                "the consumer {name} of the stream {stream} does not exist, and nats.create is off: create it with `callboard setup{}`",
                 pool.unwrap_or_default()
             )));
         }
@@ -264,8 +260,7 @@ fn compare(what: &str, wanted: &Value, found: &Value) -> Result<(), LogError> {
     match differences(wanted, found).next() {
         None => Ok(()),
         Some((field, found, wanted)) => Err(LogError::Drift(format!(
-            "{what} is not as it must be: {field} is {found}, wanted is {wanted}. It is not \
-             changed by itself: change it there, change the configuration, or use another prefix"
+            "{what} has an unexpected configuration: {field} is {found}, expected {wanted}. Callboard does not change it by itself: change it on the server, change the configuration, or use another prefix"
         ))),
     }
 }
@@ -292,10 +287,10 @@ mod tests {
         assert!(compare("it", &wanted, &full).is_ok());
         assert!(compare("it", &json!({"b": false, "c": -1, "z": 0}), &json!({})).is_ok());
         for (found, said) in [
-            (json!({"a": 2, "b": true, "d": "x", "e": ["s"]}), "a is 2, wanted is 1"),
-            (json!({"a": 1, "d": "x", "e": ["s"]}), "b is false, wanted is true"),
-            (json!({"a": 1, "b": true, "e": ["s"]}), "d is null, wanted is \"x\""),
-            (json!({"a": 1, "b": true, "d": "x", "e": []}), "e is [], wanted is [\"s\"]"),
+            (json!({"a": 2, "b": true, "d": "x", "e": ["s"]}), "a is 2, expected 1"),
+            (json!({"a": 1, "d": "x", "e": ["s"]}), "b is false, expected true"),
+            (json!({"a": 1, "b": true, "e": ["s"]}), "d is null, expected \"x\""),
+            (json!({"a": 1, "b": true, "d": "x", "e": []}), "e is [], expected [\"s\"]"),
         ] {
             let error = compare("it", &wanted, &found).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");

@@ -196,7 +196,7 @@ mod tests {
             [
                 "▸ planning is done (2 steps)",
                 "▸ step 2/2: do b",
-                "▸ planning anew is done (3 steps)",
+                "▸ replanning is done (3 steps)",
                 "▸ step 3/3: do c",
             ]
         );

@@ -127,14 +127,14 @@ async fn put(global: &Global, output: Output, args: PutAgentArgs) -> Outcome {
         output.warn(&format!("! {}", proto::escape::line(warning)));
     }
     output.one(&changed, changed.name.as_str(), |_| {
-        format!("{} is in the bucket; jobs that run keep what they have\n", changed.name)
+        format!("{} is stored in the bucket; running jobs keep their policies\n", changed.name)
     })
 }
 
 async fn rm(global: &Global, output: Output, name: AgentName) -> Outcome {
     let changed = connect::client(global, output).await?.call(&DropAgent { name }).await?;
     output.one(&changed, changed.name.as_str(), |_| {
-        format!("{} is out of the bucket; jobs that run keep what they have\n", changed.name)
+        format!("{} is removed from the bucket; running jobs keep their policies\n", changed.name)
     })
 }
 

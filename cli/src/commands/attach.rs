@@ -25,14 +25,18 @@ pub(super) enum Named {
 /// The first file that cannot be read or is too large.
 pub(super) fn read(named: &[String]) -> Result<Vec<Named>, CliError> {
     if named.len() > limits::FILES_MAX {
-        let why = format!("{} are too many; at most {} are taken", named.len(), limits::FILES_MAX);
+        let why = format!(
+            "{} files are too many; at most {} are allowed",
+            named.len(),
+            limits::FILES_MAX
+        );
         return Err(CliError::input("file", why));
     }
     let mut files = named.iter().map(|named| one(named)).collect::<Result<Vec<_>, _>>()?;
     let bytes: u64 = files.iter().map(Named::bytes).sum();
     if bytes > limits::FILES_BYTES_MAX {
         let max = limits::FILES_BYTES_MAX;
-        let why = format!("all files have {bytes} bytes; at most {max} are taken");
+        let why = format!("the files have {bytes} bytes together; at most {max} are allowed");
         return Err(CliError::input("file", why));
     }
     tell_apart(&mut files)?;

@@ -58,7 +58,7 @@ async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
         |look| {
             let line = |one: &Signaled| {
                 let (_, tone) = marks::job(one.state);
-                format!("{}\n", look.paint(tone, &format!("{} is tried again", one.job)))
+                format!("{}\n", look.paint(tone, &format!("{} is retried", one.job)))
             };
             all.iter().map(line).collect()
         },

@@ -140,7 +140,7 @@ impl Demo<'_> {
         match self.person {
             Person::Present => self.output.line("plans are confirmed and questions answered by you"),
             Person::Absent => self.output.line(
-                "nobody is asked (no terminal, CI, or --yes): the demo confirms plans and answers by itself, and says so",
+                "the demo confirms plans and answers questions by itself (no terminal, CI, or --yes), and says so",
             ),
         }
     }
@@ -199,7 +199,7 @@ impl Demo<'_> {
         if as_planned || self.person == Person::Present {
             return Ok(());
         }
-        Err(CliError::start("the first job completed, and the task list is not as it should be"))
+        Err(CliError::start("the first job completed, but the task list has unexpected contents"))
     }
 
     /// Verifies the effect of the second job: the file.

@@ -47,7 +47,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outco
         Ok(()) | Err(_) => {}
     }
     shutdown.cancelled().await;
-    output.note("finishing what is in hand; once more ends at once");
+    output.note("finishing the work in progress; a second signal stops at once");
     process.end(embedded.stop()).await
 }
 
@@ -72,9 +72,9 @@ fn greet(
     output.line(&look.paint(tone, &embedded.kept.words()))?;
     output.line(&match &embedded.model.script {
         Some(server) => format!("the model is scripted, at {}", server.base_url()),
-        None => "the model is the one that is configured".to_owned(),
+        None => "the model is the configured one".to_owned(),
     })?;
-    output.line(&format!("files are read and written in {workspace}"))?;
+    output.line(&format!("tools read and write files in {workspace}"))?;
     if let Some(admin) = admin {
         output.line(&format!("health and metrics are at http://{admin}"))?;
     }

@@ -133,8 +133,9 @@ fn editor() -> Result<String, CliError> {
     match named("VISUAL").or_else(|| named("EDITOR")) {
         Some(editor) => Ok(editor),
         None if output::is_interactive() => Ok("vi".to_owned()),
-        None => Err(CliError::usage("there is no terminal to edit the plan in")
-            .hint("set EDITOR to a program that needs none, or give the plan with --plan FILE")),
+        None => Err(CliError::usage("the plan cannot be edited without a terminal").hint(
+            "set EDITOR to a program that needs no terminal, or pass the plan with --plan FILE",
+        )),
     }
 }
 
@@ -208,7 +209,7 @@ impl Draft {
     }
 
     fn kept(&self) -> String {
-        format!("what was written is in {}", self.path.display())
+        format!("your text is in {}", self.path.display())
     }
 
     fn remove(&self) {

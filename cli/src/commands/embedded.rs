@@ -63,7 +63,7 @@ impl Kept {
                 format!("the log is kept by nats-server {version} at {url}, in {}", dir.display())
             }
             Self::Memory(why) => {
-                format!("nothing is kept: {why}; everything is gone when this process ends")
+                format!("jobs are kept in memory: {why}; they are lost when this process ends")
             }
         }
     }

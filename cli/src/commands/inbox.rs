@@ -132,7 +132,7 @@ async fn answer(client: &Client, output: Output, args: Answering) -> Outcome {
     match given {
         Some(given) => send(client, output, &entry, given).await,
         None if output::is_interactive() => converse(client, output, &entry).await,
-        None => Err(CliError::usage("say the answer with --value or --text")
+        None => Err(CliError::usage("give the answer with --value or --text")
             .hint(question::how(&entry.job, &entry.question).join("\n    "))),
     }
 }

@@ -111,14 +111,16 @@ fn did(signal: &Order, before: &JobView, state: JobState) -> String {
         Order::Cancel if state == JobState::Canceled => "is canceled".to_owned(),
         Order::Cancel => format!("will be canceled; it is {state}"),
         Order::Pause => {
-            format!("is paused: nothing new is started, what runs may end; it is {state}")
+            format!("is paused: no new work starts, running work may finish; it is {state}")
         }
         Order::Resume if before.sub_status == Some(SubStatus::Paused) => {
-            format!("goes on; it is {state}")
+            format!("continues; it is {state}")
         }
         Order::Resume => format!("was not paused; it is {state}"),
         Order::Steer { .. } => {
-            format!("was told: the next plan or model turn hears it; it is {state}")
+            format!(
+                "received the instruction: the next plan or model turn includes it; it is {state}"
+            )
         }
         Order::Retry | Order::Snapshot { .. } | Order::RollBack { .. } | Order::Restart { .. } => {
             format!("is {state}")
@@ -129,8 +131,8 @@ fn did(signal: &Order, before: &JobView, state: JobState) -> String {
 /// Asks the user to confirm the cancellation of a job.
 async fn confirm(output: Output, view: &JobView) -> Result<(), CliError> {
     let goal = proto::escape::line(&view.goal);
-    let what = "Nothing new will be started; what is done stays done. End it? [y/N]";
-    confirmed(output, "ending a job", &[format!("{}: {goal}", view.job), what.to_owned()]).await
+    let what = "No new work will start; completed work is not undone. Cancel it? [y/N]";
+    confirmed(output, "canceling a job", &[format!("{}: {goal}", view.job), what.to_owned()]).await
 }
 
 /// Asks for a confirmation; the last of `words` is the question.

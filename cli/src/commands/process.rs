@@ -83,7 +83,7 @@ impl Process {
             // Standard error is a log too, so a panic's message, which may hold content, is in
             // neither.
             End::GaveUp { child, why, shown } => {
-                tracing::debug!(child, why, "what it kept failing with");
+                tracing::debug!(child, why, "the last error of the child");
                 tracing::error!(reason = "gave up", child, why = shown, drain_ms, "ended");
                 Err(CliError::start(format!("{child} kept failing: {shown}")))
             }

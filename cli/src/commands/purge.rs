@@ -71,12 +71,12 @@ fn refuse(found: &Found) -> Result<(), CliError> {
         );
     }
     if !family.is_empty() {
-        let why = format!("of a family that has not ended, so nothing was removed: {family}");
+        let why = format!("part of a family that has not ended, so nothing was removed: {family}");
         return Err(CliError::refused("not_ended", why)
             .hint("`callboard jobs ls --tree` shows which jobs work for which"));
     }
     if !recent.is_empty() {
-        let why = format!("ended more lately than asked, so nothing was removed: {recent}");
+        let why = format!("ended too recently, so nothing was removed: {recent}");
         return Err(CliError::refused("ended_lately", why));
     }
     Ok(())
@@ -85,9 +85,9 @@ fn refuse(found: &Found) -> Result<(), CliError> {
 async fn confirm(output: Output, report: &Report, objects: bool) -> Result<(), CliError> {
     let mut lines = vec![words::summary(report)];
     if objects {
-        lines.push("Then large values that no record refers to any more.".to_owned());
+        lines.push("Then large values that no record refers to.".to_owned());
     }
-    lines.push("There is no way back. Remove? [y/N]".to_owned());
+    lines.push("This cannot be undone. Remove? [y/N]".to_owned());
     super::jobs::confirmed(output, "removing jobs", &lines).await
 }
 
@@ -96,7 +96,7 @@ async fn remove(broker: &Broker, jobs: &[Ended]) -> Result<Vec<JobId>, CliError>
         let failed = failed(&error);
         let message =
             format!("{removed} of {} jobs were removed, then: {}", jobs.len(), failed.message);
-        CliError { message, ..failed }.hint("run it again: it goes on where it was")
+        CliError { message, ..failed }.hint("run it again: it continues where it stopped")
     })
 }
 

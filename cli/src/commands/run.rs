@@ -13,8 +13,10 @@ use crate::{
 
 pub(super) async fn run(global: &Global, output: Output, args: RunArgs) -> Outcome {
     if args.waiting.raw && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
-        return Err(CliError::usage("--raw writes what a model wrote, which may drive a terminal")
-            .hint("redirect the output to a file or a pipe"));
+        return Err(CliError::usage(
+            "--raw writes the model's text unescaped, which may control a terminal",
+        )
+        .hint("redirect the output to a file or a pipe"));
     }
     let request = match &args.goal {
         Some(goal) => Some((submit::request(goal, &args.job)?, attach::read(&args.job.files)?)),
@@ -25,7 +27,7 @@ pub(super) async fn run(global: &Global, output: Output, args: RunArgs) -> Outco
         (Some((mut request, files)), _) => {
             request.files = attach::upload(&client, files).await?;
             let submitted = submit::store(&client, output, request).await?;
-            let attached = if submitted.created { "" } else { " (it was there already)" };
+            let attached = if submitted.created { "" } else { " (it existed already)" };
             output.note(&format!("job {}{attached}", submitted.job));
             submitted.job
         }

@@ -64,8 +64,7 @@ pub(super) fn print(output: Output, submitted: &Submitted) -> Result<(), CliErro
         Format::Json | Format::Jsonl => output.json(submitted)?,
     }
     if !submitted.created {
-        output
-            .note(&format!("{job} was there already, with the same goal; nothing new was stored"));
+        output.note(&format!("{job} already exists with the same goal; nothing was stored"));
     }
     Ok(())
 }
@@ -134,7 +133,7 @@ pub(super) async fn store(
             Ok(submitted)
         }
         () = interrupts.next() => {
-            output.note("interrupted; looking whether the job was stored (Ctrl-C ends at once)");
+            output.note("interrupted; checking whether the job was stored (Ctrl-C stops at once)");
             Err(interrupted(client, &id).await)
         }
     }
@@ -146,7 +145,7 @@ fn unsure(failure: Failure, id: &JobId) -> CliError {
     let error = CliError::from(failure);
     if unknown {
         let hint = format!(
-            "whether job {id} exists is not known; submit the same goal with --id {id}: it attaches to the job if it is there"
+            "whether job {id} exists is not known; submit the same goal with --id {id}: it attaches to the job if the job exists"
         );
         return error.hint(hint);
     }
@@ -156,7 +155,7 @@ fn unsure(failure: Failure, id: &JobId) -> CliError {
 async fn interrupted(client: &Client, id: &JobId) -> CliError {
     let found = tokio::time::timeout(LOOK, client.get(id)).await;
     let again =
-        format!("submit the same goal with --id {id}: it attaches to the job if it is there");
+        format!("submit the same goal with --id {id}: it attaches to the job if the job exists");
     match found {
         Ok(Ok(view)) => {
             CliError::interrupted(format!("interrupted; job {id} exists and is {}", view.state))

@@ -32,7 +32,7 @@ pub(super) async fn snapshot(global: &Global, output: Output, args: SnapshotArgs
             format!("{} is {} at record {}", signaled.job, name, signaled.seq)
         })
         .await?;
-    output.note(&format!("Go back with: callboard jobs rollback {job} --to {name}"));
+    output.note(&format!("Roll back with: callboard jobs rollback {job} --to {name}"));
     Ok(Exit::Success)
 }
 
@@ -46,14 +46,14 @@ async fn named(client: &Client, output: Output, job: &str) -> Outcome {
 pub(super) async fn roll_back(global: &Global, output: Output, args: RollBackArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let RollBackArgs { job, to, again, reason } = args;
-    let said = format!("went back to {to}");
+    let said = format!("was rolled back to {to}");
     back(&client, output, &job, Order::RollBack { to, again }, reason, global.yes, &said).await
 }
 
 pub(super) async fn restart(global: &Global, output: Output, args: RestartArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let RestartArgs { job, step, again, reason } = args;
-    let said = format!("begins again with {step}");
+    let said = format!("restarted at {step}");
     back(&client, output, &job, Order::Restart { step, again }, reason, global.yes, &said).await
 }
 
@@ -87,9 +87,9 @@ async fn send(
     let goes_back = matches!(signal, Order::RollBack { .. } | Order::Restart { .. });
     if goes_back && view.state.is_terminal() && !yes {
         let goal = proto::escape::line(&view.goal);
-        let what = "What came after that point is done again, tools included. Go back? [y/N]";
+        let what = "The work after that point runs again, tools included. Roll back? [y/N]";
         let lines = [format!("{} is {}: {goal}", view.job, view.state), what.to_owned()];
-        confirmed(output, "taking back a job that has ended", &lines).await?;
+        confirmed(output, "rolling back a job that has ended", &lines).await?;
     }
     let job = view.job;
     let request = SendSignal { job, signal, reason, by: caller() };

@@ -16,7 +16,7 @@ use crate::{
 pub(crate) fn list(look: &Look, crew: &Crew) -> String {
     let heads = ["WORKER", "UP SINCE?", "HOST?", "VERSION?", "SHARDS?", "BUSY?", "ROLES"];
     let rows = crew.workers.iter().map(|worker| row(look, worker)).collect();
-    table(look, &heads, rows, "nobody is there; start `callboard serve` or `callboard dev`")
+    table(look, &heads, rows, "no live processes; start `callboard serve` or `callboard dev`")
 }
 
 fn row(look: &Look, worker: &Presence) -> Vec<Piece> {

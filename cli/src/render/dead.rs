@@ -14,7 +14,7 @@ use crate::{
 pub(crate) fn list(look: &Look, found: &DeadLetters) -> String {
     let mut out = rows(look, &found.letters);
     if found.more {
-        out.push_str(&note(look, "there may be more: `callboard fsck` looks at every job"));
+        out.push_str(&note(look, "there may be more: `callboard fsck` checks every job"));
     }
     out
 }

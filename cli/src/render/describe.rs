@@ -118,14 +118,12 @@ fn why(view: &JobView) -> String {
     let reason = tree::reason(view).map(escape::text).unwrap_or_default();
     let next = match (view.state, view.sub_status) {
         (_, Some(SubStatus::Poisoned)) => {
-            "a record of its log cannot be understood; nothing is done until that is mended (docs/errors/poisoned.md)"
+            "a record of its log cannot be read; the job is parked until that is repaired (docs/errors/poisoned.md)"
         }
-        (_, Some(SubStatus::Paused)) => {
-            "an operator holds it; `callboard jobs resume` lets it go on"
-        }
+        (_, Some(SubStatus::Paused)) => "an operator paused it; `callboard jobs resume` resumes it",
         (JobState::InputRequired, _) => "it waits for a person; see the questions below",
         (JobState::Submitted, _) => {
-            "no supervisor has looked at it yet; `callboard crew ls` shows who is there"
+            "no supervisor has read it yet; `callboard crew ls` lists the live processes"
         }
         (
             JobState::Working

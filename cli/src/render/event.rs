@@ -44,7 +44,7 @@ fn of(step: Option<&StepId>) -> String {
 
 fn error(error: &ErrorEvent) -> Line {
     let (mark, what) = match error.scope {
-        ErrorScope::Attempt => ("!", "failed, and may be tried again"),
+        ErrorScope::Attempt => ("!", "failed, and may be retried"),
         ErrorScope::Guard => ("!", "ended by a guard"),
         ErrorScope::Parked => ("✗", "waits for an operator"),
         ErrorScope::Job => ("✗", "failed"),
@@ -107,13 +107,13 @@ fn interaction(event: &InteractionEvent) -> Line {
             let why = match because {
                 Closed::Expired => "nobody answered in time",
                 Closed::JobEnded => "the job has ended",
-                Closed::Superseded => "nobody wants to know any more",
+                Closed::Superseded => "the answer is no longer needed",
                 Closed::RolledBack => "the job was rolled back",
             };
             line.add(Tone::Dim, format!("◂ {ask} closed: {why}"))
         }
         InteractionEvent::Settled { ask, below } => {
-            line.add(Tone::Dim, format!("◂ {ask}{} waits no more", whose(Some(below))))
+            line.add(Tone::Dim, format!("◂ {ask}{} is closed", whose(Some(below))))
         }
         InteractionEvent::Told { text, by: who } => line
             .add(Tone::Good, format!("◂ told{}", by(who.as_deref())))

@@ -66,7 +66,7 @@ pub(super) fn child_said(said: &ChildSaid) -> (Tone, String) {
 /// Renders a note about parents and children; empty for other notes.
 pub(super) fn note(note: &Note) -> String {
     match note {
-        Note::Spawned { work, attempt, .. } => format!("{work}#{attempt} has begun"),
+        Note::Spawned { work, attempt, .. } => format!("{work}#{attempt} has started"),
         Note::ChildTold { work, attempt, signal, .. } => {
             format!("{work}#{attempt} is told to {}", signal.word())
         }

@@ -44,7 +44,7 @@ pub(crate) fn report(look: &Look, report: &Report) -> String {
     }
     if !report.dead.is_empty() {
         out.push_str(&dead::rows(look, &report.dead));
-        out.push_str(&note(look, "→ `callboard jobs dead retry JOB` once the reason is gone"));
+        out.push_str(&note(look, "→ `callboard jobs dead retry JOB` once the cause is repaired"));
         out.push('\n');
     }
     out.push_str(&summary(look, report));
@@ -61,9 +61,9 @@ fn summary(look: &Look, report: &Report) -> String {
         parts.push(format!("{} timers of jobs that ended (harmless)", report.idle_timers));
     }
     let (tone, verdict) = match report.wrong.len() {
-        0 => (Tone::Good, "✓ every job is where it should be".to_owned()),
-        1 => (Tone::Bad, "✗ one job is not where it should be".to_owned()),
-        n => (Tone::Bad, format!("✗ {n} jobs are not where they should be")),
+        0 => (Tone::Good, "✓ every job is consistent".to_owned()),
+        1 => (Tone::Bad, "✗ one job is inconsistent".to_owned()),
+        n => (Tone::Bad, format!("✗ {n} jobs are inconsistent")),
     };
     let jobs = if report.jobs == 1 { "1 job".to_owned() } else { format!("{} jobs", report.jobs) };
     let counts = if parts.is_empty() { jobs } else { format!("{jobs}: {}", parts.join(", ")) };

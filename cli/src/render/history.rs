@@ -230,7 +230,7 @@ fn decision(decision: &Decision) -> (Tone, String) {
             (Tone::Dim, format!("{ask} is closed: {}", word(because)))
         }
         Decision::Note(Note::Stopped { work, notice }) => {
-            (Tone::Bad, format!("{work} is not begun: {}", notice.text(Language::En)))
+            (Tone::Bad, format!("{work} does not run: {}", notice.text(Language::En)))
         }
         Decision::Finish(finish) => match &finish.outcome {
             Outcome::Completed { summary, .. } => (Tone::Good, format!("completed: {summary}")),

@@ -37,5 +37,5 @@ pub(super) fn generation(view: &JobView) -> String {
         return String::new();
     }
     let number = view.generation.0;
-    format!("{number}: what was decided before it was rolled back or forked counts no more")
+    format!("{number}: a rollback or fork discarded the earlier decisions")
 }

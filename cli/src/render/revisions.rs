@@ -27,12 +27,12 @@ pub(crate) fn show(look: &Look, view: &JobView, edits: &[Edit]) -> String {
         edit.steps.iter().for_each(|step| out.push_str(&changed(look, step, "")));
     }
     for said in &view.instructions {
-        let heard = if said.heard { "" } else { " (nobody has heard it yet)" };
+        let heard = if said.heard { "" } else { " (no model has read it yet)" };
         let text = format!("told: {}{heard}", escape::line(&said.text));
         out.push_str(&format!("{}\n", Line::new().add(Tone::Wait, text).render(look)));
     }
     if view.revisions.is_empty() {
-        out.push_str("one plan has been in force; `callboard jobs show` has those that were changed before\n");
+        out.push_str("the job has had one plan; `callboard jobs show` lists its versions before the confirmation\n");
         return out;
     }
     for revision in &view.revisions {

@@ -121,7 +121,7 @@ fn a_job_that_went_back_says_so() {
     view["snapshots"] = json!([{"name": "before", "seq": 12, "time": "2026-11-21T09:59:00Z"}]);
     let view: proto::view::JobView = serde_json::from_value(view).unwrap();
     let shown = describe::describe(&Look::plain(None), &view);
-    for part in ["trip at record 10", "before at record 12", "2: what was decided"] {
+    for part in ["trip at record 10", "before at record 12", "2: a rollback or fork"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let listed = points::list(&Look::plain(None), &view);

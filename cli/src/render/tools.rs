@@ -15,7 +15,7 @@ use crate::{
 pub(crate) fn list(look: &Look, tools: &Tools) -> String {
     let heads = ["TOOL", "POOL?", "EFFECT", "TIMEOUT?", "ASKS", "VERSION?", "DESCRIPTION"];
     let rows = tools.tools.iter().map(row).collect();
-    table(look, &heads, rows, "no tools are registered; is a process with the role `tools` alive?")
+    table(look, &heads, rows, "no tools are registered; start a process with the role `tools`")
 }
 
 fn row(tool: &ToolSpec) -> Vec<Piece> {

@@ -35,7 +35,7 @@ impl Dev {
         let dev = Self { place, url, child, _out: out };
         eventually_blocking("somebody for every role", || {
             let said = dev.run(&["doctor"]).out;
-            if said.contains("every role is played") { Ok(()) } else { Err(said) }
+            if said.contains("every role has a process") { Ok(()) } else { Err(said) }
         });
         dev
     }
@@ -88,8 +88,8 @@ fn a_job_is_submitted_confirmed_answered_and_described() {
         shown.contains("callboard inbox approve j1 q1") && shown.contains("write_file"),
         "{shown}"
     );
-    dev.run(&["jobs", "restart", "j1", "step1"]).refused(2, "nobody has confirmed yet");
-    dev.run(&["jobs", "dead", "retry", "j1"]).refused(6, "there is nothing to try again");
+    dev.run(&["jobs", "restart", "j1", "step1"]).refused(2, "is not confirmed yet");
+    dev.run(&["jobs", "dead", "retry", "j1"]).refused(6, "there is nothing to retry");
     dev.run(&["inbox", "approve", "j1", "q1"]).expect(0);
     dev.run(&["inbox", "show", "j1", "q2", "--wait"]).expect(0);
     let second = eventually("the second question", || {
@@ -172,7 +172,7 @@ fn the_same_id_attaches_and_ctrl_c_never_cancels() {
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(said.any(|line| line.contains("waiting for an answer to q1")));
     signal(&child, "-INT");
-    assert!(said.any(|line| line.contains("job j1 goes on")));
+    assert!(said.any(|line| line.contains("job j1 continues")));
     ended(child).expect(130);
     assert_eq!(dev.state("j1"), "input-required");
     let ran = dev.run(&["run", "--attach", "j1", "--no-wait-for-input"]).expect(4);
@@ -215,7 +215,7 @@ fn the_demo_ends_well_without_a_terminal() {
         assert!(ran.out.contains("both jobs did what they should"), "{}", ran.out);
     }
     let memory = place.run(&["demo", "--dir", "c", "--memory", "-q"]).expect(0);
-    assert!(memory.out.contains("nothing is kept"), "{}", memory.out);
+    assert!(memory.out.contains("jobs are kept in memory"), "{}", memory.out);
     let summary = std::fs::read_to_string(place.path().join("a/workspace/summary.md")).unwrap();
     assert!(summary.contains("for the stage crew") && summary.contains("20:45"), "{summary}");
 }

@@ -141,7 +141,7 @@ fn old_server() -> String {
 fn a_server_that_is_too_old_is_refused_with_what_to_do() {
     let (place, url) = (Place::new(), old_server());
     let ran = place.run(&["doctor", "--url", &url, "--timeout", "500ms"]).expect(1);
-    assert!(ran.out.contains("2.9.10 is too old: 2.12.0 is the least"), "{}", ran.out);
+    assert!(ran.out.contains("2.9.10 is too old: Callboard needs 2.12.0 or newer"), "{}", ran.out);
     assert!(
         ran.out.contains("upgrade nats-server") && ran.out.contains("JetStream does not answer")
     );
@@ -159,7 +159,7 @@ async fn an_installation_that_is_not_there_is_not_made_by_looking() {
     for _ in 0..2 {
         place
             .run(&[&args[..], &["jobs", "ls"]].concat())
-            .refused(5, "there is no installation here");
+            .refused(5, "there is no installation with this prefix");
         let ran = place.run(&[&args[..], &["doctor"]].concat()).expect(0);
         assert!(ran.out.contains("no installation has the prefix cb"), "{}", ran.out);
     }

@@ -135,7 +135,7 @@ fn a_question_that_somebody_else_answers_is_given_up() {
     terminal.sees("number:");
     signal(&terminal.child, "-INT");
     let shown = terminal.ends(130);
-    assert!(shown.contains("job j1 goes on"), "{shown}");
+    assert!(shown.contains("job j1 continues"), "{shown}");
 }
 
 #[test]
@@ -144,10 +144,10 @@ fn a_cancel_is_confirmed_at_a_terminal() {
     dev.run(&["submit", "Summarise notes.md", "--id", "j1"]).expect(0);
     dev.asked("j1");
     let mut no = Terminal::open(&dev, 80, &["jobs", "cancel", "j1"]);
-    no.types("End it? [y/N]", "n");
+    no.types("Cancel it? [y/N]", "n");
     assert!(no.ends(2).contains("nothing was done"));
     let mut yes = Terminal::open(&dev, 80, &["jobs", "cancel", "j1"]);
-    yes.types("End it? [y/N]", "y");
+    yes.types("Cancel it? [y/N]", "y");
     assert!(yes.ends(0).contains("canceled"));
 }
 
@@ -155,7 +155,7 @@ fn a_cancel_is_confirmed_at_a_terminal() {
 fn raw_output_is_refused_at_a_terminal() {
     let dev = Dev::start();
     let terminal = Terminal::open(&dev, 80, &["run", "x", "--raw"]);
-    assert!(terminal.ends(2).contains("may drive a terminal"));
+    assert!(terminal.ends(2).contains("may control a terminal"));
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_conversation_at_a_terminal_asks_in_place_and_ctrl_c_twice_leaves_while_the_
     terminal.types("buy milk", "c");
     terminal.sees("choose:");
     signal(&terminal.child, "-INT");
-    terminal.sees("once more to leave");
+    terminal.sees("press again to leave");
     signal(&terminal.child, "-INT");
     let shown = terminal.ends(130);
     assert!(shown.contains("callboard chat --conversation c1"), "{shown}");

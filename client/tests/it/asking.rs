@@ -91,7 +91,7 @@ async fn a_door_that_is_served_later_is_asked_again_and_that_is_said_once() {
     assert!(client.tools().await.unwrap().tools.is_empty());
     let said = said.lock().unwrap();
     assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("nobody serves `tools` yet"), "{said:?}");
+    assert!(said[0].contains("no responders for `tools` yet"), "{said:?}");
 }
 
 #[tokio::test]

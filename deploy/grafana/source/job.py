@@ -23,7 +23,7 @@ HOW = [
         "a job is at and **why**; `callboard jobs show JOB` prints its log, which is the truth: traces are sampled "
         "(`telemetry.trace_sample_ratio`) and kept for a time, the log is neither.\n\n"
         "A job is one trace from its submission to its end, in whatever processes. While it waits for a person "
-        "no span is open: it goes on under the same trace, with a link to where it stopped. Click a trace id below "
+        "no span is open: it continues under the same trace, with a link to where it stopped. Click a trace id below "
         "to draw the trace. Nothing here? Widen the time; the job may be older.",
         height=6,
     )
@@ -104,7 +104,7 @@ STEPS = [
     ),
     kit.traces(
         "Attempts after the first",
-        "What had to be tried again.",
+        "Retried work.",
         of_job(
             "span.callboard.attempt > 1 && span.callboard.outcome != nil",
             ["span.callboard.work", "span.callboard.attempt", "span.callboard.outcome"],

@@ -165,8 +165,8 @@ TROUBLE = [
         stack=True,
     ),
     series(
-        "Attempts made again",
-        "Attempts that failed and were made again a second, by kind of error. They hide trouble of the "
+        "Retried attempts",
+        "Failed attempts that were retried a second, by kind of error. They hide trouble of the "
         "provider until they run out.",
         [query(by("error_type", rate("callboard_model_retries_total", *SCOPE)))],
         unit="reqps",

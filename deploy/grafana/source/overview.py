@@ -15,7 +15,7 @@ def ended(state):
 NOW = [
     stat(
         "Jobs open",
-        "Jobs that have not ended, whatever they are at.",
+        "Jobs that have not ended, in any state.",
         by("", select(OPEN, OF_AGENT)),
         noValue="0",
     ),
@@ -46,7 +46,7 @@ NOW = [
     ),
     stat(
         "Oldest command",
-        "Age of the oldest command that is not done. It grows when workers are missing, full or stuck.",
+        "Age of the oldest unfinished command. It grows when workers are missing, full or stuck.",
         f"max({select('callboard_queue_oldest_age_seconds')})",
         unit="s",
         thresholds=kit.alarm_above(300, 900),
@@ -71,7 +71,7 @@ NOW = [
     ),
     stat(
         "Dead letters",
-        "Work that was given up in the time that is shown: handed out too often, or not readable.",
+        "New dead letters in the time that is shown: commands delivered too often, or records that cannot be read.",
         by("", grown("callboard_dead_letters_total")),
         decimals=0,
         instant=True,
@@ -81,7 +81,7 @@ NOW = [
     ),
     stat(
         "Storage of NATS",
-        "Used part of what the account may keep. Without a limit there is nothing to show: watch the "
+        "Used part of the account's storage limit. Without a limit there is nothing to show: watch the "
         "disk of the servers.",
         f"max({select('callboard_storage_used_bytes')}) / max({select('callboard_storage_limit_bytes')})",
         unit="percentunit",
@@ -103,7 +103,7 @@ NOW = [
     ),
     stat(
         "Set going by a sweep",
-        "Jobs that nobody was going to look at. Must be 0: anything else is a defect of Callboard.",
+        "Jobs that a sweep had to reactivate. Must be 0: anything else is a defect of Callboard.",
         by("", grown("callboard_sweep_found_total")),
         decimals=0,
         instant=True,
@@ -128,9 +128,9 @@ JOBS = [
         stack=True,
     ),
     series(
-        "Open, by what they are at",
-        "What open jobs are at. `parked` wait for a person, `backing-off` for the clock, `paused` for an "
-        "operator; `poisoned` need somebody now.",
+        "Open, by status",
+        "The status of open jobs. `parked` wait for a person, `backing-off` for a timer, `paused` for an "
+        "operator; `poisoned` need an operator now.",
         [query(by("callboard_job_status", select(OPEN, OF_AGENT)))],
         stack=True,
     ),
@@ -176,7 +176,7 @@ FLOW = [
     ),
     series(
         "Time to decide",
-        "From taking facts in hand to having stored every decision that they led to. Milliseconds when "
+        "Time from the receipt of facts until all their decisions are stored. Milliseconds when "
         "all is well; it is the delay Callboard itself adds to every step.",
         quantiles("callboard_decision_duration_seconds"),
         unit="s",
@@ -188,15 +188,15 @@ FLOW = [
         unit="s",
     ),
     series(
-        "Tried again",
+        "Retries",
         "Attempts after the first, by the kind of command.",
         [query(by("callboard_record_kind", rate("callboard_retries_total")))],
         unit="ops",
         width=6,
     ),
     series(
-        "Handed out again",
-        "Records that were handed out more than once: somebody died, or did not answer in time.",
+        "Redeliveries",
+        "Records that were delivered more than once: a process died, or did not answer in time.",
         [
             query(
                 by("callboard_record_kind", rate("callboard_redeliveries_total")),
@@ -207,14 +207,14 @@ FLOW = [
     ),
     series(
         "Results that changed nothing",
-        "Results that came late, twice, or for nothing. Harmless; many of them are wasted work.",
+        "Results that arrived late, twice, or without effect. Harmless; many of them are wasted work.",
         [query(by("callboard_record_kind", rate("callboard_results_ignored_total")))],
         unit="ops",
         width=6,
     ),
     series(
         "Conflicts",
-        "Decisions that somebody else had made already. A few while supervisors change, else none.",
+        "Decisions that lost a conflict with another supervisor. A few while supervisors change, else none.",
         [query(by("", rate("callboard_conflicts_total")), "conflicts")],
         unit="ops",
         width=6,

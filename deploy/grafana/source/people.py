@@ -50,7 +50,7 @@ NOW = [
     ),
     stat(
         "Paused",
-        "Open jobs that an operator holds. They go on with `callboard jobs resume`.",
+        "Open jobs that an operator paused. They continue after `callboard jobs resume`.",
         by("", select(OPEN, OF_AGENT, 'callboard_job_status="paused"')),
         noValue="0",
     ),
@@ -100,7 +100,7 @@ ANSWERS = [
     ),
     series(
         "Answers that did not count",
-        "Answers that were refused an hour, by code (docs/errors/). `already_answered`: somebody was faster; "
+        "Answers that were refused an hour, by code (docs/errors/). `already_answered`: another answer was faster; "
         "`stale`: what was approved had changed.",
         [query(by("error_type", rate(DOOR, ANSWER, 'error_type!=""')) + " * 3600", "{{error_type}}")],
         width=8,

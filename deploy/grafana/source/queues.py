@@ -17,19 +17,19 @@ NOW = [
     ),
     stat(
         "In hand",
-        "Commands that workers have in hand.",
+        "Commands in progress in workers.",
         by("", select(MESSAGES, *OF, 'callboard_queue_state="in_flight"')),
     ),
     stat(
         "Oldest",
-        "Age of the oldest command that is not done.",
+        "Age of the oldest unfinished command.",
         f"max({select('callboard_queue_oldest_age_seconds', *OF)})",
         unit="s",
         thresholds=kit.alarm_above(300, 900),
     ),
     stat(
         "In use",
-        "Part of what all live workers could have in hand, for the kind that is fullest.",
+        "Used part of the capacity of all live workers, for the kind that is fullest.",
         f"max({by(KIND, select('callboard_crew_in_flight', *OF))} "
         f"/ ({by(KIND, select('callboard_crew_capacity', *OF))} > 0))",
         unit="percentunit",
@@ -51,9 +51,9 @@ NOW = [
 
 QUEUES = [
     series(
-        "Waiting and in hand",
+        "Waiting and in progress",
         "Commands that are not done, by kind and pool: the signal to scale on. What waits for long is "
-        "missing workers; what is in hand for long is slow work.",
+        "missing workers; long processing is slow work.",
         [query(by(KIND, select(MESSAGES, *OF)), KIND_NAME)],
         stack=True,
     ),
@@ -65,7 +65,7 @@ QUEUES = [
     ),
     series(
         "Age of the oldest",
-        "Age of the oldest command that is not done, by kind and pool.",
+        "Age of the oldest unfinished command, by kind and pool.",
         [
             query(
                 f"max by ({KIND}) ({select('callboard_queue_oldest_age_seconds', *OF)})",
@@ -87,7 +87,7 @@ QUEUES = [
         stack=True,
     ),
     series(
-        "Time in hand",
+        "Processing time",
         "From taking a command to its acknowledgement; the slowest tenth, by queue.",
         [
             query(
@@ -115,17 +115,17 @@ CREW = [
         min=0,
     ),
     series(
-        "In hand and capacity",
-        "What all live workers have in hand, and what they could have: add workers where the two meet.",
+        "In progress and capacity",
+        "Commands in progress in all live workers, and their capacity: add workers where the two meet.",
         [
-            query(by(KIND, select("callboard_crew_in_flight", *OF)), f"{KIND_NAME} in hand"),
+            query(by(KIND, select("callboard_crew_in_flight", *OF)), f"{KIND_NAME} in progress"),
             query(by(KIND, select("callboard_crew_capacity", *OF)), f"{KIND_NAME} capacity"),
         ],
         width=9,
     ),
     series(
         "In hand, by process",
-        "Commands each process has in hand. One that stays full while others are idle is stuck.",
+        "Commands in progress in each process. A process that stays full while others are idle is stuck.",
         [
             query(by("instance", select("callboard_worker_in_flight", *OF)), "{{instance}}"),
         ],
@@ -146,8 +146,8 @@ CREW = [
         width=12,
     ),
     series(
-        "Handed out again",
-        "Commands and facts that were handed out more than once a second. A worker that dies, stalls or "
+        "Redeliveries",
+        "Redelivered commands and facts a second. A worker that dies, stalls or "
         "loses its connection shows here.",
         [
             query(
@@ -181,7 +181,7 @@ SHARDS = [
     ),
     series(
         "Time to decide",
-        "From taking facts in hand to having stored every decision; the slowest hundredth, by process.",
+        "Time from the receipt of facts until all their decisions are stored; the slowest hundredth, by process.",
         [
             query(
                 "histogram_quantile(0.99, sum by (le, instance) "
@@ -196,7 +196,7 @@ SHARDS = [
 STORAGE = [
     series(
         "Used and allowed",
-        "What the account keeps on the disks of NATS, and what it may keep; there is no second line without "
+        "Bytes that the account stores on the disks of NATS, and its limit; there is no second line without "
         "a limit.",
         [
             query(f"max({select('callboard_storage_used_bytes')})", "used"),
@@ -298,7 +298,7 @@ PROCESSES = [
 DASHBOARD = kit.dashboard(
     "queues",
     "Queues and workers",
-    "Is there enough of everybody, and is everybody alive? `waiting and in hand` is the signal to scale on.",
+    "Is there enough of everybody, and is everybody alive? `waiting and in progress` is the signal to scale on.",
     [
         kit.DATASOURCE,
         kit.INSTALLATION,

@@ -61,7 +61,7 @@ impl Agents {
                 while let Some(Ok(change)) = changes.next().await {
                     apply(&mut kept.lock().unwrap_or_else(PoisonError::into_inner), change);
                 }
-                tracing::debug!("the bucket of agents cannot be followed; reading it again");
+                tracing::debug!("the bucket of agents cannot be watched; reading it again");
                 changes = reopen(&broker, &kept).await;
             }
         });
@@ -124,7 +124,7 @@ async fn reopen(broker: &Broker, kept: &Mutex<Catalogue>) -> Changes {
             },
             Err(error) => error,
         };
-        tracing::warn!(error = %opened, "the bucket of agents cannot be followed; trying again");
+        tracing::warn!(error = %opened, "the bucket of agents cannot be watched; retrying");
     }
 }
 
@@ -159,14 +159,19 @@ fn apply(catalogue: &mut Catalogue, change: Change) {
 fn follow(catalogue: &mut Catalogue, stored: Vec<(AgentName, Stored)>) {
     let passed_over = catalogue.follow(stored, AGENTS_MAX);
     if passed_over > 0 {
-        tracing::warn!(passed_over, "the bucket has more than the {AGENTS_MAX} agents it may have");
+        tracing::warn!(
+            passed_over,
+            "the bucket has more than {AGENTS_MAX} agents; the rest is ignored"
+        );
     }
 }
 
 fn agent_name(key: &str) -> Option<AgentName> {
     let name = AgentName::new(key).ok();
     if name.is_none() {
-        tracing::warn!("the bucket of agents has a key that is no name; it is passed over");
+        tracing::warn!(
+            "the bucket of agents has a key that is not an agent name; the key is ignored"
+        );
     }
     name
 }
@@ -175,10 +180,10 @@ fn agent_name(key: &str) -> Option<AgentName> {
 fn warn(catalogue: &Catalogue, name: &AgentName) {
     if let Some(mistakes) = catalogue.ignored(name) {
         let is_used = catalogue.get(name).is_some();
-        tracing::error!(agent = %name, is_used, "the bucket holds a value that is no agent; it is left out");
-        tracing::debug!(agent = %name, %mistakes, "why it is no agent");
+        tracing::error!(agent = %name, is_used, "the bucket holds a value that is not an agent; the value is ignored");
+        tracing::debug!(agent = %name, %mistakes, "the errors of the ignored value");
     } else if let Some(Err(mistakes)) = catalogue.get(name) {
-        tracing::warn!(agent = %name, mistakes = mistakes.0.len(), "an agent of the bucket cannot be used");
-        tracing::debug!(agent = %name, %mistakes, "what is wrong with it");
+        tracing::warn!(agent = %name, mistakes = mistakes.0.len(), "an agent of the bucket is invalid");
+        tracing::debug!(agent = %name, %mistakes, "the errors of the agent");
     }
 }

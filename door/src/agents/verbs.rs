@@ -36,7 +36,7 @@ impl Answers<SetAgent> for Door {
     async fn answer(&self, asked: Asked<'_, SetAgent>) -> Result<AgentChanged, Failure> {
         let request = asked.request()?;
         if request.text.len() > FILE_BYTES_MAX {
-            let why = format!("text: at most {FILE_BYTES_MAX} bytes are taken");
+            let why = format!("text: at most {FILE_BYTES_MAX} bytes are allowed");
             return Err(Failure::new(Code::TooLarge, why).at("text"));
         }
         let name = request.name;
@@ -46,7 +46,7 @@ impl Answers<SetAgent> for Door {
         let revision = self.broker.kv.put(Bucket::Agents, key, value).await.map_err(unavailable)?;
         // This process sees the change at once; the others follow the bucket.
         self.agents.change(|all| all.set(Layer::Bucket, [source]));
-        tracing::info!(agent = %name, revision, "an agent was put into the bucket");
+        tracing::info!(agent = %name, revision, "an agent was stored in the bucket");
         let warnings = self.agents.look(|all| match all.get(&name) {
             Some(Ok(agent)) => self.unannounced_by(agent),
             Some(Err(_)) | None => Vec::new(),
@@ -88,7 +88,7 @@ impl Answers<DropAgent> for Door {
         self.agents.change(|all| {
             all.remove(Layer::Bucket, &name);
         });
-        tracing::info!(agent = %name, "an agent was taken out of the bucket");
+        tracing::info!(agent = %name, "an agent was removed from the bucket");
         Ok(AgentChanged { name, warnings: Vec::new() })
     }
 }
@@ -100,7 +100,7 @@ fn may_go(all: &Catalogue, name: &AgentName) -> Result<(), Failure> {
     if !all.has(Layer::Bucket, name) && all.ignored(name).is_none() {
         let why = match all.entry(name) {
             Some(entry) => format!(
-                "agent {name} is no agent of the bucket, it comes from {}: change it there",
+                "agent {name} is not in the bucket: it comes from {}; change it there",
                 entry.layer.as_str()
             ),
             None => return Err(unknown(all, name).at("name").advise(LIST)),
@@ -123,8 +123,8 @@ fn refuse(broken: &[(AgentName, Option<Mistakes>)]) -> Result<(), Failure> {
         return Ok(());
     }
     let why = broken.iter().map(|(name, mistakes)| match mistakes {
-        Some(mistakes) => format!("{name} could not be used any more: {mistakes}"),
-        None => format!("{name} would be gone"),
+        Some(mistakes) => format!("{name} would become invalid: {mistakes}"),
+        None => format!("{name} would be removed"),
     });
     let why = why.collect::<Vec<_>>().join("\n");
     Err(Failure::new(Code::InvalidRequest, why).at("name"))

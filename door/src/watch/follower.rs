@@ -58,7 +58,7 @@ async fn follow(log: &dyn Reader, id: JobId, feed: &watch::Sender<Feed>) -> Resu
         let is_shown = feed.borrow().is_shown();
         tokio::select! {
             entries = tail.next() => {
-                let entries = entries.ok_or_else(|| again("the log gives nothing more"))?;
+                let entries = entries.ok_or_else(|| again("the log subscription ended"))?;
                 follower.take(entries).await?;
             }
             () = tokio::time::sleep_until(follower.due), if !is_shown => follower.show()?,

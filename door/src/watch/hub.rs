@@ -110,7 +110,7 @@ impl WatchedJob {
         });
         let begun = {
             let feed = feed.wait_for(|feed| feed.seq > Seq(0) || feed.end.is_some()).await;
-            let feed = feed.map_err(|_| feed::again("the log is not followed any more"))?;
+            let feed = feed.map_err(|_| feed::again("the server stopped following the log"))?;
             match &feed.end {
                 Some(Err(failure)) if feed.seq == Seq(0) => Err(failure.clone()),
                 Some(_) | None => Ok(feed.seq),

@@ -52,7 +52,7 @@ impl Door {
         let request = asked.request()?;
         let call = asked.call;
         let Ok(_place) = self.watches.try_acquire() else {
-            return Err(Failure::new(Code::Overloaded, "too many watches are in hand already"));
+            return Err(Failure::new(Code::Overloaded, "too many watches are open already"));
         };
         call.leave_queue();
         let job = self.hub.join(&request.job);
@@ -116,16 +116,16 @@ impl Watcher<'_> {
         loop {
             tokio::select! {
                 changed = self.feed.changed() => {
-                    changed.map_err(|_| again("the log is not followed any more"))?;
+                    changed.map_err(|_| again("the server stopped following the log"))?;
                     if self.catch_up().await? {
                         return Ok(());
                     }
                 }
                 said = heard(&mut live) => self.send(said).await?,
                 _ = quiet.tick() => self.send(heartbeat.clone()).await?,
-                () = &mut over => return Err(again("a watch lasts so long and no longer").into()),
+                () = &mut over => return Err(again("the watch reached its maximum duration").into()),
                 () = self.call.closing.cancelled() => {
-                    return Err(again("the server is going away").into());
+                    return Err(again("the server is shutting down").into());
                 }
             }
         }
@@ -198,7 +198,7 @@ impl Watcher<'_> {
 
     async fn send(&self, message: Bytes) -> Result<(), Cut> {
         self.call.send(message).await.map_err(|error| {
-            tracing::debug!(job = %self.job.id(), %error, "a watcher cannot be reached");
+            tracing::debug!(job = %self.job.id(), %error, "a watcher is unreachable");
             Cut::Gone
         })
     }

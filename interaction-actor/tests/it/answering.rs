@@ -145,7 +145,7 @@ enum End {
 
 #[rstest]
 #[case(End::Expired, "its deadline passed")]
-#[case(End::Superseded, "is not wanted any more")]
+#[case(End::Superseded, "is no longer needed")]
 #[case(End::Canceled, "the job has ended")]
 #[case(End::Finished, "the job has ended")]
 #[tokio::test]

@@ -109,7 +109,7 @@ async fn a_plan_may_come_back_in_the_form_it_was_shown_in() {
     Code::InvalidAnswer, "value.steps", "Circular dependency")]
 #[case::completed_before(json!({"decision": "edit", "value": {"steps": [{"id": "old", "description": "x"}]}}),
     Code::InvalidAnswer, "value.steps[0].id", "has completed already")]
-#[case::another_plan(json!({"decision": "edit", "digest": "d0", "value": {"steps": ["a"]}}), Code::Stale, "digest", "look at the question again")]
+#[case::another_plan(json!({"decision": "edit", "digest": "d0", "value": {"steps": ["a"]}}), Code::Stale, "digest", "show the question again")]
 #[tokio::test]
 async fn what_is_wrong_goes_back_to_the_person_and_the_question_stays_open(
     #[case] body: Value,

@@ -114,7 +114,7 @@ impl fmt::Display for Finding {
             Self::AfterTheEnd { seq } => write!(f, "record {seq} decides after the end"),
             Self::KeyChanged { seq, work } => write!(f, "record {seq} changes the key of {work}"),
             Self::Commandless { seq, work, attempt } => {
-                write!(f, "record {seq} answers {work} #{attempt}, which nobody decided")
+                write!(f, "record {seq} answers {work} #{attempt}, which no decision requested")
             }
             Self::CountedTwice { seq, work, attempt } => {
                 write!(f, "record {seq} counted as a second result of {work} #{attempt}")
@@ -126,7 +126,7 @@ impl fmt::Display for Finding {
                 write!(f, "a {} should follow record {after}", kind.as_str())
             }
             Self::WaitsForNothing { seq } => {
-                write!(f, "it rests at record {seq} and waits for nothing")
+                write!(f, "it stopped at record {seq} and waits for nothing")
             }
         }
     }

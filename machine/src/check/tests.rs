@@ -174,7 +174,7 @@ fn again(log: &mut Log) {
 )]
 #[case::the_same_call_again(
     again,
-    "parked at record 22: the decision Call cannot follow what went before it"
+    "parked at record 22: the decision Call cannot follow the records before it"
 )]
 #[case::decided_after_the_end(
     |log: &mut Log| { let call = log.call(); log.decide(&call) },
@@ -184,7 +184,7 @@ fn again(log: &mut Log) {
     |log: &mut Log| { let end = log.first("finish"); log.decide(&end) },
     "record 25 decides after the end; record 25 decides the end again"
 )]
-#[case::nobody_asked(|log: &mut Log| log.fact(&called("g0.r0.a", 2)), "record 25 answers g0.r0.a #2, which nobody decided")]
+#[case::nobody_asked(|log: &mut Log| log.fact(&called("g0.r0.a", 2)), "record 25 answers g0.r0.a #2, which no decision requested")]
 #[case::a_lost_decision(|log: &mut Log| log.0.truncate(3), "a call should follow record 4")]
 #[case::completed_without_a_result(
     |log: &mut Log| { let at = log.at("finish"); log.0.remove(at - 1); },

@@ -142,8 +142,8 @@ fn fixed_words_are_in_the_language_of_the_job() {
         (
             Language::En,
             "Please confirm: When?",
-            "Too many questions had to be asked; please use /todo or /schedule directly",
-            "The plan could not be made anew; please use /todo or /schedule directly",
+            "The job needed too many questions; please use /todo or /schedule directly",
+            "Replanning failed repeatedly; please use /todo or /schedule directly",
         ),
         (
             Language::Zh,

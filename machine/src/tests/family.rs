@@ -289,7 +289,7 @@ fn canceling_a_job_cancels_everybody_below_before_it_ends() {
     let deepest =
         kin.jobs.values().find(|p| p.view().parent.is_some_and(|p| p.depth == 2)).unwrap();
     let Outcome::Canceled { reason } = deepest.outcome() else { panic!() };
-    assert!(reason.unwrap().contains("nobody waits for it any more"));
+    assert!(reason.unwrap().contains("no longer needs the result"));
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn a_model_calls_an_agent_as_it_calls_a_tool_and_is_told_what_came_of_it() {
         "{}",
         told[1]
     );
-    assert!(told[2].contains("goal: must say"), "{}", told[2]);
+    assert!(told[2].contains("goal: must describe"), "{}", told[2]);
     assert!(told[3].contains("\"success\":false") && told[3].contains("no"), "{}", told[3]);
 }
 

@@ -106,7 +106,7 @@ fn a_model_that_does_not_answer_then_has_its_run_ended_with_all_that_is_known() 
     p.expect(&["finish failed"]);
     let (reason, message) = failed(&p);
     assert_eq!(reason, FailReason::NoProgress);
-    assert!(message.contains("tools were called where only an answer was wanted"), "{message}");
+    assert!(message.contains("tools were called where only an answer was expected"), "{message}");
     let step = &p.view().plan.unwrap().steps[0];
     assert_eq!((step.state, step.turns, step.calls.len()), (StepState::Failed, 6, 5));
     assert_eq!(step.notices, [Notice::NoAnswer]);

@@ -72,7 +72,7 @@ fn more_calls_than_a_turn_may_have_are_told_and_not_run() {
     p.ok("g0.r0.a.n1.t1.c0", json!(0));
     p.ok("g0.r0.a.n1.t1.c2", json!(1));
     p.drive();
-    assert!(reply(&p, 3).starts_with("Only 2 of a turn's calls"), "{}", reply(&p, 3));
+    assert!(reply(&p, 3).starts_with("Only 2 calls of a turn"), "{}", reply(&p, 3));
     let [Decision::Turn(turn)] = p.decisions.as_slice() else { panic!("not one turn") };
     assert_eq!(turn.max_calls, Some(2));
 }

@@ -72,7 +72,7 @@ fn items_are_never_deleted_and_the_model_is_told() {
         told,
         [
             "The plan is kept.",
-            "items are never taken away; keep b and mark it skipped if it is not needed",
+            "items cannot be removed; keep b and mark it skipped if it is not needed",
             "there is no item z; the items are: a, b",
         ]
     );

@@ -60,7 +60,7 @@ fn a_job_without_time_or_plans_left_ends_with_a_report() {
     p.drive();
     p.fire("deadline");
     p.expect(&["finish failed"]);
-    let said = "the job's deadline passed\nDone:\n1. 1\nNot done:\n1. do b\nWhy: there was no more time\nNext: ";
+    let said = "the job's deadline passed\nDone:\n1. 1\nNot done:\n1. do b\nWhy: the deadline passed\nNext: ";
     assert!(message(&p).starts_with(said), "{}", message(&p));
 
     let replanning = |a: &mut Agent| (a.step.on_failure, a.replan.max) = (OnFailure::Replan, 1);
@@ -74,6 +74,6 @@ fn a_job_without_time_or_plans_left_ends_with_a_report() {
     p.expect(&["finish failed"]);
     let Outcome::Failed { reason, .. } = p.outcome() else { panic!("{:?}", p.outcome()) };
     assert_eq!(reason, FailReason::ReplanLimit);
-    let left = "\nDone: nothing\nNot done:\n1. do b\nWhy: every plan that was made has failed\n";
+    let left = "\nDone: nothing\nNot done:\n1. do b\nWhy: every plan has failed\n";
     assert!(message(&p).contains(left), "{}", message(&p));
 }

@@ -58,7 +58,7 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
         ),
         first_chunk: seconds(
             "gen_ai.client.operation.time_to_first_chunk",
-            "Until a model began to reply, retries included.",
+            "Time until a model starts its reply, retries included.",
         ),
         tokens: meter
             .u64_histogram("gen_ai.client.token.usage")
@@ -74,7 +74,7 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
             .build(),
         retries: meter
             .u64_counter("callboard.model.retries")
-            .with_description("Attempts at a call to a model that failed and were made again.")
+            .with_description("Failed attempts of model calls that were retried.")
             .build(),
     }
 });

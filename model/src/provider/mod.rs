@@ -69,7 +69,7 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
     if config.api_key.is_some() && checked.base.scheme() == "http" && !checked.loopback {
         tracing::warn!(
             host = checked.base.host_str(),
-            "the key of this model provider travels unencrypted"
+            "the key of this model provider is sent unencrypted"
         );
     }
     Ok(Arc::new(Provider {

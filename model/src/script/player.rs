@@ -63,7 +63,7 @@ impl Player {
     /// Counts and logs a request without an answer.
     pub(super) fn missed(&self, message: &str) {
         self.unanswered.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(message, "the scripted model has no answer");
+        tracing::warn!(message, "the scripted model has no matching rule");
     }
 
     /// Renders the reply of the first matching rule with matches left.

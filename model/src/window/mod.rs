@@ -59,7 +59,7 @@ pub struct Asked<'a> {
 /// Even the smallest permitted part of the conversation exceeds the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the task and the last results have about {needed} tokens, and the model's context takes {window}; give it a larger one (observe.context_tokens, model.context_tokens, model.known), or less to read"
+    "the task and the last results have about {needed} tokens, and the model's context takes {window}; raise the limit (observe.context_tokens, model.context_tokens, model.known), or shorten the input"
 )]
 pub struct TooLarge {
     /// Tokens of that part.

@@ -107,9 +107,7 @@ impl Finding {
     pub fn advice(&self) -> &'static str {
         match self {
             Self::Log(_) => "keep the log (`callboard jobs show JOB -o json`) and report it",
-            Self::Unattended { .. } => {
-                "start a supervisor; it looks at every open job of its shards"
-            }
+            Self::Unattended { .. } => "start a supervisor; it checks every open job of its shards",
             Self::Dropped { .. } | Self::OneOfDropped { .. } => {
                 "cancel the job and submit its goal again; keep its log and report it"
             }
@@ -117,11 +115,9 @@ impl Finding {
                 "start a worker of this pool, or have an operator run `callboard setup --tool-pool POOL`"
             }
             Self::NoTimer { .. } => {
-                "`callboard jobs dead retry JOB` has what waits for the clock tried now"
+                "`callboard jobs dead retry JOB` retries the work that waits for a timer now"
             }
-            Self::NotInInbox { .. } => {
-                "answer it all the same: `callboard jobs describe JOB` shows it"
-            }
+            Self::NotInInbox { .. } => "answer it anyway: `callboard jobs describe JOB` shows it",
             Self::StillInInbox { .. } => "harmless: an answer to it is refused",
             Self::NoChild { .. } | Self::ChildUnheard { .. } => {
                 "cancel the job and submit its goal again; keep both logs and report it"
@@ -136,7 +132,7 @@ impl fmt::Display for Finding {
             Self::Log(found) => found.fmt(f),
             Self::Unattended { kind, after } => write!(
                 f,
-                "a {} should follow record {after}, and no fact is on its way that would bring it about",
+                "the decision {} should follow record {after}, and no pending fact will trigger it",
                 kind.as_str()
             ),
             Self::Dropped { seq, queue } => {
@@ -144,10 +140,10 @@ impl fmt::Display for Finding {
             }
             Self::OneOfDropped { seq, queue, commands, held } => write!(
                 f,
-                "the command {seq} of {queue} is one of {commands} without a result, of which {held} are in somebody's hands"
+                "the command {seq} of {queue} is one of {commands} without a result, of which workers hold {held}"
             ),
             Self::Uncovered { seq, queue } => {
-                write!(f, "nothing hands out the command {seq}: {queue} has no consumer")
+                write!(f, "the command {seq} cannot be delivered: {queue} has no consumer")
             }
             Self::NoTimer { timer } => {
                 write!(f, "it waits for the timer {timer}, which is not armed")
@@ -156,10 +152,10 @@ impl fmt::Display for Finding {
                 write!(f, "the question {ask} is open and not in the inbox")
             }
             Self::NoChild { child } => {
-                write!(f, "the job {child}, which is to work for it, has no log")
+                write!(f, "its child job {child} has no log")
             }
             Self::ChildUnheard { child } => {
-                write!(f, "the job {child}, which worked for it, has ended and it was not told")
+                write!(f, "its child job {child} has ended, and the job was not informed")
             }
             Self::StillInInbox { ask } => {
                 write!(f, "the question {ask} is in the inbox and not open")
@@ -227,12 +223,12 @@ impl Standing {
             Self::Queued => "queued",
             Self::Leased => "with a worker",
             Self::Person => "waiting for a person",
-            Self::Clock => "waiting for the clock",
+            Self::Clock => "waiting for a timer",
             Self::Child => "waiting for a child",
-            Self::Held => "held by an operator",
+            Self::Held => "paused by an operator",
             Self::DeadLettered => "dead-lettered",
             Self::Parked => "parked at a record",
-            Self::Moving => "moving all the time",
+            Self::Moving => "changing all the time",
         }
     }
 }

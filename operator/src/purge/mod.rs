@@ -108,8 +108,7 @@ pub enum PurgeError {
     Objects(#[from] ObjectError),
     /// The listing of large values is too old to act on.
     #[error(
-        "collecting large values took longer than it may, and was given up; jobs that are removed \
-         first leave less to look through"
+        "the collection of large values exceeded its time limit and stopped; remove ended jobs first, so that it has fewer records to read"
     )]
     TooLong,
 }

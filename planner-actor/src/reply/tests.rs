@@ -108,7 +108,7 @@ fn an_unusable_reply_is_kept_with_both_ends() {
 fn a_model_that_gave_no_reply_is_a_failure_with_its_kind() {
     assert_eq!(
         line(&failed(&ModelError::timeout(Phase::FirstToken))),
-        "failed transient=true after=None: the model did not begin to answer in time"
+        "failed transient=true after=None: the model did not start its reply in time"
     );
     assert_eq!(
         line(&failed(&ModelError::new(ErrorKind::Refused, "the model refused"))),
@@ -312,7 +312,7 @@ fn a_plan_that_is_handed_over_by_a_function_is_held_to_the_same_rules() {
         (vec![("create_plan", plan.clone()), ask("When?")], "ask When? []"),
         (
             vec![("create_plan", plan.clone()), ("create_plan", plan.clone())],
-            "no: only one plan can be handed over at a time",
+            "no: only one plan can be submitted at a time",
         ),
         (
             vec![("create_plan", json!({"steps": [], "approve": true}))],

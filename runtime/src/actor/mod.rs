@@ -240,7 +240,7 @@ impl Ending {
 
 impl End {
     fn silent() -> Self {
-        let why = "it ended without a word".to_owned();
+        let why = "it ended without an error".to_owned();
         Self::GaveUp { child: "the tree".to_owned(), shown: why.clone(), why }
     }
 }
@@ -373,11 +373,23 @@ impl TreeState {
         tracing::debug!(child, why, "what it failed with");
         match restarts.wait(failures) {
             Some(wait) => {
-                tracing::error!(child, why = shown, failures, ?wait, "failed; starting it again");
+                tracing::error!(
+                    child,
+                    why = shown,
+                    failures,
+                    ?wait,
+                    "a child failed; restarting it"
+                );
                 myself.send_after(wait, move || TreeMsg::Restart(n));
             }
             None => {
-                tracing::error!(tree = self.name, child, why = shown, failures, "failed too often");
+                tracing::error!(
+                    tree = self.name,
+                    child,
+                    why = shown,
+                    failures,
+                    "a child failed too often"
+                );
                 self.end(myself, End::GaveUp { child, why, shown }).await;
             }
         }

@@ -163,7 +163,10 @@ impl Health {
     ) -> BTreeMap<&'static str, Check> {
         let mut checks = BTreeMap::new();
         if draining {
-            checks.insert("draining", Check::bad("finishing what is in hand, taking nothing new"));
+            checks.insert(
+                "draining",
+                Check::bad("finishing the work in progress, taking no new work"),
+            );
         }
         let Some(watched) = self.0.watched.get() else {
             checks.insert("start", Check::bad("not at work yet"));
@@ -200,9 +203,9 @@ async fn reached(log: &dyn Maintenance) -> (Check, Option<u64>) {
 /// Checks the streams. The last success is reused for [`CHECK_EVERY`] unless the connection was
 /// lost meanwhile.
 async fn right(log: &dyn Log, connection: Option<u64>, streams: &mut Option<Streams>) -> Check {
-    let good = || Check::good(format!("{} as they must be", log.subjects().shards()));
+    let good = || Check::good(format!("{} as configured", log.subjects().shards()));
     let Some(connection) = connection else {
-        return Check::bad("cannot be looked at without NATS");
+        return Check::bad("cannot be checked without NATS");
     };
     if streams.is_some_and(|s| s.connection == connection && s.at.elapsed() < CHECK_EVERY) {
         return good();

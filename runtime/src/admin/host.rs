@@ -17,7 +17,7 @@ use crate::presence::host_name;
 /// why not.
 pub(super) fn may_change(headers: &HeaderMap, bound: SocketAddr) -> Result<(), String> {
     if headers.contains_key(header::ORIGIN) {
-        return Err("web pages change nothing here".to_owned());
+        return Err("requests from web pages may not change anything".to_owned());
     }
     let mut named = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (named.next(), named.next()) else {

@@ -64,7 +64,7 @@ impl LevelControl {
         let mut passing = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
         self.level.set(level)?;
         *passing = None;
-        tracing::info!(log_level = level, "the level of the log was changed");
+        tracing::info!(log_level = level, "the log level was changed");
         Ok(())
     }
 
@@ -82,7 +82,7 @@ impl LevelControl {
             None => self.level.get(),
         };
         self.level.set(level)?;
-        tracing::info!(log_level = level, ?time, "the level of the log was changed for a time");
+        tracing::info!(log_level = level, ?time, "the log level was changed temporarily");
         let this = self.clone();
         let task = AbortOnDropHandle::new(tokio::spawn(async move {
             tokio::time::sleep(time).await;
@@ -98,8 +98,8 @@ impl LevelControl {
         let mut passing = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(Passing { back_to, .. }) = passing.take() else { return };
         match self.level.set(&back_to) {
-            Ok(()) => tracing::info!(log_level = back_to, "the level of the log is what it was"),
-            Err(error) => tracing::error!(%error, "the level of the log cannot be set back"),
+            Ok(()) => tracing::info!(log_level = back_to, "the log level was restored"),
+            Err(error) => tracing::error!(%error, "the log level could not be restored"),
         }
     }
 }

@@ -52,7 +52,7 @@ impl Admin {
         if !address.ip().is_loopback() {
             tracing::warn!(
                 %address,
-                "everybody who reaches this address reads metrics and may change the log's level: there is no authentication"
+                "this address has no authentication: everybody who reaches it can read metrics and change the log level"
             );
         }
         let level = LevelControl::new(telemetry.level().clone());

@@ -24,8 +24,8 @@ const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const INDEX: &str = "\
 Callboard, for operators
 
-GET /livez    200 while the process should be let alone
-GET /readyz   200 when it can do its work, else 503; what was looked at, as JSON
+GET /livez    200 while the process should keep running
+GET /readyz   200 when it can do its work, else 503; the checks, as JSON
 GET /metrics  metrics, in the Prometheus text format
 GET /log      the level of the log
 PUT /log      changes it: error, warn, info, debug, trace, or info,callboard_supervisor=debug;
@@ -53,9 +53,9 @@ pub(super) fn router(
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
         .route("/log", get(log).put(set_log))
-        .fallback(async || refused(StatusCode::NOT_FOUND, "nothing is here; see /"))
+        .fallback(async || refused(StatusCode::NOT_FOUND, "not found; see /"))
         .method_not_allowed_fallback(async || {
-            refused(StatusCode::METHOD_NOT_ALLOWED, "not in this way; see /")
+            refused(StatusCode::METHOD_NOT_ALLOWED, "method not allowed; see /")
         })
         .with_state(Parts { health, level, telemetry, bound })
 }
@@ -115,7 +115,7 @@ async fn set_log(
     }
     let body = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, LEVEL_BYTES_MAX)).await;
     let Ok(body) = body else {
-        return refused(StatusCode::REQUEST_TIMEOUT, "the level did not come in time");
+        return refused(StatusCode::REQUEST_TIMEOUT, "the request body did not arrive in time");
     };
     let Ok(body) = body else {
         let why = format!("a level has at most {LEVEL_BYTES_MAX} bytes");
@@ -144,7 +144,7 @@ fn time(query: Option<&str>) -> Result<Option<String>, String> {
     for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         match (&*name, &time) {
             ("for", None) => time = Some(value.into_owned()),
-            _ => return Err(format!("one `for` can be asked for and nothing else, not {name:?}")),
+            _ => return Err(format!("the only parameter is `for`, given once; got {name:?}")),
         }
     }
     Ok(time)

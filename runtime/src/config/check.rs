@@ -114,7 +114,10 @@ fn nats(nats: &Nats) -> Found {
         wrong("inbox_prefix", why.to_owned());
     }
     if nats.reply_inboxes.is_empty() {
-        wrong("reply_inboxes", "must name one or more: nobody could be answered".to_owned());
+        wrong(
+            "reply_inboxes",
+            "must name at least one inbox; otherwise no request gets a reply".to_owned(),
+        );
     }
     for (n, inbox) in nats.reply_inboxes.iter().enumerate() {
         if let Err(why) = check_inbox(inbox, &nats.prefix) {
@@ -238,7 +241,7 @@ fn known(model: &Model) -> Found {
             wrong(key("name"), why);
         }
         if model.known.iter().take(at).any(|earlier| earlier.name == one.name) {
-            wrong(key("name"), "is that of an earlier one: a model is in the list once");
+            wrong(key("name"), "is listed twice; list each model once");
         }
         if one.context_tokens.is_some_and(|n| !CONTEXT_TOKENS.contains(&n)) {
             wrong(key("context_tokens"), "must be 256 to 100000000");
@@ -247,10 +250,7 @@ fn known(model: &Model) -> Found {
             wrong(key("price"), "must not be negative");
         }
         if one.context_tokens.is_none() && one.price.is_none() {
-            wrong(
-                key("price"),
-                "is missing, and context_tokens too: nothing is said of this model",
-            );
+            wrong(key("price"), "is missing, and so is context_tokens; set at least one of them");
         }
     }
     found
@@ -266,7 +266,7 @@ fn contradictions(config: &Config) -> Found {
             "workers.heartbeat_ms",
             heartbeat.is_some_and(|ms| ms > n.ack_wait_ms / 2),
             format!(
-                "must be at most half of nats.ack_wait_ms ({}), or one late heartbeat gives the work to somebody else",
+                "must be at most half of nats.ack_wait_ms ({}), or one late heartbeat lets another worker receive the command",
                 n.ack_wait_ms
             ),
         ),
@@ -294,7 +294,7 @@ fn contradictions(config: &Config) -> Found {
             "nats.pin_timeout_ms",
             n.pin_timeout_ms > n.facts_ack_wait_ms,
             format!(
-                "must not exceed nats.facts_ack_wait_ms ({}), or facts of a dead supervisor are handed out to nobody",
+                "must not exceed nats.facts_ack_wait_ms ({}), or the facts of a dead supervisor are not redelivered",
                 n.facts_ack_wait_ms
             ),
         ),
@@ -313,11 +313,11 @@ fn door(config: &Config) -> Found {
             let why = "must be the SHA-256 of the token in 64 lower-case hex digits";
             found.push((format!("{key}.token_sha256"), why.to_owned()));
         } else if let Some(other) = seen.insert(hash, name.as_str()) {
-            let why = format!("is the token of door.people.{other} too");
+            let why = format!("is also the token of door.people.{other}");
             found.push((format!("{key}.token_sha256"), why));
         }
         if person.roles.is_empty() {
-            found.push((format!("{key}.roles"), "is empty: they may do nothing".to_owned()));
+            found.push((format!("{key}.roles"), "is empty; name at least one role".to_owned()));
         }
     }
     found

@@ -95,9 +95,9 @@ async fn listen(broker: Broker, members: Said, latest: Said) {
             // already.
             Err(error) if failures == 0 => {
                 failures += 1;
-                tracing::debug!(%error, "the crew cannot be heard; trying again");
+                tracing::debug!(%error, "the presence messages cannot be read; retrying");
             }
-            Err(error) => tracing::warn!(%error, "the crew cannot be heard; trying again"),
+            Err(error) => tracing::warn!(%error, "the presence messages cannot be read; retrying"),
         }
         tokio::time::sleep(REOPEN).await;
     }
@@ -122,7 +122,7 @@ fn hear(heard: &mut BTreeMap<WorkerId, (Presence, Instant)>, payload: &[u8]) -> 
         return news;
     }
     if heard.len() >= CREW_MAX {
-        tracing::warn!("more processes than a crew can have; one is ignored");
+        tracing::warn!("the crew has more processes than the limit; one is ignored");
         return false;
     }
     heard.insert(presence.worker.clone(), (presence, now));

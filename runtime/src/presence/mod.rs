@@ -169,7 +169,7 @@ impl Actor for Beacon {
         say(broker, &Presence { draining: true, shards: Vec::new(), ..status.presence() }).await?;
         // The process may end right after this, so pending messages are flushed.
         if let Err(error) = broker.bus.settle().await {
-            tracing::debug!(%error, "the last word may be lost");
+            tracing::debug!(%error, "the last presence message may be lost");
         }
         Ok(())
     }
@@ -187,7 +187,7 @@ async fn say(broker: &Broker, presence: &Presence) -> Result<(), wire::Unreadabl
     for role in &presence.roles {
         let subject = broker.log.subjects().presence(role, &presence.worker);
         if let Err(error) = broker.bus.publish(subject, payload.clone()).await {
-            tracing::debug!(%error, "presence could not be said");
+            tracing::debug!(%error, "presence could not be published");
         }
     }
     Ok(())

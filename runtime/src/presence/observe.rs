@@ -55,8 +55,12 @@ fn pools(status: &Status) {
             })
             .build();
     };
-    gauge("callboard.worker.in_flight", "Commands this process has in hand.", |l| l.in_flight);
-    gauge("callboard.worker.capacity", "Commands this process takes at most.", |l| l.capacity);
+    gauge("callboard.worker.in_flight", "Commands in progress in this process.", |l| l.in_flight);
+    gauge(
+        "callboard.worker.capacity",
+        "Maximum number of commands in progress in this process.",
+        |l| l.capacity,
+    );
 }
 
 fn owned(status: &Status, shards: u16) {
@@ -99,8 +103,12 @@ fn company(status: &Status, crew: &Crew) {
             })
             .build();
     };
-    gauge("callboard.crew.in_flight", "Commands all workers have in hand.", |l| l.in_flight);
-    gauge("callboard.crew.capacity", "Commands all workers take at most.", |l| l.capacity);
+    gauge("callboard.crew.in_flight", "Commands in progress in all workers.", |l| l.in_flight);
+    gauge(
+        "callboard.crew.capacity",
+        "Maximum number of commands in progress in all workers.",
+        |l| l.capacity,
+    );
     let (status, crew) = (status.clone(), crew.clone());
     let _ = meter()
         .u64_observable_gauge("callboard.crew.workers")

@@ -76,7 +76,7 @@ impl Registry {
                     said.send_modify(|n| *n += 1);
                 }
                 // `reopen` warns when it fails too.
-                tracing::debug!("the tool registry cannot be followed; reading it again");
+                tracing::debug!("the tool registry cannot be watched; reading it again");
                 changes = reopen(&broker, &kept, &said).await;
             }
         });
@@ -148,7 +148,7 @@ async fn reopen(broker: &Broker, kept: &Mutex<Shared>, said: &watch::Sender<u64>
         let mut changes = match broker.kv.watch(Bucket::Tools).await {
             Ok(changes) => changes,
             Err(error) => {
-                tracing::warn!(%error, "the tool registry cannot be followed; trying again");
+                tracing::warn!(%error, "the tool registry cannot be watched; retrying");
                 continue;
             }
         };
@@ -176,7 +176,7 @@ impl Shared {
                         self.tools.insert(put.key, Arc::new(tool));
                     }
                     Err(why) => {
-                        tracing::warn!(tool = put.key, why, "a tool is not used");
+                        tracing::warn!(tool = put.key, why, "a registered tool is ignored");
                         self.refuse(put.key, why);
                     }
                 }
@@ -187,7 +187,7 @@ impl Shared {
             }
             Change::Foreign(key) => {
                 self.tools.remove(&key);
-                self.refuse(key, "somebody had the server write in its place".to_owned());
+                self.refuse(key, "a client made the server write the value".to_owned());
             }
             Change::CaughtUp => {}
         }
@@ -205,7 +205,7 @@ impl Shared {
         }
         let tool = read(value)?;
         if tool.spec.name.as_str() != key {
-            return Err(format!("it is called {} and stored as {key}", tool.spec.name));
+            return Err(format!("its name is {}, but its key is {key}", tool.spec.name));
         }
         Ok(tool)
     }

@@ -166,7 +166,7 @@ async fn a_registry_follows_what_is_announced_and_refuses_what_is_broken() {
         changed.changed().await.unwrap();
         assert_eq!((registry.all().len(), registry.refused().len()), (2, 2), "{foreign}");
     }
-    assert!(refused[0].1.contains("stored as alias"), "{refused:?}");
+    assert!(refused[0].1.contains("its key is alias"), "{refused:?}");
     withdraw(&broker, &"post".parse().unwrap(), &worker("a")).await.unwrap();
     withdraw(&broker, &"post".parse().unwrap(), &worker("b")).await.unwrap();
     changed.changed().await.unwrap();

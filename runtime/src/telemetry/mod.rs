@@ -124,7 +124,7 @@ impl Telemetry {
             let logs = self.loggers.as_ref().map(SdkLoggerProvider::shutdown);
             let all = [spans, Some(self.meters.shutdown()), logs];
             for error in all.into_iter().flatten().filter_map(Result::err) {
-                tracing::debug!(%error, "not everything could be sent");
+                tracing::debug!(%error, "not all telemetry could be sent");
             }
         };
         let _ = tokio::task::spawn_blocking(flush).await;

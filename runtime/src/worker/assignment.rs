@@ -106,7 +106,7 @@ impl<C: Command> Assignment<C> {
                 outcome
             }
             End::Unwanted => {
-                tracing::info!("the result is not wanted any more");
+                tracing::info!("the result is no longer needed");
                 lease.ack.done().await;
                 Outcome::Unwanted
             }
@@ -129,7 +129,7 @@ impl<C: Command> Assignment<C> {
             return None;
         }
         let fact = self.command.failed(&Failure::Lost { delivered })?;
-        tracing::error!(delivered, "its workers died; reported lost");
+        tracing::error!(delivered, "the workers of a command died; reported lost");
         Some(fact)
     }
 
@@ -176,7 +176,9 @@ impl<C: Command> Assignment<C> {
                 End::Unwanted
             }
             Interrupt::CutOff => {
-                tracing::warn!("cut off from the broker; stopped before another worker gets it");
+                tracing::warn!(
+                    "the connection to the broker is lost; stopped before another worker receives the command"
+                );
                 lease.let_clean_up(work).await;
                 End::CutOff
             }
@@ -213,7 +215,7 @@ impl<C: Command> Assignment<C> {
                 true
             }
             Err(error) => {
-                tracing::error!(%error, "not even the fault could be stored; trying again later");
+                tracing::error!(%error, "the fault could not be stored either; retrying later");
                 lease.ack.later(UNSTORABLE_WAIT).await;
                 false
             }

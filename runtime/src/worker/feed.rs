@@ -31,7 +31,7 @@ pub(super) async fn commands(
             match took {
                 Ok(()) => tracing::debug!(pool = %options.pool, "the command queue closed"),
                 Err(error) if error.is_transient() => {
-                    tracing::warn!(pool = %options.pool, %error, "commands cannot be taken; trying again");
+                    tracing::warn!(pool = %options.pool, %error, "commands cannot be fetched; retrying");
                 }
                 Err(error) => {
                     let _ = pool.cast(PoolMsg::Broken(error));
@@ -63,7 +63,7 @@ async fn take_all(
                 }
             }
             Err(error) if error.is_transient() => {
-                tracing::warn!(pool = %options.pool, %error, "a command could not be taken");
+                tracing::warn!(pool = %options.pool, %error, "a command could not be fetched");
             }
             Err(error) => return Err(error),
         }
@@ -85,7 +85,7 @@ pub(super) async fn stops(broker: Broker, pool: ActorRef<PoolMsg>) {
                     }
                 }
             }
-            Err(error) => tracing::warn!(%error, "stop messages cannot be heard; trying again"),
+            Err(error) => tracing::warn!(%error, "stop messages cannot be received; retrying"),
         }
         tokio::time::sleep(REOPEN).await;
     }

@@ -100,7 +100,7 @@ impl Lease {
             match self.verdict(&mut wanted).await {
                 Ok(verdict) => return verdict == Verdict::Wanted,
                 Err(error) => {
-                    tracing::warn!(%error, "the job's log could not be looked at; trying again");
+                    tracing::warn!(%error, "the job's log could not be read; retrying");
                     tokio::time::sleep(LOOK_AGAIN).await;
                 }
             }
@@ -155,7 +155,7 @@ impl Lease {
                 Ok(true) => return Interrupt::Unwanted,
                 // The answer came after the heartbeat was sent, on the same connection.
                 Ok(false) => heard = sent,
-                Err(error) => tracing::debug!(%error, "the job's log could not be looked at"),
+                Err(error) => tracing::debug!(%error, "the job's log could not be read"),
             }
         }
     }
@@ -186,7 +186,7 @@ impl Lease {
     /// Waits up to the stop grace for a canceled task to return, then drops the task.
     pub(super) async fn let_clean_up(&self, work: impl Future) {
         if tokio::time::timeout(self.stop_grace, self.kept_alive(work)).await.is_err() {
-            tracing::warn!("a canceled task did not return; dropped");
+            tracing::warn!("a canceled task did not return in time; it was dropped");
         }
     }
 
@@ -213,7 +213,7 @@ impl Lease {
             .retry(STORE_AGAIN)
             .when(LogError::is_transient)
             .notify(|error, _| {
-                tracing::warn!(%error, "a result could not be stored; trying again");
+                tracing::warn!(%error, "a result could not be stored; retrying");
             })
             .await
             .map(drop)

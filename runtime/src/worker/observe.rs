@@ -46,7 +46,7 @@ impl Outcome {
 static PROCESS: LazyLock<Histogram<f64>> = LazyLock::new(|| {
     telemetry::histogram(
         "messaging.process.duration",
-        "A command, from being taken to being acknowledged.",
+        "Time from the delivery of a command to its acknowledgement.",
         SECONDS,
     )
 });
@@ -54,7 +54,7 @@ static PROCESS: LazyLock<Histogram<f64>> = LazyLock::new(|| {
 static DEAD_LETTERS: LazyLock<Counter<u64>> = LazyLock::new(|| {
     let counter = telemetry::meter()
         .u64_counter("callboard.dead_letters")
-        .with_description("What nobody can do anything with any more.")
+        .with_description("Commands and records that became dead letters.")
         .build();
     for reason in ["lost", "unreadable", "unstorable", "panicked"] {
         counter.add(0, &[KeyValue::new(keys::DEAD_LETTER_REASON, reason)]);
@@ -71,7 +71,7 @@ pub(crate) fn count_from_zero() {
 static REDELIVERIES: LazyLock<Counter<u64>> = LazyLock::new(|| {
     telemetry::meter()
         .u64_counter("callboard.redeliveries")
-        .with_description("Facts and commands that were handed out more than once.")
+        .with_description("Facts and commands that were delivered more than once.")
         .build()
 });
 

@@ -170,7 +170,7 @@ impl<R: Role> Actor for PoolActor<R> {
                     tracing::warn!(
                         left = state.in_hand.len(),
                         pool = %state.args.options.pool,
-                        "the time to drain is over; what is left goes to other workers"
+                        "the drain time is over; other workers receive the remaining commands"
                     );
                 }
                 state.abort.cancel();
@@ -178,7 +178,7 @@ impl<R: Role> Actor for PoolActor<R> {
             }
             PoolMsg::LeaveBehind => {
                 kill_children(&myself.get_cell());
-                myself.stop(Some("tasks were left behind".to_owned()));
+                myself.stop(Some("tasks were not finished".to_owned()));
             }
             PoolMsg::Inspect => state.inspect(),
             PoolMsg::Broken(why) => {
@@ -228,7 +228,7 @@ impl<R: Role> PoolState<R> {
         if self.has(&job, seq) {
             // This process was suspended, and the broker heard no heartbeat for too long. The
             // running task acknowledges the command; a second run beside it would be useless.
-            tracing::debug!(%job, %seq, delivered, "is in hand already");
+            tracing::debug!(%job, %seq, delivered, "the command is already in progress");
             return;
         }
         let args = &self.args;
@@ -291,12 +291,12 @@ impl<R: Role> PoolState<R> {
         let (job, seq, work) = (&held.lease.job, held.lease.seq, R::NAME);
         // A panic's message may contain users' content. The panic hook logs the place on a line of
         // its own.
-        tracing::error!(%job, %seq, work, "a task broke");
-        tracing::debug!(%job, %seq, work, why, "what a task broke with");
+        tracing::error!(%job, %seq, work, "a task panicked");
+        tracing::debug!(%job, %seq, work, why, "the message of the panic of a task");
         if reporting {
             return held.lease.ack.later(UNREADABLE_WAIT).await;
         }
-        let why = format!("the {work} broke: {why}");
+        let why = format!("the {work} panicked: {why}");
         self.start(held, Mission::Report(why), myself).await;
     }
 
@@ -355,7 +355,7 @@ pub(super) fn millis(duration: Duration) -> u64 {
 enum NoCommand {
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    #[error("a {0} where a decision belongs")]
+    #[error("a {0} in the place of a decision")]
     Fact(&'static str),
 }
 
@@ -382,7 +382,7 @@ fn decision(record: &Record) -> Result<Decision, NoCommand> {
 /// redelivery fails alike.
 async fn put_off((job, seq): (&JobId, Seq), delivered: u64, error: NoCommand, ack: &dyn Ack) {
     tracing::error!(%job, %seq, error = error.place(), "a command cannot be read");
-    tracing::debug!(%job, %seq, %error, "what of the command cannot be read");
+    tracing::debug!(%job, %seq, %error, "the part of the command that cannot be read");
     if delivered == 1 {
         super::dead_letter("unreadable");
     }

@@ -101,7 +101,7 @@ impl Failure {
             Self::Broken(why) => why.clone(),
             Self::Lost { delivered } => {
                 let taken = delivered.saturating_sub(1);
-                format!("taken by a worker {taken} times, and none of them lived to answer")
+                format!("delivered {taken} times, and every worker died before it answered")
             }
         }
     }

@@ -77,12 +77,12 @@ pub(crate) enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GivenUp {
     /// Too many consecutive conflicts.
-    #[error("another supervisor keeps deciding this job")]
+    #[error("another supervisor keeps writing decisions for this job")]
     Contended,
     /// Too many decisions in one activation.
-    #[error("the job wants more than {} decisions at once", super::DECISIONS_MAX)]
+    #[error("the job needs more than {} decisions in one activation", super::DECISIONS_MAX)]
     Runaway,
     /// The driver passed an outcome that the effect cannot have.
-    #[error("an effect had an outcome that it cannot have")]
+    #[error("the outcome does not belong to the effect")]
     Misled,
 }

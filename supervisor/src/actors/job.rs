@@ -219,7 +219,7 @@ impl JobState {
 
     fn give_up(&mut self, why: &GivenUp, waiting: &Waiting) {
         let (job, shard) = (&self.args.job, self.args.shard);
-        tracing::warn!(%job, %shard, error = %why, "an activation of a job was given up; it will be repeated");
+        tracing::warn!(%job, %shard, error = %why, "an activation of a job was aborted; it will be retried");
         self.activation.give_up(arrivals(waiting));
         let again = ShardMsg::GaveUp(self.args.job.clone());
         // On shutdown the shard's actor is gone; the next owner activates the job.
@@ -254,7 +254,7 @@ impl JobArgs {
             }
             Effect::Disarm(timer) => {
                 if let Err(error) = log.disarm(&self.job, timer).await {
-                    tracing::debug!(job = %self.job, %timer, %error, "a timer that nothing waits for stays armed");
+                    tracing::debug!(job = %self.job, %timer, %error, "a timer could not be disarmed; it has no effect");
                 }
             }
             Effect::StopWork => {

@@ -81,7 +81,7 @@ struct Live {
 /// The reason for which a shard's actor fails.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ShardError {
-    #[error("its feed broke off: {0}")]
+    #[error("its feed failed: {0}")]
     Broke(#[source] LogError),
     #[error("its feed ended")]
     Ended,
@@ -103,7 +103,7 @@ impl Actor for ShardActor {
         let sweeper = spawn(sweep::run(args.clone(), Arc::clone(&census), myself));
         let log = Arc::clone(&args.broker.log);
         let watcher = spawn(watch_load(log, args.shard, Arc::clone(&census)));
-        tracing::info!(shard = %args.shard, "the shard is taken up");
+        tracing::info!(shard = %args.shard, "the shard is acquired");
         Ok(ShardState {
             args,
             census,
@@ -176,7 +176,7 @@ impl Actor for ShardActor {
         }
         // Jobs finish their activation: decisions are stored and facts acknowledged.
         stop_children(&myself.get_cell(), LAST_ACTIVATIONS_MAX).await;
-        tracing::info!(shard = %state.args.shard, "the shard is given up");
+        tracing::info!(shard = %state.args.shard, "the shard is released");
         Ok(())
     }
 }
@@ -303,9 +303,9 @@ impl ShardState {
         *panics += 1;
         // The panic message may hold user content. The place of the panic was logged when it
         // happened.
-        tracing::debug!(%job, %error, "what a job's actor said when it died");
+        tracing::debug!(%job, %error, "the error of a job's actor that died");
         if *panics >= self.args.options.panics_max {
-            tracing::error!(%job, shard = %self.args.shard, panics, "the job is parked: its actor keeps dying");
+            tracing::error!(%job, shard = %self.args.shard, panics, "the job is parked: its actor panics repeatedly");
             dead_letter("panicked");
             self.panics.remove(&job);
             self.quarantined.insert(job);
@@ -313,7 +313,7 @@ impl ShardState {
         }
         let backoff = Backoff::doubling(self.args.options.backoff, Duration::MAX);
         let after = backoff.after(*panics - 1);
-        tracing::error!(%job, shard = %self.args.shard, "a job's actor died; it is started again");
+        tracing::error!(%job, shard = %self.args.shard, "a job's actor died; restarting it");
         myself.send_after(after, move || ShardMsg::Look(job));
     }
 }

@@ -179,7 +179,7 @@ impl SupervisorState {
                 let stopped =
                     actor.stop_and_wait(Some("shutting down".into()), Some(GIVE_UP_MAX)).await;
                 if let Err(error) = stopped {
-                    tracing::warn!(%shard, %error, "the shard was not given up in time");
+                    tracing::warn!(%shard, %error, "the shard was not released in time");
                 }
             }
         });
@@ -233,7 +233,7 @@ impl SupervisorState {
         let failures = before.map_or(1, |(n, _)| n.saturating_add(1));
         let backoff = Backoff::doubling(self.args.options.backoff, RESTART_MAX);
         let wait = backoff.after(failures - 1);
-        tracing::warn!(%shard, error = why, failures, ?wait, "the shard's actor is started again");
+        tracing::warn!(%shard, error = why, failures, ?wait, "restarting the shard's actor");
         self.failures.insert(shard, (failures, now + wait));
         myself.send_after(wait, move || SupervisorMsg::Retry(shard));
     }
@@ -271,8 +271,8 @@ pub(super) fn reason(error: &ActorProcessingErr) -> String {
     if error.is::<ShardError>() || error.is::<LogError>() {
         return error.to_string();
     }
-    tracing::debug!(%error, "what a shard's actor said when it died");
-    "it broke; what it said is logged at debug".to_owned()
+    tracing::debug!(%error, "the error of a shard's actor that died");
+    "it panicked; its message is logged at debug".to_owned()
 }
 
 fn supervises(member: &Presence) -> bool {

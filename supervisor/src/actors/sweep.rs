@@ -38,7 +38,7 @@ pub(super) async fn run(args: ShardArgs, census: Arc<Census>, shard: ActorRef<Sh
             let _ = shard.cast(ShardMsg::Look(job));
         }),
         Err(error) => {
-            tracing::warn!(shard = %args.shard, %error, "facts of the owner before come later")
+            tracing::warn!(shard = %args.shard, %error, "facts of the previous owner could not be listed; the sweep finds their jobs")
         }
     }
     tokio::time::sleep(COUNT_AFTER).await;
@@ -50,7 +50,7 @@ pub(super) async fn run(args: ShardArgs, census: Arc<Census>, shard: ActorRef<Sh
                 census.finish();
                 round = Round::Later;
             }
-            Err(error) => tracing::warn!(shard = %args.shard, %error, "a sweep was given up"),
+            Err(error) => tracing::warn!(shard = %args.shard, %error, "a sweep failed"),
         }
         tokio::time::sleep(args.options.sweep_interval).await;
     }
@@ -141,11 +141,11 @@ async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<Seen, L
     let (shard, seq) = (&args.shard, first.0);
     match round {
         Round::TakenUp if wants_work => {
-            tracing::warn!(%job, %shard, %seq, "goes on with a job that the owner before left");
+            tracing::warn!(%job, %shard, %seq, "continuing a job that the previous owner left");
         }
         Round::Later if wants_work => {
             swept();
-            tracing::error!(%job, %shard, %seq, "a sweep found a job that nobody was going to look at");
+            tracing::error!(%job, %shard, %seq, "a sweep found a job without a pending activation");
         }
         Round::TakenUp | Round::Later => {}
     }

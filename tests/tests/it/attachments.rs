@@ -106,7 +106,7 @@ async fn files_of_a_submission_are_read_by_its_tools_its_children_and_its_forks(
 
     // A repeated submission attaches to the job. Another content of a file is a conflict.
     let (code, said) = submit("compared");
-    assert!(code == Some(0) && said.contains("was there already"), "{said}");
+    assert!(code == Some(0) && said.contains("already exists"), "{said}");
     std::fs::write(files.join("note.md"), "other words").unwrap();
     let (code, said) = submit("compared");
     assert!(code != Some(0) && said.contains("submitted with another body"), "{said}");

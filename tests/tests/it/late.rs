@@ -22,14 +22,16 @@ async fn a_command_waits_for_a_supervisor_that_starts_later() {
     let refused = given("500ms").output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(5), "{said}");
-    assert!(said.contains("nobody serves `list` yet") && said.contains("no process with the role"));
+    assert!(
+        said.contains("no responders for `list` yet") && said.contains("no process with the role")
+    );
     let quiet = given("500ms").arg("--quiet").output().unwrap();
     assert!(!String::from_utf8_lossy(&quiet.stderr).contains("yet"));
 
     let mut waiting = given("60s").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines();
     let first = tokio::task::block_in_place(|| said.next()).unwrap().unwrap();
-    assert!(first.contains("nobody serves `list` yet; asking again for up to 60 s"), "{first}");
+    assert!(first.contains("no responders for `list` yet; retrying for up to 60 s"), "{first}");
     let _process = company.serve("late", "door");
     let output = tokio::task::block_in_place(|| waiting.wait_with_output()).unwrap();
     assert_eq!(output.status.code(), Some(0));

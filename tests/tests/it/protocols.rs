@@ -197,7 +197,7 @@ async fn a_plan_is_changed_from_a_file_and_in_an_editor_and_runs_as_it_was_confi
     command.env_remove("EDITOR").env_remove("VISUAL");
     let refused = command.args(["inbox", "answer", "edit", "q2", "--edit"]).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("there is no terminal to edit the plan in"), "{said}");
+    assert!(said.contains("the plan cannot be edited without a terminal"), "{said}");
     let breaks = hall.company.workspace().join("breaks");
     std::fs::write(&breaks, "#!/bin/sh\necho 'steps: [' > \"$1\"\n").unwrap();
     let mode: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -207,7 +207,7 @@ async fn a_plan_is_changed_from_a_file_and_in_an_editor_and_runs_as_it_was_confi
     let refused = command.args(["inbox", "answer", "edit", "q2", "--edit"]).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2), "{said}");
-    assert!(said.contains("line 1 column 8") && said.contains("what was written is in"), "{said}");
+    assert!(said.contains("line 1 column 8") && said.contains("your text is in"), "{said}");
     let mut command = hall.company.command();
     command.env("EDITOR", &editor).env_remove("VISUAL");
     let edited = command.args(["inbox", "answer", "edit", "q2", "--edit"]).output().unwrap();

@@ -106,7 +106,7 @@ async fn a_completed_job_goes_back_is_killed_in_the_middle_and_completes_again()
     // The target is inside a loop, whose first turn is that of the former generation.
     let turned = hall.record("report", &["\"turned\"", "seven"]);
     let said = hall.does(&["jobs", "rollback", "report", "--to", &turned, "--yes"]);
-    assert!(said.contains("went back to"), "{said}");
+    assert!(said.contains("was rolled back to"), "{said}");
     hall.crash();
     wait_for_door(&hall.client).await;
     let again = hall.completed("report").await;
@@ -151,7 +151,7 @@ async fn a_job_is_named_forked_and_compared() {
     let (success, said) = hall.callboard(&["jobs", "rollback", "report", "--to", "before"]);
     assert!(!success && said.contains("needs a confirmation"), "{said}");
     let back = hall.does(&["jobs", "rollback", "report", "--to", "before", "--yes"]);
-    assert!(back.contains("went back to before"), "{back}");
+    assert!(back.contains("was rolled back to before"), "{back}");
     hall.completed("report").await;
     let log = hall.does(&["jobs", "show", "report"]);
     assert!(log.lines().any(|line| line.starts_with('×') && line.contains("finish")), "{log}");

@@ -18,7 +18,7 @@ pub enum EgressError {
     #[error("refused: a URL must not carry a user name or password")]
     UserInfo,
     /// The host is not in `allow_hosts`.
-    #[error("refused: the host {0:?} is not among the allowed ones (tools.http.allow_hosts)")]
+    #[error("refused: tools.http.allow_hosts does not contain the host {0:?}")]
     Host(String),
     /// The host has a private address.
     #[error("refused: {host} is {address}, which is not a public address")]
@@ -38,13 +38,13 @@ pub enum EgressError {
     #[error("refused: the server sent a body with content-encoding {0:?}")]
     Encoded(String),
     /// No complete response arrived within this time.
-    #[error("no whole answer within {0:?}")]
+    #[error("no complete response within {0:?}")]
     Timeout(Duration),
     /// The server is unreachable or does not speak HTTP.
     #[error("cannot be fetched: {0}")]
     Failed(String),
     /// The request was sent, and its outcome is unknown.
-    #[error("it was sent, and no whole answer came: {0}")]
+    #[error("the request was sent, and no complete response arrived: {0}")]
     Uncertain(String),
     /// The HTTP client could not be set up.
     #[error("the HTTP client cannot be set up: {0}")]

@@ -168,7 +168,7 @@ async fn a_panic_says_why() {
 async fn an_answer_that_is_too_large_is_a_failure_that_says_so() {
     let result = run(Effect::Pure, "large").await.unwrap();
     assert!(!result.success && result.data.is_none());
-    assert!(result.error.unwrap().contains("ask for less"));
+    assert!(result.error.unwrap().contains("request less"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -83,7 +83,7 @@ fn plain(path: &str, stat: &Stat) -> Result<(), FileError> {
         FileType::Fifo | FileType::Socket | FileType::CharacterDevice | FileType::BlockDevice => {
             refuse("a pipe, socket or device")
         }
-        FileType::Unknown => refuse("a thing of unknown kind"),
+        FileType::Unknown => refuse("a file of an unknown kind"),
     }
 }
 

@@ -129,7 +129,7 @@ async fn a_once_tool_whose_worker_died_in_the_middle_is_unknown() {
     memory.redeliver_now();
     let called = stage.called(1).await;
     assert_eq!(called[0].fault, Some(Fault::Unknown));
-    assert!(called[0].result.error.as_ref().unwrap().contains("may or may not"));
+    assert!(called[0].result.error.as_ref().unwrap().contains("is unknown"));
     assert_eq!(probe.runs().len(), 1);
 }
 

@@ -54,7 +54,7 @@ async fn a_stream_that_is_gone_is_not_made_anew() {
     submit(&f.broker().await, &job("kept")).await;
     jetstream(&f.server).await.delete_stream("it-shard-2").await.unwrap();
     let error = refused(&f.options(), subjects()).await;
-    assert!(error.contains("it-shard-2") && error.contains("not there"), "{error}");
+    assert!(error.contains("it-shard-2") && error.contains("missing"), "{error}");
     assert!(jetstream(&f.server).await.get_stream("it-shard-2").await.is_err());
 }
 
@@ -69,9 +69,9 @@ async fn who_may_not_create_is_told_what_is_missing() {
 }
 
 #[rstest]
-#[case::age("max_age is 3600000000000, wanted is 0", |c: &mut async_nats::jetstream::stream::Config| c.max_age = std::time::Duration::from_secs(3600))]
-#[case::room("max_bytes is 1048576, wanted is -1", |c: &mut async_nats::jetstream::stream::Config| c.max_bytes = 1024 * 1024)]
-#[case::direct("allow_direct is false, wanted is true", |c: &mut async_nats::jetstream::stream::Config| c.allow_direct = false)]
+#[case::age("max_age is 3600000000000, expected 0", |c: &mut async_nats::jetstream::stream::Config| c.max_age = std::time::Duration::from_secs(3600))]
+#[case::room("max_bytes is 1048576, expected -1", |c: &mut async_nats::jetstream::stream::Config| c.max_bytes = 1024 * 1024)]
+#[case::direct("allow_direct is false, expected true", |c: &mut async_nats::jetstream::stream::Config| c.allow_direct = false)]
 #[case::subjects("subjects is", |c: &mut async_nats::jetstream::stream::Config| c.subjects.push("it.extra".into()))]
 #[tokio::test]
 async fn a_stream_that_was_changed_is_refused_and_left_alone(
@@ -104,7 +104,7 @@ async fn a_consumer_with_another_time_limit_is_refused() {
         broker.log.depth(CALL, &pool("p")).await.err().unwrap(),
     ] {
         assert!(
-            error.to_string().contains("ack_wait is 1000000000, wanted is 5000000000"),
+            error.to_string().contains("ack_wait is 1000000000, expected 5000000000"),
             "{error}"
         );
         assert!(!error.is_transient());

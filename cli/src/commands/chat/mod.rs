@@ -22,7 +22,7 @@ use crate::{
 /// Runs the conversation until the end of input or until the user leaves.
 pub(super) async fn run(global: &Global, output: Output, args: ChatArgs) -> Outcome {
     if output.format != Format::Table {
-        return Err(CliError::usage("chat speaks to people; -o has no other form of it")
+        return Err(CliError::usage("chat is interactive and has no other output format")
             .hint("programs submit jobs and watch events: callboard -o jsonl watch JOB"));
     }
     let agent = args.agent.as_deref().map(super::submit::agent).transpose()?;

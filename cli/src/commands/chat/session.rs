@@ -174,7 +174,7 @@ impl Session {
         if let Some(front) = &self.task {
             let (job, conversation) = (front.session.job(), &self.conversation);
             self.output.note(&format!(
-                "job {job} goes on; take it up with\n  callboard chat --conversation {conversation}"
+                "job {job} continues; return to it with\n  callboard chat --conversation {conversation}"
             ));
         }
         Ok(())
@@ -183,7 +183,7 @@ impl Session {
     /// Discards the typed line and the answer so far.
     fn take_back(&mut self) -> Result<(), CliError> {
         self.prompted = false;
-        self.say("\n(once more to leave; jobs go on)\n")?;
+        self.say("\n(press again to leave; jobs continue)\n")?;
         if let Some(asked) = self.front().and_then(|front| front.asked.as_mut()) {
             asked.draft.restart();
         }
@@ -226,7 +226,7 @@ impl Session {
         let Some(front) = self.front() else { return Ok(()) };
         let (fresh, closed) = front.look();
         if closed {
-            self.say("the question is closed: somebody else answered, or it expired\n")?;
+            self.say("the question is closed: another user answered it, or it expired\n")?;
         }
         if let Some(fresh) = fresh {
             let look = self.output.look();

@@ -25,7 +25,7 @@ pub(super) fn findings(drift: &[Drift], create: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     for ((field, is, wanted), what) in fields {
         let (is, wanted) = (shown(field, is), shown(field, wanted));
-        let words = format!("{}: {field} is {is}, wanted is {wanted}", some(&what));
+        let words = format!("{}: {field} is {is}, expected {wanted}", some(&what));
         found.push(Finding::bad("drift", words, advice(field)));
     }
     if !missing.is_empty() {
@@ -34,12 +34,12 @@ pub(super) fn findings(drift: &[Drift], create: bool) -> Vec<Finding> {
         found.push(Finding::bad("drift", format!("{} not there", some(&missing)), advice));
     }
     if found.is_empty() {
-        let seen = "every stream and consumer that is there is as it must be";
+        let seen = "every existing stream and consumer has the expected configuration";
         found.push(Finding::ok("drift", seen));
     }
     found.extend(not_made(&unmade, create));
     if !unseen.is_empty() {
-        let words = format!("{} cannot be looked at by this user", some(&unseen));
+        let words = format!("this user may not read {}", some(&unseen));
         found.push(Finding::skipped("drift", words));
     }
     found
@@ -88,9 +88,9 @@ fn advice(field: &str) -> String {
     };
     match setting {
         Some(setting) => format!(
-            "set {setting} to what is there, in every process; or change what is there with the `nats` tool while none runs"
+            "set {setting} to the existing value in every process; or change the stream or consumer with the `nats` tool while no process runs"
         ),
-        None => "put it back as it must be with the `nats` tool (`nats stream edit`, `nats consumer edit`): nothing is changed by itself".to_owned(),
+        None => "restore the expected value with the `nats` tool (`nats stream edit`, `nats consumer edit`); Callboard does not change it by itself".to_owned(),
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(found.len(), 2);
         assert_eq!(
             found[0].found,
-            "the consumer facts of cb-shard-0 and 7 more: ack_wait is 30s, wanted is 7s"
+            "the consumer facts of cb-shard-0 and 7 more: ack_wait is 30s, expected 7s"
         );
         assert!(found[1].advice.as_ref().unwrap().contains("nats.replicas"));
     }

@@ -24,12 +24,14 @@ pub(super) fn version(server: &Server) -> Finding {
     match server.version.parse::<Version>() {
         Err(error) => Finding::warning("version", error.to_string(), upgrade),
         Ok(version) if version < Version::FLOOR => {
-            let found =
-                format!("nats-server {version} is too old: {} is the least", Version::FLOOR);
+            let found = format!(
+                "nats-server {version} is too old: Callboard needs {} or newer",
+                Version::FLOOR
+            );
             Finding::bad("version", found, upgrade)
         }
         Ok(version) if version < Version::SOUND => {
-            let found = format!("nats-server {version} has known faults in what jobs need");
+            let found = format!("nats-server {version} has known faults in features that jobs use");
             Finding::warning("version", found, upgrade)
         }
         Ok(version) => Finding::ok("version", format!("nats-server {version}")),
@@ -52,25 +54,25 @@ pub(super) async fn streams(
             Ok(Some(stream)) => there.push(stream),
             Ok(None) => missing.push(name),
             Err(error) => {
-                let advice = "give this account the right to look at its streams";
+                let advice = "give this account the right to read its streams";
                 return (vec![Finding::bad("installation", error.to_string(), advice)], false);
             }
         }
     }
     if there.is_empty() {
         let found = format!("no installation has the prefix {}", nats.prefix);
-        let advice = "`callboard setup` makes it, or the first `callboard serve`; or is --prefix another one?";
+        let advice =
+            "create it with `callboard setup` or the first `callboard serve`, or correct --prefix";
         return (vec![Finding::warning("installation", found, advice)], false);
     }
     if !missing.is_empty() {
         let found = format!(
-            "{} of {} streams are gone: {}",
+            "{} of {} streams are missing: {}",
             missing.len(),
             nats.shards,
             missing.join(", ")
         );
-        let advice =
-            "restore them from a backup; or nats.shards is not what the installation was made with";
+        let advice = "restore them from a backup; or set nats.shards to the number of the existing installation";
         return (vec![Finding::bad("installation", found, advice)], false);
     }
     let records: u64 = there.iter().map(|stream| stream.messages).sum();
@@ -128,7 +130,7 @@ fn durability(nats: &Nats, streams: &[Stream], sync: Option<Sync>) -> Finding {
 /// Reports the clock difference to the server, whose clock defines all times.
 fn clock(streams: &[Stream]) -> Finding {
     let Some(ahead) = streams.iter().find_map(|stream| stream.clock_ahead) else {
-        return Finding::skipped("clock", "the server does not say what time it is");
+        return Finding::skipped("clock", "the server does not report its time");
     };
     let ms = ahead.as_millis();
     let found = match ms {
@@ -136,7 +138,7 @@ fn clock(streams: &[Stream]) -> Finding {
         _ => format!("the server's is {} ms behind this machine's", -ms),
     };
     if ms.abs() > CLOCK_MS_MAX {
-        let advice = "set both clocks by NTP: deadlines are kept by the server's, and shown by this machine's";
+        let advice = "synchronise both clocks by NTP: the server's clock decides deadlines, and this machine's clock shows them";
         return Finding::warning("clock", found, advice);
     }
     Finding::ok("clock", found)

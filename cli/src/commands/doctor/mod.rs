@@ -118,9 +118,9 @@ async fn on_server(
     match inspector.jetstream().await {
         Ok(()) => {}
         Err(error @ InspectError::Forbidden(_)) => {
-            let advice = "give the user this right, or look with the operator's key; deploy/nats/permissions.conf has the rights of every role";
+            let advice = "give the user this right, or use the operator's key; deploy/nats/permissions.conf has the rights of every role";
             all.push(Finding::bad("jetstream", error.to_string(), advice));
-            let why = "this user may not look at JetStream";
+            let why = "this user may not read JetStream";
             let unseen = ["storage", "installation", "drift", "permissions"];
             all.extend(unseen.map(|check| Finding::skipped(check, why)));
             // The front door needs none of these permissions.
@@ -166,7 +166,7 @@ async fn crew(global: &Global, config: &Config) -> Vec<Finding> {
         Err(error) => {
             let advice = error.hint.clone().unwrap_or_default();
             let crew = Finding::bad("crew", error.message, advice);
-            vec![crew, Finding::skipped("tools", "nobody can be asked")]
+            vec![crew, Finding::skipped("tools", "the front door cannot be reached")]
         }
     }
 }
@@ -189,7 +189,7 @@ async fn agents(client: &Client) -> Finding {
     if wrong.is_empty() {
         return Finding::ok("agents", format!("{} can be used", agents.len()));
     }
-    let found = format!("not to be used, or left out of the bucket: {}", wrong.join(", "));
+    let found = format!("invalid agents: {}", wrong.join(", "));
     let advice = "`callboard agents show NAME` says why; `agents put` replaces the bucket's value, `agents rm` removes it";
     Finding::warning("agents", found, advice)
 }
@@ -216,10 +216,10 @@ async fn alive(client: &Client, config: &Config) -> Vec<Finding> {
         n => format!("{n} processes"),
     };
     if missing.is_empty() {
-        all.push(Finding::ok("crew", format!("{there}, every role is played")));
+        all.push(Finding::ok("crew", format!("{there}, every role has a process")));
     } else {
         let roles = missing.join(",");
-        let found = format!("{there}, and nobody plays {}", missing.join(", "));
+        let found = format!("{there}, and no process has the role {}", missing.join(", "));
         all.push(Finding::bad("crew", found, format!("callboard serve --roles {roles}")));
     }
     let ours = env!("CARGO_PKG_VERSION");
@@ -228,14 +228,14 @@ async fn alive(client: &Client, config: &Config) -> Vec<Finding> {
     if let Some(version) = other.first() {
         let found =
             format!("{} processes run another version ({version}; this is {ours})", other.len());
-        all.push(Finding::warning("skew", found, "bring everything to one version when you can"));
+        all.push(Finding::warning("skew", found, "upgrade every process to one version"));
     }
     let owned: BTreeSet<u16> =
         crew.workers.iter().flat_map(|w| w.shards.iter().map(|s| s.0)).collect();
     let shards = usize::from(config.nats.shards);
     if owned.len() < shards && plays(&Role::Supervisor) {
         let found = format!("{} of {shards} shards have an owner", owned.len());
-        let advice = "wait a few seconds and look again; jobs of the other shards wait until then";
+        let advice = "wait a few seconds and check again; jobs of the other shards wait until then";
         all.push(Finding::warning("shards", found, advice));
     }
     all.push(match client.tools().await {

@@ -42,7 +42,7 @@ pub(super) async fn ask(address: &str) -> Result<Said, Finding> {
         client.get(&place).send().await?.error_for_status()?.json::<Value>().await
     };
     let varz = varz.await.map_err(|e| failed(e.without_url().to_string()))?;
-    read(&varz).ok_or_else(|| failed("this is no nats-server with JetStream".to_owned()))
+    read(&varz).ok_or_else(|| failed("this is not a nats-server with JetStream".to_owned()))
 }
 
 fn read(varz: &Value) -> Option<Said> {

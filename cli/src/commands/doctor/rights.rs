@@ -62,7 +62,8 @@ fn verb(attempt: &Try) -> &'static str {
 /// Converts missing permissions to findings. Missing permissions of a role that was not requested
 /// are no problem.
 fn judged(lacking: &[(Role, Vec<String>)], asked: bool) -> Vec<Finding> {
-    const UNTRIED: &str = "taking and acknowledging work cannot be tried without doing it";
+    const UNTRIED: &str =
+        "the rights to receive and acknowledge work cannot be tested without side effects";
     let may: Vec<&str> =
         lacking.iter().filter(|(_, lacks)| lacks.is_empty()).map(|(role, _)| role.name()).collect();
     if may.len() == lacking.len() {
@@ -72,8 +73,9 @@ fn judged(lacking: &[(Role, Vec<String>)], asked: bool) -> Vec<Finding> {
     }
     if !asked {
         let may = if may.is_empty() { "no role".to_owned() } else { may.join(", ") };
-        let words =
-            format!("this user may play {may}; --roles says what it lacks for others ({UNTRIED})");
+        let words = format!(
+            "this user may play {may}; --roles shows the missing rights for others ({UNTRIED})"
+        );
         return vec![Finding::ok("permissions", words)];
     }
     let advice = "give the user these rights; deploy/nats/permissions.conf has those of every role";

@@ -42,7 +42,7 @@ pub(super) fn secrets(global: &Global, config: &Config) -> Vec<Finding> {
 
 /// Reports who may use the front door.
 fn door(people: usize, local: bool) -> Finding {
-    const OPEN: &str = "everybody who reaches the broker may submit, answer and cancel";
+    const OPEN: &str = "everybody who can reach the broker may submit, answer and cancel";
     match people {
         0 if local => {
             // The broker may listen on other addresses than the one used here.
@@ -55,10 +55,10 @@ fn door(people: usize, local: bool) -> Finding {
             OPEN,
             "name people in door.people, and give the roles NATS credentials of their own",
         ),
-        1 => Finding::ok("door", "one caller is known by a token, and no other is let in"),
+        1 => Finding::ok("door", "one caller has a token; requests without one are refused"),
         n => Finding::ok(
             "door",
-            format!("{n} callers are known by their tokens, and no others are let in"),
+            format!("{n} callers have tokens; requests without one are refused"),
         ),
     }
 }
@@ -105,7 +105,7 @@ pub(super) async fn model(model: &Model) -> Finding {
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("no connection within {} s", PATIENCE.as_secs()),
     };
-    let advice = "start it, or mend model.base_url; plans and turns are tried again until then";
+    let advice = "start it, or correct model.base_url; plans and turns are retried until then";
     Finding::bad("model", format!("{name}: {host}:{port}: {why}"), advice)
 }
 
@@ -127,7 +127,7 @@ pub(super) async fn receiver(telemetry: &Telemetry) -> Option<Finding> {
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("no connection within {} s", PATIENCE.as_secs()),
     };
-    let advice = "start the collector, or mend telemetry.otlp_endpoint; jobs go on, and what is not taken is dropped";
+    let advice = "start the collector, or correct telemetry.otlp_endpoint; jobs continue, and unsent telemetry is dropped";
     Some(Finding::warning("otlp", format!("{place}: {why}"), advice))
 }
 
@@ -160,26 +160,27 @@ pub(super) fn workspace(config: &Config) -> Finding {
     if !path.exists() {
         let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         return match probe(parent) {
-            Ok(()) => Finding::ok("workspace", format!("{shown} will be made when it is needed")),
+            Ok(()) => {
+                Finding::ok("workspace", format!("{shown} will be created when a tool needs it"))
+            }
             Err(error) => Finding::bad(
                 "workspace",
-                format!("{shown} is not there and cannot be made: {error}"),
-                "make it, or set tools.workspace",
+                format!("{shown} does not exist and cannot be created: {error}"),
+                "create it, or set tools.workspace",
             ),
         };
     }
     if !path.is_dir() {
         return Finding::bad(
             "workspace",
-            format!("{shown} is no directory"),
+            format!("{shown} is not a directory"),
             "set tools.workspace",
         );
     }
     match probe(path) {
         Ok(()) => Finding::ok("workspace", format!("{shown} can be written")),
         Err(error) => {
-            let advice =
-                "give the user of this process the right to write there; read_file goes on working";
+            let advice = "give the user of this process the right to write there; read_file works without it";
             Finding::bad("workspace", format!("{shown} cannot be written: {error}"), advice)
         }
     }

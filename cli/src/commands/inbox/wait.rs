@@ -44,7 +44,7 @@ async fn late(client: &Client, arg: &QuestionArg, error: CliError) -> Result<Inb
     let Ok(view) = connect::job(client, &arg.job).await else { return Err(error) };
     let job = &view.job;
     let next =
-        format!("`callboard jobs describe {job}` says what it is at; --wait stays until it asks");
+        format!("`callboard jobs describe {job}` shows its state; --wait waits until it asks");
     one(job, meant(&view, arg)).unwrap_or_else(|| Err(error.hint(next)))
 }
 
@@ -57,7 +57,7 @@ async fn awaited(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliEr
         let item = tokio::select! {
             item = stream.next() => item,
             () = interrupts.next() => {
-                return Err(CliError::interrupted("nothing was answered"));
+                return Err(CliError::interrupted("the question was not answered"));
             }
         };
         match item {

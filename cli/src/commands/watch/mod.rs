@@ -104,7 +104,7 @@ impl Session<'_> {
             Err(Stopped::Failed(error)) => Err(error),
             Err(Stopped::Interrupted) => {
                 output.warn(&format!(
-                    "\nnot watching any more; job {job} goes on\n  callboard run --attach {job}\n  callboard jobs cancel {job}"
+                    "\nstopped watching; job {job} continues\n  callboard run --attach {job}\n  callboard jobs cancel {job}"
                 ));
                 Ok((Exit::Interrupted, None))
             }
@@ -235,7 +235,7 @@ impl Watching<'_> {
             refused = Some(failure);
         }
         if gone {
-            self.display.say("\nthe question is closed: somebody else answered, or it expired");
+            self.display.say("\nthe question is closed: another user answered it, or it expired");
             self.session.asking.keep(keyboard);
         } else {
             // Input has ended: the question can only be answered elsewhere.

@@ -36,7 +36,7 @@ fn levels_run_out_for_those_below() {
     let deepest =
         kin.jobs.values().find(|p| p.view().parent.is_some_and(|p| p.depth == 2)).unwrap();
     let Some(Decision::Turn(next)) = deepest.decisions.first() else { panic!("it does not go on") };
-    assert!(next.replies[0].text.contains("no task can be handed further down"));
+    assert!(next.replies[0].text.contains("tasks cannot be delegated any further"));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn children_share_what_is_left_and_never_have_more_than_that_together() {
 #[test]
 fn an_agent_that_may_hand_nothing_over_is_offered_nobody_and_told_so() {
     for (change, why) in [
-        ((|a| a.budget.depth = 0) as fn(&mut Agent), "further down"),
+        ((|a| a.budget.depth = 0) as fn(&mut Agent), "delegated any further"),
         (|a| a.budget.fan_out.total = 1, "no more tasks"),
     ] {
         let mut kin = Kin::begin(change, |_| {});

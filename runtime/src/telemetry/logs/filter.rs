@@ -59,11 +59,11 @@ fn part(text: &str) -> Result<(Option<&str>, &str), String> {
         !path.is_empty() && path.bytes().all(|b| b.is_ascii_alphanumeric() || b"_:-".contains(&b))
     };
     if let Some(target) = target.filter(|target| !is_path(target)) {
-        return Err(format!("{target:?} is no target; one is callboard_runtime, or a::b"));
+        return Err(format!("{target:?} is not a target such as callboard_runtime or a::b"));
     }
     if !LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level)) {
         return Err(format!(
-            "{level:?} is no level; the levels are {}, and target=level for one target",
+            "{level:?} is not a level; the levels are {}, and target=level for one target",
             LEVELS.join(", ")
         ));
     }
@@ -88,14 +88,14 @@ mod tests {
     }
 
     #[rstest]
-    #[case("", "is no level")]
-    #[case("inof", "\"inof\" is no level")]
-    #[case("callboard_runtime", "is no level")]
-    #[case("info,", "is no level")]
-    #[case("a=b=c=d", "is no level")]
-    #[case("=debug", "is no target")]
-    #[case("info,a[x{y=.*}]=trace", "is no target")]
-    #[case("a b=debug", "is no target")]
+    #[case("", "is not a level")]
+    #[case("inof", "\"inof\" is not a level")]
+    #[case("callboard_runtime", "is not a level")]
+    #[case("info,", "is not a level")]
+    #[case("a=b=c=d", "is not a level")]
+    #[case("=debug", "is not a target")]
+    #[case("info,a[x{y=.*}]=trace", "is not a target")]
+    #[case("a b=debug", "is not a target")]
     fn anything_else_is_named(#[case] bad: &str, #[case] said: &str) {
         let error = filter(bad).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");

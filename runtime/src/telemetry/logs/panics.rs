@@ -13,7 +13,7 @@ pub(in crate::telemetry) fn tell() {
             Some(why) => tracing::error!(place, thread, why, "a panic"),
             None => {
                 tracing::error!(place, thread, "a panic");
-                tracing::debug!(place, why = info.payload_as_str(), "what the panic said");
+                tracing::debug!(place, why = info.payload_as_str(), "the message of the panic");
             }
         }
     }));

@@ -75,7 +75,7 @@ async fn what_a_panic_said_is_in_the_log_only_at_debug(#[case] level: Level, #[c
     stage.call("panic", Effect::Pure);
     assert!(matches!(stage.next().await, Seen::Stored(_)));
     let logged = lines.text();
-    assert!(logged.contains("a task broke"), "{logged}");
+    assert!(logged.contains("a task panicked"), "{logged}");
     assert_eq!(logged.contains("the tool broke"), said, "{logged}");
 }
 

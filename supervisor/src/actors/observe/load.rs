@@ -25,12 +25,12 @@ pub(in crate::actors) async fn run(log: Arc<dyn Log>, shard: Shard, census: Arc<
         pause = EVERY;
         match log.load(shard).await {
             Ok(load) => census.set_load(load),
-            Err(error) => tracing::debug!(%shard, %error, "the shard's load could not be asked"),
+            Err(error) => tracing::debug!(%shard, %error, "the shard's load could not be read"),
         }
         if shard == SPEAKER {
             match log.storage().await {
                 Ok(storage) => census.set_storage(storage),
-                Err(error) => tracing::debug!(%error, "the storage could not be asked"),
+                Err(error) => tracing::debug!(%error, "the storage figures could not be read"),
             }
         }
     }
@@ -54,7 +54,7 @@ pub(super) fn observe() {
     };
     let _ = meter
         .u64_observable_gauge("callboard.queue.messages")
-        .with_description("Commands that wait, or are in somebody's hands.")
+        .with_description("Commands that wait for a worker or are in progress.")
         .with_callback(move |seen| {
             census::each_load(|shard, load, _| {
                 for one in &load.queues {
@@ -71,7 +71,7 @@ pub(super) fn observe() {
     let _ = meter
         .f64_observable_gauge("callboard.queue.oldest.age")
         .with_unit("s")
-        .with_description("Age of the oldest command that is not done.")
+        .with_description("Age of the oldest unfinished command.")
         .with_callback(move |seen| {
             census::each_load(|shard, load, _| {
                 load.queues.iter().for_each(|q| seen.observe(age(q.oldest), &queue(&shard, q)));
@@ -104,7 +104,7 @@ fn storage() {
     let _ = meter
         .u64_observable_gauge("callboard.storage.used")
         .with_unit("By")
-        .with_description("What the account keeps on the disks of NATS.")
+        .with_description("Bytes that the account stores on the disks of NATS.")
         .with_callback(|seen| {
             census::each_load(|_, _, storage| {
                 storage.iter().for_each(|storage| seen.observe(storage.used, &[]));
@@ -114,7 +114,7 @@ fn storage() {
     let _ = meter
         .u64_observable_gauge("callboard.storage.limit")
         .with_unit("By")
-        .with_description("What the account may keep on the disks of NATS.")
+        .with_description("Bytes that the account may store on the disks of NATS.")
         .with_callback(|seen| {
             census::each_load(|_, _, storage| {
                 let limit = storage.and_then(|storage| storage.limit);

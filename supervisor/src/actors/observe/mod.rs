@@ -41,12 +41,12 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
     let counter = |name: &'static str, what: &'static str| {
         meter.u64_counter(name).with_description(what).build()
     };
-    let sweep_found = counter("callboard.sweep.found", "Jobs that a sweep had to set going again.");
+    let sweep_found = counter("callboard.sweep.found", "Jobs that a sweep had to reactivate.");
     // A zero is recorded so that a scrape can tell "none found" from "not measured".
     sweep_found.add(0, &[]);
     Instruments {
         submitted: counter("callboard.jobs.submitted", "Submissions that a supervisor saw."),
-        ended: counter("callboard.jobs.ended", "Ends of jobs, in each generation one."),
+        ended: counter("callboard.jobs.ended", "Ends of jobs, one in each generation."),
         duration: telemetry::histogram(
             "callboard.job.duration",
             "A job, from its submission to its end, waiting for people included.",
@@ -54,16 +54,16 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
         ),
         decision: telemetry::histogram(
             "callboard.decision.duration",
-            "From taking facts in hand to having stored every decision they led to.",
+            "Time from the receipt of facts until all resulting decisions are stored.",
             LATENCY,
         ),
         ignored: counter(
             "callboard.results.ignored",
-            "Facts that came late, twice or for nothing.",
+            "Facts that arrived late, twice or without effect.",
         ),
         warned: counter(
             "callboard.budget.warnings",
-            "Jobs that came near a limit of what they may spend.",
+            "Jobs that came near a limit of their budget.",
         ),
         sweep_found,
     }

@@ -116,12 +116,12 @@ async fn what_others_extend_can_neither_be_taken_away_nor_broken() {
     put(&hall, "child", "extends: parent\nplan: {protocol: action_steps}\n").await;
     let failure = hall.ask(Verb::DropAgent, r#"{"name":"parent"}"#).await.unwrap_err();
     assert!(
-        failure.message.starts_with("child could not be used any more: bucket:child:1:"),
+        failure.message.starts_with("child would become invalid: bucket:child:1:"),
         "{failure}"
     );
     let body = json!({"name": "parent", "text": "step: {exec: master_loop}"}).to_string();
     let failure = hall.ask(Verb::SetAgent, body).await.unwrap_err();
-    assert!(failure.message.contains("child could not be used any more"), "{failure}");
+    assert!(failure.message.contains("child would become invalid"), "{failure}");
     let (code, _) = hall.refused(Verb::DropAgent, r#"{"name":"react"}"#).await;
     assert_eq!(code, Code::UnknownAgent, "a preset is no agent of the bucket");
 }
@@ -240,7 +240,7 @@ async fn an_agent_says_something() {
         let body = json!({"name": "mine", "text": text}).to_string();
         let failure = hall.ask(Verb::SetAgent, body).await.unwrap_err();
         assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("text")));
-        assert!(failure.message.contains("bucket:mine:1:1: says nothing"), "{failure}");
+        assert!(failure.message.contains("bucket:mine:1:1: is empty"), "{failure}");
     }
     put(&hall, "mine", "{}").await;
 }

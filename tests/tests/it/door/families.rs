@@ -75,7 +75,7 @@ async fn a_job_that_worked_for_another_one_goes_back_no_more_once_that_one_has_h
     let records = hall.broker.log.read(&child, Seq(0)).await.unwrap().len();
     let refused = hall.ask("signal", back(&child, first, true)).await.unwrap_err();
     assert_eq!(refused.code, Code::InvalidRequest);
-    assert!(refused.message.contains("works for job j"), "{}", refused.message);
+    assert!(refused.message.contains("the result of this child job"), "{}", refused.message);
     assert_eq!(hall.broker.log.read(&child, Seq(0)).await.unwrap().len(), records);
     // A fork is allowed.
     let fork = json!({"id": "f", "fork": {"job": child, "at": first, "again": true}}).to_string();

@@ -243,7 +243,7 @@ fn programs_are_told(stage: &Stage, expected: &BTreeMap<JobId, String>) {
         assert!(jobs.contains(&job.as_str()), "{job} is not named: {said}");
     }
     let (code, said, _) = run(&[]);
-    assert!(said.contains("jobs are not where they should be"), "{said}");
+    assert!(said.contains("jobs are inconsistent"), "{said}");
     assert!(said.contains("call.nowhere has no consumer") && code == Some(1), "{said}");
     let (code, _, why) = run(&["never-submitted"]);
     assert!(why.contains("there is no job never-submitted") && code == Some(6), "{why}");

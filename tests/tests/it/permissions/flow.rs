@@ -153,7 +153,7 @@ pub(super) fn nothing_was_denied(brokers: &Brokers) {
     let logs = brokers.logs();
     let denied: Vec<&str> = logs
         .lines()
-        .filter(|line| line.contains("Violation") || line.contains("forbids it"))
+        .filter(|line| line.contains("Violation") || line.contains("denied a permission"))
         .collect();
     assert!(denied.is_empty(), "{denied:#?}");
 }

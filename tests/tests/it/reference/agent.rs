@@ -97,7 +97,7 @@ fn words(key: &str) -> Option<BTreeSet<String>> {
 
 fn is_written(key: &str) -> bool {
     let mistakes = mistakes(&only(key, json!(PROBE)));
-    !mistakes.iter().any(|why| why.starts_with("an agent is called what its file is called"))
+    !mistakes.iter().any(|why| why.starts_with("the name of an agent is the name of its file"))
 }
 
 /// Returns every key of an agent file that holds a value.

@@ -66,7 +66,7 @@ impl Bus for Breaking {
 
 #[rstest]
 #[case::started_again(3, "a job's actor died")]
-#[case::parked(1, "its actor keeps dying")]
+#[case::parked(1, "its actor panics repeatedly")]
 #[tokio::test]
 async fn what_a_panic_says_is_logged_at_debug_alone(
     #[case] panics_max: u32,
