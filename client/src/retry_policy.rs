@@ -49,8 +49,8 @@ impl RetryPolicy {
         }
         if !self.reported.swap(true, Ordering::Relaxed) {
             let seconds = total.as_secs_f64();
-            let words = format!("nobody serves `{verb}` yet; asking again for up to {seconds} s");
-            tracing::warn!(%verb, ?total, "nobody serves it yet; asking again");
+            let words = format!("no responders for `{verb}` yet; retrying for up to {seconds} s");
+            tracing::warn!(%verb, ?total, "no responders yet; retrying");
             (self.report)(&words);
         }
         tokio::time::sleep(BACKOFF.after(tries).min(left)).await;
