@@ -41,7 +41,7 @@ async fn a_panic_ends_one_plan_and_leaves_the_others() {
     stage.decide(&command(json!({"work": "g0.p2", "goal": "panic now"}))).await;
     let (_, Fact::Planned(broken)) = stage.fact().await else { panic!("not a plan") };
     let PlanReply::Failed { error } = broken.reply else { panic!("{:?}", broken.reply) };
-    let why = "the planner broke: told to panic";
+    let why = "the planner panicked: told to panic";
     assert_eq!((error.message.as_str(), error.transient), (why, true));
     release.notify_one();
     let (_, Fact::Planned(answered)) = stage.fact().await else { panic!("not a plan") };
