@@ -178,14 +178,8 @@ async fn resume(
 ) -> Result<(Vec<f64>, Vec<f64>), Failed> {
     let (mut asked, mut done) = (Vec::new(), Vec::new());
     for (job, question) in jobs {
-        let digest = match question.kind {
-            QuestionKind::PlanCheck { digest, .. } => Some(digest),
-            other @ (QuestionKind::Question
-            | QuestionKind::Choice { .. }
-            | QuestionKind::Form { .. }
-            | QuestionKind::ToolApproval { .. }) => {
-                return Err(format!("job {job} asks {other:?}, not for its plan").into());
-            }
+        let QuestionKind::PlanCheck { digest, .. } = question.kind else {
+            return Err(format!("job {job} asks {:?}, not for its plan", question.kind).into());
         };
         let answer = GiveAnswer {
             job: job.clone(),
@@ -193,7 +187,7 @@ async fn resume(
             decision: Verdict::Approve,
             value: None,
             text: None,
-            digest,
+            digest: Some(digest),
             by: Some("bench".to_owned()),
         };
         let end = submitter.ends.expect(&job);

@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use agents::{
+    catalogue::Catalogue,
+    source::{FILE_BYTES_MAX, Mistakes, Source},
+};
 use proto::{
-    agent::{
-        Agent,
-        catalogue::{Catalogue, Layer},
-        source::{FILE_BYTES_MAX, Mistakes, Source},
-    },
+    agent::{Agent, Layer},
     id::AgentName,
 };
 use runtime::config::Config;

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::{
-    failure::CliError,
+    exit::Exit,
+    failure::{CliError, Outcome},
     look::{Look, Times},
 };
 
@@ -122,13 +123,14 @@ impl Output {
         items: &[T],
         id: impl Fn(&T) -> String,
         table: impl FnOnce(&Look) -> String,
-    ) -> Result<(), CliError> {
+    ) -> Outcome {
         match self.format {
             Format::Table => self.print(&table(&self.look())),
             Format::Json => self.json(whole),
             Format::Jsonl => items.iter().try_for_each(|item| self.json(item)),
             Format::Ids => items.iter().try_for_each(|item| self.line(&id(item))),
-        }
+        }?;
+        Ok(Exit::Success)
     }
 
     /// Prints one item in the selected format.
@@ -137,12 +139,13 @@ impl Output {
         item: &T,
         id: &str,
         text: impl FnOnce(&Look) -> String,
-    ) -> Result<(), CliError> {
+    ) -> Outcome {
         match self.format {
             Format::Table => self.print(&text(&self.look())),
             Format::Json | Format::Jsonl => self.json(item),
             Format::Ids => self.line(id),
-        }
+        }?;
+        Ok(Exit::Success)
     }
 
     /// Prints a note to standard error, unless output is quiet.

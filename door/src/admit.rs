@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use agents::{catalogue::Catalogue, conflicts, price::ByModel};
 use proto::{
-    agent::{Agent, called_like_a_tool, catalogue::Catalogue},
+    agent::{Agent, called_like_a_tool},
     budget::Price,
     conversation::Conversation,
     digest,
@@ -16,7 +17,6 @@ use proto::{
     lang::Language,
     limits,
     point::Fork,
-    price::ByModel,
     strict,
 };
 use serde_json::Value;
@@ -200,7 +200,7 @@ fn agent(request: &Submit, agents: &Catalogue) -> Result<Agent, Failure> {
         }
         agent.deadline_ms = Some(ms);
     }
-    agent.check().map_err(|invalid| {
+    conflicts::check(&agent).map_err(|invalid| {
         let field = format!("agent.{}", invalid.field);
         Failure::new(Code::InvalidRequest, invalid.to_string()).at(field)
     })?;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use agents::{placeholder, toolbox::Toolbox};
 use proto::{
     agent::{Agent, OnFailure, ReplanWhen, Replanning},
     door::DirectCall,
@@ -10,10 +11,8 @@ use proto::{
     excerpt,
     fact::Submitted,
     id::StepId,
-    placeholder,
     plan::{Action, Plan, Step},
     tool::ToolSpec,
-    toolbox::Toolbox,
 };
 use runtime::{
     arguments::{self, Placeholders},

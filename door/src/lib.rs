@@ -26,6 +26,7 @@ mod watch;
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use ::agents::price::ByModel;
 use async_trait::async_trait;
 use broker::{Broker, clock::Clock};
 use proto::{
@@ -36,7 +37,6 @@ use proto::{
     },
     error::Failure,
     id::ToolName,
-    price::ByModel,
     view::JobView,
 };
 use runtime::{

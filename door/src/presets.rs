@@ -2,10 +2,10 @@
 //! serves at the moment is skipped: its fixed arguments are checked with every call, as all
 //! arguments are.
 
+use agents::preset;
 use proto::{
     agent::Agent,
     error::{Code, Failure},
-    preset::Presets,
 };
 use runtime::{
     arguments::{self, Placeholders},
@@ -22,11 +22,11 @@ pub(super) fn misfit(
 ) -> Option<(String, String)> {
     agent.tool.presets.iter().find_map(|(name, fixed)| {
         let tool = registry.get(name)?;
-        let partial = Presets::partial(&tool.spec);
+        let partial = preset::partial(&tool.spec);
         fixed.iter().find_map(|(argument, value)| {
             let one = json!({ argument.as_str(): Value::clone(value) });
             let wrong = arguments::check(schemas, &partial, &one, Placeholders::Literal).err()?;
-            let meant = Presets::meant(&tool.spec, argument);
+            let meant = preset::meant(&tool.spec, argument);
             let meant = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
             // The field already names the argument.
             let wrong = wrong.strip_prefix(&format!("{argument}: ")).unwrap_or(&wrong);

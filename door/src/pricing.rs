@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use agents::price::ByModel;
 use proto::{
     agent::{Agent, PlanWhen},
     budget::{Budget, Price},
@@ -12,7 +13,7 @@ use proto::{
     family::{Callee, Callees},
     id::AgentName,
     policy::Detector,
-    price::{ByModel, ModelPrice},
+    price::ModelPrice,
 };
 
 /// Writes current prices into the agent of a job with a limit on money.

@@ -54,7 +54,7 @@ impl Quota {
 
 #[cfg(test)]
 mod tests {
-    use broker::clock::ManualClock;
+    use broker::testing::ManualClock;
 
     use super::*;
 

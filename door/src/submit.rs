@@ -1,5 +1,6 @@
 //! The verb `submit`: stores a new job, or attaches to an identical one.
 
+use agents::toolbox::Toolbox;
 use broker::{Broker, log::Submission};
 use proto::{
     agent::Agent,
@@ -8,7 +9,6 @@ use proto::{
     error::{Code, Failure},
     fact::{Fact, Submitted},
     id::{JobId, Seq},
-    toolbox::Toolbox,
 };
 use runtime::service::{Answers, Asked};
 use uuid::Uuid;

@@ -9,10 +9,9 @@ use proto::{
     fact::{Fact, TurnReply, Turned},
     message::Usage,
 };
-use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::{
     registry::Registry,
-    worker::{Assignment, Command, Failure, PoolOptions, Role, Task},
+    worker::{Command, Failure, PoolOptions, Task},
 };
 
 use crate::work::Executor;
@@ -67,27 +66,4 @@ impl ExecutorActor {
     }
 }
 
-impl Role for ExecutorActor {
-    const NAME: &'static str = ROLE;
-    type Command = TurnCommand;
-}
-
-impl Actor for ExecutorActor {
-    type Msg = Assignment<TurnCommand>;
-    type State = ();
-    type Arguments = ();
-
-    async fn pre_start(&self, _: ActorRef<Self::Msg>, (): ()) -> Result<(), ActorProcessingErr> {
-        Ok(())
-    }
-
-    async fn handle(
-        &self,
-        myself: ActorRef<Self::Msg>,
-        assignment: Self::Msg,
-        (): &mut (),
-    ) -> Result<(), ActorProcessingErr> {
-        assignment.carry_out(&myself, |task| self.turn(task)).await;
-        Ok(())
-    }
-}
+runtime::role!(ExecutorActor, ROLE, TurnCommand, turn);

@@ -1,6 +1,7 @@
 //! The functions offered to a model in a turn: the agent's tools, a question to a person, and the
 //! end of the step.
 
+use agents::toolbox::Toolbox;
 use model::{ModelRequest, Params};
 use proto::{
     asking,
@@ -8,7 +9,6 @@ use proto::{
     lang::Language,
     limits,
     message::{Message, ToolOffer},
-    toolbox::Toolbox,
 };
 use serde_json::json;
 

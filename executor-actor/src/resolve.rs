@@ -2,6 +2,7 @@
 //! once, against the tools registered now. Its target is a registered tool with valid arguments, a
 //! question, or the reason why nothing runs.
 
+use agents::toolbox::Toolbox;
 use model::{ModelError, Reply};
 use proto::{
     asking,
@@ -11,7 +12,6 @@ use proto::{
     limits,
     message::{Message, ModelCall, StopReason},
     tool::ToolSpec,
-    toolbox::Toolbox,
 };
 use serde_json::Value;
 

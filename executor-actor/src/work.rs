@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use agents::toolbox::Toolbox;
 use broker::Broker;
 use machine::transcript::Run;
 use model::{Delta, Model, ModelRequest, TooLarge};
@@ -13,7 +14,6 @@ use proto::{
     id::{JobId, Seq},
     message::Usage,
     tool::ToolSpec,
-    toolbox::Toolbox,
 };
 use runtime::{
     arguments::{self, Placeholders},

@@ -1,24 +1,25 @@
 //! The properties that hold for arbitrary bytes, one function for each parser of outside input.
-//! Each function is the body of a fuzz target. `callboard-proto`'s own tests run it over the seeds
+//! Each function is the body of a fuzz target. `callboard-agents`'s own tests run it over the seeds
 //! and over mutations of them.
 //!
 //! The functions depend only on their bytes.
 
 use std::collections::BTreeSet;
 
-use callboard_proto::{
-    agent::{
-        catalogue::{Catalogue, Layer},
-        source::Source,
-    },
-    asking,
+use agents::{
+    catalogue::Catalogue,
     draft::{self, Frame},
+    source::Source,
+    toolbox::Toolbox,
+};
+use proto::{
+    agent::Layer,
+    asking,
     id::{AgentName, StepId},
     interaction::{Answer, Question, Verdict, edited},
     plan::{Plan, Step},
     record::{Known, Record},
     subject::{Family, Subjects},
-    toolbox::Toolbox,
 };
 use serde_json::Value;
 

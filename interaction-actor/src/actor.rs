@@ -2,21 +2,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use broker::Broker;
+use broker::{Broker, backoff::Backoff};
 use proto::{
     decision::{Decision, DecisionKind, Note, pools},
     fact::Fact,
     id::AskId,
 };
-use ractor::{Actor, ActorProcessingErr, ActorRef};
-use runtime::worker::{Assignment, Command, Failure, PoolOptions, Role, Task};
+use runtime::worker::{Command, Failure, PoolOptions, Task};
 
 use crate::work::InboxKeeper;
 
-/// First pause before the inbox is tried again.
-const RETRY: Duration = Duration::from_millis(100);
-/// Longest such pause.
-const RETRY_MAX: Duration = Duration::from_secs(5);
+/// The pauses before the inbox is tried again.
+const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(5));
 
 /// Builds the options of the two pools of people, for `do.ask` and `do.note`: at most `slots`
 /// concurrent commands in each, defaults otherwise.
@@ -77,7 +74,7 @@ impl InteractionActor {
     /// Retries until the broker is reachable: a question that no person sees would block its job
     /// for ever.
     async fn keep(&self, task: Task<AskCommand>) -> Option<Fact> {
-        let mut wait = RETRY;
+        let mut backoff = BACKOFF;
         loop {
             let kept = match &*task.command {
                 AskCommand::Show(ask) => self.0.put(&task.job, ask).await,
@@ -87,35 +84,11 @@ impl InteractionActor {
             tracing::warn!(job = %task.job, %error, "the inbox could not be kept; trying again");
             tokio::select! {
                 biased;
-                () = tokio::time::sleep(wait) => {}
+                () = tokio::time::sleep(backoff.pause()) => {}
                 () = task.canceled.cancelled() => return None,
             }
-            wait = (wait * 2).min(RETRY_MAX);
         }
     }
 }
 
-impl Role for InteractionActor {
-    const NAME: &'static str = "inbox";
-    type Command = AskCommand;
-}
-
-impl Actor for InteractionActor {
-    type Msg = Assignment<AskCommand>;
-    type State = ();
-    type Arguments = ();
-
-    async fn pre_start(&self, _: ActorRef<Self::Msg>, (): ()) -> Result<(), ActorProcessingErr> {
-        Ok(())
-    }
-
-    async fn handle(
-        &self,
-        myself: ActorRef<Self::Msg>,
-        assignment: Self::Msg,
-        (): &mut (),
-    ) -> Result<(), ActorProcessingErr> {
-        assignment.carry_out(&myself, |task| self.keep(task)).await;
-        Ok(())
-    }
-}
+runtime::role!(InteractionActor, "inbox", AskCommand, keep);

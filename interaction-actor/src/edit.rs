@@ -3,17 +3,19 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use agents::{
+    draft::{self, Frame},
+    toolbox::Toolbox,
+};
 use proto::{
     agent::{Agent, SubAgent},
-    draft::{self, Frame},
     error::{Code, Failure},
     family::{self, Offered},
     id::StepId,
-    interaction::{Question, QuestionKind},
+    interaction::Question,
     lang::Language,
     plan::{Plan, PlanError},
     tool::ToolSpec,
-    toolbox::Toolbox,
 };
 use runtime::{
     arguments::{self, Placeholders},
@@ -40,13 +42,7 @@ pub(crate) struct Rules<'a> {
 /// # Errors
 /// All mistakes in the plan, for the person who wrote it. The question stays open.
 pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Result<Plan, Failure> {
-    let completed: BTreeSet<StepId> = match &question.kind {
-        QuestionKind::PlanCheck { completed, .. } => completed.iter().cloned().collect(),
-        QuestionKind::Question
-        | QuestionKind::Choice { .. }
-        | QuestionKind::Form { .. }
-        | QuestionKind::ToolApproval { .. } => BTreeSet::new(),
-    };
+    let completed: BTreeSet<StepId> = question.kind.completed().iter().cloned().collect();
     let language = rules.language;
     let wrong = |field: &str, why: String| {
         Failure::new(Code::InvalidAnswer, format!("{field}: {why}")).at(field.to_owned())

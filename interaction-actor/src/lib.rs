@@ -13,7 +13,6 @@ mod edit;
 pub mod inbox;
 pub mod inbox_service;
 pub mod question_log;
-pub mod waiters;
 mod work;
 
 pub use self::actor::{AskCommand, InteractionActor, options};

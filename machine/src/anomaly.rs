@@ -13,7 +13,6 @@ use super::{
     loops::{Came, Ended, signature},
     state::Open,
     step::{Exec, StepRun},
-    text,
 };
 
 impl Open {
@@ -34,13 +33,7 @@ impl Open {
             let Exec::Turn(turn) = &step.exec else { continue };
             if turn.work == *work && turn.attempts == Attempts::Idle {
                 let run = turn.run;
-                step.stop(
-                    notice.clone(),
-                    run,
-                    text::stopped(language, notice),
-                    &self.brief.agent,
-                    at,
-                );
+                step.stop(notice.clone(), run, notice.text(language), &self.brief.agent, at);
             }
         }
     }

@@ -1,10 +1,11 @@
 //! The arguments of a one-call step, with placeholders resolved. A placeholder that cannot be
 //! resolved is an error, never a guess.
 
-use proto::{id::StepId, lang::Language, placeholder, rules::Rules};
+use agents::placeholder;
+use proto::{excerpt, id::StepId, lang::Language, rules::Rules};
 use serde_json::Value;
 
-use super::text;
+use super::text::Text;
 
 /// Returns the resolved arguments, or the error in the job's language. Under the first rules, a
 /// malformed placeholder that names a dependency was kept as literal text.
@@ -16,7 +17,10 @@ pub(super) fn resolved(
 ) -> Result<Value, String> {
     let mut malformed = placeholder::malformed(args).into_iter();
     match malformed.find(|(of, _)| rules >= Rules::SECOND && depends_on.contains(of)) {
-        Some((_, written)) => Err(text::malformed(language, &written)),
+        Some((_, written)) => {
+            let written = &excerpt::ends(&written, 60);
+            Err(Text::Malformed { written }.text(language))
+        }
         None => placeholder::resolve(args, rules, lookup).map_err(|why| why.text(language)),
     }
 }

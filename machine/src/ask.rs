@@ -18,7 +18,7 @@ use super::{
     names,
     state::{Asking, Brief, Open, Stage},
     step::{Exec, StepRun},
-    text,
+    text::{self, Text},
     turn::UnitKind,
 };
 
@@ -76,7 +76,7 @@ impl Open {
     pub(super) fn step_question(&self, job: &JobId, step: &StepRun) -> Option<Wanted> {
         let approval = |call: &Call| {
             let kind = call.to_approve(job)?;
-            let prompt = text::approve_call(self.brief.language, call.tool.as_str());
+            let prompt = Text::ApproveCall { tool: &call.tool }.text(self.brief.language);
             let work = names::approval(&call.work);
             Some(Wanted { work, prompt, kind, step: Some(step.id().clone()), default: None })
         };
@@ -165,7 +165,7 @@ impl Open {
         if let Some(answer) = default {
             return self.deliver(at, job, &asking, &answer);
         }
-        let reason = text::expired(self.brief.language).to_owned();
+        let reason = Text::Expired.text(self.brief.language);
         match &asking.question.kind {
             QuestionKind::ToolApproval { .. } => {
                 let no = Answer {
@@ -257,13 +257,7 @@ impl Open {
     /// Applies a person's edit of the plan. The edited plan is shown for confirmation, so that only
     /// a plan that was confirmed as it is runs.
     fn edited(&mut self, shown: Plan, asking: &Asking, answer: &Answer) {
-        let completed = match &asking.question.kind {
-            QuestionKind::PlanCheck { completed, .. } => completed.as_slice(),
-            QuestionKind::Question
-            | QuestionKind::Choice { .. }
-            | QuestionKind::Form { .. }
-            | QuestionKind::ToolApproval { .. } => &[],
-        };
+        let completed = asking.question.kind.completed();
         // The edit was checked before it became a fact. If it still does not fit, the unedited plan
         // is shown again.
         let fits = |plan: &Plan| self.misfit(plan).is_none();

@@ -7,22 +7,21 @@
 //! supervisor compares a call with it before the call is stored, and the stored call carries the
 //! verdict: a replay needs no registry.
 
+use agents::toolbox::NoTool;
 use proto::{
     decision::CallWork,
     fact::{CallTarget, TurnCall, TurnReply, WorkError},
     family,
     id::ToolName,
+    limits,
     plan::{Action, Plan, Step},
     policy::PlanProtocol,
     strict::is_deep,
     tool::{Approval, Binding, Effect, ToolSpec},
-    toolbox::NoTool,
 };
 use serde_json::Value;
 
-use super::{
-    authorize_text as reason, excerpt, kin_text, state::Open, step::StepRun, text, turn::Turn,
-};
+use super::{excerpt, kin_text, state::Open, step::StepRun, text::Text, turn::Turn};
 
 /// Length to which a refusal cuts a claimed value, in characters.
 const CLAIM_CHARS: usize = 60;
@@ -35,9 +34,9 @@ const CLAIM_CHARS: usize = 60;
 #[must_use]
 pub fn registry_refusal(call: &CallWork, registered: Option<&ToolSpec>) -> Option<WorkError> {
     let refused = |message, transient| WorkError { message, transient, retry_after_ms: None };
-    let (language, tool) = (call.language, call.tool.as_str());
+    let (language, tool) = (call.language, &call.tool);
     let Some(spec) = registered else {
-        return Some(refused(reason::not_registered(language, tool), true));
+        return Some(refused(Text::NotRegistered { tool }.text(language), true));
     };
     let fields = [
         ("pool", spec.pool.as_str(), call.pool.as_str()),
@@ -45,13 +44,15 @@ pub fn registry_refusal(call: &CallWork, registered: Option<&ToolSpec>) -> Optio
         ("version", spec.version.as_str(), call.version.as_str()),
     ];
     let differs = fields.into_iter().find(|(_, registered, claimed)| registered != claimed);
-    if let Some((field, registered, claimed)) = differs {
-        let claimed = excerpt::line(claimed, CLAIM_CHARS);
-        let why = reason::registered_otherwise(language, tool, field, registered, &claimed);
-        return Some(refused(why, false));
+    if let Some((field, registered, claimed)) = &differs {
+        let claimed = &excerpt::line(claimed, CLAIM_CHARS);
+        let why = Text::RegisteredOtherwise { tool, field, registered, claimed };
+        return Some(refused(why.text(language), false));
     }
     match (spec.approval, &call.approved) {
-        (Approval::Always, None) => Some(refused(reason::approval_missing(language, tool), false)),
+        (Approval::Always, None) => {
+            Some(refused(Text::ApprovalMissing { tool }.text(language), false))
+        }
         (Approval::Always, Some(_)) | (Approval::Never, _) => None,
     }
 }
@@ -86,14 +87,14 @@ impl Open {
             PlanProtocol::Steps | PlanProtocol::InlineTools => None,
             PlanProtocol::TaskSteps | PlanProtocol::TitleSteps => {
                 let step = steps.find(|step| is_call(step))?;
-                Some(text::must_not_name_a_tool(language, step.id.as_str()))
+                Some(Text::MustNotNameATool { step: &step.id }.text(language))
             }
             PlanProtocol::Decision | PlanProtocol::Phased if plan.steps.len() > 1 => {
-                Some(reason::one_action(language).to_owned())
+                Some(Text::OneAction.text(language))
             }
             PlanProtocol::ActionSteps | PlanProtocol::Decision | PlanProtocol::Phased => {
                 let step = steps.find(|step| !is_call(step))?;
-                Some(text::must_name_a_tool(language, step.id.as_str()))
+                Some(Text::MustNameATool { step: &step.id }.text(language))
             }
         }
     }
@@ -123,7 +124,7 @@ impl Open {
             CallTarget::Tool { .. } | CallTarget::Person { .. } | CallTarget::Outline { .. }
                 if turn.number >= self.brief.agent.step.max_turns =>
             {
-                Some(reason::no_more_calls(language).to_owned())
+                Some(Text::NoMoreCalls.text(language))
             }
             CallTarget::Tool { tool, binding } => {
                 self.not_granted(tool, binding, &call.args).map(|(_, why)| why)
@@ -155,9 +156,10 @@ impl Open {
         }
         // Presets can be merged only into objects.
         if !args.is_object() {
-            return Some(("args", reason::args_no_object(language).to_owned()));
+            return Some(("args", Text::ArgsNoObject.text(language)));
         }
-        is_deep(args).then(|| ("args", reason::args_too_deep(language)))
+        let max = &limits::JSON_DEPTH_MAX;
+        is_deep(args).then(|| ("args", Text::ArgsTooDeep { max }.text(language)))
     }
 
     fn tool_names(&self) -> impl Iterator<Item = &str> {

@@ -17,7 +17,11 @@ use proto::{
 };
 use serde_json::Value;
 
-use super::{attempts::Attempts, excerpt, kin_text};
+use super::{
+    attempts::Attempts,
+    excerpt,
+    kin_text::{self, Text},
+};
 
 /// A tool call with resolved arguments.
 #[derive(Debug, Clone)]
@@ -144,15 +148,8 @@ impl Call {
 
     /// Returns the attempt that would be sent now, if the call is approved or needs no approval.
     pub(super) fn would_send(&self) -> Option<Attempt> {
-        match &self.agreement {
-            Agreement::NotNeeded | Agreement::Given(_) if self.end.is_none() => {
-                self.attempts.to_send()
-            }
-            Agreement::NotNeeded
-            | Agreement::Given(_)
-            | Agreement::Wanted
-            | Agreement::Asked(_) => None,
-        }
+        let is_agreed = matches!(self.agreement, Agreement::NotNeeded | Agreement::Given(_));
+        if is_agreed && self.end.is_none() { self.attempts.to_send() } else { None }
     }
 
     pub(super) fn digest(&self, job: &JobId) -> String {
@@ -277,7 +274,8 @@ impl Call {
                 ToolResult { message, ..ToolResult::ok(data) }
             }
             Outcome::Failed { reason, message, .. } => {
-                let error = kin_text::failed(language, reason.as_str(), message);
+                let error =
+                    Text::Failed { reason: &reason.as_str(), message: &message }.text(language);
                 if is_step {
                     self.said_no = true;
                     let error = WorkError { message: error, transient: true, retry_after_ms: None };

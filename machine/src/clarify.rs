@@ -11,7 +11,7 @@ use proto::{
 use super::{
     state::{Open, Stage},
     step::StepRun,
-    text,
+    text::Text,
 };
 
 /// The verdict on a question that an agent wants to ask.
@@ -57,14 +57,14 @@ impl Open {
             && let Some((answer, times)) = self.questions.repeated(prompt)
         {
             if times >= limit {
-                let message = text::asked_again_and_again(self.brief.language).to_owned();
+                let message = Text::AskedAgainAndAgain.text(self.brief.language);
                 return Guarded::End(FailReason::QuestionRepeated, message);
             }
-            return Guarded::Tell(text::asked_before(self.brief.language, &answer));
+            return Guarded::Tell(Text::AskedBefore { answer: &answer }.text(self.brief.language));
         }
         match self.brief.agent.ask.rounds {
             Some(rounds) if self.questions.of_agents().saturating_add(coming) >= rounds => {
-                let message = text::asked_too_often(self.brief.language).to_owned();
+                let message = Text::AskedTooOften.text(self.brief.language);
                 Guarded::End(FailReason::TooManyQuestions, message)
             }
             Some(_) | None => Guarded::Ask,
@@ -74,7 +74,7 @@ impl Open {
     /// Handles a question of the planner.
     pub(super) fn wants_to_ask(&mut self, question: &proto::fact::Asked) {
         if !self.may_ask_in_planning() {
-            let error = text::no_more_questions(self.brief.language).to_owned();
+            let error = Text::NoMoreQuestions.text(self.brief.language);
             return self.unusable(question.prompt.clone(), error);
         }
         if let Some(why) = self.brief.agent.ask.kinds.refusal(&question.kind, self.brief.language) {
@@ -130,7 +130,7 @@ impl Open {
     /// Returns the prompt as it is shown to a person.
     pub(super) fn put(&self, prompt: &str) -> String {
         if self.brief.agent.ask.prefix {
-            text::please_confirm(self.brief.language, prompt)
+            Text::PleaseConfirm { question: &prompt }.text(self.brief.language)
         } else {
             prompt.to_owned()
         }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use agents::placeholder;
 use jiff::Timestamp;
 use proto::{
     agent::{Dispatch, OnBlocked, OnFailure},
     id::StepId,
-    placeholder,
     plan::Action,
     step::StepState,
 };

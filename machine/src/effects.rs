@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use proto::{
     decision::Decision,
     entry::Entry,
-    fact::Fact,
+    fact::{Called, Fact, Started},
     id::{Attempt, JobId, Seq, ToolName, WorkId},
     record::{Known, Record, Unreadable},
     subject::Family,
@@ -76,14 +76,8 @@ impl Effects {
             (Family::Do(kind, _), Ok(Known::Decision(decision))) if decision.kind() == *kind => {
                 sent(decision).map(|(run, command)| Event::Sent(run, command))
             }
-            (
-                Family::In(_)
-                | Family::Do(..)
-                | Family::At(_)
-                | Family::UnknownIn(_)
-                | Family::UnknownDo(_),
-                Ok(Known::Fact(_) | Known::Decision(_)) | Err(_),
-            ) => None,
+            // A forged record begins nothing.
+            (_, Ok(_) | Err(_)) => None,
         };
         self.events.extend(event.map(|event| (seq, event)));
         if let Turn::Back(to) = self.timeline.take(seq, family, record.ok()) {
@@ -141,17 +135,12 @@ impl Effects {
 
 /// Returns the attempt that a fact proves to have started.
 fn begun(fact: &Fact) -> Option<Run> {
-    match fact {
-        Fact::Started(started) => Some((started.work.clone(), started.attempt)),
-        Fact::Called(called) => Some((called.work.clone(), called.attempt)),
-        Fact::Submitted(_)
-        | Fact::Signaled(_)
-        | Fact::Planned(_)
-        | Fact::Turned(_)
-        | Fact::Answered(_)
-        | Fact::Fired(_)
-        | Fact::Child(_) => None,
-    }
+    let (Fact::Started(Started { work, attempt }) | Fact::Called(Called { work, attempt, .. })) =
+        fact
+    else {
+        return None;
+    };
+    Some((work.clone(), *attempt))
 }
 
 /// Returns the command in a decision, if its effects are irreversible.

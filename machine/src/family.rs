@@ -19,7 +19,7 @@ use proto::{
 
 use super::{
     at::Counted,
-    kin_text,
+    kin_text::{self, Text},
     state::{Open, Told},
     step::Exec,
 };
@@ -58,8 +58,8 @@ impl Open {
         let (agent, language) = (&self.brief.agent, self.brief.language);
         let refuses = self.brief.rules >= Rules::SECOND;
         let no_further = match (self.is_deepest(), self.has_handed_over_all()) {
-            (true, _) if refuses => Some(kin_text::no_further_down(language)),
-            (false, true) if refuses => Some(kin_text::handed_over_all(language)),
+            (true, _) if refuses => Some(Text::NoFurtherDown.text(language)),
+            (false, true) if refuses => Some(Text::HandedOverAll.text(language)),
             (true | false, _) => None,
         };
         let family = &self.family;
@@ -76,7 +76,7 @@ impl Open {
                 } else if let Some(why) = no_further {
                     call.refuse(why.to_owned());
                 } else if let Err(why) = call.task() {
-                    call.refuse(kin_text::no_task(language, &why));
+                    call.refuse(Text::NoTask { why: &why }.text(language));
                 }
             });
         }

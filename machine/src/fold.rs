@@ -18,7 +18,6 @@ use super::{
     names,
     state::{Asking, Awake, Brief, Job, Open, Poison, Stage},
     step::Exec,
-    text,
     turn::{Acting, Asks},
 };
 
@@ -219,21 +218,11 @@ impl Open {
 
     fn turned(&mut self, at: At, turned: &Turned) -> Counted {
         let asks = Asks { left: self.remaining_questions(), open: self.room_for_questions() };
-        let heard =
-            self.execution.steps().iter().enumerate().find_map(|(index, step)| match &step.exec {
-                Exec::Turn(turn)
-                    if turn.work == turned.work && turn.attempts.awaits(turned.attempt) =>
-                {
-                    let granted = self.granted_calls(&turned.reply, turn, step);
-                    Some((turn.clone(), index, granted))
-                }
-                Exec::Turn(_)
-                | Exec::NotBegun
-                | Exec::Tool(_)
-                | Exec::Acting(_)
-                | Exec::Rerun(_)
-                | Exec::Ended => None,
-            });
+        let heard = self.execution.steps().iter().enumerate().find_map(|(index, step)| {
+            let Exec::Turn(turn) = &step.exec else { return None };
+            let is_awaited = turn.work == turned.work && turn.attempts.awaits(turned.attempt);
+            is_awaited.then(|| (turn.clone(), index, self.granted_calls(&turned.reply, turn, step)))
+        });
         let Some((turn, index, granted)) = heard else { return Counted::No };
         let calls = self.guard_calls(granted);
         let Brief { agent, language, .. } = &*self.brief;
@@ -243,7 +232,7 @@ impl Open {
         step.turns += u32::from(!is_summary);
         match &turned.reply {
             TurnReply::Calls { .. } if turn.must_answer => {
-                let error = text::stopped(language, &Notice::NoAnswer);
+                let error = Notice::NoAnswer.text(language);
                 step.stop(Notice::NoAnswer, turn.run, error, agent, at.time);
             }
             TurnReply::Calls { .. } => {

@@ -8,7 +8,7 @@ use proto::{
     policy::{Detector, PlanProtocol},
 };
 
-use super::{state::Open, text};
+use super::{state::Open, text::Text};
 
 /// Limit on planning rounds in a row that lead to no action.
 const THOUGHTS_MAX: usize = 20;
@@ -59,7 +59,7 @@ impl Open {
         if self.planning.thoughts(self.brief.rules) <= THOUGHTS_MAX {
             return self.planning.next_round();
         }
-        self.no_plan(&text::only_thoughts(self.brief.language, THOUGHTS_MAX));
+        self.no_plan(&Text::OnlyThoughts { rounds: &THOUGHTS_MAX }.text(self.brief.language));
     }
 
     /// Returns `true` if the planner may answer instead of making a first plan.
@@ -78,6 +78,6 @@ impl Open {
     }
 
     fn needs_a_plan(&mut self, reply: String) {
-        self.unusable(reply, text::needs_a_plan(self.brief.language).to_owned());
+        self.unusable(reply, Text::NeedsAPlan.text(self.brief.language));
     }
 }

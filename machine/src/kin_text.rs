@@ -32,40 +32,10 @@ pub(super) fn no_such_agent(language: Language, agent: &Agent, name: &str) -> St
     Text::NoSuchAgent { name: &name, names: &names.join(", ") }.text(language)
 }
 
-/// Returns the text for a job at the depth limit that calls a sub-agent.
-pub(super) fn no_further_down(language: Language) -> String {
-    Text::NoFurtherDown.text(language)
-}
-
-/// Returns the text for a job that has had all its children.
-pub(super) fn handed_over_all(language: Language) -> String {
-    Text::HandedOverAll.text(language)
-}
-
-/// Returns the text for a call whose arguments are no task.
-pub(super) fn no_task(language: Language, why: &str) -> String {
-    Text::NoTask { why: &why }.text(language)
-}
-
-/// Returns the reason for which a child is canceled when its parent ends.
-pub(super) fn ended_above(language: Language, job: &str) -> String {
-    Text::EndedAbove { job: &job }.text(language)
-}
-
 /// Returns the text for a child that was canceled.
 pub(super) fn canceled(language: Language, reason: &str) -> String {
     match reason {
         "" => Text::Canceled.text(language),
         reason => Text::CanceledBecause { reason: &reason }.text(language),
     }
-}
-
-/// Returns the text for a child that failed.
-pub(super) fn failed(language: Language, reason: &str, message: &str) -> String {
-    Text::Failed { reason: &reason, message: &message }.text(language)
-}
-
-/// Returns the text for a child whose id belongs to another job.
-pub(super) fn id_taken(language: Language, id: &str) -> String {
-    Text::IdTaken { id: &id }.text(language)
 }

@@ -14,7 +14,7 @@ use proto::{
 };
 
 use super::{
-    kin_text,
+    kin_text::{self, Text},
     state::{Job, Open},
     step::{Exec, StepRun},
 };
@@ -78,7 +78,7 @@ impl Job {
                 let child = open.family.child(work, *attempt)?;
                 let reason = match signal {
                     Signal::Cancel => {
-                        Some(kin_text::ended_above(open.brief.language, self.id.as_str()))
+                        Some(Text::EndedAbove { job: &self.id }.text(open.brief.language))
                     }
                     Signal::Pause => {
                         open.steering.paused().and_then(|paused| paused.reason.clone())
@@ -142,7 +142,7 @@ impl Job {
             files: open.brief.files.clone(),
             rules: open.brief.rules,
         };
-        let message = kin_text::id_taken(open.brief.language, spawn.child.as_str());
+        let message = Text::IdTaken { id: &spawn.child }.text(open.brief.language);
         let reason = proto::job::FailReason::StepFailed;
         let outcome = Outcome::Failed { reason, message, results: serde_json::Value::Null };
         let refused = ChildSaid {

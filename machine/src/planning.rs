@@ -18,7 +18,7 @@ use super::{
     at::Counted,
     excerpt,
     state::{Open, Stage},
-    text,
+    text::Text,
 };
 
 impl Open {
@@ -83,13 +83,14 @@ impl Open {
         let Some(step) = plan.steps.iter().find(|step| !exec.allows(&step.action)) else {
             return self.beyond_agent(plan);
         };
-        let (language, step) = (self.brief.language, step.id.as_str());
-        Some(match exec {
-            StepExec::MasterLoop => text::must_not_name_a_tool(language, step),
+        let step = &step.id;
+        let text = match exec {
+            StepExec::MasterLoop => Text::MustNotNameATool { step },
             StepExec::AsPlanned | StepExec::SingleAction | StepExec::DirectTool => {
-                text::must_name_a_tool(language, step)
+                Text::MustNameATool { step }
             }
-        })
+        };
+        Some(text.text(self.brief.language))
     }
 
     /// Handles an unusable reply: the planner is asked again, and after too many such replies a
@@ -110,7 +111,7 @@ impl Open {
 
     /// Fails the job because it has no plan.
     pub(super) fn no_plan(&mut self, error: &str) {
-        let message = text::plan_failed(self.brief.language, error);
+        let message = Text::PlanFailed { error: &error }.text(self.brief.language);
         self.planning.fail(FailReason::PlanFailed, message);
     }
 

@@ -21,7 +21,7 @@ use super::{
     call::{Call, CallEnd, why},
     names,
     step::{Exec, StepRun},
-    text,
+    text::{self, Text},
     turn::{Acting, Turn, UnitKind},
 };
 
@@ -56,7 +56,9 @@ impl StepRun {
                         self.exec = Exec::Tool(Box::new(call));
                         self.become_state(StepState::Ready);
                     }
-                    Err(missing) => self.fail(text::unresolved(language, &missing), at),
+                    Err(missing) => {
+                        self.fail(Text::Unresolved { what: &missing }.text(language), at)
+                    }
                 }
             }
             Action::Agent => {
@@ -141,7 +143,7 @@ impl StepRun {
         self.notices.clone_from(&verdict.notices);
         (next.notices, next.must_answer) = (verdict.notices, verdict.must_answer);
         if next.number > agent.step.max_turns {
-            let error = text::turns_used_up(language, agent.step.max_turns);
+            let error = Text::TurnsUsedUp { turns: &agent.step.max_turns }.text(language);
             self.run_failed(acting.run, error, agent, at);
         } else {
             self.exec = Exec::Turn(next);
@@ -164,7 +166,7 @@ impl StepRun {
                 }
                 Some(CallEnd::Answered(result)) => Err(why(result)),
                 Some(CallEnd::Unknown(result)) => {
-                    return self.fail(text::effect_unknown(language, &why(result)), at);
+                    return self.fail(Text::EffectUnknown { why: &why(result) }.text(language), at);
                 }
                 Some(CallEnd::Refused(reason)) => Err(text::not_approved(language, reason)),
                 None => return,
@@ -200,7 +202,9 @@ impl StepRun {
         let ended = match &end {
             CallEnd::Answered(result) if result.success => Ok((result.value(), said(result))),
             CallEnd::Answered(result) => Err(why(result)),
-            CallEnd::Unknown(result) => Err(text::effect_unknown(language, &why(result))),
+            CallEnd::Unknown(result) => {
+                Err(Text::EffectUnknown { why: &why(result) }.text(language))
+            }
             CallEnd::Refused(reason) => Err(text::not_approved(language, reason)),
         };
         call.end = Some(end);

@@ -46,13 +46,6 @@ impl Job {
         open.questions.get(ask).map(|asking| asking.status(open))
     }
 
-    /// Returns `true` if a question waits for a person and the job is not ending.
-    #[must_use]
-    pub fn has_open_questions(&self) -> bool {
-        let open = self.open.as_ref().filter(|open| !open.only_ends());
-        open.is_some_and(|open| open.questions.open_in_order().next().is_some())
-    }
-
     /// Returns the position of the last fact on `in.people`, counted or not. An answer is stored
     /// only right after it.
     #[must_use]

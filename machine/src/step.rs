@@ -307,15 +307,15 @@ impl StepRun {
             return wanted.then_some(false);
         }
         let Exec::Acting(acting) = &mut self.exec else { return None };
-        acting.units.iter_mut().find_map(|unit| match &mut unit.kind {
-            UnitKind::Person { work: own, ask: ask @ None, .. } if own == work => {
-                *ask = Some(id.clone());
-                Some(true)
+        acting.units.iter_mut().find_map(|unit| {
+            let UnitKind::Person { work: own, ask: ask @ None, .. } = &mut unit.kind else {
+                return None;
+            };
+            if own != work {
+                return None;
             }
-            UnitKind::Person { .. }
-            | UnitKind::Tool(_)
-            | UnitKind::Noted(_)
-            | UnitKind::Refused(_) => None,
+            *ask = Some(id.clone());
+            Some(true)
         })
     }
 

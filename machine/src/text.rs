@@ -5,60 +5,9 @@ use proto::{
     job::FailReason,
     lang::Language,
     limits,
-    notice::Notice,
 };
 
 messages::texts!(machine);
-
-/// Returns the text for an agent that has no questions left.
-pub(super) fn no_more_questions(language: Language) -> String {
-    Text::NoMoreQuestions.text(language)
-}
-
-/// Returns the text for a question when the job has too many open ones.
-pub(super) fn too_many_open_questions(language: Language) -> String {
-    Text::TooManyOpenQuestions { max: &limits::OPEN_QUESTIONS_MAX }.text(language)
-}
-
-/// Returns an agent's question, prefixed with a request for confirmation.
-pub(super) fn please_confirm(language: Language, question: &str) -> String {
-    Text::PleaseConfirm { question: &question }.text(language)
-}
-
-/// Returns the reply to a question that was answered before.
-pub(super) fn asked_before(language: Language, answer: &str) -> String {
-    Text::AskedBefore { answer: &answer }.text(language)
-}
-
-/// Returns the failure of a job whose agent repeats an answered question.
-pub(super) fn asked_again_and_again(language: Language) -> String {
-    Text::AskedAgainAndAgain.text(language)
-}
-
-/// Returns the failure of a job whose agents ask too many questions.
-pub(super) fn asked_too_often(language: Language) -> String {
-    Text::AskedTooOften.text(language)
-}
-
-/// Returns the reply to a change of the outline.
-pub(super) fn outline_taken(language: Language) -> String {
-    Text::OutlineTaken.text(language)
-}
-
-/// Returns the error for a planner's reply that contains no plan although one is needed.
-pub(super) fn needs_a_plan(language: Language) -> String {
-    Text::NeedsAPlan.text(language)
-}
-
-/// Returns the failure of a job whose planner continues without an action.
-pub(super) fn only_thoughts(language: Language, rounds: usize) -> String {
-    Text::OnlyThoughts { rounds: &rounds }.text(language)
-}
-
-/// Returns the text for a `once` call whose effect is unknown.
-pub(super) fn effect_unknown(language: Language, why: &str) -> String {
-    Text::EffectUnknown { why: &why }.text(language)
-}
 
 /// Returns the text for a call that a person rejected.
 pub(super) fn not_approved(language: Language, reason: &str) -> String {
@@ -76,20 +25,10 @@ pub(super) fn declined(language: Language, reason: &str) -> String {
     }
 }
 
-/// Returns the text for a question that was not answered in time.
-pub(super) fn expired(language: Language) -> String {
-    Text::Expired.text(language)
-}
-
 /// Returns the prompt of a plan check.
 pub(super) fn confirm_plan(language: Language, title: &str, steps: usize) -> String {
     // Recorded logs hold these words, so they are the same for one step.
     Text::ConfirmPlan { steps: &steps, title: &title }.text(language)
-}
-
-/// Returns the prompt of a tool approval.
-pub(super) fn approve_call(language: Language, tool: &str) -> String {
-    Text::ApproveCall { tool: &tool }.text(language)
 }
 
 /// Returns the prompt after unusable replies of the planner. The last reply comes first, because it
@@ -98,21 +37,6 @@ pub(super) fn confused(language: Language, reply: &str, error: &str) -> String {
     let reply = proto::excerpt::ends(reply.trim(), limits::EXCERPT_CHARS);
     let asked = Text::Confused { error: &error }.text(language);
     if reply.is_empty() { asked } else { format!("{reply}\n\n{asked}") }
-}
-
-/// Returns the error of a run that reached the limit of turns.
-pub(super) fn turns_used_up(language: Language, turns: u32) -> String {
-    Text::TurnsUsedUp { turns: &turns }.text(language)
-}
-
-/// Returns the error for a placeholder that cannot be resolved.
-pub(super) fn unresolved(language: Language, what: &str) -> String {
-    Text::Unresolved { what: &what }.text(language)
-}
-
-/// Returns the error for a malformed placeholder.
-pub(super) fn malformed(language: Language, written: &str) -> String {
-    Text::Malformed { written: &proto::excerpt::ends(written, 60) }.text(language)
 }
 
 /// Returns the failure of a step.
@@ -149,11 +73,6 @@ pub(super) fn unsuccessful(language: Language, steps: usize) -> String {
     text.text(language)
 }
 
-/// Returns the failure of a job without a plan.
-pub(super) fn plan_failed(language: Language, error: &str) -> String {
-    Text::PlanFailed { error: &error }.text(language)
-}
-
 /// Returns the failure of a job whose deadline passed.
 pub(super) fn deadline_passed(language: Language) -> String {
     Text::DeadlinePassed.text(language)
@@ -167,31 +86,6 @@ pub(super) fn replans_used_up(language: Language, max: u32, error: &str) -> Stri
 /// Returns the failure of a job whose log is full.
 pub(super) fn history_full(language: Language, records: u64) -> String {
     Text::HistoryFull { records: &records }.text(language)
-}
-
-/// Returns the text for a call beyond the limit of one turn.
-pub(super) fn too_many_calls(language: Language, max: u32) -> String {
-    Text::TooManyCalls { max: &max }.text(language)
-}
-
-/// Returns the error for a step that must be a tool call.
-pub(super) fn must_name_a_tool(language: Language, step: &str) -> String {
-    Text::MustNameATool { step: &step }.text(language)
-}
-
-/// Returns the error for a step that must not be a tool call.
-pub(super) fn must_not_name_a_tool(language: Language, step: &str) -> String {
-    Text::MustNotNameATool { step: &step }.text(language)
-}
-
-/// Returns the error for an unsolicited or empty summary.
-pub(super) fn no_summary_wanted(language: Language) -> String {
-    Text::NoSummaryWanted.text(language)
-}
-
-/// Returns the error of a run that a guard stopped.
-pub(super) fn stopped(language: Language, notice: &Notice) -> String {
-    notice.text(language)
 }
 
 /// Returns the failure of a job that used up a limit of its budget.

@@ -7,6 +7,7 @@ use proto::{
     fact::{Asked, CallTarget, TurnCall, WorkError},
     id::{AskId, Attempt, Seq, WorkId},
     lang::Language,
+    limits,
     notice::Notice,
     observe::{Observe, Shortened, Summary},
     tool::ToolResult,
@@ -17,7 +18,8 @@ use super::{
     attempts::Attempts,
     call::{Call, CallEnd, why},
     loops::{Came, Ended, signature},
-    names, text,
+    names,
+    text::{self, Text},
 };
 
 /// A model turn that is to be sent, or is with a worker.
@@ -79,7 +81,7 @@ impl Turn {
         let texts: Vec<_> = self.replies.iter().map(in_short).collect();
         let is_nothing = summary.is_none() && texts.iter().all(Option::is_none);
         if !self.may_be_summarised(agent) || is_nothing {
-            let message = text::no_summary_wanted(language).to_owned();
+            let message = Text::NoSummaryWanted.text(language);
             let error = WorkError { message, transient: true, retry_after_ms: None };
             return self.attempts.broke(error, at);
         }
@@ -172,18 +174,19 @@ impl Acting {
                 let withheld = !fits || is_question && left == Some(0);
                 let kind = match call.target {
                     _ if !fits => {
-                        let max = agent.calls_per_turn();
-                        UnitKind::Refused(text::too_many_calls(language, max))
+                        let max = &agent.calls_per_turn();
+                        UnitKind::Refused(Text::TooManyCalls { max }.text(language))
                     }
                     CallTarget::Tool { tool, binding } => {
                         let args = agent.tool.presets.fill(&tool, call.args);
                         UnitKind::Tool(Box::new(Call::new(work, tool, binding, args)))
                     }
                     CallTarget::Person { .. } if left == Some(0) => {
-                        UnitKind::Refused(text::no_more_questions(language))
+                        UnitKind::Refused(Text::NoMoreQuestions.text(language))
                     }
                     CallTarget::Person { .. } if open == 0 => {
-                        UnitKind::Refused(text::too_many_open_questions(language))
+                        let max = &limits::OPEN_QUESTIONS_MAX;
+                        UnitKind::Refused(Text::TooManyOpenQuestions { max }.text(language))
                     }
                     CallTarget::Person { question } => {
                         left = left.map(|n| n - 1);
@@ -191,7 +194,7 @@ impl Acting {
                         UnitKind::Person { work, asked: question, ask: None, reply: None }
                     }
                     CallTarget::Outline { .. } => {
-                        UnitKind::Noted(text::outline_taken(language).to_owned())
+                        UnitKind::Noted(Text::OutlineTaken.text(language))
                     }
                     CallTarget::Refused { error } => UnitKind::Refused(error),
                 };
@@ -260,12 +263,9 @@ impl Acting {
     }
 
     pub(super) fn call_mut(&mut self, find: impl Fn(&Call) -> bool) -> Option<&mut Call> {
-        self.units.iter_mut().find_map(|unit| match &mut unit.kind {
-            UnitKind::Tool(call) if find(call) => Some(call.as_mut()),
-            UnitKind::Tool(_)
-            | UnitKind::Person { .. }
-            | UnitKind::Noted(_)
-            | UnitKind::Refused(_) => None,
+        self.units.iter_mut().find_map(|unit| {
+            let UnitKind::Tool(call) = &mut unit.kind else { return None };
+            find(call).then_some(call.as_mut())
         })
     }
 
@@ -305,7 +305,9 @@ impl Unit {
         let text = match &self.kind {
             UnitKind::Tool(call) => match call.end.as_ref()? {
                 CallEnd::Answered(result) => as_text(result),
-                CallEnd::Unknown(result) => text::effect_unknown(language, &why(result)),
+                CallEnd::Unknown(result) => {
+                    Text::EffectUnknown { why: &why(result) }.text(language)
+                }
                 CallEnd::Refused(reason) => text::not_approved(language, reason),
             },
             UnitKind::Person { reply, .. } => reply.clone()?,
@@ -319,17 +321,10 @@ impl Unit {
 
     /// Returns the unit of work and attempt under which the log holds the full result of a tool.
     fn whole(&self) -> Option<Whole> {
-        match &self.kind {
-            UnitKind::Tool(call) if !call.is_agent() => {
-                let attempt = Attempt(call.attempts.count());
-                matches!(call.end, Some(CallEnd::Answered(_)))
-                    .then(|| Whole { work: call.work.clone(), attempt })
-            }
-            UnitKind::Tool(_)
-            | UnitKind::Person { .. }
-            | UnitKind::Noted(_)
-            | UnitKind::Refused(_) => None,
-        }
+        let UnitKind::Tool(call) = &self.kind else { return None };
+        let attempt = Attempt(call.attempts.count());
+        let is_stored = !call.is_agent() && matches!(call.end, Some(CallEnd::Answered(_)));
+        is_stored.then(|| Whole { work: call.work.clone(), attempt })
     }
 
     fn ended(&self) -> Ended<'_> {

@@ -124,12 +124,9 @@ impl Open {
 
     /// Returns the end and the reason of the first backoff, for display.
     pub(super) fn backing_off(&self) -> Option<String> {
-        let backing = |attempts: &Attempts| match attempts {
-            Attempts::Backing { until, reason, .. } => Some(format!("until {until}: {reason}")),
-            Attempts::Idle
-            | Attempts::Out { .. }
-            | Attempts::Broken { .. }
-            | Attempts::Due { .. } => None,
+        let backing = |attempts: &Attempts| {
+            let Attempts::Backing { until, reason, .. } = attempts else { return None };
+            Some(format!("until {until}: {reason}"))
         };
         if let Some(attempts) = self.planning.stage().attempts() {
             return backing(attempts);
@@ -140,15 +137,10 @@ impl Open {
     /// Returns the work that waits for an operator.
     pub(super) fn given_up(&self) -> Vec<GivenUp> {
         let parked = self.units().into_iter().filter(|unit| unit.is_parked);
-        let given_up = parked.filter_map(|Unit { work, attempts, .. }| match attempts {
-            Attempts::Broken { attempt, error, at } => {
-                let (error, since) = (error.message.clone(), *at);
-                Some(GivenUp { work, attempt: *attempt, error, since })
-            }
-            Attempts::Idle
-            | Attempts::Out { .. }
-            | Attempts::Backing { .. }
-            | Attempts::Due { .. } => None,
+        let given_up = parked.filter_map(|Unit { work, attempts, .. }| {
+            let Attempts::Broken { attempt, error, at } = attempts else { return None };
+            let (error, since) = (error.message.clone(), *at);
+            Some(GivenUp { work, attempt: *attempt, error, since })
         });
         given_up.collect()
     }

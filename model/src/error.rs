@@ -159,12 +159,6 @@ impl ModelError {
         self.kind
     }
 
-    /// The description without status and endpoint.
-    #[must_use]
-    pub const fn detail(&self) -> &'static str {
-        self.detail
-    }
-
     /// The provider's HTTP status, if it answered.
     #[must_use]
     pub const fn status(&self) -> Option<u16> {

@@ -10,6 +10,7 @@ mod config;
 mod error;
 mod observed;
 mod port;
+mod prompts;
 mod provider;
 mod retry;
 pub mod script;
@@ -20,6 +21,7 @@ pub use config::{ProviderConfig, ProviderKind, RetryConfig, Timeouts};
 pub use error::{ErrorKind, ModelError, Phase};
 pub use observed::{Observed, Show, Watching};
 pub use port::{DEFAULT_MAX_REPLY_BYTES, Delta, Model, ModelRequest, ModelStream, Params};
+pub use prompts::Prompts;
 pub use provider::connect;
 pub use window::{
     Asked, Fitted, Overflow, TooLarge, bounded, estimate, fit, fit_request, overflow, tokens,

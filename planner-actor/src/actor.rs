@@ -8,11 +8,10 @@ use proto::{
     fact::{Fact, PlanReply, Planned},
     message::Usage,
 };
-use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::{
     registry::Registry,
     telemetry::{self, Kind, Span, keys},
-    worker::{Assignment, Command, Failure, PoolOptions, Role, Task},
+    worker::{Command, Failure, PoolOptions, Task},
 };
 
 use crate::work::Planner;
@@ -78,30 +77,7 @@ impl PlannerActor {
     }
 }
 
-impl Role for PlannerActor {
-    const NAME: &'static str = ROLE;
-    type Command = PlanCommand;
-}
-
-impl Actor for PlannerActor {
-    type Msg = Assignment<PlanCommand>;
-    type State = ();
-    type Arguments = ();
-
-    async fn pre_start(&self, _: ActorRef<Self::Msg>, (): ()) -> Result<(), ActorProcessingErr> {
-        Ok(())
-    }
-
-    async fn handle(
-        &self,
-        myself: ActorRef<Self::Msg>,
-        assignment: Self::Msg,
-        (): &mut (),
-    ) -> Result<(), ActorProcessingErr> {
-        assignment.carry_out(&myself, |task| self.plan(task)).await;
-        Ok(())
-    }
-}
+runtime::role!(PlannerActor, ROLE, PlanCommand, plan);
 
 /// Returns the outcome for the span, and `true` if it is an error.
 fn outcome(reply: Option<&PlanReply>) -> (&'static str, bool) {

@@ -6,6 +6,7 @@ mod turns;
 
 use std::collections::BTreeSet;
 
+use agents::toolbox::Toolbox;
 use model::{ModelRequest, Params};
 use proto::{
     asking, conversation,
@@ -16,7 +17,6 @@ use proto::{
     message::{Message, ModelCall, ToolOffer},
     policy::PlanOutput,
     step::StepState,
-    toolbox::Toolbox,
 };
 use serde_json::json;
 
@@ -153,14 +153,10 @@ fn messages(work: &PlanWork, tools: &Toolbox<'_>) -> Vec<Message> {
 
 /// Returns the number of oldest results beyond the agent's limit.
 fn over_keep(work: &PlanWork) -> usize {
-    let ends = work.dialogue.iter().map(|talk| match talk {
-        PlanTalk::Progressed { steps, .. } => steps.len(),
-        PlanTalk::Asked { .. }
-        | PlanTalk::Revised { .. }
-        | PlanTalk::Rejected { .. }
-        | PlanTalk::Steered { .. }
-        | PlanTalk::Noted { .. } => 0,
-    });
+    let ends = work
+        .dialogue
+        .iter()
+        .map(|talk| if let PlanTalk::Progressed { steps, .. } = talk { steps.len() } else { 0 });
     ends.sum::<usize>().saturating_sub(usize::try_from(work.window.keep).unwrap_or(usize::MAX))
 }
 

@@ -3,12 +3,12 @@
 
 use std::sync::LazyLock;
 
+use agents::toolbox::Toolbox;
 use model::{ModelRequest, Params};
 use proto::{
     decision::{Detect, PlanWork},
     message::{Message, Usage},
     policy::{Detected, Detector},
-    toolbox::Toolbox,
 };
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;

@@ -10,12 +10,14 @@ use runtime::{
 
 use std::collections::BTreeSet;
 
-use proto::{
+use agents::{
     draft::{self, Frame},
+    toolbox::Toolbox,
+};
+use proto::{
     id::StepId,
     plan::{Action, Plan},
     tool::ToolSpec,
-    toolbox::Toolbox,
 };
 use serde_json::{Value, json};
 

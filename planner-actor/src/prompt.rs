@@ -4,7 +4,8 @@
 
 use std::sync::LazyLock;
 
-use minijinja::{Environment, UndefinedBehavior, Value, context, syntax::SyntaxConfig};
+use minijinja::{Value, context};
+use model::Prompts;
 use proto::{
     decision::{PlanWork, StepEnd},
     id::StepId,
@@ -19,27 +20,10 @@ use crate::{course::Course, parse::choice::Phase, protocol, summary};
 
 messages::texts!(step_state);
 
-static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut env = Environment::new();
-    env.set_undefined_behavior(UndefinedBehavior::Strict);
-    let syntax = SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .build()
-        .expect("the usual delimiters are valid");
-    env.set_syntax(syntax);
-    for (name, source) in messages::files!("prompts") {
-        env.add_template(name, source).expect("the templates are compiled by a test");
-    }
-    env
-});
+static PROMPTS: LazyLock<Prompts> = LazyLock::new(|| Prompts::new(messages::files!("prompts")));
 
 fn render(language: Language, name: &str, values: Value) -> String {
-    let name = format!("{}/{name}", language.code());
-    TEMPLATES
-        .get_template(&name)
-        .and_then(|template| template.render(values))
-        .expect("every template is rendered with these values by a test")
+    PROMPTS.render(language.code(), name, values)
 }
 
 /// Renders the system message: the agent's own text, then the planner's task.

@@ -3,16 +3,18 @@
 
 mod choose;
 
+use agents::{
+    draft::{self, CheckArgs, Frame},
+    toolbox::Toolbox,
+};
 use model::{ModelError, Reply, TooLarge};
 use proto::{
     asking,
     decision::PlanWork,
-    draft::{self, CheckArgs, Frame},
     excerpt::excerpt,
     fact::{PlanReply, WorkError},
     message::{ModelCall, StopReason},
     outline::Item,
-    toolbox::Toolbox,
 };
 use serde_json::Value;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use agents::toolbox::Toolbox;
 use model::{Delta, Model, ModelRequest, TooLarge};
 use proto::{
     decision::{Detect, PlanTalk, PlanWork},
@@ -10,7 +11,6 @@ use proto::{
     message::Usage,
     policy::Detected,
     tool::ToolSpec,
-    toolbox::Toolbox,
 };
 use runtime::{
     arguments::{self, Placeholders},

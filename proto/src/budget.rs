@@ -58,7 +58,7 @@ pub struct Budget {
     #[serde(skip_serializing_if = "is_usual_depth")]
     pub depth: u32,
     /// Bounds on the children of this job.
-    #[serde(skip_serializing_if = "FanOut::is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub fan_out: FanOut,
 }
 
@@ -75,12 +75,6 @@ pub struct FanOut {
 impl Default for FanOut {
     fn default() -> Self {
         Self { alive: 16, total: 100 }
-    }
-}
-
-impl FanOut {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
     }
 }
 
@@ -182,12 +176,6 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Returns whether the budget is the default, which is not serialised.
-    #[must_use]
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Returns whether the budget limits neither steps, turns, tokens nor money.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {

@@ -31,13 +31,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Returns whether the policy is the default, which is not serialised.
-    #[must_use]
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Checks every bound.
+    /// Says which field is out of bounds.
     ///
     /// # Errors
     /// Returns the first field that is out of bounds, and its requirement.
@@ -67,13 +61,8 @@ pub struct Conversation {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Exchange>,
     /// Number of earlier jobs that are left out.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub omitted: u32,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-fn is_zero(n: &u32) -> bool {
-    *n == 0
 }
 
 /// An earlier job of the conversation, as a later one reads it.

@@ -21,7 +21,7 @@ use crate::{
     agent::Agent,
     asking::AskKinds,
     conversation::Exchange,
-    fact::{PlanNote, PlanReply, WorkError},
+    fact::{PlanNote, WorkError},
     file::FileTold,
     id::{Attempt, Generation, JobId, Pool, StepId, TimerName, ToolName, Unit, WorkId},
     interaction::Question,
@@ -124,6 +124,12 @@ impl Decision {
         if let Self::Spawn(work) = self { Some(*work) } else { None }
     }
 
+    /// The end of the job, if it is one.
+    #[must_use]
+    pub fn into_finish(self) -> Option<Finish> {
+        if let Self::Finish(finish) = self { Some(finish) } else { None }
+    }
+
     /// Returns the generation of the job in which the decision was made.
     #[must_use]
     pub fn generation(&self) -> Generation {
@@ -168,10 +174,10 @@ pub struct PlanWork {
     #[serde(default, skip_serializing_if = "AskKinds::is_all")]
     pub ask_kinds: AskKinds,
     /// Form of planning, such as a whole plan or one action at a time.
-    #[serde(default, skip_serializing_if = "PlanProtocol::is_usual")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub protocol: PlanProtocol,
     /// Output form in which the model returns the plan.
-    #[serde(default, skip_serializing_if = "PlanOutput::is_usual")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub output: PlanOutput,
     /// `true` if the planner may answer the goal directly, with a plan without steps and a message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -192,7 +198,7 @@ pub struct PlanWork {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
     /// Bounds on the part of the dialogue that the prompt includes.
-    #[serde(default, skip_serializing_if = "Window::is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub window: Window,
 }
 
@@ -231,7 +237,7 @@ pub enum PlanTalk {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kept: Vec<StepId>,
         /// Cause of the replan.
-        #[serde(default, skip_serializing_if = "Cause::is_failed")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         because: Cause,
     },
     /// A user instructed the running job.
@@ -338,24 +344,4 @@ pub struct Finish {
     /// Generation that ended.
     #[serde(default, skip_serializing_if = "Generation::is_first")]
     pub generation: Generation,
-}
-
-/// The constructor stays beside [`PlanReply`]'s variants, so that the two change together.
-impl PlanTalk {
-    /// Returns the exchange that shows an unusable reply to the model, or `None` for any other
-    /// reply.
-    #[must_use]
-    pub fn rejected(reply: &PlanReply) -> Option<Self> {
-        match reply {
-            PlanReply::Unparseable { text, error } => {
-                Some(Self::Rejected { reply: text.clone(), error: error.clone() })
-            }
-            PlanReply::Plan { .. }
-            | PlanReply::Question { .. }
-            | PlanReply::Simple
-            | PlanReply::Noted { .. }
-            | PlanReply::Finished { .. }
-            | PlanReply::Failed { .. } => None,
-        }
-    }
 }

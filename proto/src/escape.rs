@@ -9,8 +9,6 @@ use std::{borrow::Cow, fmt::Write};
 
 use serde_json::Value;
 
-use crate::interaction::{Question, QuestionKind};
-
 /// Escapes a text of several lines. Line feeds and tabs stay; every other character that is not
 /// plainly visible becomes an escape (`\u{1b}`).
 #[must_use]
@@ -42,57 +40,6 @@ pub fn json(value: &Value) -> String {
         } else {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(out, "\\u{unit:04x}");
-            }
-        }
-    }
-    out
-}
-
-/// Returns the text of a question that a user must see before an approval: all of it, from the
-/// bytes that would run, with every deceptive character escaped.
-#[must_use]
-pub fn question(asked: &Question) -> String {
-    let mut out = text(&asked.prompt).into_owned();
-    match &asked.kind {
-        QuestionKind::PlanCheck { plan, revision, digest, completed: _ } => {
-            let _ =
-                write!(out, "\n\n{} (plan {})\n", line(&plan.title), revision.saturating_add(1));
-            for step in &plan.steps {
-                let after: Vec<_> = step.depends_on.iter().map(|id| id.as_str()).collect();
-                let after = if after.is_empty() {
-                    String::new()
-                } else {
-                    format!(" (after {})", after.join(", "))
-                };
-                let _ = writeln!(out, "  {}. {}{after}", step.id, line(&step.title));
-                for words in text(&step.description).lines() {
-                    let _ = writeln!(out, "     {words}");
-                }
-            }
-            let _ = write!(out, "digest {digest}");
-        }
-        QuestionKind::ToolApproval { tool, version, args, digest } => {
-            let _ = write!(
-                out,
-                "\n\n{tool} (version {})\n{}\ndigest {digest}",
-                line(version),
-                json(args)
-            );
-        }
-        QuestionKind::Question => {}
-        QuestionKind::Choice { options, multiple } => {
-            out.push_str(if *multiple { "\n\none or more of:" } else { "\n\none of:" });
-            for option in options {
-                let _ = write!(out, "\n  {}", line(&option.value));
-                if let Some(label) = &option.label {
-                    let _ = write!(out, " — {}", line(label));
-                }
-            }
-        }
-        QuestionKind::Form { fields } => {
-            for field in fields {
-                let mark = if field.required { " *" } else { "" };
-                let _ = write!(out, "\n  {}{mark} — {}", line(&field.key), line(&field.label));
             }
         }
     }
@@ -138,7 +85,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::id::{AskId, ToolName};
 
     #[test]
     fn what_a_terminal_would_act_upon_is_shown_instead() {
@@ -168,25 +114,5 @@ mod tests {
         assert!(!shown.chars().any(|c| c != '\n' && is_deceptive(c)), "{shown}");
         assert!(shown.contains(r"a\u202eb\u001b") && shown.contains("好"), "{shown}");
         assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
-    }
-
-    #[test]
-    fn an_approval_shows_every_argument() {
-        let asked = Question {
-            id: AskId::new("q1").unwrap(),
-            prompt: "May it run?\u{1b}[8m".to_owned(),
-            kind: QuestionKind::ToolApproval {
-                tool: ToolName::new("send_mail").unwrap(),
-                version: "1".to_owned(),
-                args: json!({"to": "eve\u{200b}@example.org", "body": "x".repeat(5_000)}),
-                digest: "abc".to_owned(),
-            },
-            step: None,
-            deadline: None,
-            default: None,
-        };
-        let shown = question(&asked);
-        assert!(shown.contains(&"x".repeat(5_000)) && shown.contains(r"eve\u200b@example.org"));
-        assert!(shown.starts_with(r"May it run?\u{1b}[8m") && shown.ends_with("digest abc"));
     }
 }

@@ -88,17 +88,7 @@ impl Fact {
     /// Returns the question that the fact answers, or `None` when the fact is no answer.
     #[must_use]
     pub fn ask(&self) -> Option<&AskId> {
-        match self {
-            Self::Answered(answered) => Some(&answered.ask),
-            Self::Submitted(_)
-            | Self::Signaled(_)
-            | Self::Planned(_)
-            | Self::Turned(_)
-            | Self::Started(_)
-            | Self::Called(_)
-            | Self::Fired(_)
-            | Self::Child(_) => None,
-        }
+        if let Self::Answered(answered) = self { Some(&answered.ask) } else { None }
     }
 
     /// Returns the source that may append this kind of fact.
@@ -149,7 +139,7 @@ pub struct Submitted {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<File>,
     /// Version of the fold's rules at the time of the submission. The log is always folded by it.
-    #[serde(default, skip_serializing_if = "Rules::is_first")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub rules: Rules,
 }
 
@@ -447,7 +437,7 @@ pub struct Called {
     #[serde(default)]
     pub duration_ms: u64,
     /// Cost of the call.
-    #[serde(default, skip_serializing_if = "Cost::is_nothing")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub cost: Cost,
 }
 

@@ -29,13 +29,7 @@ impl Default for Guard {
 }
 
 impl Guard {
-    /// Returns whether the guards are the default, which is not serialised.
-    #[must_use]
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Checks every bound.
+    /// Says which field is out of bounds.
     ///
     /// # Errors
     /// Returns the first field that is out of bounds, and its requirement.

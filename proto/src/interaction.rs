@@ -91,6 +91,12 @@ impl QuestionKind {
             Self::ToolApproval { .. } => "tool_approval",
         }
     }
+
+    /// The steps that are completed already, when it asks about a plan.
+    #[must_use]
+    pub fn completed(&self) -> &[StepId] {
+        if let Self::PlanCheck { completed, .. } = self { completed } else { &[] }
+    }
 }
 
 /// An option of a choice.

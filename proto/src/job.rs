@@ -52,22 +52,7 @@ impl JobState {
         }
     }
 
-    /// Returns whether `next` may follow this state.
-    #[must_use]
-    pub fn may_become(self, next: Self) -> bool {
-        match (self, next) {
-            (Self::Submitted, Self::Submitted) => false,
-            (Self::Submitted, _) => true,
-            (
-                Self::Working | Self::InputRequired | Self::AuthRequired,
-                Self::Submitted | Self::Rejected,
-            ) => false,
-            (Self::Working | Self::InputRequired | Self::AuthRequired, _) => true,
-            (Self::Completed | Self::Failed | Self::Canceled | Self::Rejected, _) => false,
-        }
-    }
-
-    /// Returns the word for the state, the same in JSON, on the command line and in metrics.
+    /// The word used on every surface.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -215,22 +200,6 @@ impl FailReason {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_ended_job_stays_ended() {
-        for from in JobState::ALL.into_iter().filter(|s| s.is_terminal()) {
-            for to in JobState::ALL {
-                assert!(!from.may_become(to), "{from} → {to}");
-            }
-        }
-    }
-
-    #[test]
-    fn only_a_submission_can_be_rejected() {
-        let may: Vec<_> =
-            JobState::ALL.into_iter().filter(|s| s.may_become(JobState::Rejected)).collect();
-        assert_eq!(may, [JobState::Submitted]);
-    }
 
     #[test]
     fn states_are_spelled_as_a2a_spells_them() {

@@ -17,7 +17,6 @@ pub mod decision;
 pub mod diff;
 pub mod digest;
 pub mod door;
-pub mod draft;
 pub mod entry;
 pub mod error;
 pub mod escape;
@@ -37,7 +36,6 @@ pub mod message;
 pub mod notice;
 pub mod observe;
 pub mod outline;
-pub mod placeholder;
 pub mod plan;
 pub mod point;
 pub mod policy;
@@ -52,7 +50,11 @@ pub mod step;
 pub mod strict;
 pub mod subject;
 pub mod tool;
-pub mod toolbox;
 pub mod trace;
 pub mod view;
 pub mod wire;
+
+/// Whether a field has its default value: records leave it out then.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -27,7 +27,7 @@ pub struct Observe {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u32>,
     /// Parts that the model summarises before they are left out.
-    #[serde(skip_serializing_if = "Summarise::is_nothing")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub summarise: Summarise,
 }
 
@@ -46,12 +46,6 @@ pub enum Summarise {
 }
 
 impl Summarise {
-    /// Returns whether nothing is summarised, which is the default and is not serialised.
-    #[must_use]
-    pub fn is_nothing(&self) -> bool {
-        *self == Self::Nothing
-    }
-
     /// Returns whether the oldest exchanges of a loop are summarised.
     #[must_use]
     pub fn exchanges(self) -> bool {
@@ -109,16 +103,10 @@ impl Default for Observe {
 }
 
 impl Observe {
-    /// Returns whether the policy is the default, which is not serialised.
-    #[must_use]
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Returns whether anything is summarised.
     #[must_use]
     pub fn summarises(&self) -> bool {
-        !self.summarise.is_nothing()
+        self.summarise != Summarise::Nothing
     }
 
     /// Checks every bound.
@@ -174,12 +162,6 @@ impl Default for Window {
 }
 
 impl Window {
-    /// Returns whether the bounds are the default, which is not serialised.
-    #[must_use]
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Returns the smaller of two bounds on tokens.
     #[must_use]
     pub fn tokens_with(&self, configured: Option<u32>) -> Option<u32> {

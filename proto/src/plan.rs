@@ -54,7 +54,7 @@ impl Step {
     }
 
     /// Returns the step in the form in which a planner writes it, without the fields that only the
-    /// machine needs. [`draft::of`](crate::draft::of) parses this form.
+    /// machine needs. `agents::draft::of` parses this form.
     #[must_use]
     pub fn as_planned(&self) -> Value {
         let mut fields = Map::new();

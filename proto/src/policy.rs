@@ -67,12 +67,6 @@ impl PlanProtocol {
             | Self::InlineTools => false,
         }
     }
-
-    /// Returns whether this is the default.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::Steps
-    }
 }
 
 /// The output form in which a model returns a plan.
@@ -86,14 +80,6 @@ pub enum PlanOutput {
     Tool,
 }
 
-impl PlanOutput {
-    /// Returns whether this is the default.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::Text
-    }
-}
-
 /// The method that decides whether a goal needs a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -103,14 +89,6 @@ pub enum Detector {
     Patterns,
     /// A question to a model. A goal counts as complex when the model gives no usable answer.
     Model,
-}
-
-impl Detector {
-    /// Returns whether this is the default.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::Patterns
-    }
 }
 
 /// The result of the detection whether a goal needs a plan.
@@ -141,12 +119,6 @@ pub enum AskWhen {
 }
 
 impl AskWhen {
-    /// Returns whether this is the default.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::Both
-    }
-
     /// Returns whether the planner may ask.
     #[must_use]
     pub fn in_planning(self) -> bool {

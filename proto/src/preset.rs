@@ -13,21 +13,6 @@ use crate::{id::ToolName, limits, tool::ToolSpec};
 #[serde(transparent)]
 pub struct Presets(BTreeMap<ToolName, Map<String, Value>>);
 
-/// Keywords of a JSON Schema that constrain several arguments together. A part of the arguments
-/// cannot be checked against them.
-const TOGETHER: [&str; 10] = [
-    "required",
-    "minProperties",
-    "dependentRequired",
-    "dependentSchemas",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-];
-
 impl Presets {
     /// Returns whether no argument is fixed.
     #[must_use]
@@ -61,25 +46,6 @@ impl Presets {
             args.extend(fixed.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
         args
-    }
-
-    /// Returns the tool with a schema for fixed arguments alone: without the constraints that only
-    /// a complete call can meet.
-    #[must_use]
-    pub fn partial(tool: &ToolSpec) -> ToolSpec {
-        let mut partial = tool.clone();
-        if let Some(schema) = partial.schema.as_object_mut() {
-            schema.retain(|word, _| !TOGETHER.contains(&word.as_str()));
-        }
-        partial
-    }
-
-    /// Returns the tool's argument that is most similar to an unknown one, if any is similar.
-    #[must_use]
-    pub fn meant<'a>(tool: &'a ToolSpec, argument: &str) -> Option<&'a str> {
-        let names = tool.schema.get("properties")?.as_object()?.keys();
-        let names: Vec<&str> = names.map(String::as_str).collect();
-        crate::agent::source::meant(argument, &names).filter(|name| *name != argument)
     }
 
     /// Checks the bounds.
@@ -150,8 +116,6 @@ mod tests {
         let other = presets(json!({"other": {"a": 1}}));
         assert!(matches!(other.without(&whole), Cow::Borrowed(_)));
         assert_eq!(other.fill(&tool().name, json!({"url": "x"})), json!({"url": "x"}));
-        assert_eq!(Presets::meant(&whole, "header"), Some("headers"));
-        assert_eq!(Presets::partial(&tool()).schema.get("required"), None);
     }
 
     #[test]

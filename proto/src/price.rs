@@ -1,8 +1,5 @@
-//! The prices of models, and figures of models by name. Only this module decides which model a
-//! figure belongs to. A job's records hold the prices that it is charged by; no fold of a log takes
-//! a price from anywhere else.
-
-use std::collections::BTreeMap;
+//! The prices of models. A job's records hold the prices that it is charged by; no fold of a log
+//! takes a price from anywhere else.
 
 use serde::{Deserialize, Serialize};
 
@@ -100,80 +97,9 @@ pub(crate) fn check(prices: &[ModelPrice]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// A figure by model: for named models, for the default model, and for all others.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ByModel<T> {
-    named: BTreeMap<String, T>,
-    usual_name: Option<String>,
-    usual: Option<T>,
-    others: Option<T>,
-}
-
-impl<T> Default for ByModel<T> {
-    fn default() -> Self {
-        Self { named: BTreeMap::new(), usual_name: None, usual: None, others: None }
-    }
-}
-
-impl<T: Copy> ByModel<T> {
-    /// Creates a table with the figure of the default model alone, which has this name.
-    #[must_use]
-    pub fn usual(name: Option<String>, figure: Option<T>) -> Self {
-        Self { named: BTreeMap::new(), usual_name: name, usual: figure, others: None }
-    }
-
-    /// Adds the figure of a model. It counts for the default model too, when that has the name.
-    #[must_use]
-    pub fn with(mut self, name: impl Into<String>, figure: T) -> Self {
-        self.named.insert(name.into(), figure);
-        self
-    }
-
-    /// Sets the figure of models without a figure of their own.
-    #[must_use]
-    pub fn others(mut self, figure: Option<T>) -> Self {
-        self.others = figure;
-        self
-    }
-
-    /// Returns the figure of a model, or of the default model when `model` is `None`.
-    #[must_use]
-    pub fn of(&self, model: Option<&str>) -> Option<T> {
-        let usual = self.usual_name.as_deref();
-        let named = model.or(usual).and_then(|name| self.named.get(name));
-        let is_usual = model.is_none() || model == usual;
-        named.or(self.usual.as_ref().filter(|_| is_usual)).or(self.others.as_ref()).copied()
-    }
-
-    /// Returns the name of the default model, when it is known.
-    #[must_use]
-    pub fn usual_name(&self) -> Option<&str> {
-        self.usual_name.as_deref()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_model_has_the_figure_of_its_name() {
-        let prices = ByModel::usual(Some("gpt-5".to_owned()), Some(1)).with("qwen/qwen3.5-72b", 2);
-        let windows = ByModel::usual(Some("gpt-5".to_owned()), Some(1)).others(Some(1));
-        let windows = windows.with("gpt-5", 3).with("a.b", 4);
-        for (asked, price, window) in [
-            (None, Some(1), Some(3)),
-            (Some("gpt-5"), Some(1), Some(3)),
-            (Some("qwen/qwen3.5-72b"), Some(2), Some(1)),
-            (Some("a.b"), None, Some(4)),
-            (Some("GPT-5"), None, Some(1)),
-        ] {
-            assert_eq!((prices.of(asked), windows.of(asked)), (price, window), "{asked:?}");
-        }
-        let nameless = ByModel::usual(None, Some(7));
-        assert_eq!((nameless.of(None), nameless.of(Some("x"))), (Some(7), None));
-        assert_eq!(ByModel::<u8>::default().of(None), None);
-    }
 
     #[test]
     fn prices_by_model_are_held_to_their_bounds() {

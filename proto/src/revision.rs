@@ -48,11 +48,6 @@ impl Cause {
             Self::Listed | Self::Completed | Self::Steered => true,
         }
     }
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-    pub(crate) fn is_failed(&self) -> bool {
-        *self == Self::Failed
-    }
 }
 
 /// A plan that was in force, as a change of the one before it.

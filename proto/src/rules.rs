@@ -31,12 +31,6 @@ impl Rules {
     /// The rules of new jobs.
     pub const NOW: Self = Self::SECOND;
 
-    /// Returns whether the rules are the first, which are not serialised.
-    #[must_use]
-    pub fn is_first(&self) -> bool {
-        *self == Self::FIRST
-    }
-
     /// Returns whether this version of Callboard knows the rules. It cannot fold a job under newer
     /// rules.
     #[must_use]

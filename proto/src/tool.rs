@@ -130,15 +130,11 @@ pub struct Binding {
     pub pool: Pool,
     /// Effect class of the tool.
     pub effect: Effect,
-    /// Need for an approval.
-    #[serde(default, skip_serializing_if = "is_default")]
+    /// Whether people are asked first.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub approval: Approval,
     /// Version that the planner or the model saw.
     pub version: String,
-}
-
-fn is_default(approval: &Approval) -> bool {
-    *approval == Approval::Never
 }
 
 impl ToolSpec {

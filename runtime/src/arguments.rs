@@ -5,14 +5,8 @@
 //! runs. The check of a plan therefore covers everything else, and the complete arguments are
 //! checked again before the call.
 
-use proto::{
-    excerpt,
-    lang::Language,
-    limits,
-    placeholder::{self, Unknown},
-    strict::is_deep,
-    tool::ToolSpec,
-};
+use agents::placeholder::{self, Unknown};
+use proto::{excerpt, lang::Language, limits, strict::is_deep, tool::ToolSpec};
 use serde_json::{Map, Value};
 
 use crate::schema::Schemas;

@@ -149,16 +149,8 @@ fn work_of(decision: &Decision) -> Option<(&WorkId, u32)> {
 /// Returns the context that travels with a decision. The span id of a question is derived, so that
 /// the span of its answer can link to it.
 fn context_of(job: &JobId, decision: &Decision, trace: TraceContext) -> TraceContext {
-    match decision {
-        Decision::Ask(ask) => trace.child(telemetry::of_ask(job, &ask.question.id)),
-        Decision::Plan(_)
-        | Decision::Turn(_)
-        | Decision::Call(_)
-        | Decision::Wait(_)
-        | Decision::Spawn(_)
-        | Decision::Note(_)
-        | Decision::Finish(_) => telemetry::child_of(trace),
-    }
+    let Decision::Ask(ask) = decision else { return telemetry::child_of(trace) };
+    trace.child(telemetry::of_ask(job, &ask.question.id))
 }
 
 #[async_trait]

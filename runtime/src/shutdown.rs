@@ -1,8 +1,6 @@
 //! SIGTERM and SIGINT. The first signal begins a graceful shutdown, the second one ends the
 //! process.
 
-use std::process::ExitCode;
-
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -34,12 +32,6 @@ pub fn on_signal() -> std::io::Result<CancellationToken> {
         std::process::exit(i32::from(IMPATIENT));
     });
     Ok(token)
-}
-
-/// Returns [`IMPATIENT`] as an exit code for `main`.
-#[must_use]
-pub fn impatient() -> ExitCode {
-    ExitCode::from(IMPATIENT)
 }
 
 #[cfg(test)]

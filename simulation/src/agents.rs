@@ -1,10 +1,8 @@
 //! The agents of a world's jobs: the presets, unchanged or with some policies changed to other
 //! valid values.
 
-use proto::{
-    agent::{Agent, catalogue::Catalogue},
-    id::AgentName,
-};
+use agents::{catalogue::Catalogue, conflicts};
+use proto::{agent::Agent, id::AgentName};
 use serde_json::{Value, json};
 
 use crate::chance::Chance;
@@ -52,7 +50,7 @@ fn changed(chance: &Chance, preset: &Agent) -> Value {
         set(&mut changed, path, value);
         // A value that contradicts the rest of the agent is dropped.
         let read = serde_json::from_value::<Agent>(changed.clone());
-        if read.is_ok_and(|read| read.check().is_ok()) {
+        if read.is_ok_and(|read| conflicts::check(&read).is_ok()) {
             agent = changed;
         }
     }

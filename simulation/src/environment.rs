@@ -14,7 +14,7 @@ use crate::{
     ledger::Ledger,
     link::{Link, Pace},
     plant::Plant,
-    rehearsal::Stage,
+    props::Props,
     story::Story,
 };
 
@@ -37,8 +37,8 @@ pub(crate) struct Environment {
     pub(crate) fault_rates: FaultRates,
     pub(crate) story: Story,
     pub(crate) plant: Option<Plant>,
-    /// The replacements of models, tools and people when a recorded job is replayed.
-    pub(crate) stage: Option<Arc<Stage>>,
+    /// What stands in for models, tools and people when a recorded job is played.
+    pub(crate) props: Option<Arc<dyn Props>>,
     pub(crate) bound: Bound,
     pace: Pace,
     /// The generator of faults on links.
@@ -74,7 +74,7 @@ impl Environment {
             fault_rates: FaultRates::new(Rough::draw(&chance)),
             story,
             plant,
-            stage: None,
+            props: None,
             bound: Bound::default(),
             pace: Pace {
                 usual_ms: *chance.pick(&[0, 1, 5, 50]),
@@ -88,10 +88,11 @@ impl Environment {
 
     /// Creates the environment of a recorded job that began at `origin`. It has no random faults
     /// and no latency.
+    #[cfg(test)]
     pub(crate) fn stage(
         origin: Timestamp,
         mind: ScriptModel,
-        stage: Arc<Stage>,
+        props: Arc<dyn Props>,
         story: Story,
     ) -> Self {
         let environment = Self::lay(0, None, story);
@@ -112,7 +113,7 @@ impl Environment {
             origin,
             mind,
             fault_rates: FaultRates::new(Rough::default()),
-            stage: Some(stage),
+            props: Some(props),
             pace: Pace { usual_ms: 0, slow_percent: 0, slow_ms: 0 },
             ..environment
         }

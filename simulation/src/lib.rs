@@ -23,11 +23,13 @@ mod people;
 mod plant;
 mod process;
 mod process_slot;
+mod props;
 mod quiescence;
-pub mod rehearsal;
 mod run;
 mod story;
 mod sub_agents;
+#[cfg(test)]
+mod tests;
 mod tools;
 mod trouble;
 mod verdict;

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use agents::catalogue::Catalogue;
 use broker::{Broker, clock::Clock, memory::VirtualClock};
 use door::{Door, DoorParts, agents::Agents};
 use executor_actor::ExecutorActor;
@@ -16,7 +17,7 @@ use interaction_actor::{InteractionActor, inbox_service::InboxService};
 use jiff::{SignedDuration, Timestamp};
 use model::Model;
 use planner_actor::PlannerActor;
-use proto::{agent::catalogue::Catalogue, id::WorkerId};
+use proto::id::WorkerId;
 use ractor::ActorCell;
 use runtime::{
     actor::{Child, Restarts, Tree},
@@ -30,7 +31,7 @@ use supervisor::actors::{SupervisorActor, SupervisorArgs, SupervisorOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    rehearsal::{self, Stage},
+    props::Props,
     sub_agents,
     tools::{self, Bench},
 };
@@ -85,8 +86,8 @@ pub(crate) struct Equipment {
     pub(crate) clock: MachineClock,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) bench: Bench,
-    /// The replacements of tools when a recorded job is replayed.
-    pub(crate) stage: Option<Arc<Stage>>,
+    /// Substitutes for its tools and reports when a recorded job is played.
+    pub(crate) props: Option<Arc<dyn Props>>,
     pub(crate) shutdown: CancellationToken,
     /// The place for the root of the process's actors, through which a crash kills all of them.
     pub(crate) root: Arc<Mutex<Option<ActorCell>>>,
@@ -136,7 +137,7 @@ impl Equipment {
             shutdown: self.shutdown.clone(),
         };
         let door = Door::new(DoorParts {
-            prices: proto::price::ByModel::default(),
+            prices: agents::price::ByModel::default(),
             broker: self.broker.clone(),
             agents: Agents::fixed(AGENTS.clone()),
             people: People::default(),
@@ -158,8 +159,8 @@ impl Equipment {
         registry: &Registry,
     ) -> Result<Vec<Child>, Failed> {
         let (broker, worker) = (&self.broker, &self.worker);
-        let toolset = match &self.stage {
-            Some(stage) => rehearsal::toolset(stage, &self.bench)?,
+        let toolset = match &self.props {
+            Some(props) => Arc::clone(props).toolset(&self.bench)?,
             None => tools::toolset(&self.bench)?,
         };
         let toolset = Arc::new(toolset);

@@ -154,14 +154,14 @@ fn equip(
         fault_rates: environment.fault_rates.clone(),
         plant: environment.plant,
         decides: post.role == Role::Supervisor,
-        stage: environment.stage.clone(),
+        props: environment.props.clone(),
     };
     Equipment {
         role: post.role,
         broker: wire::behind(&wire, environment.memory.connect(worker.clone())),
         worker,
         clock: post.clock.clone(),
-        model: match environment.stage {
+        model: match environment.props {
             Some(_) => Arc::new(environment.mind.clone()),
             None => Arc::new(Moody {
                 inner: environment.mind.clone(),
@@ -170,7 +170,7 @@ fn equip(
                 fault_rates: environment.fault_rates.clone(),
             }),
         },
-        stage: environment.stage.clone(),
+        props: environment.props.clone(),
         bench: Bench {
             link: Arc::clone(link),
             ledger: environment.ledger.clone(),

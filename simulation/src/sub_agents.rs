@@ -1,6 +1,7 @@
 //! The sub-agents of a world, and the agents that give them tasks. The script of the model defines
 //! the behaviour of each for a goal.
 
+use agents::conflicts;
 use proto::agent::Agent;
 use serde_json::{Value, json};
 
@@ -40,7 +41,7 @@ pub(crate) fn hand_on(chance: &Chance, agents: &Agents, workload: &mut Workload)
         json!(["porter", { "name": "clerk", "interactive": chance.percent(70) }, "page", "chief"]);
     bound(chance, &mut agent);
     let read = serde_json::from_value::<Agent>(agent.clone());
-    if !read.is_ok_and(|read| read.check().is_ok()) {
+    if !read.is_ok_and(|read| conflicts::check(&read).is_ok()) {
         // The drawn agent does not allow sub-agents.
         agent = json!({ "name": "errands", "agents": ["porter", "clerk", "page", "chief"] });
     }

@@ -11,8 +11,8 @@ use machine::{Job, Replay, check, replay};
 use proto::{
     decision::{Decision, DecisionKind},
     entry::Entry,
-    fact::{Fact, Signal, TurnReply, Turned},
-    id::{Generation, JobId},
+    fact::{Fact, Signal, TurnReply},
+    id::{Attempt, Generation, JobId},
     job::Outcome,
     record::Known,
     subject::Family,
@@ -87,11 +87,6 @@ pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
     wrong
 }
 
-/// Parses the content of a record.
-fn known(entry: &Entry) -> Option<Known> {
-    entry.record.as_ref().ok()?.known().ok()
-}
-
 /// Counts the outcomes of jobs and their costs in the story.
 pub(crate) fn tally(evidence: &Evidence, story: &Story) {
     for (id, entries) in &evidence.logs {
@@ -110,32 +105,24 @@ pub(crate) fn tally(evidence: &Evidence, story: &Story) {
         view.forked.iter().for_each(|_| story.count("forks"));
         for entry in entries {
             story.count("records");
-            let decision = match known(entry) {
-                Some(Known::Decision(decision)) => decision,
-                Some(Known::Fact(fact)) => {
-                    if is_summary(&fact) {
-                        story.count("summaries of conversations");
-                    }
-                    continue;
+            match entry.known() {
+                Some(Known::Fact(fact)) if is_summary(&fact) => {
+                    story.count("summaries of conversations");
                 }
-                None => continue,
-            };
-            let again = match &*decision {
-                Decision::Plan(work) => work.attempt.0 > 1,
-                Decision::Turn(work) => work.attempt.0 > 1,
-                Decision::Call(work) => work.attempt.0 > 1,
-                Decision::Ask(_)
-                | Decision::Wait(_)
-                | Decision::Spawn(_)
-                | Decision::Note(_)
-                | Decision::Finish(_) => false,
-            };
-            if again {
-                story.count("attempts after the first");
+                Some(Known::Decision(decision)) if is_another_attempt(&decision) => {
+                    story.count("attempts after the first");
+                }
+                Some(Known::Fact(_) | Known::Decision(_)) | None => {}
             }
         }
     }
     evidence.runs.iter().for_each(|_| story.count("runs of tools"));
+}
+
+/// Whether it orders a worker to try again. A child that is started again is a job of its own.
+fn is_another_attempt(decision: &Decision) -> bool {
+    decision.kind() != DecisionKind::Spawn
+        && decision.unit().is_some_and(|unit| unit.attempt != Attempt::FIRST)
 }
 
 fn is_summary(fact: &Fact) -> bool {
@@ -148,26 +135,21 @@ fn summarised_for_ever(id: &JobId, entries: &[Entry]) -> Vec<String> {
     let mut said = Vec::new();
     let mut wrong = Vec::new();
     for entry in entries {
-        match known(entry) {
-            Some(Known::Fact(fact)) => {
-                if let Fact::Turned(Turned {
-                    reply: TurnReply::Summarised { summary, .. }, ..
-                }) = *fact
-                {
-                    said.extend(summary.map(|summary| summary.text));
-                }
+        if let Some(Fact::Turned(turned)) = entry.fact()
+            && let TurnReply::Summarised { summary, .. } = turned.reply
+        {
+            said.extend(summary.map(|summary| summary.text));
+        }
+        let turn = entry.decision().and_then(Decision::into_turn);
+        if let Some(turn) = turn
+            && let Some(summary) = turn.summary
+        {
+            // A fork has those of the job it was forked from.
+            let is_known =
+                turn.after.is_some_and(|after| after.forks() > 0) || said.contains(&summary.text);
+            if turn.summarise || !is_known {
+                wrong.push(format!("{id}: {} has a summary it should not have", turn.work));
             }
-            Some(Known::Decision(decision)) => {
-                let Decision::Turn(turn) = *decision else { continue };
-                let Some(summary) = turn.summary else { continue };
-                // A fork has the summaries of its original job.
-                let is_known = turn.after.is_some_and(|after| after.forks() > 0)
-                    || said.contains(&summary.text);
-                if turn.summarise || !is_known {
-                    wrong.push(format!("{id}: {} has a summary it should not have", turn.work));
-                }
-            }
-            None => {}
         }
     }
     wrong
@@ -205,13 +187,8 @@ fn unheard_answers(id: &JobId, entries: &[Entry], told: &Told) -> Vec<String> {
 
 /// Checks that a job with a cancel signal in its timeline has ended.
 fn unheard_cancel(id: &JobId, entries: &[Entry]) -> Option<String> {
-    let is_cancel = |entry: &&Entry| {
-        entry.record.as_ref().is_ok_and(|record| {
-            record.kind == "signaled"
-                && matches!(record.known(), Ok(Known::Fact(fact))
-                    if matches!(&*fact, Fact::Signaled(s) if s.signal == Signal::Cancel))
-        })
-    };
+    let is_cancel =
+        |entry: &&Entry| entry.signal().is_some_and(|said| said.signal == Signal::Cancel);
     entries.iter().find(is_cancel)?;
     let mut replay = Replay::of(id, entries);
     entries.iter().for_each(|entry| replay.take(entry));
@@ -227,10 +204,7 @@ fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
         if !matches!(entry.family, Family::Do(DecisionKind::Finish, _)) {
             return None;
         }
-        let Ok(Known::Decision(decision)) = entry.record.as_ref().ok()?.known() else {
-            return None;
-        };
-        let Decision::Finish(finish) = *decision else { return None };
+        let finish = entry.decision()?.into_finish()?;
         // An end that was decided before a concurrent rollback does not count.
         if finish.generation < replay(id, &entries[..end]).generation() {
             return None;
@@ -353,21 +327,12 @@ pub(crate) fn hash(transcript: &[String]) -> String {
 pub(crate) fn line(entry: &Entry) -> String {
     let Ok(record) = &entry.record else { return format!("{} unreadable", entry.seq) };
     let what = match record.known() {
-        Ok(Known::Fact(fact)) => fact_words(&fact),
-        Ok(Known::Decision(decision)) => decision_words(&decision),
+        Ok(Known::Fact(fact)) => format!("fact      {fact:?}"),
+        Ok(Known::Decision(decision)) => format!("decision  {decision:?}"),
         Err(error) => error.to_string(),
     };
+    let what: String = what.chars().take(150).collect();
     // The beginning of the record's id distinguishes two runs with similar records.
     let id = record.id.get(..6).unwrap_or(&record.id);
     format!("{:>4} {} (by {}, {id})", entry.seq.0, what, record.by)
-}
-
-fn fact_words(fact: &Fact) -> String {
-    let short = |text: String| text.chars().take(150).collect::<String>();
-    short(format!("fact      {fact:?}"))
-}
-
-fn decision_words(decision: &Decision) -> String {
-    let text = format!("decision  {decision:?}");
-    text.chars().take(150).collect()
 }

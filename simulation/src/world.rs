@@ -209,7 +209,7 @@ fn people(environment: &Environment, seed: u64, workloads: Vec<Workload>) -> Peo
         fault_rates: environment.fault_rates.clone(),
         plant: None,
         decides: false,
-        stage: None,
+        props: None,
     };
     let broker = wire::behind(&wire, environment.memory.connect(wire.name.clone()));
     People::begin(Counter { broker }, chance, environment.story.clone(), workloads)
@@ -226,7 +226,7 @@ pub(crate) fn witness(environment: &Environment) -> Broker {
         fault_rates: FaultRates::new(Rough::default()),
         plant: None,
         decides: false,
-        stage: None,
+        props: None,
     };
     wire::behind(&wire, environment.memory.connect(wire.name.clone()))
 }

@@ -9,10 +9,9 @@ use proto::{
     fact::{Called, Fact},
     tool::{Effect, ToolResult},
 };
-use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::{
     telemetry::Content,
-    worker::{Assignment, Command, Failure, PoolOptions, Role, Task},
+    worker::{Command, Failure, PoolOptions, Task},
 };
 
 use crate::{call, tool::ToolFault, toolset::Toolset, work::Calls};
@@ -81,27 +80,4 @@ impl ToolActor {
     }
 }
 
-impl Role for ToolActor {
-    const NAME: &'static str = "tools";
-    type Command = CallCommand;
-}
-
-impl Actor for ToolActor {
-    type Msg = Assignment<CallCommand>;
-    type State = ();
-    type Arguments = ();
-
-    async fn pre_start(&self, _: ActorRef<Self::Msg>, (): ()) -> Result<(), ActorProcessingErr> {
-        Ok(())
-    }
-
-    async fn handle(
-        &self,
-        myself: ActorRef<Self::Msg>,
-        assignment: Self::Msg,
-        (): &mut (),
-    ) -> Result<(), ActorProcessingErr> {
-        assignment.carry_out(&myself, |task| self.call(task)).await;
-        Ok(())
-    }
-}
+runtime::role!(ToolActor, "tools", CallCommand, call);

@@ -6,7 +6,10 @@
 
 use std::time::Duration;
 
-use broker::log::{Log, LogError};
+use broker::{
+    backoff::{Backoff, Retryable},
+    log::{Log, LogError},
+};
 use machine::intent;
 use proto::{
     decision::CallWork,
@@ -15,8 +18,8 @@ use proto::{
     trace::TraceContext,
 };
 
-/// Pause before the log is tried again.
-const AGAIN: Duration = Duration::from_millis(500);
+/// The pauses before the log is tried again.
+const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(500));
 
 /// Announces the run of a `once` tool, and returns `true` if this worker may run it. Retries for as
 /// long as the log is unreachable.
@@ -51,17 +54,14 @@ pub(crate) async fn claim(
 }
 
 async fn retried<T, F: Future<Output = Result<T, LogError>>>(
-    mut call: impl FnMut() -> F,
+    call: impl FnMut() -> F,
 ) -> Result<T, LogError> {
-    loop {
-        match call().await {
-            Err(error) if error.is_transient() => {
-                tracing::warn!(%error, "the start of a tool could not be stored; trying again");
-                tokio::time::sleep(AGAIN).await;
-            }
-            ended => return ended,
-        }
-    }
+    call.retry(BACKOFF)
+        .when(LogError::is_transient)
+        .notify(|error, _| {
+            tracing::warn!(%error, "the start of a tool could not be stored; trying again");
+        })
+        .await
 }
 
 #[cfg(test)]

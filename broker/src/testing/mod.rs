@@ -3,6 +3,7 @@
 //! This is not behind a feature, so that tests need no second build of this crate. No production
 //! code may use it.
 
+mod clock;
 mod cluster;
 pub mod jobs;
 mod lines;
@@ -13,7 +14,7 @@ use std::{path::PathBuf, time::Duration};
 
 use rustix::process::Signal;
 
-pub use self::{cluster::NatsCluster, lines::Lines, raw::RawWriter};
+pub use self::{clock::ManualClock, cluster::NatsCluster, lines::Lines, raw::RawWriter};
 use crate::nats_server::{Child, ChildOptions};
 
 /// A nats-server with its own port and data directory. Dropping this ends the server and removes

@@ -2,14 +2,11 @@
 
 use std::{path::Path, time::Duration};
 
+use ::agents::{catalogue::Catalogue, source::Mistake, toolbox::Toolbox};
 use proto::{
-    agent::{
-        catalogue::{Catalogue, Layer},
-        source::Mistake,
-    },
+    agent::Layer,
     door::{DropAgent, SetAgent},
     id::AgentName,
-    toolbox::Toolbox,
 };
 use serde::Serialize;
 
@@ -39,13 +36,7 @@ pub(super) async fn run(global: &Global, output: Output, command: AgentsCommand)
 
 async fn ls(global: &Global, output: Output) -> Outcome {
     let found = connect::client(global, output).await?.agents(None).await?;
-    output.list(
-        &found,
-        &found.agents,
-        |a| a.name.to_string(),
-        |look| render::list(look, &found),
-    )?;
-    Ok(Exit::Success)
+    output.list(&found, &found.agents, |a| a.name.to_string(), |look| render::list(look, &found))
 }
 
 async fn show(global: &Global, output: Output, name: &AgentName) -> Outcome {
@@ -53,8 +44,7 @@ async fn show(global: &Global, output: Output, name: &AgentName) -> Outcome {
     let Some(entry) = found.agents.first() else {
         return Err(CliError::internal("the server answered without the agent"));
     };
-    output.one(entry, name.as_str(), |_| render::show(entry))?;
-    Ok(Exit::Success)
+    output.one(entry, name.as_str(), |_| render::show(entry))
 }
 
 /// The result of checking one agent.
@@ -138,16 +128,14 @@ async fn put(global: &Global, output: Output, args: PutAgentArgs) -> Outcome {
     }
     output.one(&changed, changed.name.as_str(), |_| {
         format!("{} is in the bucket; jobs that run keep what they have\n", changed.name)
-    })?;
-    Ok(Exit::Success)
+    })
 }
 
 async fn rm(global: &Global, output: Output, name: AgentName) -> Outcome {
     let changed = connect::client(global, output).await?.call(&DropAgent { name }).await?;
     output.one(&changed, changed.name.as_str(), |_| {
         format!("{} is out of the bucket; jobs that run keep what they have\n", changed.name)
-    })?;
-    Ok(Exit::Success)
+    })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands out")]

@@ -3,7 +3,6 @@
 use crate::{
     args::Global,
     connect,
-    exit::Exit,
     failure::Outcome,
     output::Output,
     render::settings::{self, Shown},
@@ -12,11 +11,5 @@ use crate::{
 pub(super) fn show(global: &Global, output: Output) -> Outcome {
     let config = connect::config(global)?;
     let shown: Vec<Shown> = config.explain().iter().map(Shown::from).collect();
-    output.list(
-        &shown,
-        &shown,
-        |s| s.key.clone(),
-        |look| settings::list(look, config.explain()),
-    )?;
-    Ok(Exit::Success)
+    output.list(&shown, &shown, |s| s.key.clone(), |look| settings::list(look, config.explain()))
 }

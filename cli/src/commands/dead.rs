@@ -29,8 +29,7 @@ async fn ls(global: &Global, output: Output, args: DeadListArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let found = client.call(&Dead { job: args.job, limit: Some(args.limit) }).await?;
     let id = |letter: &proto::door::DeadLetter| letter.job.to_string();
-    output.list(&found, &found.letters, id, |look| dead::list(look, &found))?;
-    Ok(Exit::Success)
+    output.list(&found, &found.letters, id, |look| dead::list(look, &found))
 }
 
 async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {

@@ -94,16 +94,11 @@ pub(super) async fn in_editor(client: &Client, output: Output, entry: &InboxEntr
 }
 
 fn shown(entry: &InboxEntry) -> Result<(&Plan, &String), CliError> {
-    match &entry.question.kind {
-        QuestionKind::PlanCheck { plan, digest, .. } => Ok((plan, digest)),
-        QuestionKind::Question
-        | QuestionKind::Choice { .. }
-        | QuestionKind::Form { .. }
-        | QuestionKind::ToolApproval { .. } => {
-            let kind = entry.question.kind.name();
-            Err(CliError::usage(format!("a {kind} is not a plan; only a plan can be edited")))
-        }
-    }
+    let QuestionKind::PlanCheck { plan, digest, .. } = &entry.question.kind else {
+        let kind = entry.question.kind.name();
+        return Err(CliError::usage(format!("a {kind} is not a plan; only a plan can be edited")));
+    };
+    Ok((plan, digest))
 }
 
 fn answer(value: Value, digest: &str) -> Answer {

@@ -18,7 +18,6 @@ use crate::{
     answer::{dialogue::Dialogue, keyboard::Keyboard},
     args::{Answering, ApproveArgs, Global, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     connect,
-    exit::Exit,
     failure::{CliError, Outcome},
     input,
     interrupt::Interrupts,
@@ -36,8 +35,7 @@ pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) 
         InboxCommand::Show(arg) => {
             let entry = wait::question(&client, &arg).await?;
             let id = entry.question.id.to_string();
-            output.one(&entry, &id, |look| question::show(look, &entry.job, &entry.question))?;
-            Ok(Exit::Success)
+            output.one(&entry, &id, |look| question::show(look, &entry.job, &entry.question))
         }
         InboxCommand::Answer(args) => answer(&client, output, args).await,
         InboxCommand::Approve(args) => approve(&client, output, global.yes, args).await,
@@ -52,8 +50,7 @@ async fn ls(client: &Client, output: Output, args: InboxListArgs) -> Outcome {
     };
     let page = client.call(&Inbox { job, limit: Some(args.limit) }).await?;
     let id = |entry: &InboxEntry| format!("{} {}", entry.job, entry.question.id);
-    output.list(&page, &page.questions, id, |look| question::list(look, &page))?;
-    Ok(Exit::Success)
+    output.list(&page, &page.questions, id, |look| question::list(look, &page))
 }
 
 /// Finds a question by its job, by an ancestor of that job, or by its own id if no job has that id
@@ -240,6 +237,5 @@ pub(super) fn taken(output: Output, answered: &AnswerTaken) -> Outcome {
     output.one(answered, answered.ask.as_str(), |look| {
         let words = format!("✓ {} {} is answered", answered.job, answered.ask);
         format!("{}\n", look.paint(Tone::Good, &words))
-    })?;
-    Ok(Exit::Success)
+    })
 }

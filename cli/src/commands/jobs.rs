@@ -38,8 +38,7 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
                 let described = describe::describe(look, &view);
                 let revisions = args.revisions.then(|| revisions::show(look, &view, &edits));
                 revisions.map_or(described.clone(), |shown| format!("{described}\n{shown}"))
-            })?;
-            Ok(Exit::Success)
+            })
         }
         JobsCommand::Plan(args) => plan(global, output, &args).await,
         JobsCommand::Show(args) => super::show::run(global, output, args).await,
@@ -72,24 +71,22 @@ async fn ls(global: &Global, output: Output, args: ListArgs) -> Outcome {
     let listed = client.call(&list).await?;
     let show =
         |look: &Look| if tree { jobs::tree(look, &listed) } else { jobs::list(look, &listed) };
-    output.list(&listed, &listed.jobs, |j| j.job.to_string(), show)?;
-    Ok(Exit::Success)
+    output.list(&listed, &listed.jobs, |j| j.job.to_string(), show)
 }
 
 async fn plan(global: &Global, output: Output, args: &PlanArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let view = connect::job(&client, &args.job).await?;
     match args.format {
-        PlanForm::Dot => output.print(&dot::graph(&view))?,
+        PlanForm::Dot => output.print(&dot::graph(&view)).map(|()| Exit::Success),
         PlanForm::Tree => output.one(&view.plan, view.job.as_str(), |look| match &view.plan {
             None => "there is no plan yet\n".to_owned(),
             Some(plan) => {
                 let lines = tree::plan_lines(look, plan, &tree::Said::new());
                 lines.iter().map(|line| format!("{line}\n")).collect()
             }
-        })?,
+        }),
     }
-    Ok(Exit::Success)
 }
 
 async fn signal(global: &Global, output: Output, signal: Order, args: SignalArgs) -> Outcome {
@@ -105,8 +102,7 @@ async fn signal(global: &Global, output: Output, signal: Order, args: SignalArgs
         let (mark, tone) = marks::job(signaled.state);
         let did = did(&request.signal, &view, signaled.state);
         format!("{}\n", look.paint(tone, &format!("{mark} {} {did}", signaled.job)))
-    })?;
-    Ok(Exit::Success)
+    })
 }
 
 /// Describes the effect of a signal and the job's new state.

@@ -73,8 +73,7 @@ pub(super) async fn log(global: &Global, output: Output, args: LogArgs) -> Outco
     let mut lines = answer.text.lines();
     let facts = json!({"level": lines.next(), "note": lines.next()});
     let level = facts["level"].as_str().unwrap_or_default();
-    output.one(&facts, level, |_| proto::escape::text(&answer.text).into_owned())?;
-    Ok(Exit::Success)
+    output.one(&facts, level, |_| proto::escape::text(&answer.text).into_owned())
 }
 
 /// Returns the base URL of the admin listener.

@@ -11,7 +11,6 @@ use proto::id::JobId;
 use crate::{
     args::{Global, PurgeArgs},
     connect,
-    exit::Exit,
     failure::{CliError, Outcome},
     output::Output,
     render::purge::{self as words, Report},
@@ -54,8 +53,7 @@ pub(super) async fn run(global: &Global, output: Output, args: PurgeArgs) -> Out
 
 fn told(output: Output, report: &Report) -> Outcome {
     let job = |ended: &Ended| ended.job.to_string();
-    output.list(report, &report.jobs, job, |look| words::report(look, report))?;
-    Ok(Exit::Success)
+    output.list(report, &report.jobs, job, |look| words::report(look, report))
 }
 
 /// Fails if a named job must stay; then nothing is removed, not even the other jobs.

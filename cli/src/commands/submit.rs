@@ -2,13 +2,10 @@
 
 use std::{path::Path, time::Duration};
 
+use agents::{catalogue::Catalogue, conflicts, source::Source};
 use client::Client;
 use proto::{
-    agent::{
-        Agent,
-        catalogue::{Catalogue, Layer},
-        source::Source,
-    },
+    agent::{Agent, Layer},
     door::{AgentChoice, Submit, Submitted},
     error::{Code, Failure},
     escape,
@@ -103,7 +100,7 @@ pub(super) fn agent(named: &str) -> Result<AgentChoice, CliError> {
     }
     let agent: Agent = strict::from_slice(text.as_bytes())
         .map_err(|e| CliError::input("agent", format!("{named}: {}", Failure::from(e).message)))?;
-    agent.check().map_err(|e| CliError::input("agent", format!("{named}: {e}")))?;
+    conflicts::check(&agent).map_err(|e| CliError::input("agent", format!("{named}: {e}")))?;
     Ok(AgentChoice::Inline(Box::new(agent)))
 }
 

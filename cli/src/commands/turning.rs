@@ -40,8 +40,7 @@ pub(super) async fn snapshot(global: &Global, output: Output, args: SnapshotArgs
 async fn named(client: &Client, output: Output, job: &str) -> Outcome {
     let view = connect::job(client, job).await?;
     let all = &view.snapshots;
-    output.list(all, all, |one| one.name.to_string(), |look| points::list(look, &view))?;
-    Ok(Exit::Success)
+    output.list(all, all, |one| one.name.to_string(), |look| points::list(look, &view))
 }
 
 pub(super) async fn roll_back(global: &Global, output: Output, args: RollBackArgs) -> Outcome {
@@ -123,8 +122,7 @@ pub(super) async fn diff(global: &Global, output: Output, args: DiffArgs) -> Out
     let from = at(&client, one, args.a).await?;
     let to = at(&client, other, args.b).await?;
     let difference = JobDiff::between(&from, &to);
-    output.one(&difference, difference.to.job.as_str(), |look| diff::show(look, &difference))?;
-    Ok(Exit::Success)
+    output.one(&difference, difference.to.job.as_str(), |look| diff::show(look, &difference))
 }
 
 async fn at(client: &Client, now: JobView, point: Option<Point>) -> Result<JobView, CliError> {

@@ -3,7 +3,7 @@
 use broker::nats_server::Version;
 use serde_json::json;
 
-use crate::{exit::Exit, failure::Outcome, output::Output};
+use crate::{failure::Outcome, output::Output};
 
 pub(super) fn print(output: Output) -> Outcome {
     let version = env!("CARGO_PKG_VERSION");
@@ -20,6 +20,5 @@ pub(super) fn print(output: Output) -> Outcome {
             Version::FLOOR,
             Version::SOUND,
         )
-    })?;
-    Ok(Exit::Success)
+    })
 }

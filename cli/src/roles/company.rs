@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use ::agents::catalogue::Catalogue;
 use broker::{
     Broker,
     clock::SystemClock,
@@ -12,7 +13,7 @@ use executor_actor::ExecutorActor;
 use interaction_actor::{InteractionActor, inbox_service::InboxService};
 use model::Model;
 use planner_actor::PlannerActor;
-use proto::{agent::catalogue::Catalogue, id::WorkerId};
+use proto::id::WorkerId;
 use runtime::{
     actor::{self, Child, End, Restarts, Tree},
     admin::Watched,
@@ -136,12 +137,6 @@ impl Company {
     #[must_use]
     pub fn worker(&self) -> &WorkerId {
         self.status.worker()
-    }
-
-    /// Presence of the other processes.
-    #[must_use]
-    pub fn crew(&self) -> &Crew {
-        &self.crew
     }
 
     /// Returns the checks behind the health endpoints.

@@ -13,16 +13,14 @@ use std::{
     time::Duration,
 };
 
+use agents::catalogue::{Catalogue, Stored};
 use broker::{
     Broker,
     kv::{Bucket, Change, KvError},
 };
 use futures::StreamExt;
 use proto::{
-    agent::{
-        Agent,
-        catalogue::{Catalogue, Layer, Stored},
-    },
+    agent::{Agent, Layer},
     id::AgentName,
 };
 use tokio_util::task::AbortOnDropHandle;

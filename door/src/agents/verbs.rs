@@ -2,14 +2,14 @@
 //!
 //! An unusable agent is never stored, and an agent that other agents need is never removed.
 
+use agents::{
+    catalogue::{Catalogue, Entry, bucket_place, not_an_agent},
+    source::{FILE_BYTES_MAX, Mistakes, Source},
+};
 use broker::kv::{Bucket, KvError};
 use bytes::Bytes;
 use proto::{
-    agent::{
-        Agent,
-        catalogue::{Catalogue, Entry, Layer, bucket_place, not_an_agent},
-        source::{FILE_BYTES_MAX, Mistakes, Source},
-    },
+    agent::{Agent, Layer},
     door::{AgentChanged, AgentEntry, AgentList, Agents as Wanted, DropAgent, SetAgent},
     error::{Code, Failure},
     id::AgentName,

@@ -4,13 +4,13 @@
 
 use std::fmt::Write;
 
+use agents::toolbox::Toolbox;
 use machine::transcript::{Broken, Long, Stored, run, whole};
 use proto::{
     decision::Decision,
     fact::Fact,
     id::{Seq, WorkerId},
     record::Record,
-    toolbox::Toolbox,
 };
 use rstest::rstest;
 use serde_json::{Value, json};

@@ -14,4 +14,3 @@ mod on_nats;
 mod properties;
 mod showing;
 mod supervised;
-mod waiting;

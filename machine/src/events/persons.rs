@@ -17,31 +17,11 @@ pub(super) fn said(
     after: &Look<'_>,
     events: &mut Vec<Happened>,
 ) {
-    let noted = known.and_then(|known| match known {
-        Known::Decision(decision) => match &**decision {
-            Decision::Note(Note::QuestionClosed { ask, because, .. }) => Some((ask, *because)),
-            Decision::Note(
-                Note::Stopped { .. }
-                | Note::Spawned { .. }
-                | Note::ChildTold { .. }
-                | Note::ParentTold { .. }
-                | Note::Held { .. }
-                | Note::Concluded { .. },
-            )
-            | Decision::Plan(_)
-            | Decision::Spawn(_)
-            | Decision::Turn(_)
-            | Decision::Call(_)
-            | Decision::Ask(_)
-            | Decision::Wait(_)
-            | Decision::Finish(_) => None,
-        },
-        Known::Fact(_) => None,
-    });
-    let fact = known.and_then(|known| match known {
-        Known::Fact(fact) => Some(&**fact),
-        Known::Decision(_) => None,
-    });
+    let (fact, decision) = match known {
+        Some(Known::Fact(fact)) => (Some(&**fact), None),
+        Some(Known::Decision(decision)) => (None, Some(&**decision)),
+        None => (None, None),
+    };
     if let Some(Fact::Signaled(signaled)) = fact {
         events.push(Happened::Interaction(signal(signaled)));
     }
@@ -73,10 +53,14 @@ pub(super) fn said(
                 | Fact::Child(_),
             )
             | None => {
-                let noted = noted.filter(|(closed, _)| **closed == ask);
-                let ended = after.outcome().is_some();
-                let otherwise = if ended { Closed::JobEnded } else { Closed::Superseded };
-                let because = noted.map_or(otherwise, |(_, because)| because);
+                let because =
+                    match decision {
+                        Some(Decision::Note(Note::QuestionClosed {
+                            ask: closed, because, ..
+                        })) if *closed == ask => *because,
+                        Some(_) | None if after.outcome().is_some() => Closed::JobEnded,
+                        Some(_) | None => Closed::Superseded,
+                    };
                 InteractionEvent::Closed { ask, because }
             }
         }));

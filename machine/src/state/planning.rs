@@ -61,27 +61,11 @@ pub(crate) enum Stage {
 impl Stage {
     /// Returns the attempts at the current round's command.
     pub(crate) fn attempts(&self) -> Option<&Attempts> {
-        match self {
-            Self::Plan { attempts } => Some(attempts),
-            Self::Clarify { .. }
-            | Self::Confused { .. }
-            | Self::Check { .. }
-            | Self::Execute
-            | Self::Failing { .. }
-            | Self::Rejected { .. } => None,
-        }
+        if let Self::Plan { attempts } = self { Some(attempts) } else { None }
     }
 
     pub(crate) fn proposed(&self) -> Option<&Plan> {
-        match self {
-            Self::Check { plan, .. } => Some(plan),
-            Self::Plan { .. }
-            | Self::Clarify { .. }
-            | Self::Confused { .. }
-            | Self::Execute
-            | Self::Failing { .. }
-            | Self::Rejected { .. } => None,
-        }
+        if let Self::Check { plan, .. } = self { Some(plan) } else { None }
     }
 }
 
@@ -117,15 +101,7 @@ impl Planning {
     }
 
     pub(crate) fn attempts_mut(&mut self) -> Option<&mut Attempts> {
-        match &mut self.stage {
-            Stage::Plan { attempts } => Some(attempts),
-            Stage::Clarify { .. }
-            | Stage::Confused { .. }
-            | Stage::Check { .. }
-            | Stage::Execute
-            | Stage::Failing { .. }
-            | Stage::Rejected { .. } => None,
-        }
+        if let Stage::Plan { attempts } = &mut self.stage { Some(attempts) } else { None }
     }
 
     /// Returns the unit of work of the current round.

@@ -1,9 +1,10 @@
 //! Requirements of the designs that the presets implement: fixed texts, the form of answers, and
 //! the input of later steps. docs/internals/requirements.md lists the requirements.
 
+use agents::catalogue::Catalogue;
 use jiff::Timestamp;
 use proto::{
-    agent::{Agent, OnFailure, OnUnparseable, OnUnsuccessful, catalogue::Catalogue},
+    agent::{Agent, OnFailure, OnUnparseable, OnUnsuccessful},
     decision::{Decision, PlanTalk},
     diff::JobDiff,
     event::{Happened, Stream},

@@ -391,11 +391,11 @@ pub(super) fn transient() -> WorkError {
 
 fn label(decision: &Decision) -> String {
     match decision {
-        Decision::Spawn(_) => crate::golden::label(decision),
+        Decision::Spawn(_) => crate::testing::label(decision),
         Decision::Note(note)
             if !matches!(note, Note::QuestionClosed { .. } | Note::Stopped { .. }) =>
         {
-            crate::golden::label(decision)
+            crate::testing::label(decision)
         }
         Decision::Plan(w) => format!("plan {} #{}", w.work, w.attempt),
         Decision::Turn(w) => format!("turn {} #{}", w.work, w.attempt),

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use agents::{catalogue::Catalogue, conflicts, words};
 use proto::{
-    agent::{Agent, StepExec, words},
+    agent::{Agent, StepExec},
     decision::{Decision, PlanWork, TurnWork},
     fact::{Asked, AskedKind, PlanNote, PlanPhase, PlanReply, Signal, TurnReply},
     interaction::{Answer, QuestionKind, Verdict},
@@ -200,7 +201,7 @@ fn planned(round: u32, exec: StepExec, protocol: PlanProtocol) -> PlanReply {
 #[track_caller]
 fn all_end(agents: impl Iterator<Item = Agent>) -> (u32, u32) {
     let (mut completed, mut failed) = (0, 0);
-    for (number, mut agent) in (0..).zip(agents.filter(|agent| agent.check().is_ok())) {
+    for (number, mut agent) in (0..).zip(agents.filter(|agent| conflicts::check(agent).is_ok())) {
         if number % 6 == 5 {
             agent.budget.steps = Some(3);
         }
@@ -221,14 +222,14 @@ fn every_legal_pair_of_policies_carries_a_job_to_its_end() {
 
 #[test]
 fn agents_with_a_word_of_every_axis_carry_a_job_to_its_end() {
-    let legal = words::sample(40_000).filter(|agent| agent.check().is_ok()).take(2000);
+    let legal = words::sample(40_000).filter(|agent| conflicts::check(agent).is_ok()).take(2000);
     let (completed, failed) = all_end(legal);
     assert!(completed + failed == 2000 && completed > 200 && failed > 200, "{completed} {failed}");
 }
 
 #[test]
 fn every_preset_carries_a_job_to_its_end() {
-    let presets = proto::agent::catalogue::Catalogue::presets();
+    let presets = Catalogue::presets();
     for entry in presets.entries() {
         let agent = entry.resolved.unwrap();
         for number in 0..35 {

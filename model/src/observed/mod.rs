@@ -14,9 +14,10 @@ use std::{
     task::{Context as Poller, Poll},
 };
 
+use agents::price::ByModel;
 use async_trait::async_trait;
 use futures::Stream;
-use proto::{budget::Price, price::ByModel};
+use proto::budget::Price;
 
 use self::call::Call;
 pub(crate) use self::{instruments::count_retry, labels::Labels};

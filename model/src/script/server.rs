@@ -68,12 +68,6 @@ pub async fn serve(script: Script, address: SocketAddr) -> io::Result<ScriptServ
 }
 
 impl ScriptServer {
-    /// The bound address.
-    #[must_use]
-    pub fn addr(&self) -> SocketAddr {
-        self.address
-    }
-
     /// The base URL for clients, up to and including `/v1`.
     #[must_use]
     pub fn base_url(&self) -> String {

@@ -13,6 +13,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use agents::price::ByModel;
 use async_trait::async_trait;
 use proto::{
     budget::Price,
@@ -20,7 +21,6 @@ use proto::{
     lang::Language,
     message::{Message, ToolOffer},
     observe::Window,
-    price::ByModel,
 };
 
 pub use self::{

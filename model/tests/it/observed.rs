@@ -26,7 +26,8 @@ use opentelemetry_sdk::{
     trace::{InMemorySpanExporter, SdkTracerProvider, SpanData},
 };
 
-use proto::{budget::Price, price::ByModel};
+use agents::price::ByModel;
+use proto::budget::Price;
 
 use crate::support::{ask, local};
 

@@ -248,7 +248,7 @@ fn a_plan_that_is_shown_is_read_back(#[case] protocol: PlanProtocol, #[case] wri
     let tools = Toolbox::new(&specs, work.model.tools.as_deref());
     let none = BTreeSet::new();
     let check_args = |_: &ToolSpec, _: &Value| Ok(());
-    let frame = proto::draft::Frame {
+    let frame = agents::draft::Frame {
         goal: "g",
         tools: &tools,
         completed: &none,
@@ -258,9 +258,9 @@ fn a_plan_that_is_shown_is_read_back(#[case] protocol: PlanProtocol, #[case] wri
     };
     let read = |text: &str| -> Plan {
         let value = crate::parse::value(text, crate::parse::Wanted::Plan).unwrap();
-        let draft = proto::draft::of(value).unwrap();
+        let draft = agents::draft::of(value).unwrap();
         draft.check(protocol).unwrap();
-        proto::draft::plan(draft, &frame).unwrap()
+        agents::draft::plan(draft, &frame).unwrap()
     };
     let plan = read(written);
     let shown = shown(&plan, &work);

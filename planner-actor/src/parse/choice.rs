@@ -1,9 +1,9 @@
 //! A model's decision in protocols that plan one action at a time: the single form of `decision`,
 //! and the three of `phased`. Unknown fields are rejected by name, and so are contradictions.
 
+use agents::draft::Misshapen;
 use proto::{
     asking,
-    draft::Misshapen,
     lang::{Language, Words},
     limits,
 };

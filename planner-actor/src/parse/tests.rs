@@ -1,6 +1,6 @@
 //! Replies that deviate from a plan's format, and their results.
 
-use proto::draft::{self, Draft};
+use agents::draft::{self, Draft};
 use rstest::rstest;
 use serde_json::{Value, json};
 

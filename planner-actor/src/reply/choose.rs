@@ -1,9 +1,9 @@
 //! The conversion of a decision to the planner's reply: a plan of one step, a question, a note, or
 //! the end.
 
+use agents::draft::{self, Draft, DraftStep, Frame};
 use proto::{
     decision::{PlanTalk, PlanWork},
-    draft::{self, Draft, DraftStep, Frame},
     excerpt,
     fact::{Asked, AskedKind, PlanNote, PlanPhase, PlanReply},
     lang::Language,

@@ -30,7 +30,7 @@ pub struct Asking {
     #[serde(skip_serializing_if = "AskKinds::is_all")]
     pub kinds: AskKinds,
     /// Roles that may ask: the planner, the executor, or both.
-    #[serde(skip_serializing_if = "AskWhen::is_usual")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub when: AskWhen,
     /// Time until a question expires, in milliseconds; questions never expire when absent.
     #[serde(skip_serializing_if = "Option::is_none")]

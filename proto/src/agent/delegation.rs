@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn names_that_would_be_confused_are_refused() {
-        let check = |json: &str| agent(json).unwrap().check().map_err(|e| e.to_string());
+        let check = |json: &str| agent(json).unwrap().check_bounds().map_err(|e| e.to_string());
         assert_eq!(check(r#"{"agents":["a"],"tools":["b"]}"#), Ok(()));
         for (json, why) in [
             (r#"{"agents":["a","a"]}"#, "twice"),

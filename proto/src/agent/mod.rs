@@ -1,27 +1,24 @@
 //! Agents: the policies by which one engine covers many designs. A job carries the agent of its
 //! submission, so editing an agent never changes a running job.
 //!
-//! There is one file for each group of policies; [`clash`] has the table of conflicts. Every
-//! accepted value of a policy has an effect.
+//! There is one file for each group of policies. Every accepted value of a policy has an effect.
 
 mod ask;
-pub mod catalogue;
 mod checked;
-pub mod clash;
 mod delegation;
+mod layer;
 mod plan;
 mod policies;
 mod replan;
-pub mod source;
 mod step;
 mod sub;
 mod tool;
-pub mod words;
 
 pub use self::{
     ask::Asking,
     checked::InvalidAgent,
     delegation::called_like_a_tool,
+    layer::Layer,
     plan::{OnUnparseable, PlanWhen, Planning},
     policies::Agent,
     replan::{Listed, ReplanApply, ReplanWhen, Replanning},

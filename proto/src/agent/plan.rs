@@ -15,16 +15,16 @@ pub struct Planning {
     /// Condition for making a plan.
     pub when: PlanWhen,
     /// Detector that decides whether a goal needs a plan, with [`PlanWhen::Auto`].
-    #[serde(skip_serializing_if = "Detector::is_usual")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub detect: Detector,
     /// Model for the detection; the planning model when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detect_model: Option<String>,
     /// Form of the plan that the model is asked for.
-    #[serde(skip_serializing_if = "PlanProtocol::is_usual")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub protocol: PlanProtocol,
     /// Output form in which the model returns the plan.
-    #[serde(skip_serializing_if = "PlanOutput::is_usual")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub output: PlanOutput,
     /// Planning model; the agent's model when absent.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -62,16 +62,16 @@ pub struct Agent {
     /// Policy of replanning.
     pub replan: Replanning,
     /// Limits on spending.
-    #[serde(skip_serializing_if = "Budget::is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub budget: Budget,
     /// Guards against loops without progress.
-    #[serde(skip_serializing_if = "Guard::is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub guard: Guard,
     /// Bounds on the results and conversations that prompts include.
-    #[serde(skip_serializing_if = "Observe::is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub observe: Observe,
     /// Context that passes between the jobs of a conversation.
-    #[serde(skip_serializing_if = "Memory::is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub memory: Memory,
     /// Deadline of a job, in milliseconds from its submission; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,10 @@ impl Agent {
     }
 
     /// Checks every bound, without conflicts between policies.
-    pub(crate) fn check_bounds(&self) -> Result<(), InvalidAgent> {
+    ///
+    /// # Errors
+    /// Returns the first field that is out of bounds.
+    pub fn check_bounds(&self) -> Result<(), InvalidAgent> {
         self.check_agents()?;
         self.plan.check()?;
         self.ask.check()?;

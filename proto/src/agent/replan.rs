@@ -16,10 +16,10 @@ pub struct Replanning {
     pub when: Option<ReplanWhen>,
     /// Steps of the plan's `replan` list that must have completed, with
     /// [`ReplanWhen::AfterListed`].
-    #[serde(skip_serializing_if = "Listed::is_each")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub listed: Listed,
     /// Treatment of the current plan.
-    #[serde(skip_serializing_if = "ReplanApply::is_replace_pending")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub apply: ReplanApply,
     /// Bound on the replans of a job (at most 100). Rounds of a planner that decides one action at
     /// a time do not count.
@@ -69,20 +69,6 @@ pub enum ReplanApply {
     ReplacePending,
     /// Completed and unfinished steps stay in the plan, and the new steps are added.
     Append,
-}
-
-impl Listed {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-    fn is_each(&self) -> bool {
-        *self == Self::Each
-    }
-}
-
-impl ReplanApply {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-    fn is_replace_pending(&self) -> bool {
-        *self == Self::ReplacePending
-    }
 }
 
 impl Default for Replanning {

@@ -28,15 +28,15 @@ pub struct Stepping {
     /// Consequence of a failed step for the job.
     pub on_failure: OnFailure,
     /// Treatment of steps that depend on a failed one, when the job continues.
-    #[serde(skip_serializing_if = "OnBlocked::is_error")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub on_blocked: OnBlocked,
     /// Treatment of a step whose agent reports that its purpose was not achieved.
-    #[serde(skip_serializing_if = "OnUnsuccessful::is_fail")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub on_unsuccessful: OnUnsuccessful,
     /// Bound on the model turns of one run of a step (1 to 100).
     pub max_turns: u32,
     /// Way in which steps are carried out.
-    #[serde(skip_serializing_if = "StepExec::is_as_planned")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub exec: StepExec,
     /// Bound on the tool calls and questions of one turn (1 to 64). The model is told which calls
     /// exceeded it.
@@ -45,11 +45,12 @@ pub struct Stepping {
 }
 
 /// The way in which steps are carried out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepExec {
     /// By the plan: a step that names a tool is a single call, any other is a loop of model turns
     /// and tool calls.
+    #[default]
     AsPlanned,
     /// Every step is a single tool call. A plan with any other step is refused with an error for
     /// the planner.
@@ -110,26 +111,6 @@ impl StepExec {
             | (Self::MasterLoop, Action::Agent) => true,
             (Self::DirectTool, Action::Agent) | (Self::MasterLoop, Action::Tool { .. }) => false,
         }
-    }
-
-    /// Returns whether the value is the default, which is not serialised.
-    #[must_use]
-    pub fn is_as_planned(&self) -> bool {
-        *self == Self::AsPlanned
-    }
-}
-
-impl OnBlocked {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-    fn is_error(&self) -> bool {
-        *self == Self::Error
-    }
-}
-
-impl OnUnsuccessful {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-    fn is_fail(&self) -> bool {
-        *self == Self::Fail
     }
 }
 

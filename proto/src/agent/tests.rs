@@ -6,7 +6,7 @@ use super::*;
 fn a_policy_out_of_bounds_is_named() {
     let check = |json: &str| {
         let agent: Agent = serde_json::from_str(json).unwrap();
-        agent.check().map_err(|e| e.field)
+        agent.check_bounds().map_err(|e| e.field)
     };
     assert_eq!(check("{}"), Ok(()));
     for (json, field) in [

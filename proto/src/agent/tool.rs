@@ -13,7 +13,7 @@ pub struct Calling {
     pub retry: RetryPolicy,
     /// Consequence when no attempt is left after a transient fault of a call, a model turn or a
     /// round of planning.
-    #[serde(skip_serializing_if = "OnGivenUp::is_fail")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub on_given_up: OnGivenUp,
     /// Fixed arguments of tools. Models do not see them, and every call has them.
     #[serde(skip_serializing_if = "Presets::is_empty")]
@@ -29,13 +29,6 @@ pub enum OnGivenUp {
     Fail,
     /// The work becomes a dead letter: an operator retries it or ends the job.
     Park,
-}
-
-impl OnGivenUp {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-    fn is_fail(&self) -> bool {
-        *self == Self::Fail
-    }
 }
 
 impl Calling {

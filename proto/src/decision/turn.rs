@@ -66,7 +66,7 @@ pub struct TurnWork {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u32>,
     /// Bounds on the part of the conversation that the prompt includes.
-    #[serde(default, skip_serializing_if = "Window::is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub window: Window,
     /// `true` if a conversation that exceeds the context may be summarised first. The reply is then
     /// the summary, and the turn follows in a new command.

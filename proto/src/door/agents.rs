@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    agent::{Agent, catalogue::Layer},
+    agent::{Agent, Layer},
     id::AgentName,
 };
 

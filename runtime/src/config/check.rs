@@ -1,5 +1,6 @@
 //! Bounds of single settings, and settings that contradict each other.
 
+use agents::conflicts;
 use proto::subject::Subjects;
 use url::Url;
 
@@ -36,7 +37,7 @@ pub(super) fn all(config: &Config) -> Found {
         found.push(("tools.workspace".to_owned(), "names no directory".to_owned()));
     }
     for (name, agent) in &config.agents {
-        if let Err(error) = agent.check() {
+        if let Err(error) = conflicts::check(agent) {
             found.push((format!("agents.{name}.{}", error.field), error.why.to_owned()));
         }
     }

@@ -4,12 +4,12 @@
 use broker::nats::{Certificate, NatsOptions};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
+use agents::price::ByModel;
 use proto::{
     agent::Agent,
     budget::Price,
     door::Role,
     id::{AgentName, ID_MAX},
-    price::ByModel,
 };
 use serde::Deserialize;
 use url::Url;

@@ -103,12 +103,6 @@ impl Status {
         self.change(|c| c.gauges.iter().filter(at_rest).map(|g| g.load().pool).collect())
     }
 
-    /// Returns whether the process has begun to drain.
-    #[must_use]
-    pub fn is_draining(&self) -> bool {
-        self.shutdown.is_cancelled()
-    }
-
     /// Returns the current announcement.
     #[must_use]
     pub fn presence(&self) -> Presence {

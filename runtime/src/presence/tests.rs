@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use broker::{
-    clock::ManualClock,
     memory::{self, MemoryOptions},
+    testing::ManualClock,
 };
 use proto::{decision::DecisionKind, id::Pool, subject::Subjects};
 use tokio::time::Instant;

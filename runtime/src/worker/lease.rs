@@ -12,6 +12,7 @@ use std::{
 
 use broker::{
     Broker,
+    backoff::{Backoff, Retryable},
     log::{Ack, LogError},
 };
 use machine::cancellation::{Cancellation, Verdict};
@@ -37,7 +38,7 @@ const SAY_TAKEN_AFTER: Duration = Duration::from_millis(100);
 const LOOK_AFTER_HINT: [Duration; 3] =
     [Duration::ZERO, Duration::from_millis(250), Duration::from_secs(1)];
 /// Backoff between attempts to store a result: the shortest and the longest wait.
-const STORE_AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
+const STORE_AGAIN: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(5));
 /// Wait before the next read after the job's log could not be read.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
@@ -207,17 +208,14 @@ impl Lease {
 
     /// Appends the fact, with retries after transient errors, until it is stored or refused.
     pub(super) async fn append(&self, fact: &Fact, trace: TraceContext) -> Result<(), LogError> {
-        let [mut wait, longest] = STORE_AGAIN;
-        loop {
-            match self.broker.log.append(&self.job, fact, trace).await {
-                Ok(_) => return Ok(()),
-                Err(error) if error.is_transient() => {
-                    tracing::warn!(%error, "a result could not be stored; trying again");
-                    tokio::time::sleep(wait).await;
-                    wait = (wait * 2).min(longest);
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        let append = || self.broker.log.append(&self.job, fact, trace);
+        append
+            .retry(STORE_AGAIN)
+            .when(LogError::is_transient)
+            .notify(|error, _| {
+                tracing::warn!(%error, "a result could not be stored; trying again");
+            })
+            .await
+            .map(drop)
     }
 }

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Assignment, LiveSink};
 
 /// A worker role: an actor that takes one [`Assignment`], carries it out and stops. The pool clones
-/// the role for each command.
+/// the role for each command. [`role!`](crate::role) makes one.
 pub trait Role:
     Actor<Msg = Assignment<<Self as Role>::Command>, State = (), Arguments = ()> + Clone
 {
@@ -25,6 +25,42 @@ pub trait Role:
 
     /// The commands that the role carries out.
     type Command: Command;
+}
+
+/// Makes a type a worker role and its ractor actor: its name, its command, and the method that
+/// carries a [`Task`] out and gives the fact that reports it.
+#[macro_export]
+macro_rules! role {
+    ($actor:ty, $name:expr, $command:ty, $carry_out:ident) => {
+        impl $crate::worker::Role for $actor {
+            const NAME: &'static str = $name;
+            type Command = $command;
+        }
+
+        impl ::ractor::Actor for $actor {
+            type Msg = $crate::worker::Assignment<$command>;
+            type State = ();
+            type Arguments = ();
+
+            async fn pre_start(
+                &self,
+                _: ::ractor::ActorRef<Self::Msg>,
+                (): (),
+            ) -> Result<(), ::ractor::ActorProcessingErr> {
+                Ok(())
+            }
+
+            async fn handle(
+                &self,
+                myself: ::ractor::ActorRef<Self::Msg>,
+                assignment: Self::Msg,
+                (): &mut (),
+            ) -> Result<(), ::ractor::ActorProcessingErr> {
+                assignment.carry_out(&myself, |task| self.$carry_out(task)).await;
+                Ok(())
+            }
+        }
+    };
 }
 
 /// A decision that one role carries out. The pool parses it once; behind the pool no other kind of

@@ -7,16 +7,15 @@ use machine::timeline::{Timeline, Turn};
 use machine::{Job, Replay, replay};
 use proto::{
     entry::Entry,
-    fact::{Fact, Signal},
+    fact::{Called, Fact, Planned, Signal, Turned},
     fork::Forked,
-    id::{JobId, Seq, WorkId},
-    record::Known,
+    id::{JobId, Seq},
     subject::Family,
     tool::Effect,
     view::{JobView, StepView},
 };
 
-use super::{Logs, known};
+use super::Logs;
 use crate::{ledger::Run, people::Told};
 
 /// Returns all violations, as sentences.
@@ -51,19 +50,19 @@ struct Back {
     again: bool,
 }
 
+/// Whether a record asks for a rollback that lets tools run again.
+pub(super) fn may_run_again(entry: &Entry) -> bool {
+    let said = entry.signal().map(|said| said.signal);
+    matches!(said, Some(Signal::RollBack { again: true, .. }))
+}
+
 fn backs(entries: &[Entry]) -> Vec<Back> {
     let mut timeline = Timeline::default();
     let mut backs = Vec::new();
     for entry in entries {
-        let known = known(entry);
-        let Turn::Back(to) = timeline.take(entry.seq, &entry.family, known.as_ref()) else {
-            continue;
-        };
-        let again = matches!(known, Some(Known::Fact(fact)) if matches!(
-            &*fact,
-            Fact::Signaled(s) if matches!(s.signal, Signal::RollBack { again: true, .. })
-        ));
-        backs.push(Back { at: entry.seq, to, again });
+        if let Turn::Back(to) = timeline.take_entry(entry) {
+            backs.push(Back { at: entry.seq, to, again: may_run_again(entry) });
+        }
     }
     backs
 }
@@ -130,22 +129,16 @@ fn old_results(id: &JobId, entries: &[Entry]) -> Vec<String> {
         if replay.job().ignored() > ignored || !matches!(entry.family, Family::In(_)) {
             continue;
         }
-        let work: Option<WorkId> = match known(entry) {
-            Some(Known::Fact(fact)) => match *fact {
-                Fact::Planned(planned) => Some(planned.work),
-                Fact::Turned(turned) => Some(turned.work),
-                Fact::Called(called) => Some(called.work),
-                // A child may end in any generation, and its cost always counts.
-                Fact::Child(_)
-                | Fact::Started(_)
-                | Fact::Submitted(_)
-                | Fact::Signaled(_)
-                | Fact::Answered(_)
-                | Fact::Fired(_) => None,
-            },
-            Some(Known::Decision(_)) | None => None,
+        // A job below ends whenever it does, and costs what it did.
+        let Some(
+            Fact::Planned(Planned { work, .. })
+            | Fact::Turned(Turned { work, .. })
+            | Fact::Called(Called { work, .. }),
+        ) = entry.fact()
+        else {
+            continue;
         };
-        if let Some(work) = work.filter(|work| work.generation() != now) {
+        if work.generation() != now {
             let seq = entry.seq;
             wrong.push(format!("{id}: record {seq} counts for {work} in generation {now}"));
         }
@@ -169,9 +162,7 @@ fn repeated(id: &JobId, runs: &[Run]) -> Vec<String> {
 
 /// Returns the origin of a fork; `None` when the job is no fork.
 pub(super) fn forked(entries: &[Entry]) -> Option<Forked> {
-    let Known::Fact(fact) = known(entries.first()?)? else { return None };
-    let Fact::Submitted(submitted) = *fact else { return None };
-    submitted.forked.map(|forked| *forked)
+    entries.first()?.submission()?.forked.map(|forked| *forked)
 }
 
 /// Checks that a fork equals its original job at the position of the fork.

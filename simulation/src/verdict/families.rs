@@ -4,50 +4,37 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machine::{Job, Replay};
 use proto::{
-    decision::{Closed, Decision, Note, SpawnWork},
+    decision::{Closed, Decision, DecisionKind, Note, SpawnWork},
     entry::Entry,
-    fact::Fact,
+    fact::{Fact, Planned, Turned},
     family::{ChildSaid, News},
-    id::{Attempt, JobId, WorkId},
+    id::{JobId, Unit},
     job::Outcome,
     message::Usage,
     record::Known,
+    subject::Family,
 };
 
-use super::{Logs, known};
+use super::Logs;
 
 /// Returns the children that a job has started, by its log.
 pub(crate) fn begun_by(entries: &[Entry]) -> Vec<JobId> {
-    let spawns = entries.iter().filter(|entry| kind_is(entry, "spawn"));
-    let children = spawns.filter_map(|entry| match known(entry)? {
-        Known::Decision(decision) => match *decision {
-            Decision::Spawn(spawn) => Some(spawn.child),
-            Decision::Plan(_)
-            | Decision::Turn(_)
-            | Decision::Call(_)
-            | Decision::Ask(_)
-            | Decision::Wait(_)
-            | Decision::Note(_)
-            | Decision::Finish(_) => None,
-        },
-        Known::Fact(_) => None,
-    });
-    children.collect()
+    let spawns = of_kind(entries, DecisionKind::Spawn).filter_map(Entry::decision);
+    spawns.filter_map(Decision::into_spawn).map(|spawn| spawn.child).collect()
 }
 
 /// Returns whether a record notes a message to another job of the family, or a question closed by the
 /// end of the job. One activation may append several such notes and the finish, and none of them
 /// includes a fact that arrives meanwhile.
 pub(super) fn is_note_of_an_end(entry: &Entry) -> bool {
-    let Some(Known::Decision(decision)) = known(entry) else { return false };
+    let decision = entry.decision();
+    let Some(Decision::Note(note)) = decision else { return false };
     matches!(
-        *decision,
-        Decision::Note(
-            Note::Spawned { .. }
-                | Note::ChildTold { .. }
-                | Note::ParentTold { .. }
-                | Note::QuestionClosed { because: Closed::JobEnded, .. }
-        )
+        note,
+        Note::Spawned { .. }
+            | Note::ChildTold { .. }
+            | Note::ParentTold { .. }
+            | Note::QuestionClosed { because: Closed::JobEnded, .. }
     )
 }
 
@@ -55,7 +42,7 @@ pub(super) fn is_note_of_an_end(entry: &Entry) -> bool {
 pub(super) fn wrong(logs: &Logs) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, entries) in logs {
-        if !entries.iter().any(|entry| kind_is(entry, "spawn")) {
+        if of_kind(entries, DecisionKind::Spawn).next().is_none() {
             continue;
         }
         let read = Read::of(id, entries);
@@ -72,11 +59,11 @@ pub(super) fn wrong(logs: &Logs) -> Vec<String> {
 /// The family of a parent, by the parent's log.
 struct Read {
     job: Job,
-    spawns: BTreeMap<(WorkId, Attempt), SpawnWork>,
+    spawns: BTreeMap<Unit, SpawnWork>,
     /// The children that the parent has noted as created.
-    there: BTreeSet<(WorkId, Attempt)>,
+    there: BTreeSet<Unit>,
     /// The outcome and cost of each child whose end the parent has counted.
-    ended: BTreeMap<(WorkId, Attempt), (Outcome, Usage)>,
+    ended: BTreeMap<Unit, (Outcome, Usage)>,
     /// The counted cost of the parent's own model calls.
     own: Usage,
     /// The cost in the parent's last decision, and the sums that are correct for it.
@@ -101,9 +88,11 @@ impl Read {
             let ignored = replay.job().ignored();
             replay.take(entry);
             let counted = replay.job().ignored() == ignored;
-            match known(entry) {
+            match entry.known() {
                 Some(Known::Fact(fact)) => {
-                    read.hear(*fact, counted);
+                    if counted {
+                        read.hear(*fact);
+                    }
                     since_decision.push(read.cost());
                 }
                 Some(Known::Decision(decision)) => {
@@ -130,42 +119,23 @@ impl Read {
         })
     }
 
-    fn hear(&mut self, fact: Fact, counted: bool) {
-        match fact {
-            Fact::Planned(planned) if counted => self.own += planned.usage,
-            Fact::Turned(turned) if counted => self.own += turned.usage,
-            Fact::Child(ChildSaid { work, attempt, news, .. }) if counted => {
-                if let News::Ended { outcome, usage, .. } = news {
-                    self.ended.insert((work, attempt), (outcome, usage));
-                }
-            }
-            Fact::Child(_)
-            | Fact::Planned(_)
-            | Fact::Turned(_)
-            | Fact::Submitted(_)
-            | Fact::Signaled(_)
-            | Fact::Started(_)
-            | Fact::Called(_)
-            | Fact::Answered(_)
-            | Fact::Fired(_) => {}
+    fn hear(&mut self, fact: Fact) {
+        if let Fact::Planned(Planned { usage, .. }) | Fact::Turned(Turned { usage, .. }) = fact {
+            self.own += usage;
+        } else if let Fact::Child(ChildSaid { work, attempt, news, .. }) = fact
+            && let News::Ended { outcome, usage, .. } = news
+        {
+            self.ended.insert(Unit { work, attempt }, (outcome, usage));
         }
     }
 
     fn note(&mut self, decision: Decision) {
-        match decision {
-            Decision::Spawn(spawn) => {
-                self.spawns.insert((spawn.work.clone(), spawn.attempt), *spawn);
-            }
-            Decision::Note(Note::Spawned { work, attempt, .. }) => {
-                self.there.insert((work, attempt));
-            }
-            Decision::Note(_)
-            | Decision::Plan(_)
-            | Decision::Turn(_)
-            | Decision::Call(_)
-            | Decision::Ask(_)
-            | Decision::Wait(_)
-            | Decision::Finish(_) => {}
+        if let Some(unit) = decision.unit()
+            && let Some(spawn) = decision.clone().into_spawn()
+        {
+            self.spawns.insert(unit, spawn);
+        } else if let Decision::Note(Note::Spawned { work, attempt, .. }) = decision {
+            self.there.insert(Unit { work, attempt });
         }
     }
 }
@@ -173,7 +143,7 @@ impl Read {
 /// Checks one child against its parent.
 fn about(id: &JobId, parent: &Read, spawn: &SpawnWork, entries: &[Entry]) -> Vec<String> {
     let SpawnWork { work, attempt, child, .. } = spawn;
-    let unit = (work.clone(), *attempt);
+    let unit = Unit { work: work.clone(), attempt: *attempt };
     let mut wrong = Vec::new();
     if entries.is_empty() {
         if parent.there.contains(&unit) {
@@ -216,21 +186,8 @@ fn about(id: &JobId, parent: &Read, spawn: &SpawnWork, entries: &[Entry]) -> Vec
 
 /// Returns the cost of a job at each of its ends. A job that was rolled back has several.
 fn finished(entries: &[Entry]) -> Vec<Usage> {
-    let ends = entries.iter().filter(|entry| kind_is(entry, "finish"));
-    let usages = ends.filter_map(|entry| match known(entry)? {
-        Known::Decision(decision) => match *decision {
-            Decision::Finish(finish) => Some(finish.usage),
-            Decision::Plan(_)
-            | Decision::Turn(_)
-            | Decision::Call(_)
-            | Decision::Ask(_)
-            | Decision::Wait(_)
-            | Decision::Spawn(_)
-            | Decision::Note(_) => None,
-        },
-        Known::Fact(_) => None,
-    });
-    usages.collect()
+    let ends = of_kind(entries, DecisionKind::Finish).filter_map(Entry::decision);
+    ends.filter_map(Decision::into_finish).map(|finish| finish.usage).collect()
 }
 
 /// Checks that a parent shows exactly the open questions of a child.
@@ -273,8 +230,7 @@ fn unwanted(logs: &Logs) -> Vec<String> {
         let Some(parent) = parent else { continue };
         let above = logs.get(&parent.job).map_or(&[][..], Vec::as_slice);
         let decided = above.iter().find_map(|entry| {
-            let Some(Known::Decision(decision)) = known(entry) else { return None };
-            let Decision::Spawn(spawn) = *decision else { return None };
+            let spawn = entry.decision()?.into_spawn()?;
             (spawn.child == *id).then_some(entry.time)
         });
         let begun = entries.first().map(|entry| entry.time);
@@ -285,6 +241,7 @@ fn unwanted(logs: &Logs) -> Vec<String> {
     wrong
 }
 
-fn kind_is(entry: &Entry, kind: &str) -> bool {
-    entry.record.as_ref().is_ok_and(|record| record.kind == kind)
+/// The decisions of one kind.
+fn of_kind(entries: &[Entry], kind: DecisionKind) -> impl Iterator<Item = &Entry> {
+    entries.iter().filter(move |entry| matches!(entry.family, Family::Do(of, _) if of == kind))
 }

@@ -5,18 +5,19 @@ use std::collections::BTreeSet;
 
 use machine::timeline::Timeline;
 use proto::{
-    decision::{Decision, SpawnWork},
     entry::Entry,
     fact::{Fact, Signal},
     family::News,
     fork::Forked,
     id::{JobId, Seq},
-    record::Known,
     tool::Effect,
 };
 use tokio::time::Instant;
 
-use super::{Logs, back::forked, known};
+use super::{
+    Logs,
+    back::{forked, may_run_again},
+};
 use crate::{ledger::Run, people::Told};
 
 /// Returns all violations, as sentences.
@@ -81,12 +82,13 @@ impl World<'_> {
     fn below(&self, entries: &[Entry], heard: Seq, until: Option<Instant>) -> BTreeSet<String> {
         let mut timeline = Timeline::default();
         for entry in entries {
-            timeline.take(entry.seq, &entry.family, known(entry).as_ref());
+            timeline.take_entry(entry);
         }
         let ended: BTreeSet<_> =
             entries.iter().filter(|entry| entry.seq <= heard).filter_map(ended).collect();
         let counting = entries.iter().filter(|entry| timeline.has(entry.seq));
-        let spawns = counting.filter_map(spawn).filter(|spawn| !ended.contains(&spawn.child));
+        let spawns = counting.filter_map(|entry| entry.decision()?.into_spawn());
+        let spawns = spawns.filter(|spawn| !ended.contains(&spawn.child));
         let mut units = BTreeSet::new();
         for spawn in spawns {
             let mut below = self.own(&spawn.child, until);
@@ -100,32 +102,14 @@ impl World<'_> {
     }
 }
 
-fn may_run_again(entry: &Entry) -> bool {
-    matches!(known(entry), Some(Known::Fact(fact)) if matches!(
-        &*fact,
-        Fact::Signaled(said) if matches!(said.signal, Signal::RollBack { again: true, .. })
-    ))
-}
-
 /// Returns the target of the rollback at a position.
 fn goes_back_to(entries: &[Entry], at: Seq) -> Option<Seq> {
-    let Known::Fact(fact) = known(entries.iter().find(|entry| entry.seq == at)?)? else {
-        return None;
-    };
-    let Fact::Signaled(said) = *fact else { return None };
-    let Signal::RollBack { to, .. } = said.signal else { return None };
-    Some(to)
-}
-
-fn spawn(entry: &Entry) -> Option<SpawnWork> {
-    let Known::Decision(decision) = known(entry)? else { return None };
-    let Decision::Spawn(spawn) = *decision else { return None };
-    Some(*spawn)
+    let said = entries.iter().find(|entry| entry.seq == at)?.signal()?;
+    if let Signal::RollBack { to, .. } = said.signal { Some(to) } else { None }
 }
 
 /// Returns the child whose end a record reports.
 fn ended(entry: &Entry) -> Option<JobId> {
-    let Known::Fact(fact) = known(entry)? else { return None };
-    let Fact::Child(said) = *fact else { return None };
+    let Fact::Child(said) = entry.fact()? else { return None };
     matches!(said.news, News::Ended { .. }).then_some(said.child)
 }

@@ -24,7 +24,7 @@ use proto::{
 use tokio::sync::Semaphore;
 
 use super::{Wire, ack::WiredAck, feed, misread::Misreading};
-use crate::{link::Standing, plant::Plant, rehearsal::Reported};
+use crate::{link::Standing, plant::Plant};
 
 pub(super) struct WiredLog {
     wire: Wire,
@@ -150,13 +150,11 @@ impl Writer for WiredLog {
 
     async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
         self.wire.link.note(|| format!("{} says {} to {job}", self.wire.name, fact.kind()));
-        let fact = match self.wire.stage.as_ref().map(|stage| stage.report(fact)) {
-            None => fact.clone(),
-            Some(Reported::So(fact)) => fact,
-            Some(Reported::Never) => {
-                self.wire.link.set(Standing::Gone);
-                std::future::pending().await
-            }
+        let props = self.wire.props.as_ref();
+        let Some(fact) = props.map_or_else(|| Some(fact.clone()), |props| props.report(fact))
+        else {
+            self.wire.link.set(Standing::Gone);
+            return std::future::pending().await;
         };
         if self.wire.decides && self.forgets(&fact) {
             return Ok(Seq(0));

@@ -19,7 +19,7 @@ use crate::{
     fault_rates::FaultRates,
     link::{Away, Link},
     plant::Plant,
-    rehearsal::Stage,
+    props::Props,
 };
 
 /// The parts that all wires of one process share.
@@ -32,7 +32,7 @@ pub(crate) struct Wire {
     pub(crate) plant: Option<Plant>,
     /// `true` if the process is a supervisor.
     pub(crate) decides: bool,
-    pub(crate) stage: Option<Arc<Stage>>,
+    pub(crate) props: Option<Arc<dyn Props>>,
 }
 
 /// Returns the same broker behind a link.

@@ -1,14 +1,6 @@
 //! The simulation as a test: many seeds, the seeds with earlier findings, and planted bugs that
 //! must be found.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that cannot be set up fails, and says where"
-)]
-
-mod rehearsal;
-
 use std::{env, process::Command};
 
 use callboard_simulation::{Judged, Plant, judge, story, sweep};

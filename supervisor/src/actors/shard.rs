@@ -8,6 +8,7 @@ use std::{
 
 use broker::{
     Broker,
+    backoff::{Backoff, jittered},
     log::{Delivery, Feed, LogError},
 };
 use futures::StreamExt;
@@ -268,9 +269,9 @@ impl ShardState {
     fn gave_up(&mut self, myself: &ActorRef<ShardMsg>, job: JobId) {
         let setbacks = self.setbacks.entry(job.clone()).or_default();
         *setbacks = setbacks.saturating_add(1);
-        let wait = self.args.options.backoff.saturating_mul(2u32.saturating_pow(*setbacks - 1));
-        // Random jitter: during an outage of the broker many jobs give up at the same moment.
-        let wait = wait.min(REPEAT_AFTER_MAX).mul_f64(0.5 + fastrand::f64() / 2.0);
+        let backoff = Backoff::doubling(self.args.options.backoff, REPEAT_AFTER_MAX);
+        // Many jobs give up at the same moment when the broker is away; they must not come back at one.
+        let wait = jittered(backoff.after(*setbacks - 1));
         myself.send_after(wait, move || ShardMsg::Look(job));
     }
 
@@ -310,7 +311,8 @@ impl ShardState {
             self.quarantined.insert(job);
             return;
         }
-        let after = self.args.options.backoff * 2u32.saturating_pow(*panics - 1);
+        let backoff = Backoff::doubling(self.args.options.backoff, Duration::MAX);
+        let after = backoff.after(*panics - 1);
         tracing::error!(%job, shard = %self.args.shard, "a job's actor died; it is started again");
         myself.send_after(after, move || ShardMsg::Look(job));
     }

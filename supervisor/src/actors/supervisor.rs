@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use broker::{Broker, log::LogError};
+use broker::{Broker, backoff::Backoff, log::LogError};
 use proto::{
     id::{Shard, WorkerId},
     wire::Presence,
@@ -231,7 +231,8 @@ impl SupervisorState {
         let before =
             self.failures.get(&shard).filter(|(_, last)| now.duration_since(*last) < HEALTHY_AFTER);
         let failures = before.map_or(1, |(n, _)| n.saturating_add(1));
-        let wait = (self.args.options.backoff * 2u32.saturating_pow(failures - 1)).min(RESTART_MAX);
+        let backoff = Backoff::doubling(self.args.options.backoff, RESTART_MAX);
+        let wait = backoff.after(failures - 1);
         tracing::warn!(%shard, error = why, failures, ?wait, "the shard's actor is started again");
         self.failures.insert(shard, (failures, now + wait));
         myself.send_after(wait, move || SupervisorMsg::Retry(shard));

@@ -22,6 +22,7 @@ use Reach::{Composes, Only};
 
 const MESSAGES: &str = "callboard-messages";
 const PROTO: &str = "callboard-proto";
+const AGENTS: &str = "callboard-agents";
 const MACHINE: &str = "callboard-machine";
 const BROKER: &str = "callboard-broker";
 const OPERATOR: &str = "callboard-operator";
@@ -33,18 +34,19 @@ const MODEL: &str = "callboard-model";
 const ARROWS: &[(&str, Reach)] = &[
     (PROTO, Only(&[MESSAGES])),
     (MESSAGES, Only(&[])),
-    (MACHINE, Only(&[MESSAGES, PROTO])),
+    (AGENTS, Only(&[MESSAGES, PROTO])),
+    (MACHINE, Only(&[MESSAGES, PROTO, AGENTS])),
     (BROKER, Only(&[PROTO])),
-    (RUNTIME, Only(&[MESSAGES, PROTO, MACHINE, BROKER])),
-    (MODEL, Only(&[MESSAGES, PROTO])),
+    (RUNTIME, Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER])),
+    (MODEL, Only(&[MESSAGES, PROTO, AGENTS])),
     ("callboard-client", Only(&[PROTO, BROKER, RUNTIME])),
     (OPERATOR, Only(&[PROTO, MACHINE, BROKER, RUNTIME])),
-    ("callboard-door", Only(&[PROTO, MACHINE, BROKER, RUNTIME, OPERATOR])),
+    ("callboard-door", Only(&[PROTO, AGENTS, MACHINE, BROKER, RUNTIME, OPERATOR])),
     ("callboard-supervisor", Only(&[PROTO, MACHINE, BROKER, RUNTIME])),
-    ("callboard-planner-actor", Only(&[MESSAGES, PROTO, MACHINE, BROKER, RUNTIME, MODEL])),
-    ("callboard-executor-actor", Only(&[MESSAGES, PROTO, MACHINE, BROKER, RUNTIME, MODEL])),
+    ("callboard-planner-actor", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME, MODEL])),
+    ("callboard-executor-actor", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME, MODEL])),
     ("callboard-tool-actors", Only(&[MESSAGES, PROTO, MACHINE, BROKER, RUNTIME, MODEL])),
-    ("callboard-interaction-actor", Only(&[MESSAGES, PROTO, MACHINE, BROKER, RUNTIME])),
+    ("callboard-interaction-actor", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME])),
     ("callboard", Composes),
     (BENCH, Composes),
     ("callboard-simulation", Composes),
@@ -71,7 +73,7 @@ const BESIDE: &[(&str, &str, &str)] = &[(
 )];
 
 /// Crates without I/O, whose time and randomness are arguments.
-const PURE: &[&str] = &[PROTO, MACHINE];
+const PURE: &[&str] = &[PROTO, AGENTS, MACHINE];
 
 /// Dependencies that a pure crate must not have.
 const IMPURE: &[&str] = &[
@@ -209,6 +211,7 @@ fn with(member: &str, dependency: &str) -> Vec<Member> {
 #[case::no_actor_knows_the_supervisor("callboard-tool-actors", "callboard-supervisor")]
 #[case::nobody_below_knows_the_program("callboard-client", "callboard")]
 #[case::the_vocabulary_knows_nobody("callboard-proto", "callboard-runtime")]
+#[case::the_vocabulary_knows_no_agent_file("callboard-proto", "callboard-agents")]
 #[case::the_model_port_stands_alone("callboard-model", "callboard-runtime")]
 #[case::the_supervisor_calls_no_model("callboard-supervisor", "callboard-model")]
 fn a_wrong_arrow_is_found(#[case] member: &str, #[case] dependency: &str) {

@@ -227,7 +227,7 @@ const PROVED: &[Proof] = &[
     // The same functions over the same seeds. Fuzzing itself needs a nightly compiler.
     Proof {
         command: "make fuzz TARGET=records",
-        file: "proto/tests/it/fuzzing.rs",
+        file: "agents/tests/it/fuzzing.rs",
         marker: r#"#[values("records", "plans", "subjects", "agents", "answers")]"#,
     },
     Proof {

@@ -382,7 +382,7 @@ async fn write(broker: &Broker, name: &str, job: &JobId) -> Value {
     json!({
         "sha256": digest::of_bytes(text.as_bytes()),
         "records": entries.len(),
-        "states": machine::golden::states(job, &entries),
+        "states": machine::testing::states(job, &entries),
     })
 }
 

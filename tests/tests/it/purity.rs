@@ -166,6 +166,7 @@ fn pure_sources(module: &str) -> Vec<Source> {
 #[rstest::rstest]
 #[case::the_job_machine("machine/src")]
 #[case::the_vocabulary("proto/src")]
+#[case::the_language_of_agents("agents/src")]
 #[case::the_activation("supervisor/src/activation")]
 fn the_pure_core_waits_for_nothing_and_reads_nothing(#[case] module: &str) {
     let wrong: Vec<String> = pure_sources(module).iter().flat_map(impurities).collect();

@@ -195,13 +195,11 @@ impl Watching<'_> {
     /// Asks the user while the watch continues: the question may be answered elsewhere first.
     async fn converse(&mut self, open: &OpenQuestion) -> Result<(), Stopped> {
         let asked = &open.question;
-        match &asked.kind {
+        if matches!(asked.kind, QuestionKind::PlanCheck { .. }) {
             // The question itself displays the plan, in more detail.
-            QuestionKind::PlanCheck { .. } => self.display.hide()?,
-            QuestionKind::Question
-            | QuestionKind::Choice { .. }
-            | QuestionKind::Form { .. }
-            | QuestionKind::ToolApproval { .. } => self.display.leave(&self.watched.state),
+            self.display.hide()?;
+        } else {
+            self.display.leave(&self.watched.state);
         }
         let look = self.session.output.look();
         if let Some(path) = &open.path {

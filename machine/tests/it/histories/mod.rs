@@ -10,9 +10,8 @@ mod watched;
 use std::collections::BTreeSet;
 
 use machine::{
-    Job, check,
-    golden::{label, state, states},
-    replay, rollback_target,
+    Job, check, replay, rollback_target,
+    testing::{label, state, states},
 };
 use proto::{
     decision::{Decision, Note},

@@ -34,7 +34,7 @@ use proto::{
     tool::{Effect, ToolResult},
     trace::TraceContext,
 };
-use ractor::{Actor, ActorProcessingErr, ActorRef};
+use ractor::{Actor, ActorRef};
 use tokio::{
     sync::{Notify, Semaphore, mpsc},
     task::JoinHandle,
@@ -227,30 +227,7 @@ impl Command for ToolCommand {
     }
 }
 
-impl Role for ToolRole {
-    const NAME: &'static str = "tools";
-    type Command = ToolCommand;
-}
-
-impl Actor for ToolRole {
-    type Msg = Assignment<ToolCommand>;
-    type State = ();
-    type Arguments = ();
-
-    async fn pre_start(&self, _: ActorRef<Self::Msg>, (): ()) -> Result<(), ActorProcessingErr> {
-        Ok(())
-    }
-
-    async fn handle(
-        &self,
-        myself: ActorRef<Self::Msg>,
-        assignment: Self::Msg,
-        (): &mut (),
-    ) -> Result<(), ActorProcessingErr> {
-        assignment.carry_out(&myself, |task| self.run(task)).await;
-        Ok(())
-    }
-}
+crate::role!(ToolRole, "tools", ToolCommand, run);
 
 impl ToolRole {
     async fn run(&self, task: Task<ToolCommand>) -> Option<Fact> {

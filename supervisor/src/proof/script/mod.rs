@@ -4,7 +4,7 @@
 mod family;
 
 use jiff::{SignedDuration, Timestamp};
-use machine::golden;
+use machine::testing;
 use proto::{
     agent::Agent,
     entry::Entry,
@@ -122,7 +122,7 @@ impl Script {
             let family = Family::Do(decision.kind(), decision.pool());
             let entry = self::entry(at, time, job, family, record);
             let attempt = decision.unit();
-            let label = golden::label(&decision);
+            let label = testing::label(&decision);
             return Written {
                 saying,
                 entry,

@@ -1,10 +1,10 @@
 //! Tests of the agents in the bucket: storing, reading, overriding and deleting them.
 
+use agents::catalogue::Catalogue;
 use broker::{Broker, kv::Bucket, testing::wait::until};
 use bytes::Bytes;
 use door::agents::Agents;
 use proto::{
-    agent::catalogue::Catalogue,
     door::Verb,
     error::Code,
     fact::Fact,

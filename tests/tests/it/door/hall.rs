@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, fmt::Display, sync::Arc, time::Duration};
 
+use agents::catalogue::Catalogue;
 use broker::{
     Broker,
     bus::{BusError, RequestContext},
@@ -11,7 +12,7 @@ use broker::{
 use bytes::Bytes;
 use door::{Door, DoorParts, agents::Agents};
 use proto::{
-    agent::{Agent, catalogue::Catalogue},
+    agent::Agent,
     door::Refusal,
     error::{Code, Failure},
     id::{AgentName, WorkerId},
@@ -84,7 +85,7 @@ pub(super) async fn open_on(broker: Broker, setup: Setup) -> OpenDoor {
     };
     let door = Door::new(DoorParts {
         agents,
-        prices: proto::price::ByModel::default(),
+        prices: agents::price::ByModel::default(),
         people: setup.people,
         submits_per_minute: setup.submits_per_minute,
         watches: setup.watches,

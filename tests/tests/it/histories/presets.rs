@@ -1,7 +1,8 @@
 //! The jobs of the presets, unchanged, and of single policies.
 
+use agents::catalogue::Catalogue;
 use proto::{
-    agent::{Agent, Dispatch, OnBlocked, OnFailure, PlanWhen, catalogue::Catalogue},
+    agent::{Agent, Dispatch, OnBlocked, OnFailure, PlanWhen},
     budget::AtLimit,
     fact::Signal,
     id::AgentName,

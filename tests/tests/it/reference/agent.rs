@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use agents::{
+    catalogue::Catalogue,
+    conflicts::{self, clashes},
+    source::{self, Source},
+};
 use proto::{
-    agent::{
-        Agent,
-        catalogue::{Catalogue, Layer},
-        clash::clashes,
-        source::{self, Source},
-    },
+    agent::{Agent, Layer},
     id::AgentName,
 };
 use serde_json::{Value, json};
@@ -232,7 +232,7 @@ fn the_defaults_of_the_page_change_nothing() {
 fn the_bounds_of_the_page_are_kept_and_what_it_says_of_wrong_values_is_said() {
     let code: String = sources::ending_with(".rs")
         .into_iter()
-        .filter(|s| s.path.starts_with("proto/src/"))
+        .filter(|s| s.path.starts_with("proto/src/") || s.path.starts_with("agents/src/"))
         .map(|s| s.text)
         .collect();
     let mut tried = 0;
@@ -248,7 +248,7 @@ fn the_bounds_of_the_page_are_kept_and_what_it_says_of_wrong_values_is_said() {
         }
         for (value, fits) in bounds(&kind.text) {
             tried += 1;
-            let wrong = with(&key, value.clone()).unwrap().check().err();
+            let wrong = conflicts::check(&with(&key, value.clone()).unwrap()).err();
             let wrong = wrong.filter(|wrong| key.starts_with(&wrong.field));
             match (fits, wrong) {
                 (true, wrong) => assert_eq!(wrong, None, "{key}: {value}"),
@@ -281,7 +281,7 @@ fn the_map_of_the_page_has_every_key_with_its_default() {
 
 #[test]
 fn the_page_has_every_combination_that_is_refused() {
-    let row = |clash: &proto::agent::clash::Clash| {
+    let row = |clash: &agents::conflicts::Clash| {
         let example = clash.example.replace('\n', "; ");
         let refused = if clash.idle { "where it is written" } else { "always" };
         let [key, with] = clash.fields;

@@ -2,13 +2,8 @@
 
 use std::path::PathBuf;
 
-use proto::{
-    agent::{
-        catalogue::{Catalogue, Layer},
-        source::Source,
-    },
-    id::AgentName,
-};
+use agents::{catalogue::Catalogue, source::Source};
+use proto::{agent::Layer, id::AgentName};
 use runtime::config::{Config, Sources};
 
 use crate::{markdown, sources};

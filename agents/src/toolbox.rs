@@ -1,0 +1,237 @@
+//! The tools that an agent may use: registered and allowed. Names are compared exactly, so a
+//! similar name or a look-alike never matches.
+
+use proto::{id::ToolName, lang::Language, tool::ToolSpec};
+
+messages::texts!(toolbox);
+
+/// The tools that an agent may use, and the registered tools that it may not.
+#[derive(Debug, Clone)]
+pub struct Toolbox<'a> {
+    offered: Vec<&'a ToolSpec>,
+    held_back: Vec<&'a ToolSpec>,
+}
+
+/// The error for a name that is not that of a usable tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.text(Language::En))]
+pub enum NoTool {
+    /// No tool is registered under the name.
+    Unknown {
+        /// Requested name, with characters outside ASCII escaped.
+        name: String,
+        /// Tool with a similar name. The error suggests it; it is never used instead.
+        near: Option<ToolName>,
+        /// Names of the usable tools.
+        tools: String,
+    },
+    /// The tool is registered, and the agent may not use it.
+    NotAllowed {
+        /// Requested name, with characters outside ASCII escaped.
+        name: String,
+        /// Names of the usable tools.
+        tools: String,
+    },
+}
+
+impl NoTool {
+    /// Creates the error for a name that no tool has.
+    #[must_use]
+    pub fn unknown<'a>(name: &str, usable: impl Iterator<Item = &'a str>) -> Self {
+        Self::Unknown { name: shown(name), near: None, tools: listing(usable) }
+    }
+
+    /// Creates the error for a registered tool that the agent may not use.
+    #[must_use]
+    pub fn not_allowed<'a>(name: &str, usable: impl Iterator<Item = &'a str>) -> Self {
+        Self::NotAllowed { name: shown(name), tools: listing(usable) }
+    }
+
+    /// Returns the error as a text in `language`.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        match self {
+            Self::Unknown { name, near, tools } => {
+                let (meant, tools) = (meant(near.as_ref(), language), listed(tools, language));
+                Text::Unknown { name, meant: &meant, tools: &tools }.text(language)
+            }
+            Self::NotAllowed { name, tools } => {
+                Text::NotAllowed { name, tools: &listed(tools, language) }.text(language)
+            }
+        }
+    }
+}
+
+fn listed(tools: &str, language: Language) -> String {
+    if tools.is_empty() { Text::None.text(language) } else { tools.to_owned() }
+}
+
+/// Minimum similarity of a suggested name, from 0.0 to 1.0.
+const LIKENESS_MIN: f64 = 0.7;
+
+fn meant(near: Option<&ToolName>, language: Language) -> String {
+    near.map(|name| Text::Meant { name }.text(language)).unwrap_or_default()
+}
+
+/// Maximum number of names that an error lists.
+const NAMES_MAX: usize = 50;
+
+impl<'a> Toolbox<'a> {
+    /// Creates a toolbox of the registered tools that `allowed` names, or of all when `allowed` is
+    /// absent.
+    #[must_use]
+    pub fn new(
+        registered: impl IntoIterator<Item = &'a ToolSpec>,
+        allowed: Option<&[ToolName]>,
+    ) -> Self {
+        let is_allowed = |tool: &&ToolSpec| allowed.is_none_or(|names| names.contains(&tool.name));
+        let (mut offered, held_back): (Vec<_>, Vec<_>) =
+            registered.into_iter().partition(is_allowed);
+        // The order is fixed, so that the same tools give the same prompt.
+        offered.sort_by(|a, b| a.name.cmp(&b.name));
+        Self { offered, held_back }
+    }
+
+    /// Adds the agents that this one may delegate to, which are called like tools. An agent hides a
+    /// tool of the same name, because it was named for this job.
+    #[must_use]
+    pub fn with_agents(mut self, agents: &'a [ToolSpec]) -> Self {
+        if agents.is_empty() {
+            return self;
+        }
+        self.offered.retain(|tool| agents.iter().all(|agent| agent.name != tool.name));
+        self.offered.extend(agents);
+        self.offered.sort_by(|a, b| a.name.cmp(&b.name));
+        self
+    }
+
+    /// Returns the tools that models are offered, sorted by name.
+    #[must_use]
+    pub fn offered(&self) -> &[&'a ToolSpec] {
+        &self.offered
+    }
+
+    /// Returns the tool of a name. A leading `@`, with which prompts refer to tools, is ignored.
+    ///
+    /// # Errors
+    /// Fails when no usable tool has exactly this name. The error lists the usable tools.
+    pub fn find(&self, name: &str) -> Result<&'a ToolSpec, NoTool> {
+        let name = name.strip_prefix('@').unwrap_or(name);
+        let of_name = |tool: &&&ToolSpec| tool.name.as_str() == name;
+        if let Some(tool) = self.offered.iter().find(of_name) {
+            return Ok(tool);
+        }
+        let usable = self.offered.iter().map(|tool| tool.name.as_str());
+        if self.held_back.iter().any(|tool| of_name(&tool)) {
+            return Err(NoTool::not_allowed(name, usable));
+        }
+        Err(NoTool::Unknown { name: shown(name), near: self.near(name), tools: listing(usable) })
+    }
+
+    /// Returns a warning for every tool that an agent names and no worker has announced. The agent
+    /// is not refused, because a worker may announce the tool later; models are not offered it
+    /// before.
+    #[must_use]
+    pub fn unannounced(&self, named: &[ToolName]) -> Vec<String> {
+        let is_there = |name: &ToolName| {
+            self.offered.iter().chain(&self.held_back).any(|tool| tool.name == *name)
+        };
+        let absent = named.iter().filter(|name| !is_there(name));
+        absent
+            .map(|name| {
+                let meant = meant(self.near(name.as_str()).as_ref(), Language::En);
+                format!(
+                    "tools: no worker announces {name}; {meant}it is offered to nobody until one does"
+                )
+            })
+            .collect()
+    }
+
+    /// Returns the usable tool with the most similar name, when the similarity suffices.
+    fn near(&self, name: &str) -> Option<ToolName> {
+        let name: String = name.chars().take(80).collect();
+        let likeness =
+            |tool: &ToolSpec| strsim::normalized_damerau_levenshtein(tool.name.as_str(), &name);
+        let (likeness, tool) = self
+            .offered
+            .iter()
+            .map(|tool| (likeness(tool), tool))
+            .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        (likeness >= LIKENESS_MIN).then(|| tool.name.clone())
+    }
+}
+
+fn shown(name: &str) -> String {
+    name.chars().take(80).flat_map(|c| c.escape_default()).collect()
+}
+
+fn listing<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<_> = names.take(NAMES_MAX + 1).collect();
+    if let Some(last) = names.get_mut(NAMES_MAX) {
+        *last = "…";
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_that_nobody_announces_is_told_with_the_one_that_was_meant() {
+        let spec = json!({"name": "read_file", "description": "", "schema": {}, "effect": "pure", "pool": "p"});
+        let spec: ToolSpec = serde_json::from_value(spec).unwrap();
+        let named = ["read_fil", "read_file", "dance"].map(|n| ToolName::new(n).unwrap());
+        let told = Toolbox::new([&spec], None).unannounced(&named);
+        assert_eq!(
+            told,
+            [
+                "tools: no worker announces read_fil; did you mean read_file? it is offered to nobody until one does",
+                "tools: no worker announces dance; it is offered to nobody until one does",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_name_is_exact_or_unknown() {
+        let spec = |name: &str| -> ToolSpec {
+            let spec = json!({"name": name, "description": "", "schema": {}, "effect": "pure", "pool": "p"});
+            serde_json::from_value(spec).unwrap()
+        };
+        let registered = [spec("send_mail"), spec("create_task"), spec("secret")];
+        let allowed = ["create_task", "send_mail"].map(|n| ToolName::new(n).unwrap());
+        let tools = Toolbox::new(&registered, Some(&allowed));
+        assert_eq!(tools.find("create_task").unwrap().name.as_str(), "create_task");
+        assert_eq!(tools.find("@create_task").unwrap().name.as_str(), "create_task");
+        for (name, expected) in [
+            (
+                "create-task",
+                "there is no tool \"create-task\"; did you mean create_task? the tools are: create_task, send_mail",
+            ),
+            (
+                "Create_task",
+                "there is no tool \"Create_task\"; did you mean create_task? the tools are: create_task, send_mail",
+            ),
+            (
+                "create_tаsk",
+                "there is no tool \"create_t\\u{430}sk\"; did you mean create_task? the tools are: create_task, send_mail",
+            ),
+            (
+                "create_task ",
+                "there is no tool \"create_task \"; did you mean create_task? the tools are: create_task, send_mail",
+            ),
+            ("", "there is no tool \"\"; the tools are: create_task, send_mail"),
+            (
+                "secret",
+                "the tool \"secret\" is not allowed here; the tools are: create_task, send_mail",
+            ),
+        ] {
+            assert_eq!(tools.find(name).unwrap_err().to_string(), expected);
+        }
+        let none = Toolbox::new(&registered, Some(&[]));
+        assert!(none.find("secret").unwrap_err().to_string().ends_with("the tools are: none"));
+        assert_eq!(Toolbox::new(&registered, None).offered().len(), 3);
+    }
+}

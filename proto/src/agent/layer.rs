@@ -1,0 +1,33 @@
+//! The places that agents come from.
+
+use serde::{Deserialize, Serialize};
+
+/// Where an agent comes from; a later one wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layer {
+    /// It comes with the program.
+    Preset,
+    /// `[agents.NAME]` of the configuration.
+    Configuration,
+    /// A file of the configured directory.
+    Directory,
+    /// It was put into the bucket of agents.
+    Bucket,
+}
+
+impl Layer {
+    /// All layers, the last one wins.
+    pub const ALL: [Self; 4] = [Self::Preset, Self::Configuration, Self::Directory, Self::Bucket];
+
+    /// The word on screens.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Preset => "preset",
+            Self::Configuration => "configuration",
+            Self::Directory => "directory",
+            Self::Bucket => "bucket",
+        }
+    }
+}
