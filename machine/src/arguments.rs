@@ -1,22 +1,21 @@
 //! The arguments of a one-call step, with placeholders resolved. A placeholder that cannot be
 //! resolved is an error, never a guess.
 
-use proto::{id::StepId, lang::Language, placeholder, rules::Rules};
+use proto::{id::StepId, lang::Language, placeholder};
 use serde_json::Value;
 
 use super::text;
 
-/// Returns the resolved arguments, or the error in the job's language. Under the first rules, a
-/// malformed placeholder that names a dependency was kept as literal text.
+/// Returns the resolved arguments, or the error in the job's language. A malformed placeholder that names
+/// a dependency is an error.
 pub(super) fn resolved(
     (args, depends_on): (&Value, &[StepId]),
     lookup: &impl Fn(&StepId) -> Option<Value>,
-    rules: Rules,
     language: Language,
 ) -> Result<Value, String> {
     let mut malformed = placeholder::malformed(args).into_iter();
-    match malformed.find(|(of, _)| rules >= Rules::SECOND && depends_on.contains(of)) {
+    match malformed.find(|(of, _)| depends_on.contains(of)) {
         Some((_, written)) => Err(text::malformed(language, &written)),
-        None => placeholder::resolve(args, rules, lookup).map_err(|why| why.text(language)),
+        None => placeholder::resolve(args, lookup).map_err(|why| why.text(language)),
     }
 }

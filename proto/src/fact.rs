@@ -149,7 +149,7 @@ pub struct Submitted {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<File>,
     /// Version of the fold's rules at the time of the submission. The log is always folded by it.
-    #[serde(default, skip_serializing_if = "Rules::is_first")]
+    #[serde(default, skip_serializing_if = "Rules::is_unnamed")]
     pub rules: Rules,
 }
 
