@@ -3,9 +3,7 @@
 //! was stopped), so that a log written before a guard existed folds as it did then.
 
 use jiff::Timestamp;
-use proto::{
-    id::WorkId, job::FailReason, notice::Notice, plan::Action, rules::Rules, step::StepState,
-};
+use proto::{id::WorkId, job::FailReason, notice::Notice, plan::Action, step::StepState};
 use serde_json::Value;
 
 use super::{
@@ -18,7 +16,7 @@ use super::{
 impl Open {
     /// Returns the notice that stops planning, if the last plans made no progress.
     pub(super) fn stalled_plans(&self) -> Option<Notice> {
-        let ended = ended_steps(self.execution.steps(), self.brief.rules);
+        let ended = ended_steps(self.execution.steps());
         self.planning.stalled(&ended, &self.brief.agent.guard)
     }
 
@@ -40,13 +38,12 @@ impl Open {
 }
 
 /// Returns the ended steps of a plan as the loop guard sees them.
-pub(super) fn ended_steps(steps: &[StepRun], rules: Rules) -> Vec<Ended<'_>> {
-    steps.iter().filter_map(|step| ended(step, rules)).collect()
+pub(super) fn ended_steps(steps: &[StepRun]) -> Vec<Ended<'_>> {
+    steps.iter().filter_map(ended).collect()
 }
 
-/// Returns an ended step as a call. Under the first rules, agent steps with equal results counted
-/// as equal.
-fn ended(step: &StepRun, rules: Rules) -> Option<Ended<'_>> {
+/// Returns an ended step as a call.
+fn ended(step: &StepRun) -> Option<Ended<'_>> {
     let came = match step.state {
         // An agent that did not reach its purpose contributes nothing new.
         StepState::Completed if step.unsuccessful => Came::Neither,
@@ -72,11 +69,11 @@ fn ended(step: &StepRun, rules: Rules) -> Option<Ended<'_>> {
         Action::Agent => {
             let name = step.step.label();
             let came = match came {
-                Came::Result(result) if rules >= Rules::SECOND => {
+                Came::Result(result) => {
                     let done = serde_json::json!([step.step.description, result]);
                     Came::Result(signature(name, &done))
                 }
-                came @ (Came::Result(_) | Came::Failure | Came::Neither) => came,
+                came @ (Came::Failure | Came::Neither) => came,
             };
             Ended { call: None, name, came }
         }

@@ -16,7 +16,7 @@ use super::{
     at::{At, Counted},
     call::{Agreement, Call, CallEnd},
     names,
-    state::{Asking, Brief, Open, Stage},
+    state::{Asking, Open, Stage},
     step::{Exec, StepRun},
     text::{self, Text},
     turn::UnitKind,
@@ -143,7 +143,7 @@ impl Open {
             return self.planning.attach(id);
         }
         let (step, by_agent) = self.execution.attach(work, id)?;
-        step.asked_about(at, self.brief.rules);
+        step.asked_about(at);
         Some(by_agent)
     }
 
@@ -188,7 +188,7 @@ impl Open {
         if asking.work == self.planning.question(self.generation()) {
             return self.deliver_to_stage(asking, answer);
         }
-        let Brief { language, rules, .. } = *self.brief;
+        let language = self.brief.language;
         let mut answered = Vec::new();
         for step in self.execution.steps_mut() {
             let call = step.call_mut(|call| names::approval(&call.work) == asking.work);
@@ -207,7 +207,7 @@ impl Open {
             } else {
                 continue;
             }
-            step.asked_about(at, rules);
+            step.asked_about(at);
         }
         for (prompt, answer) in answered {
             self.remember_answer(&prompt, &answer);

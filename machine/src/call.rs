@@ -11,7 +11,6 @@ use proto::{
     job::Outcome,
     lang::Language,
     retry::RetryPolicy,
-    rules::Rules,
     tool::{Approval, Binding, Fault, ToolResult},
     view::{CallState, CallView},
 };
@@ -34,8 +33,7 @@ pub(super) struct Call {
     pub(super) attempts: Attempts,
     /// `true` if the last broken attempt ended with the tool's negative answer rather than a fault.
     said_no: bool,
-    /// Broken attempts by cause: negative answers, and faults. Under the first rules both stay
-    /// zero, so all attempts count together.
+    /// Broken attempts by cause: negative answers, and faults.
     noes: u32,
     faults: u32,
     /// `true` if the call is a child job in which a question waits for a person.
@@ -173,16 +171,16 @@ impl Call {
 
     /// Applies a worker's result. `is_step` is `true` if the call is a whole step: then a negative
     /// answer is retried by the step's policy. Otherwise the model is told.
-    pub(super) fn answered(&mut self, called: &Called, is_step: bool, rules: Rules, at: Timestamp) {
+    pub(super) fn answered(&mut self, called: &Called, is_step: bool, at: Timestamp) {
         let broken =
             || WorkError { message: why(&called.result), transient: true, retry_after_ms: None };
         match called.fault {
             None if !called.result.success && is_step => {
                 self.said_no = true;
-                self.noes = self.noes.saturating_add(one_since(rules));
+                self.noes = self.noes.saturating_add(1);
                 self.attempts.broke(broken(), at);
             }
-            Some(fault) if fault.is_transient() => self.broke(broken(), rules, at),
+            Some(fault) if fault.is_transient() => self.broke(broken(), at),
             Some(Fault::Unknown) => {
                 self.end = Some(CallEnd::Unknown(called.result.clone().flattened()))
             }
@@ -191,9 +189,9 @@ impl Call {
     }
 
     /// Records that an attempt ended with a fault, or was refused before it was sent.
-    pub(super) fn broke(&mut self, error: WorkError, rules: Rules, at: Timestamp) {
+    pub(super) fn broke(&mut self, error: WorkError, at: Timestamp) {
         self.said_no = false;
-        self.faults = self.faults.saturating_add(one_since(rules));
+        self.faults = self.faults.saturating_add(1);
         self.attempts.broke(error, at);
     }
 
@@ -310,11 +308,6 @@ impl Call {
             message: message.map(|m| excerpt::line(&m, 200)),
         }
     }
-}
-
-/// Returns 1 under rules that count faults and negative answers apart, else 0.
-fn one_since(rules: Rules) -> u32 {
-    u32::from(rules >= Rules::SECOND)
 }
 
 /// Returns the reason of a failure, in the tool's words if it gave any.

@@ -82,8 +82,8 @@ impl Open {
             return false;
         }
         let values = self.values_for(step);
-        let Brief { agent, rules, language, .. } = &*self.brief;
-        let given = Given { presets: &agent.tool.presets, rules: *rules, language: *language };
+        let Brief { agent, language, .. } = &*self.brief;
+        let given = Given { presets: &agent.tool.presets, language: *language };
         let step = self.execution.steps_mut().get_mut(index);
         step.map(|step| step.ready(&|id| values.get(id).cloned(), given, at)).is_some()
     }

@@ -6,7 +6,6 @@ use proto::{
     job::{FailReason, Outcome},
     limits,
     outline::{Item, ItemStatus},
-    rules::Rules,
     step::StepState,
 };
 use serde_json::{Map, Value};
@@ -121,15 +120,11 @@ impl Open {
 
     fn failed(&self, reason: FailReason, message: String) -> Outcome {
         let message = match reason {
-            FailReason::BudgetExceeded | FailReason::NoProgress => self.report(reason, &message),
-            FailReason::DeadlineExceeded | FailReason::ReplanLimit
-                if self.brief.rules >= Rules::SECOND =>
-            {
-                self.report(reason, &message)
-            }
-            FailReason::DeadlineExceeded
-            | FailReason::ReplanLimit
-            | FailReason::PlanFailed
+            FailReason::BudgetExceeded
+            | FailReason::NoProgress
+            | FailReason::DeadlineExceeded
+            | FailReason::ReplanLimit => self.report(reason, &message),
+            FailReason::PlanFailed
             | FailReason::StepFailed
             | FailReason::QuestionExpired
             | FailReason::HistoryFull
@@ -154,9 +149,6 @@ impl Open {
         let items = self.planning.outline().iter().filter(is_open);
         let steps: Vec<&str> = steps.map(|run| run.step.label()).collect();
         let items: Vec<&str> = items.map(|item| item.title.as_str()).collect();
-        if self.brief.rules < Rules::SECOND {
-            return steps;
-        }
         [steps, items]
             .into_iter()
             .find(|open| !open.is_empty())

@@ -14,7 +14,6 @@ use proto::{
     family::{ChildQuestion, ChildSaid, News, Offered},
     id::{AskId, JobId},
     job::Outcome,
-    rules::Rules,
 };
 
 use super::{
@@ -56,11 +55,10 @@ impl Open {
     /// task.
     pub(super) fn settle_agents(&mut self) {
         let (agent, language) = (&self.brief.agent, self.brief.language);
-        let refuses = self.brief.rules >= Rules::SECOND;
         let no_further = match (self.is_deepest(), self.has_handed_over_all()) {
-            (true, _) if refuses => Some(Text::NoFurtherDown.text(language)),
-            (false, true) if refuses => Some(Text::HandedOverAll.text(language)),
-            (true | false, _) => None,
+            (true, _) => Some(Text::NoFurtherDown.text(language)),
+            (false, true) => Some(Text::HandedOverAll.text(language)),
+            (false, false) => None,
         };
         let family = &self.family;
         for step in self.execution.steps_mut() {
@@ -153,7 +151,7 @@ impl Open {
         let News::Ended { outcome, usage, turns, paid } = &said.news else { return Counted::No };
         match self.family.hear_end(said, outcome, *usage) {
             None => return Counted::No,
-            Some(true) => self.spending.child(*usage, *turns, paid, self.brief.rules),
+            Some(true) => self.spending.child(*usage, *turns, paid),
             Some(false) => {}
         }
         Counted::Yes

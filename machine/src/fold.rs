@@ -264,7 +264,7 @@ impl Open {
     fn called(&mut self, at: Timestamp, called: &Called) -> Counted {
         let awaits = |call: &Call| call.awaits(&called.work, called.attempt);
         let Some((call, is_step)) = self.execution.call_mut(awaits) else { return Counted::No };
-        call.answered(called, is_step, self.brief.rules, at);
+        call.answered(called, is_step, at);
         self.spending.tool(call.tool.clone(), &called.cost);
         Counted::Yes
     }
@@ -342,7 +342,7 @@ impl Open {
         if let Some(error) = work.refused.as_ref().filter(|_| sent)
             && let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work)
         {
-            call.broke(error.clone(), self.brief.rules, at);
+            call.broke(error.clone(), at);
         }
         sent
     }

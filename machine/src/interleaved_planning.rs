@@ -56,7 +56,7 @@ impl Open {
         }
         self.planning.intend(note.clone());
         self.planning.accept();
-        if self.planning.thoughts(self.brief.rules) <= THOUGHTS_MAX {
+        if self.planning.thoughts() <= THOUGHTS_MAX {
             return self.planning.next_round();
         }
         self.no_plan(&Text::OnlyThoughts { rounds: &THOUGHTS_MAX }.text(self.brief.language));

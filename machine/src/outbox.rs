@@ -10,7 +10,6 @@ use proto::{
     id::JobId,
     job::Outcome,
     message::Usage,
-    rules::Rules,
 };
 
 use super::{
@@ -174,7 +173,6 @@ impl Job {
         }
         let task = call.task().ok()?;
         let language = agent.language.unwrap_or(open.brief.language);
-        let life = (open.brief.rules >= Rules::SECOND).then_some(self.first);
         let is_step = matches!(step.exec, Exec::Tool(_));
         let observe = &open.brief.agent.observe;
         let before = if is_step { open.execution.dependencies(step, observe) } else { Vec::new() };
@@ -182,7 +180,7 @@ impl Job {
             work: call.work.clone(),
             attempt,
             step: step.id().clone(),
-            child: family::child_id(&self.id, life, &call.work, attempt),
+            child: family::child_id(&self.id, self.first, &call.work, attempt),
             agent,
             goal: kin_text::task(language, &task, &before),
             language,

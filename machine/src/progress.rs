@@ -9,7 +9,6 @@ use proto::{
     notice::Notice,
     plan::Action,
     preset::Presets,
-    rules::Rules,
     step::StepState,
     tool::ToolResult,
 };
@@ -29,7 +28,6 @@ use super::{
 #[derive(Clone, Copy)]
 pub(super) struct Given<'a> {
     pub(super) presets: &'a Presets,
-    pub(super) rules: Rules,
     pub(super) language: Language,
 }
 
@@ -42,11 +40,11 @@ impl StepRun {
         given: Given<'_>,
         at: Timestamp,
     ) {
-        let Given { presets, rules, language } = given;
+        let Given { presets, language } = given;
         match &self.step.action {
             Action::Tool { tool, args, binding } => {
                 let reads = (args, self.step.depends_on.as_slice());
-                match arguments::resolved(reads, lookup, rules, language) {
+                match arguments::resolved(reads, lookup, language) {
                     Ok(args) => {
                         let work = names::step(self.generation, self.revision, self.id());
                         // Preset arguments are not the plan's text, so placeholders in them are not

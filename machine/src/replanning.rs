@@ -9,7 +9,6 @@ use proto::{
     id::WorkId,
     plan::Action,
     revision::Cause,
-    rules::Rules,
     step::StepState,
 };
 
@@ -77,7 +76,7 @@ impl Open {
                 self.execution.steps().iter().any(completed).then_some(Cause::Completed)
             }
         };
-        let may = self.brief.rules >= Rules::SECOND && self.brief.agent.replan.max > 0;
+        let may = self.brief.agent.replan.max > 0;
         let is_free = |cause: &Cause| *cause == Cause::Steered && may;
         let cause = cause.filter(|_| self.replan_left());
         cause
@@ -107,16 +106,15 @@ impl Open {
         let steps = self.execution.steps().iter().filter(|run| run.stays(apply));
         let stay: BTreeSet<_> = steps.flat_map(questions_of).collect();
         self.timers.orphan(self.questions.supersede(|work| stay.contains(work)));
-        let ended = ended_steps(self.execution.steps(), self.brief.rules);
+        let ended = ended_steps(self.execution.steps());
         self.planning.plan_is_over(&ended, &agent.guard);
         let ended = self.execution.end_plan(at, cause, apply, &agent.observe);
         self.timers.orphan(ended.orphans);
         let (plan, steps, kept) = (ended.plan, ended.steps, ended.kept);
         self.planning.say(PlanTalk::Progressed { plan, steps, kept, because: cause });
         let counts = match cause {
-            Cause::Turn => false,
             // A user's instruction does not use up the job's own replans.
-            Cause::Steered => self.brief.rules < Rules::SECOND,
+            Cause::Turn | Cause::Steered => false,
             Cause::Failed | Cause::Listed | Cause::Completed => true,
         };
         if counts {

@@ -13,7 +13,6 @@ use proto::{
     observe::Observe,
     outline::Item,
     plan::Step,
-    rules::Rules,
     step::StepState,
     view::CallView,
 };
@@ -166,10 +165,8 @@ impl StepRun {
         self.follow();
     }
 
-    /// Records a question about the step, which starts it and spends nothing. Under the first rules
-    /// a step that started with a question was never counted.
-    pub(super) fn asked_about(&mut self, at: Timestamp, rules: Rules) {
-        self.counted |= self.started.is_none() && rules < Rules::SECOND;
+    /// Records a question about the step, which starts it and spends nothing.
+    pub(super) fn asked_about(&mut self, at: Timestamp) {
         self.started.get_or_insert(at);
         self.follow();
     }

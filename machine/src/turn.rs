@@ -171,7 +171,7 @@ impl Acting {
                 let fits = !is_run || room > 0;
                 room = room.saturating_sub(u32::from(is_run));
                 let is_question = matches!(call.target, CallTarget::Person { .. });
-                let withheld = !fits || is_question && left == Some(0);
+                let withheld = !fits || is_question && (left == Some(0) || open == 0);
                 let kind = match call.target {
                     _ if !fits => {
                         let max = &agent.calls_per_turn();

@@ -153,11 +153,9 @@ pub struct ChildQuestion {
 /// Returns the id of the child for an attempt at a unit of work. The id is derived, so submitting
 /// the child again attaches to the same job. `first` is the position of the first record of the
 /// parent's log: a parent that was purged and submitted again under its old id has other children.
-/// Under the first [rules](crate::rules::Rules) it is `None`.
 #[must_use]
-pub fn child_id(parent: &JobId, first: Option<Seq>, work: &WorkId, attempt: Attempt) -> JobId {
-    let life = first.map(|first| format!("{first}/")).unwrap_or_default();
-    let whole = digest::of_bytes(format!("{parent}/{life}{work}/{attempt}").as_bytes());
+pub fn child_id(parent: &JobId, first: Seq, work: &WorkId, attempt: Attempt) -> JobId {
+    let whole = digest::of_bytes(format!("{parent}/{first}/{work}/{attempt}").as_bytes());
     let kept: String = parent.as_str().chars().take(KEPT_OF_PARENT).collect();
     let digits: String = whole.chars().take(DIGITS).collect();
     JobId::new(format!("{kept}-c{digits}")).expect("40 characters of an id, and 22 more, are an id")
@@ -243,14 +241,14 @@ mod tests {
         let mut job = JobId::new("j".repeat(64)).unwrap();
         let mut seen = BTreeSet::new();
         for _ in 0..10 {
-            let child = child_id(&job, Some(Seq(1)), &work, attempt);
-            assert_eq!(child, child_id(&job, Some(Seq(1)), &work, attempt));
+            let child = child_id(&job, Seq(1), &work, attempt);
+            assert_eq!(child, child_id(&job, Seq(1), &work, attempt));
             assert!(seen.insert(child.clone()));
-            assert!(seen.insert(child_id(&job, Some(Seq(1)), &work, attempt.next())));
-            assert!(seen.insert(child_id(&job, Some(Seq(2)), &work, attempt)));
+            assert!(seen.insert(child_id(&job, Seq(1), &work, attempt.next())));
+            assert!(seen.insert(child_id(&job, Seq(2), &work, attempt)));
             job = child;
         }
-        let short = child_id(&JobId::new("report-7").unwrap(), None, &work, attempt);
+        let short = child_id(&JobId::new("report-7").unwrap(), Seq(1), &work, attempt);
         assert!(short.as_str().starts_with("report-7-c"), "{short}");
     }
 

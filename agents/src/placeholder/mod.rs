@@ -75,21 +75,20 @@ pub fn unknown(text: &str) -> Unknown {
 }
 
 /// Replaces the placeholders of arguments by values. `lookup` returns the result of a completed
-/// step. Under the first rules, the escape for two braces stays as it is.
+/// step.
 ///
 /// # Errors
 /// Returns the first placeholder that names a step without a result, or whose path does not exist
 /// in the result.
 pub fn resolve(
     args: &Value,
-    rules: Rules,
     lookup: &impl Fn(&StepId) -> Option<Value>,
 ) -> Result<Value, Unresolved> {
     match args {
-        Value::String(text) => resolve_text(text, rules, lookup),
-        Value::Array(items) => items.iter().map(|item| resolve(item, rules, lookup)).collect(),
+        Value::String(text) => resolve_text(text, lookup),
+        Value::Array(items) => items.iter().map(|item| resolve(item, lookup)).collect(),
         Value::Object(fields) => {
-            let value = |value| resolve(value, rules, lookup);
+            let value = |value| resolve(value, lookup);
             fields.iter().map(|(name, field)| Ok((name.clone(), value(field)?))).collect()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => Ok(args.clone()),
@@ -98,7 +97,6 @@ pub fn resolve(
 
 fn resolve_text(
     text: &str,
-    rules: Rules,
     lookup: &impl Fn(&StepId) -> Option<Value>,
 ) -> Result<Value, Unresolved> {
     let parts = split(text);
@@ -109,8 +107,7 @@ fn resolve_text(
     for part in parts {
         match part {
             Part::Text(literal) => out.push_str(literal),
-            Part::Braces(_) if rules >= Rules::SECOND => out.push_str("{{"),
-            Part::Braces(written) => out.push_str(written),
+            Part::Braces => out.push_str("{{"),
             Part::Placeholder(p) => match p.value(lookup)? {
                 Value::String(s) => out.push_str(&s),
                 value @ (Value::Null
@@ -126,8 +123,8 @@ fn resolve_text(
 
 enum Part<'a> {
     Text(&'a str),
-    /// The escape for two braces, as it was written.
-    Braces(&'a str),
+    /// The escape for two braces.
+    Braces,
     Placeholder(Placeholder<'a>),
 }
 
@@ -142,7 +139,7 @@ fn split(text: &str) -> Vec<Part<'_>> {
         };
         let whole = text.get(open..close).unwrap_or_default();
         let found = if path::is_braces(whole) {
-            Some(Part::Braces(whole))
+            Some(Part::Braces)
         } else {
             Placeholder::parse(whole).map(Part::Placeholder)
         };

@@ -43,7 +43,7 @@ fn results(step: &StepId) -> Option<Value> {
     json!([1, {"deep": ["x[\"a\",\"b\"]", 7]}]))]
 #[case::never_looked_through_again(json!("{{step1.evil}}"), json!("{{step1.id}}"))]
 fn a_placeholder_becomes(#[case] args: Value, #[case] expected: Value) {
-    assert_eq!(resolve(&args, Rules::NOW, &results), Ok(expected));
+    assert_eq!(resolve(&args, &results), Ok(expected));
 }
 
 #[rstest]
@@ -64,7 +64,7 @@ fn what_is_not_a_placeholder_stays_as_it_is(
     )]
     literal: &str,
 ) {
-    assert_eq!(resolve(&json!(literal), Rules::NOW, &results), Ok(json!(literal)));
+    assert_eq!(resolve(&json!(literal), &results), Ok(json!(literal)));
     assert_eq!(unknown(literal), Unknown::Nothing);
 }
 
@@ -126,7 +126,7 @@ fn what_is_missing_is_named_with_what_is_there(
     #[case] zh: &str,
 ) {
     for args in [json!(placeholder), json!({"a": ["x", {"b": format!("so {placeholder}!")}]})] {
-        let unresolved = resolve(&args, Rules::NOW, &results).unwrap_err();
+        let unresolved = resolve(&args, &results).unwrap_err();
         assert_eq!(unresolved.text(Language::En), format!("{placeholder}: {en}"));
         assert_eq!(unresolved.text(Language::Zh), format!("{placeholder}（{zh}）"));
     }
@@ -136,7 +136,7 @@ fn what_is_missing_is_named_with_what_is_there(
 fn a_result_with_many_fields_is_not_written_out() {
     let many: Map<_, _> = (0..50).map(|n| (format!("f{n}"), json!(n))).collect();
     let unresolved =
-        resolve(&json!("{{a.x}}"), Rules::NOW, &|_| Some(Value::Object(many.clone()))).unwrap_err();
+        resolve(&json!("{{a.x}}"), &|_| Some(Value::Object(many.clone()))).unwrap_err();
     assert!(unresolved.to_string().ends_with("it has f0, f1, f2, f3, f4, f5, f6, f7, …"));
 }
 
@@ -208,7 +208,7 @@ proptest! {
         places(&result, "a".to_owned(), &mut all);
         for (path, expected) in all {
             let lookup = |_: &StepId| Some(result.clone());
-            prop_assert_eq!(resolve(&json!(format!("{{{{{path}}}}}")), Rules::NOW, &lookup), Ok(expected));
+            prop_assert_eq!(resolve(&json!(format!("{{{{{path}}}}}")), &lookup), Ok(expected));
         }
     }
 
@@ -217,7 +217,7 @@ proptest! {
         let scalar = |step: &StepId| {
             (step.as_str() == "step1").then(|| json!({"id": 7, "who": {"name": "Li"}}))
         };
-        match resolve(&args, Rules::NOW, &scalar) {
+        match resolve(&args, &scalar) {
             Ok(resolved) => prop_assert_eq!(form(&resolved), form(&args)),
             Err(unresolved) => prop_assert!(!unresolved.text(Language::Zh).is_empty()),
         }
@@ -226,14 +226,14 @@ proptest! {
     #[test]
     fn without_placeholders_nothing_changes(args in json_value()) {
         prop_assume!(references(&args).is_empty());
-        prop_assert_eq!(resolve(&args, Rules::NOW, &|_| None), Ok(args));
+        prop_assert_eq!(resolve(&args, &|_| None), Ok(args));
     }
 
     #[test]
     fn no_text_and_no_result_is_too_strange(text in ".{0,40}", step in "[a-z]{1,3}", path in ".{0,10}") {
         let lookup = |_: &StepId| Some(json!({"a": [null, {"b": 1}]}));
-        let _ = resolve(&json!(text), Rules::NOW, &lookup);
-        let _ = resolve(&json!(format!("{{{{{step}.{path}}}}}")), Rules::NOW, &lookup).map_err(|e| e.to_string());
+        let _ = resolve(&json!(text), &lookup);
+        let _ = resolve(&json!(format!("{{{{{step}.{path}}}}}")), &lookup).map_err(|e| e.to_string());
     }
 }
 
@@ -242,10 +242,7 @@ proptest! {
 #[case("{{ '{{' }} .Values.{{step1.id}} }}", "{{ .Values.7 }}")]
 #[case(r#"{{"{{"}}"{{"}}"#, r#"{{"{{"}}"#)]
 fn two_braces_can_be_written(#[case] written: &str, #[case] expected: &str) {
-    assert_eq!(resolve(&json!(written), Rules::NOW, &results), Ok(json!(expected)));
-    // Jobs under the first rules keep the text.
-    let before = resolve(&json!(written), Rules::FIRST, &results).unwrap();
-    assert_eq!(before, json!(written.replace("{{step1.id}} }}", "7 }}")));
+    assert_eq!(resolve(&json!(written), &results), Ok(json!(expected)));
 }
 
 #[rstest]

@@ -10,7 +10,6 @@ use proto::{
     outline::Item,
     plan::Plan,
     policy::Detected,
-    rules::Rules,
 };
 
 use crate::{
@@ -210,9 +209,9 @@ impl Planning {
 
     /// Returns the number of planning rounds in a row that led neither to an action nor to an item
     /// completed by thought alone.
-    pub(crate) fn thoughts(&self, rules: Rules) -> usize {
+    pub(crate) fn thoughts(&self) -> usize {
         let thought = |(at, talk): &(usize, &PlanTalk)| match talk {
-            PlanTalk::Noted { note } => rules < Rules::SECOND || !self.gets_on(*at, note),
+            PlanTalk::Noted { note } => !self.gets_on(*at, note),
             PlanTalk::Rejected { .. } => true,
             PlanTalk::Asked { .. }
             | PlanTalk::Steered { .. }

@@ -8,7 +8,6 @@ use proto::{
     cost::{Cost, Paid, ToolCost},
     id::ToolName,
     message::Usage,
-    rules::Rules,
 };
 
 use super::brief::Brief;
@@ -110,13 +109,10 @@ impl Spending {
     }
 
     /// Adds the spending of a child that ended.
-    pub(crate) fn child(&mut self, usage: Usage, turns: u32, paid: &Paid, rules: Rules) {
+    pub(crate) fn child(&mut self, usage: Usage, turns: u32, paid: &Paid) {
         self.usage += usage;
         self.paid.below(paid);
-        // Under the first rules a child's turns counted as the job's own.
-        let counter =
-            if rules >= Rules::SECOND { &mut self.of_descendants } else { &mut self.turns };
-        *counter = counter.saturating_add(turns);
+        self.of_descendants = self.of_descendants.saturating_add(turns);
     }
 
     /// Returns the money spent, with tokens that have no price of their own charged at `price`.

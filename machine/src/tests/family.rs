@@ -135,7 +135,7 @@ impl Kin {
 
     /// Returns the child of a unit of work of the root.
     fn child(&mut self, unit: &str, attempt: u32) -> &mut Play {
-        let id = child_id(&JobId::new("job").unwrap(), Some(Seq(1)), &work(unit), Attempt(attempt));
+        let id = child_id(&JobId::new("job").unwrap(), Seq(1), &work(unit), Attempt(attempt));
         self.jobs.get_mut(&id).unwrap_or_else(|| panic!("{unit} #{attempt} was never begun"))
     }
 

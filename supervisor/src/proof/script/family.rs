@@ -26,7 +26,7 @@ pub(super) fn parent() -> JobId {
 
 pub(super) fn child() -> JobId {
     let work = WorkId::new(STEP).expect("it is a unit of work");
-    child_id(&parent(), Some(Seq(1)), &work, Attempt(1))
+    child_id(&parent(), Seq(1), &work, Attempt(1))
 }
 
 /// Returns the submission of a job with a given plan: one step, which is handed to a sub-agent.

@@ -35,8 +35,7 @@ async fn sending_below(hall: &Hall) -> (JobId, Seq, JobId) {
     let entries = hall.broker.log.read(&job, Seq(0)).await.unwrap();
     let is = |entry: &&proto::entry::Entry| entry.record.as_ref().unwrap().kind == "planned";
     let at = entries.iter().find(is).unwrap().seq;
-    let child =
-        child_id(&job, Some(entries[0].seq), &WorkId::new("g0.r0.one").unwrap(), Attempt::FIRST);
+    let child = child_id(&job, entries[0].seq, &WorkId::new("g0.r0.one").unwrap(), Attempt::FIRST);
     drive(hall, &child).await;
     tell(hall, &child, planned("send", json!({}), jobs::binding(Effect::Once))).await;
     tell(hall, &child, jobs::started("g0.r0.one", 1)).await;
