@@ -34,14 +34,14 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The expected events of jobs. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Ends {
-    waiting: Arc<Mutex<HashMap<JobId, oneshot::Sender<Heard>>>>,
+    waiting: Arc<Mutex<HashMap<JobId, oneshot::Sender<JobReply>>>>,
     /// Aborted with the last clone.
     _listeners: Arc<JoinSet<()>>,
 }
 
 /// The first event of a job after its submission.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum JobReply {
     /// The job completed with the right results, at this time.
     Completed(Instant),
     /// The job asks a question.
@@ -51,28 +51,28 @@ pub(crate) enum Heard {
 }
 
 /// A future event of a job.
-pub(crate) struct Expected(oneshot::Receiver<Heard>);
+pub(crate) struct Expected(oneshot::Receiver<JobReply>);
 
 impl Expected {
     /// Waits for the job's end, which must be correct.
     pub(crate) async fn completed(self) -> Result<Instant, Failed> {
         match self.heard().await? {
-            Heard::Completed(at) => Ok(at),
-            Heard::Asks(question) => Err(format!("it asks {}", question.prompt).into()),
-            Heard::Wrong(why) => Err(why.into()),
+            JobReply::Completed(at) => Ok(at),
+            JobReply::Asks(question) => Err(format!("it asks {}", question.prompt).into()),
+            JobReply::Wrong(why) => Err(why.into()),
         }
     }
 
     /// Waits until the job asks a question.
     pub(crate) async fn asks(self) -> Result<Question, Failed> {
         match self.heard().await? {
-            Heard::Asks(question) => Ok(*question),
-            Heard::Completed(_) => Err("it completed without a question".into()),
-            Heard::Wrong(why) => Err(why.into()),
+            JobReply::Asks(question) => Ok(*question),
+            JobReply::Completed(_) => Err("it completed without a question".into()),
+            JobReply::Wrong(why) => Err(why.into()),
         }
     }
 
-    async fn heard(self) -> Result<Heard, Failed> {
+    async fn heard(self) -> Result<JobReply, Failed> {
         let heard = tokio::time::timeout(PATIENCE, self.0).await;
         Ok(heard.map_err(|_| format!("a job did not end within {PATIENCE:?}"))??)
     }
@@ -86,7 +86,7 @@ impl Ends {
         pace: Pace,
     ) -> Result<Self, Failed> {
         let jetstream = jetstream::new(async_nats::connect(urls).await?);
-        let waiting: Arc<Mutex<HashMap<JobId, oneshot::Sender<Heard>>>> = Arc::default();
+        let waiting: Arc<Mutex<HashMap<JobId, oneshot::Sender<JobReply>>>> = Arc::default();
         let mut listeners = JoinSet::new();
         for shard in subjects.all_shards() {
             let filter = |kind, pool| subjects.commands_in(shard, kind, &pool);
@@ -125,28 +125,28 @@ impl Ends {
     }
 }
 
-fn understood(payload: &[u8], pace: Pace) -> Heard {
+fn understood(payload: &[u8], pace: Pace) -> JobReply {
     let at = Instant::now();
     let decision = match Record::from_slice(payload).and_then(|record| record.known()) {
         Ok(Known::Decision(decision)) => decision,
-        Ok(Known::Fact(_)) => return Heard::Wrong("a fact where a decision belongs".to_owned()),
-        Err(error) => return Heard::Wrong(error.to_string()),
+        Ok(Known::Fact(_)) => return JobReply::Wrong("a fact where a decision belongs".to_owned()),
+        Err(error) => return JobReply::Wrong(error.to_string()),
     };
     match *decision {
-        Decision::Ask(ask) => Heard::Asks(Box::new(ask.question)),
+        Decision::Ask(ask) => JobReply::Asks(Box::new(ask.question)),
         Decision::Finish(finish) => match finish.outcome {
             Outcome::Completed { results, .. } if workload::is_right(pace, &results) => {
-                Heard::Completed(at)
+                JobReply::Completed(at)
             }
             other @ (Outcome::Completed { .. }
             | Outcome::Failed { .. }
-            | Outcome::Canceled { .. }) => Heard::Wrong(format!("it ended with {other:?}")),
+            | Outcome::Canceled { .. }) => JobReply::Wrong(format!("it ended with {other:?}")),
         },
         other @ (Decision::Plan(_)
         | Decision::Turn(_)
         | Decision::Call(_)
         | Decision::Wait(_)
         | Decision::Spawn(_)
-        | Decision::Note(_)) => Heard::Wrong(format!("a {} was heard", other.kind().as_str())),
+        | Decision::Note(_)) => JobReply::Wrong(format!("a {} was heard", other.kind().as_str())),
     }
 }

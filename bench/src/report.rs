@@ -16,7 +16,7 @@ use crate::{
     sleeping::Sleeping,
     stages::{Stage, Stages},
     table::{Style, Table},
-    telemetry::Watched,
+    telemetry::TelemetryFigures,
     usage::Part,
     watching::Watching,
     workload,
@@ -38,7 +38,7 @@ pub(crate) struct Report {
     /// Scenario F.
     pub(crate) failover: Option<Failover>,
     /// Scenario T.
-    pub(crate) watched: Vec<Watched>,
+    pub(crate) watched: Vec<TelemetryFigures>,
     /// Scenario W.
     pub(crate) watching: Option<Watching>,
     /// The systems of the comparison.

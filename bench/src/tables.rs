@@ -7,7 +7,7 @@ use crate::{
     report::{Diamonds, throughput},
     sleeping::Sleeping,
     table::Table,
-    telemetry::Watched,
+    telemetry::TelemetryFigures,
     usage::Part,
     watching::Watching,
 };
@@ -113,7 +113,7 @@ pub(crate) fn failover(failover: &Failover) -> Table {
 }
 
 /// Builds the table of T.
-pub(crate) fn watched(rows: &[Watched]) -> Table {
+pub(crate) fn watched(rows: &[TelemetryFigures]) -> Table {
     let columns = ["telemetry", "jobs/s", "CPU ms/job", "cost", "KiB sent", "others", "n"];
     let mut table = Table::new("T: throughput of diamonds, watched", &columns);
     let off = rows.iter().filter(|row| row.sampled.is_none());

@@ -21,7 +21,7 @@ use crate::{
 
 /// The figures of scenario T.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Watched {
+pub(crate) struct TelemetryFigures {
     /// The sampled part of the traces; `None` without telemetry.
     pub(crate) sampled: Option<f64>,
     /// The bytes that the receiver got.
@@ -35,7 +35,7 @@ pub(crate) struct Watched {
 pub(crate) async fn measure(
     options: &Options,
     program: Option<std::path::PathBuf>,
-) -> Result<Vec<Watched>, Failed> {
+) -> Result<Vec<TelemetryFigures>, Failed> {
     let mut watched = Vec::new();
     let sampled = options.sampled.iter().copied().map(Some);
     for sampled in std::iter::once(None).chain(sampled).chain([None]) {
@@ -48,7 +48,7 @@ pub(crate) async fn measure(
         if sampled.is_some() && bytes == 0 {
             return Err("nothing was sent although telemetry is on".into());
         }
-        watched.push(Watched { sampled, bytes, throughput });
+        watched.push(TelemetryFigures { sampled, bytes, throughput });
     }
     Ok(watched)
 }

@@ -44,7 +44,7 @@ pub(crate) fn resolve(
         StopReason::End | StopReason::ToolCalls | StopReason::ContentFilter => {}
     }
     match reply.calls.as_slice() {
-        [] => end(Said::well(reply.text.trim()), reply, work, told),
+        [] => end(StepReport::well(reply.text.trim()), reply, work, told),
         [call] if ends(call, work, tools) => match end_of(call, reply.text.trim()) {
             Ok(said) => end(said, reply, work, told),
             Err(wrong) => calls(&reply.text, vec![refused(call, wrong.text(work.language))]),
@@ -79,20 +79,20 @@ pub(crate) fn failed(message: &str, transient: bool) -> TurnReply {
 }
 
 /// A model's report of the step's end.
-struct Said {
+struct StepReport {
     success: bool,
     response: String,
     attachments: Vec<String>,
 }
 
-impl Said {
+impl StepReport {
     fn well(response: &str) -> Self {
         Self { success: true, response: response.to_owned(), attachments: Vec::new() }
     }
 }
 
 /// Ends the step, unless its outline has open items and the model has not been advised about them.
-fn end(said: Said, reply: &Reply, work: &TurnWork, told: &[Message]) -> TurnReply {
+fn end(said: StepReport, reply: &Reply, work: &TurnWork, told: &[Message]) -> TurnReply {
     let open = work.outline.as_deref().filter(|_| said.success && !offer::is_last(work));
     let advice = open.and_then(|items| outline::advice(work.language, items, told));
     match (advice, reply.calls.first()) {
@@ -102,8 +102,8 @@ fn end(said: Said, reply: &Reply, work: &TurnWork, told: &[Message]) -> TurnRepl
     }
 }
 
-fn done(said: Said) -> TurnReply {
-    let Said { success, response, attachments } = said;
+fn done(said: StepReport) -> TurnReply {
+    let StepReport { success, response, attachments } = said;
     TurnReply::Done { success, response: bounded(&response), attachments }
 }
 
@@ -128,9 +128,9 @@ fn ends(call: &ModelCall, work: &TurnWork, tools: &Toolbox<'_>) -> bool {
 
 /// Parses an ending call: `finish` carries the response in its arguments, `stop` in the text beside
 /// it.
-fn end_of(call: &ModelCall, beside: &str) -> Result<Said, Unfinished> {
+fn end_of(call: &ModelCall, beside: &str) -> Result<StepReport, Unfinished> {
     if call.name != FINISH {
-        return Ok(Said::well(beside));
+        return Ok(StepReport::well(beside));
     }
     let Some(args) = call.args.as_object() else {
         return Err(Unfinished::NoObject);
@@ -149,7 +149,7 @@ fn end_of(call: &ModelCall, beside: &str) -> Result<Said, Unfinished> {
     let response = response.trim();
     let response = if response.is_empty() { beside } else { response }.to_owned();
     let attachments = attachments(args.get("attachments"))?;
-    Ok(Said { success: *success, response, attachments })
+    Ok(StepReport { success: *success, response, attachments })
 }
 
 /// Parses the files and addresses of the result. They are names only; nothing opens them here.

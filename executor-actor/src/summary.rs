@@ -4,7 +4,7 @@
 //! Must never fail a turn. Exchanges that cannot be summarised are left out, as without summaries.
 
 use machine::transcript::Run;
-use model::{Asked, Model, ModelRequest, Overflow, Params};
+use model::{Model, ModelRequest, ModelTarget, Overflow, Params};
 use proto::{
     decision::TurnWork,
     excerpt,
@@ -60,7 +60,7 @@ pub(crate) async fn make(
         return made;
     }
     let language = work.language;
-    let asked = Asked { model, name: work.model.model.as_deref() };
+    let asked = ModelTarget { model, name: work.model.model.as_deref() };
     for long in run.long() {
         let all = long.text.chars().count();
         // The mark of a shortened result counts too: a longer text would be cut again.

@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::{
     attempts::Attempts,
     loops::{Came, Ended, signature},
-    state::Open,
+    state::ActiveJob,
     step::{Exec, StepRun},
 };
 
-impl Open {
+impl ActiveJob {
     /// Returns the notice that stops planning, if the last plans made no progress.
     pub(super) fn stalled_plans(&self) -> Option<Notice> {
         let ended = ended_steps(self.execution.steps());

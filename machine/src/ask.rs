@@ -16,7 +16,7 @@ use super::{
     at::{At, Counted},
     call::{Agreement, Call, CallEnd},
     names,
-    state::{Asking, Open, Stage},
+    state::{ActiveJob, AskedQuestion, Stage},
     step::{Exec, StepRun},
     text::{self, Text},
     turn::UnitKind,
@@ -26,7 +26,7 @@ use super::{
 const TIMER_SLACK: SignedDuration = SignedDuration::from_secs(5);
 
 /// A question that is to be asked.
-pub(super) struct Wanted {
+pub(super) struct QuestionRequest {
     pub(super) work: WorkId,
     pub(super) prompt: String,
     pub(super) kind: QuestionKind,
@@ -34,10 +34,10 @@ pub(super) struct Wanted {
     pub(super) default: Option<Value>,
 }
 
-impl Open {
+impl ActiveJob {
     /// Returns the question that the stage of planning needs answered.
-    pub(super) fn stage_question(&self, job: &JobId) -> Option<Wanted> {
-        let wanted = |prompt, kind, default| Wanted {
+    pub(super) fn stage_question(&self, job: &JobId) -> Option<QuestionRequest> {
+        let wanted = |prompt, kind, default| QuestionRequest {
             work: self.planning.question(self.generation()),
             prompt,
             kind,
@@ -73,18 +73,24 @@ impl Open {
     }
 
     /// Returns the first question that the step needs answered.
-    pub(super) fn step_question(&self, job: &JobId, step: &StepRun) -> Option<Wanted> {
+    pub(super) fn step_question(&self, job: &JobId, step: &StepRun) -> Option<QuestionRequest> {
         let approval = |call: &Call| {
             let kind = call.to_approve(job)?;
             let prompt = Text::ApproveCall { tool: &call.tool }.text(self.brief.language);
             let work = names::approval(&call.work);
-            Some(Wanted { work, prompt, kind, step: Some(step.id().clone()), default: None })
+            Some(QuestionRequest {
+                work,
+                prompt,
+                kind,
+                step: Some(step.id().clone()),
+                default: None,
+            })
         };
         match &step.exec {
             Exec::Tool(call) => approval(call),
             Exec::Acting(acting) => acting.units.iter().find_map(|unit| match &unit.kind {
                 UnitKind::Tool(call) => approval(call),
-                UnitKind::Person { work, asked, ask: None, reply: None } => Some(Wanted {
+                UnitKind::Person { work, asked, ask: None, reply: None } => Some(QuestionRequest {
                     work: work.clone(),
                     prompt: self.put(&asked.prompt),
                     kind: kind_of(asked.kind.clone()),
@@ -106,7 +112,7 @@ impl Open {
     }
 
     /// Returns the decision to ask, with the question's id and deadline.
-    pub(super) fn ask_work(&self, wanted: Wanted, now: Timestamp) -> AskWork {
+    pub(super) fn ask_work(&self, wanted: QuestionRequest, now: Timestamp) -> AskWork {
         let deadline = self.brief.agent.ask.deadline_ms.and_then(|ms| {
             let wait = jiff::SignedDuration::from_millis(i64::try_from(ms).ok()?);
             now.checked_add(wait).ok()
@@ -126,7 +132,7 @@ impl Open {
     pub(super) fn asked(&mut self, at: Timestamp, job: &JobId, ask: &AskWork) -> bool {
         let question = &ask.question;
         let Some(by_agent) = self.attach(&ask.work, &question.id, at) else { return false };
-        self.questions.ask(Asking::new(question.clone(), ask.work.clone(), at), by_agent);
+        self.questions.ask(AskedQuestion::new(question.clone(), ask.work.clone(), at), by_agent);
         // A timer of this name may remain from a question that was never stored.
         let due = |deadline: Timestamp| deadline <= at.saturating_add(TIMER_SLACK).unwrap_or(at);
         let is_early = self.timers.take_early(&names::ask_timer(&question.id));
@@ -184,7 +190,7 @@ impl Open {
     }
 
     /// Delivers an answer to the stage or the step that asked.
-    fn deliver(&mut self, at: Timestamp, job: &JobId, asking: &Asking, answer: &Answer) {
+    fn deliver(&mut self, at: Timestamp, job: &JobId, asking: &AskedQuestion, answer: &Answer) {
         if asking.work == self.planning.question(self.generation()) {
             return self.deliver_to_stage(asking, answer);
         }
@@ -214,7 +220,7 @@ impl Open {
         }
     }
 
-    fn deliver_to_stage(&mut self, asking: &Asking, answer: &Answer) {
+    fn deliver_to_stage(&mut self, asking: &AskedQuestion, answer: &Answer) {
         let words = answer.text.clone().unwrap_or_default();
         match (self.planning.stage(), answer.decision) {
             (Stage::Check { plan, .. }, Verdict::Approve) => self.adopt(plan.clone()),
@@ -256,7 +262,7 @@ impl Open {
 
     /// Applies a person's edit of the plan. The edited plan is shown for confirmation, so that only
     /// a plan that was confirmed as it is runs.
-    fn edited(&mut self, shown: Plan, asking: &Asking, answer: &Answer) {
+    fn edited(&mut self, shown: Plan, asking: &AskedQuestion, answer: &Answer) {
         let completed = asking.question.kind.completed();
         // The edit was checked before it became a fact. If it still does not fit, the unedited plan
         // is shown again.

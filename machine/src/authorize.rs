@@ -21,7 +21,7 @@ use proto::{
 };
 use serde_json::Value;
 
-use super::{excerpt, kin_text, state::Open, step::StepRun, text::Text, turn::Turn};
+use super::{excerpt, kin_text, state::ActiveJob, step::StepRun, text::Text, turn::Turn};
 
 /// Length to which a refusal cuts a claimed value, in characters.
 const CLAIM_CHARS: usize = 60;
@@ -69,7 +69,7 @@ fn is_call(step: &Step) -> bool {
     matches!(step.action, Action::Tool { .. })
 }
 
-impl Open {
+impl ActiveJob {
     /// Returns the first field of a plan that exceeds the agent, and the reason.
     pub(super) fn beyond_agent(&self, plan: &Plan) -> Option<String> {
         plan.steps.iter().enumerate().find_map(|(n, step)| {

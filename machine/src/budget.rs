@@ -16,7 +16,7 @@ use proto::{
 
 use super::{
     call::Call,
-    state::{Job, Open, Stage},
+    state::{ActiveJob, Job, Stage},
     step::{Exec, StepRun},
     text,
     turn::UnitKind,
@@ -52,7 +52,7 @@ impl Wish {
     }
 }
 
-impl Open {
+impl ActiveJob {
     /// Adds the cost of a planning round. Detection and planning may use models with different
     /// prices.
     pub(super) fn spent_on_planning(&mut self, planned: &Planned) {

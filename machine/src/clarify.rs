@@ -9,13 +9,13 @@ use proto::{
 };
 
 use super::{
-    state::{Open, Stage},
+    state::{ActiveJob, Stage},
     step::StepRun,
     text::Text,
 };
 
 /// The verdict on a question that an agent wants to ask.
-pub(super) enum Guarded {
+pub(super) enum QuestionRuling {
     /// The question is asked.
     Ask,
     /// The question is not asked; the text tells the agent why.
@@ -24,7 +24,7 @@ pub(super) enum Guarded {
     End(FailReason, String),
 }
 
-impl Open {
+impl ActiveJob {
     /// Returns `true` if the planner may still ask a person.
     pub(super) fn may_ask_in_planning(&self) -> bool {
         self.brief.agent.ask.when.in_planning() && self.may_still_ask()
@@ -52,22 +52,24 @@ impl Open {
 
     /// Checks a question before it is asked. `coming` is the number of accepted questions that are
     /// not stored yet.
-    pub(super) fn guard_question(&mut self, prompt: &str, coming: u32) -> Guarded {
+    pub(super) fn guard_question(&mut self, prompt: &str, coming: u32) -> QuestionRuling {
         if let Some(limit) = self.brief.agent.ask.repeat_limit
             && let Some((answer, times)) = self.questions.repeated(prompt)
         {
             if times >= limit {
                 let message = Text::AskedAgainAndAgain.text(self.brief.language);
-                return Guarded::End(FailReason::QuestionRepeated, message);
+                return QuestionRuling::End(FailReason::QuestionRepeated, message);
             }
-            return Guarded::Tell(Text::AskedBefore { answer: &answer }.text(self.brief.language));
+            return QuestionRuling::Tell(
+                Text::AskedBefore { answer: &answer }.text(self.brief.language),
+            );
         }
         match self.brief.agent.ask.rounds {
             Some(rounds) if self.questions.of_agents().saturating_add(coming) >= rounds => {
                 let message = Text::AskedTooOften.text(self.brief.language);
-                Guarded::End(FailReason::TooManyQuestions, message)
+                QuestionRuling::End(FailReason::TooManyQuestions, message)
             }
-            Some(_) | None => Guarded::Ask,
+            Some(_) | None => QuestionRuling::Ask,
         }
     }
 
@@ -81,16 +83,16 @@ impl Open {
             return self.unusable(question.prompt.clone(), why);
         }
         match self.guard_question(&question.prompt, 0) {
-            Guarded::Ask => {
+            QuestionRuling::Ask => {
                 self.planning.enter(Stage::Clarify { asked: question.clone(), ask: None });
             }
-            Guarded::Tell(why) => {
+            QuestionRuling::Tell(why) => {
                 // The guard has counted this reply, so it does not count as unusable.
                 self.planning
                     .say(PlanTalk::Rejected { reply: question.prompt.clone(), error: why });
                 self.planning.next_round();
             }
-            Guarded::End(reason, message) => self.planning.fail(reason, message),
+            QuestionRuling::End(reason, message) => self.planning.fail(reason, message),
         }
     }
 
@@ -109,9 +111,9 @@ impl Open {
                 continue;
             }
             match self.guard_question(&question.prompt.clone(), coming) {
-                Guarded::Ask => coming = coming.saturating_add(1),
-                Guarded::Tell(error) => call.target = CallTarget::Refused { error },
-                Guarded::End(reason, message) => {
+                QuestionRuling::Ask => coming = coming.saturating_add(1),
+                QuestionRuling::Tell(error) => call.target = CallTarget::Refused { error },
+                QuestionRuling::End(reason, message) => {
                     call.target = CallTarget::Refused { error: message.clone() };
                     self.planning.fail(reason, message);
                 }

@@ -13,7 +13,7 @@ use super::{
     call::Call,
     names,
     outbox::Tell,
-    state::{AskState, Job, Open, Stage},
+    state::{ActiveJob, AskState, Job, Stage},
     step::{Exec, StepRun},
     turn::{Turn, UnitKind},
 };
@@ -63,7 +63,7 @@ impl Job {
         Some(Next { decision, arm, tell, disarm })
     }
 
-    fn choose(&self, open: &Open) -> Option<Decision> {
+    fn choose(&self, open: &ActiveJob) -> Option<Decision> {
         let concluded = open.family.concluded().cloned();
         let ending = concluded.or_else(|| open.ending(self.records));
         if let Some(note) = closing_note(open, ending.is_some()) {
@@ -115,7 +115,7 @@ impl Job {
     }
 
     /// Returns the command that ends the plan in force, or the note that a guard stops planning.
-    fn replan_or_stop(&self, open: &Open, cause: Cause) -> Decision {
+    fn replan_or_stop(&self, open: &ActiveJob, cause: Cause) -> Decision {
         if let Some(notice) = open.stalled_plans() {
             let work = open.planning.next_work(open.generation());
             return Decision::Note(Note::Stopped { work, notice });
@@ -125,7 +125,7 @@ impl Job {
         Decision::Plan(replanned.plan_work(Attempt::FIRST, self.age_ms()))
     }
 
-    fn for_step(&self, open: &Open, step: &StepRun) -> Option<Decision> {
+    fn for_step(&self, open: &ActiveJob, step: &StepRun) -> Option<Decision> {
         let job = self.id.as_str();
         let command = match &step.exec {
             Exec::Tool(call) => self.for_call(open, step, call).or_else(|| {
@@ -165,7 +165,7 @@ impl Job {
     }
 
     /// Returns the command of a call: a task for a tool's worker, or the spawn of a child job.
-    fn for_call(&self, open: &Open, step: &StepRun, call: &Call) -> Option<Decision> {
+    fn for_call(&self, open: &ActiveJob, step: &StepRun, call: &Call) -> Option<Decision> {
         if call.is_agent() {
             return self.spawn(open, step, call).map(|work| Decision::Spawn(Box::new(work)));
         }
@@ -174,7 +174,13 @@ impl Job {
 
     /// Returns the command of a turn, or the note that a guard stops the run. Guards do not stop a
     /// turn that has already been sent: it is retried.
-    fn turn_or_stop(&self, open: &Open, step: &StepRun, turn: &Turn, attempt: Attempt) -> Decision {
+    fn turn_or_stop(
+        &self,
+        open: &ActiveJob,
+        step: &StepRun,
+        turn: &Turn,
+        attempt: Attempt,
+    ) -> Decision {
         let watch = step.watch.as_deref().filter(|_| !turn.was_begun(attempt));
         match watch.and_then(|watch| watch.stops(&open.brief.agent.guard)) {
             Some(notice) => Decision::Note(Note::Stopped { work: turn.work.clone(), notice }),
@@ -184,7 +190,7 @@ impl Job {
 
     /// Returns the timer of the job's deadline, which is armed with the first decision of a
     /// generation.
-    fn deadline(&self, open: &Open) -> Option<Arm> {
+    fn deadline(&self, open: &ActiveJob) -> Option<Arm> {
         let left = open.brief.agent.deadline_ms?.saturating_sub(self.lived_ms);
         let wait = jiff::SignedDuration::from_millis(i64::try_from(left).ok()?);
         let timer = names::deadline_timer(open.generation());
@@ -192,7 +198,7 @@ impl Job {
     }
 }
 
-impl Open {
+impl ActiveJob {
     /// Returns the timers of running work and the deadline's, which are canceled when the job ends
     /// or is rolled back.
     pub(super) fn timers(&self) -> Vec<TimerName> {
@@ -207,7 +213,7 @@ impl Open {
 
 /// Returns the note that a question closed without an answer, so that the inbox removes it. Such
 /// notes precede every other decision.
-fn closing_note(open: &Open, ends: bool) -> Option<Decision> {
+fn closing_note(open: &ActiveJob, ends: bool) -> Option<Decision> {
     open.questions.all().find_map(|asking| {
         let because = match asking.state() {
             AskState::ToClose(because) => *because,
@@ -238,7 +244,13 @@ fn own_timer(decision: &Decision) -> Option<Arm> {
     }
 }
 
-fn turn_work(open: &Open, age_ms: u64, step: &StepRun, turn: &Turn, attempt: Attempt) -> TurnWork {
+fn turn_work(
+    open: &ActiveJob,
+    age_ms: u64,
+    step: &StepRun,
+    turn: &Turn,
+    attempt: Attempt,
+) -> TurnWork {
     let task = (turn.number == 1).then(|| StepTask {
         goal: open.brief.goal.clone(),
         title: step.step.title.clone(),

@@ -13,12 +13,12 @@ use proto::{
 use serde_json::Value;
 
 use super::{
-    progress::Given,
-    state::{Brief, Open},
+    progress::StepContext,
+    state::{ActiveJob, Brief},
     step::StepRun,
 };
 
-impl Open {
+impl ActiveJob {
     /// Draws every conclusion that follows from the facts so far, in a fixed order.
     pub(super) fn settle(&mut self, at: Timestamp) {
         self.settle_planning();
@@ -83,7 +83,7 @@ impl Open {
         }
         let values = self.values_for(step);
         let Brief { agent, language, .. } = &*self.brief;
-        let given = Given { presets: &agent.tool.presets, language: *language };
+        let given = StepContext { presets: &agent.tool.presets, language: *language };
         let step = self.execution.steps_mut().get_mut(index);
         step.map(|step| step.ready(&|id| values.get(id).cloned(), given, at)).is_some()
     }

@@ -11,14 +11,14 @@ use proto::{
 use serde_json::{Map, Value};
 
 use super::{
-    state::{Job, Open, Stage},
+    state::{ActiveJob, Job, Stage},
     step::StepRun,
     text,
 };
 
-impl Open {
+impl ActiveJob {
     /// Fails the job after a failed step: at once, or when no work is out, by the agent's policy.
-    /// Replanning is not concluded here: see [`Open::wants_replan`].
+    /// Replanning is not concluded here: see [`ActiveJob::wants_replan`].
     pub(super) fn settle_failures(&mut self) {
         let at_once = self.brief.agent.step.on_failure == OnFailure::FailRun;
         if !self.planning.is_executing() || (self.has_anything_out() && !at_once) {

@@ -19,11 +19,11 @@ use proto::{
 use super::{
     at::Counted,
     kin_text::{self, Text},
-    state::{Open, Told},
+    state::{ActiveJob, ChildInstruction},
     step::Exec,
 };
 
-impl Open {
+impl ActiveJob {
     /// Returns the sub-agents that are offered to models.
     pub(super) fn offered(&self) -> Vec<Offered> {
         let Some(callees) = self.family.callees() else { return Vec::new() };
@@ -109,13 +109,13 @@ impl Open {
     }
 
     /// Returns the signal that a child should have received last.
-    fn wanted(&self, spawn: &SpawnWork, ends: bool) -> Told {
+    fn wanted(&self, spawn: &SpawnWork, ends: bool) -> ChildInstruction {
         if ends || !self.execution.awaits(spawn) {
-            Told::Cancel
+            ChildInstruction::Cancel
         } else if self.steering.paused().is_some() {
-            Told::Pause
+            ChildInstruction::Pause
         } else {
-            Told::GoOn
+            ChildInstruction::GoOn
         }
     }
 

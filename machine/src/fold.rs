@@ -16,7 +16,7 @@ use super::{
     at::{At, Counted},
     call::Call,
     names,
-    state::{Asking, Awake, Brief, Job, Open, Poison, Stage},
+    state::{ActiveJob, AskedQuestion, Brief, Job, Poison, Stage, Wakeup},
     step::Exec,
     turn::{Acting, Asks},
 };
@@ -93,7 +93,7 @@ impl Job {
             Ok(Known::Fact(fact)) => fact.ask().cloned(),
             Ok(Known::Decision(_)) | Err(_) => None,
         };
-        self.awake = Awake { seq: at.seq, time: at.time, ask };
+        self.awake = Wakeup { seq: at.seq, time: at.time, ask };
     }
 
     fn fact(&mut self, at: At, fact: &Fact) -> Counted {
@@ -188,8 +188,8 @@ impl Job {
     }
 }
 
-fn begin(submitted: &Submitted) -> Open {
-    let mut open = Open::new(submitted.clone());
+fn begin(submitted: &Submitted) -> ActiveJob {
+    let mut open = ActiveJob::new(submitted.clone());
     match &submitted.plan {
         Some(plan) => open.adopt_given(plan),
         None if open.brief.needs_no_planner() => open.adopt_goal_as_plan(),
@@ -198,7 +198,7 @@ fn begin(submitted: &Submitted) -> Open {
     open
 }
 
-impl Open {
+impl ActiveJob {
     fn signaled(&mut self, at: At, signaled: &Signaled) -> Counted {
         if !self.family.heeds(at.seq, signaled) {
             return Counted::No;
@@ -274,7 +274,7 @@ impl Open {
             self.timers.pass_deadline();
             return Counted::Yes;
         }
-        let is_due = |asking: &&Asking| names::ask_timer(&asking.question.id) == fired.timer;
+        let is_due = |asking: &&AskedQuestion| names::ask_timer(&asking.question.id) == fired.timer;
         let due = self.questions.open().find(is_due).map(|asking| asking.question.id.clone());
         if let Some(ask) = due {
             self.expired(at, job, &ask);

@@ -17,7 +17,7 @@ use super::{
     call::Call,
     names,
     replay::Replay,
-    state::{Asking, Awake, Job, Open, Poison},
+    state::{ActiveJob, AskedQuestion, Job, Poison, Wakeup},
     step::{Exec, StepRun},
     timeline,
     turn::{Acting, UnitKind},
@@ -33,7 +33,7 @@ impl Job {
         (base.last_decision, base.last_answer) = (last_decision, last_answer);
         (base.records, base.created, base.ignored) = (records, created, ignored);
         (base.updated, base.since) = (at.time, at.time);
-        base.awake = Awake { seq: at.seq, time: at.time, ask: None };
+        base.awake = Wakeup { seq: at.seq, time: at.time, ask: None };
         if let (Some(open), Some(now)) = (&mut base.open, &self.open) {
             open.leave_behind(now);
             open.go_on(now.generation().next());
@@ -122,7 +122,7 @@ fn base_of(forked: &Forked) -> Option<Job> {
     Some(fold.into_job()).filter(|job| job.open.is_some() && job.poison.is_none())
 }
 
-impl Open {
+impl ActiveJob {
     /// Closes the questions and cancels the timers that are open now. Numbers that were used stay
     /// used.
     fn leave_behind(&mut self, now: &Self) {
@@ -171,7 +171,7 @@ impl Open {
     pub(super) fn fence(&mut self, at: Timestamp, decision: &Decision) {
         match decision {
             Decision::Ask(work) => {
-                let asking = Asking::new(work.question.clone(), work.work.clone(), at);
+                let asking = AskedQuestion::new(work.question.clone(), work.work.clone(), at);
                 self.timers.orphan(self.questions.fence(asking));
             }
             Decision::Wait(wait) => self.timers.orphan([wait.timer.clone()]),

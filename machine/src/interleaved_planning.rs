@@ -8,12 +8,12 @@ use proto::{
     policy::{Detector, PlanProtocol},
 };
 
-use super::{state::Open, text::Text};
+use super::{state::ActiveJob, text::Text};
 
 /// Limit on planning rounds in a row that lead to no action.
 const THOUGHTS_MAX: usize = 20;
 
-impl Open {
+impl ActiveJob {
     /// Returns the detection that the planner performs first: whether the goal needs a plan at all.
     pub(super) fn detect(&self) -> Option<Detect> {
         let wanted =

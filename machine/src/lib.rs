@@ -65,7 +65,7 @@ pub use self::{
     outbox::Tell,
     questions::QuestionStatus,
     replay::{Replay, replay, rollback_target},
-    state::{Awake, Job, Poison, Standing},
+    state::{Job, JobStatus, Poison, Wakeup},
     waits::{GivenUp, Waits},
 };
 

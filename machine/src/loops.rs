@@ -40,7 +40,7 @@ pub(super) enum Came {
 
 /// The consequences of a turn.
 #[derive(Debug, Default)]
-pub(super) struct Verdict {
+pub(super) struct LoopVerdict {
     /// Notices for the model.
     pub(super) notices: Vec<Notice>,
     /// `true` if the next turn must answer without calls.
@@ -49,7 +49,7 @@ pub(super) struct Verdict {
 
 impl Watch {
     /// Records a finished turn and returns its consequences.
-    pub(super) fn over(&mut self, ended: &[Ended<'_>], guard: &Guard) -> Verdict {
+    pub(super) fn over(&mut self, ended: &[Ended<'_>], guard: &Guard) -> LoopVerdict {
         let mut progress = false;
         for call in ended.iter().filter_map(|one| one.call) {
             if self.seen.insert(call) {
@@ -79,8 +79,8 @@ impl Watch {
         self.verdict(ended, guard)
     }
 
-    fn verdict(&self, ended: &[Ended<'_>], guard: &Guard) -> Verdict {
-        let mut verdict = Verdict::default();
+    fn verdict(&self, ended: &[Ended<'_>], guard: &Guard) -> LoopVerdict {
+        let mut verdict = LoopVerdict::default();
         let repeated = ended
             .iter()
             .filter_map(|one| Some((one.name, *self.repeats.get(&one.call?)?)))

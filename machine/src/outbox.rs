@@ -14,7 +14,7 @@ use proto::{
 
 use super::{
     kin_text::{self, Text},
-    state::{Job, Open},
+    state::{ActiveJob, Job},
     step::{Exec, StepRun},
 };
 
@@ -41,7 +41,7 @@ pub enum Tell {
 
 impl Job {
     /// Returns the messages that must be sent before the decision is stored.
-    pub(super) fn tells(&self, open: &Open, decision: &Decision) -> Vec<Tell> {
+    pub(super) fn tells(&self, open: &ActiveJob, decision: &Decision) -> Vec<Tell> {
         let tell = match decision {
             Decision::Note(note) => self.tell(open, note),
             Decision::Finish(Finish { outcome, usage, .. }) => {
@@ -67,7 +67,7 @@ impl Job {
         tell.into_iter().collect()
     }
 
-    fn tell(&self, open: &Open, note: &Note) -> Option<Tell> {
+    fn tell(&self, open: &ActiveJob, note: &Note) -> Option<Tell> {
         match note {
             Note::Spawned { work, attempt, .. } => {
                 let child = open.family.child(work, *attempt)?;
@@ -109,7 +109,7 @@ impl Job {
         }
     }
 
-    fn to_parent(&self, open: &Open, news: News) -> Option<Tell> {
+    fn to_parent(&self, open: &ActiveJob, news: News) -> Option<Tell> {
         let parent = open.family.parent()?;
         let (work, attempt) = (parent.work.clone(), parent.attempt);
         let said = ChildSaid { work, attempt, child: self.id.clone(), news };
@@ -117,7 +117,7 @@ impl Job {
     }
 
     /// Returns the submission of a child.
-    fn submit(&self, open: &Open, spawn: &SpawnWork) -> Tell {
+    fn submit(&self, open: &ActiveJob, spawn: &SpawnWork) -> Tell {
         let parent = Parent {
             job: self.id.clone(),
             work: spawn.work.clone(),
@@ -157,7 +157,7 @@ impl Job {
     /// Returns the decision to spawn the child that a call needs, if it may start now.
     pub(super) fn spawn(
         &self,
-        open: &Open,
+        open: &ActiveJob,
         step: &StepRun,
         call: &super::call::Call,
     ) -> Option<SpawnWork> {

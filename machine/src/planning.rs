@@ -17,11 +17,11 @@ use proto::{
 use super::{
     at::Counted,
     excerpt,
-    state::{Open, Stage},
+    state::{ActiveJob, Stage},
     text::Text,
 };
 
-impl Open {
+impl ActiveJob {
     /// Applies a planner's reply.
     pub(super) fn planned(&mut self, at: Timestamp, planned: &Planned) -> Counted {
         let current = self.planning.work(self.generation()) == planned.work;

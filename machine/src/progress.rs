@@ -26,7 +26,7 @@ use super::{
 
 /// The parts of the job that the preparation of a step reads.
 #[derive(Clone, Copy)]
-pub(super) struct Given<'a> {
+pub(super) struct StepContext<'a> {
     pub(super) presets: &'a Presets,
     pub(super) language: Language,
 }
@@ -37,10 +37,10 @@ impl StepRun {
     pub(super) fn ready(
         &mut self,
         lookup: &impl Fn(&StepId) -> Option<Value>,
-        given: Given<'_>,
+        given: StepContext<'_>,
         at: Timestamp,
     ) {
-        let Given { presets, language } = given;
+        let StepContext { presets, language } = given;
         match &self.step.action {
             Action::Tool { tool, args, binding } => {
                 let reads = (args, self.step.depends_on.as_slice());

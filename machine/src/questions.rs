@@ -12,7 +12,7 @@ use proto::{
     lang::Language,
 };
 
-use super::state::{AskState, Asking, Job, Open};
+use super::state::{ActiveJob, AskState, AskedQuestion, Job};
 
 /// The status of a question, for a user who wants to answer it.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,7 +72,7 @@ impl Job {
     }
 }
 
-impl Open {
+impl ActiveJob {
     /// Returns `true` if the job is being canceled or its outcome is settled, so that it asks
     /// nothing more.
     fn only_ends(&self) -> bool {
@@ -82,8 +82,8 @@ impl Open {
     }
 }
 
-impl Asking {
-    fn status(&self, open: &Open) -> QuestionStatus<'_> {
+impl AskedQuestion {
+    fn status(&self, open: &ActiveJob) -> QuestionStatus<'_> {
         match self.state() {
             AskState::Open if open.only_ends() => {
                 QuestionStatus::Closed { because: Closed::JobEnded }

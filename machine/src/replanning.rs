@@ -15,12 +15,12 @@ use proto::{
 use super::{
     anomaly::ended_steps,
     names,
-    state::Open,
+    state::ActiveJob,
     step::{Exec, StepRun},
     turn::UnitKind,
 };
 
-impl Open {
+impl ActiveJob {
     /// Returns `true` if the job replans now. The command to plan ends the plan in force, not the
     /// fact that causes replanning: a command of that plan may have been decided before the fact
     /// was known and stored after it, and must still be able to follow.

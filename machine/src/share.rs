@@ -4,7 +4,7 @@
 
 use proto::{agent::Agent, budget::Budget, decision::SpawnWork, message::Usage};
 
-use super::{call::Call, state::Open, step::Exec};
+use super::{call::Call, state::ActiveJob, step::Exec};
 
 /// Limits of a child; `None` where the parent has no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -16,7 +16,7 @@ pub(super) struct Share {
     money: Option<f64>,
 }
 
-impl Open {
+impl ActiveJob {
     /// Returns the limits of the next child, or `None` if it must wait until a running child has
     /// ended.
     pub(super) fn share(&self) -> Option<Share> {

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use proto::{
-    decision::{CallReply, StepTask, TurnWork, Whole},
+    decision::{CallReply, FullResult, StepTask, TurnWork},
     entry::Entry,
     fact::{TurnCall, TurnReply, Turned},
     fork::{self, Forked},
@@ -289,7 +289,7 @@ fn long(work: &TurnWork, log: &[Stored<'_>]) -> Vec<Long> {
     long.take(SHORTENED_MAX).collect()
 }
 
-fn whole_result(log: &[Stored<'_>], whole: &Whole) -> Option<String> {
+fn whole_result(log: &[Stored<'_>], whole: &FullResult) -> Option<String> {
     let called = log.iter().filter(|stored| stored.record.kind == "called");
     called.filter_map(|stored| stored.record.fact()?.into_called()).find_map(|called| {
         let is_it = called.work == whole.work && called.attempt == whole.attempt;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use proto::{
     agent::Agent,
-    decision::{CallReply, Whole},
+    decision::{CallReply, FullResult},
     fact::{Asked, CallTarget, TurnCall, WorkError},
     id::{AskId, Attempt, Seq, WorkId},
     lang::Language,
@@ -320,11 +320,11 @@ impl Unit {
     }
 
     /// Returns the unit of work and attempt under which the log holds the full result of a tool.
-    fn whole(&self) -> Option<Whole> {
+    fn whole(&self) -> Option<FullResult> {
         let UnitKind::Tool(call) = &self.kind else { return None };
         let attempt = Attempt(call.attempts.count());
         let is_stored = !call.is_agent() && matches!(call.end, Some(CallEnd::Answered(_)));
-        is_stored.then(|| Whole { work: call.work.clone(), attempt })
+        is_stored.then(|| FullResult { work: call.work.clone(), attempt })
     }
 
     fn ended(&self) -> Ended<'_> {

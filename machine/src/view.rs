@@ -12,7 +12,7 @@ use proto::{
 use super::{
     call::Call,
     excerpt,
-    state::{Job, Open, Stage},
+    state::{ActiveJob, Job, Stage},
     step::StepRun,
 };
 
@@ -85,7 +85,7 @@ impl Job {
     }
 
     /// Returns the job's state, its sub-status, and the reason for the sub-status.
-    pub(super) fn status(&self, open: &Open) -> (JobState, Option<SubStatus>, Option<String>) {
+    pub(super) fn status(&self, open: &ActiveJob) -> (JobState, Option<SubStatus>, Option<String>) {
         let (state, sub_status) = self.state(open);
         let reason = match sub_status {
             Some(SubStatus::Poisoned) => self
@@ -115,7 +115,7 @@ impl Job {
     }
 
     /// Returns the job's state and sub-status.
-    pub(super) fn state(&self, open: &Open) -> (JobState, Option<SubStatus>) {
+    pub(super) fn state(&self, open: &ActiveJob) -> (JobState, Option<SubStatus>) {
         if let Some(outcome) = open.outcome() {
             return (outcome.state(), None);
         }
@@ -147,7 +147,7 @@ impl Job {
     }
 }
 
-impl Open {
+impl ActiveJob {
     fn busy_with(&self) -> SubStatus {
         match self.planning.stage() {
             Stage::Plan { .. }

@@ -7,7 +7,7 @@ use proto::id::{self, AskId, Attempt, JobId, TimerName, WorkId};
 use super::{
     attempts::Attempts,
     names,
-    state::{Asking, Job, Open},
+    state::{ActiveJob, AskedQuestion, Job},
     step::Exec,
 };
 
@@ -80,7 +80,7 @@ impl Job {
     #[must_use]
     pub fn is_asking(&self, ask: &AskId) -> bool {
         let asked = self.open.as_ref().and_then(|open| open.questions.get(ask));
-        asked.is_some_and(Asking::is_open)
+        asked.is_some_and(AskedQuestion::is_open)
     }
 }
 
@@ -92,7 +92,7 @@ struct Unit<'a> {
     is_parked: bool,
 }
 
-impl Open {
+impl ActiveJob {
     /// Returns the units of work that have not ended.
     fn units(&self) -> Vec<Unit<'_>> {
         let agent = &self.brief.agent;

@@ -24,5 +24,5 @@ pub use port::{DEFAULT_MAX_REPLY_BYTES, Delta, Model, ModelRequest, ModelStream,
 pub use prompts::Prompts;
 pub use provider::connect;
 pub use window::{
-    Asked, Fitted, Overflow, TooLarge, bounded, estimate, fit, fit_request, overflow, tokens,
+    Fitted, ModelTarget, Overflow, TooLarge, bounded, estimate, fit, fit_request, overflow, tokens,
 };

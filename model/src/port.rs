@@ -7,7 +7,7 @@ use futures::Stream;
 use proto::{
     budget::Price,
     message::{Message, ModelCall, StopReason, ToolOffer, Usage},
-    wire::Said,
+    wire::LiveUpdate,
 };
 
 use crate::error::ModelError;
@@ -122,10 +122,10 @@ pub enum Delta {
 impl Delta {
     /// Converts the delta to a live update; `None` for tool calls and the end.
     #[must_use]
-    pub fn update(&self) -> Option<Said> {
+    pub fn update(&self) -> Option<LiveUpdate> {
         match self {
-            Self::Text(text) => Some(Said::Text(text.clone())),
-            Self::Thought(text) => Some(Said::Thought(text.clone())),
+            Self::Text(text) => Some(LiveUpdate::Text(text.clone())),
+            Self::Thought(text) => Some(LiveUpdate::Thought(text.clone())),
             Self::Call(_) | Self::End { .. } => None,
         }
     }

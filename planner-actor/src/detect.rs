@@ -14,7 +14,7 @@ use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use crate::{
-    parse::{self, Wanted},
+    parse::{self, ReplyForm},
     prompt,
 };
 
@@ -71,7 +71,7 @@ pub(crate) fn request(work: &PlanWork, detect: &Detect) -> ModelRequest {
 pub(crate) fn understood(answer: Result<&str, String>) -> Detected {
     let by = Detector::Model;
     let read =
-        answer.and_then(|text| parse::value(text, Wanted::Verdict).map_err(|e| e.to_string()));
+        answer.and_then(|text| parse::value(text, ReplyForm::Verdict).map_err(|e| e.to_string()));
     match read {
         Ok(value) => {
             let complex = value.get("complex").and_then(Value::as_bool).unwrap_or(true);

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::{
     conversation,
-    parse::{self, Wanted},
+    parse::{self, ReplyForm},
     protocol,
     words::Text,
 };
@@ -56,8 +56,8 @@ pub(crate) fn understand(
         check_args,
     };
     match said(reply, work) {
-        Ok(Said::Question(question)) => PlanReply::Question { question }.into(),
-        Ok(Said::Value(value)) => {
+        Ok(ReplyContent::Question(question)) => PlanReply::Question { question }.into(),
+        Ok(ReplyContent::Value(value)) => {
             let understood = if work.protocol.is_turn_by_turn() {
                 choose::choose(value, work, &frame)
             } else {
@@ -70,19 +70,19 @@ pub(crate) fn understand(
 }
 
 /// The content of a reply.
-enum Said {
+enum ReplyContent {
     /// A question to a person.
     Question(proto::fact::Asked),
     /// JSON of the wanted kind.
     Value(Value),
 }
 
-fn said(reply: &Reply, work: &PlanWork) -> Result<Said, String> {
+fn said(reply: &Reply, work: &PlanWork) -> Result<ReplyContent, String> {
     let handed_over = |call: &&ModelCall| protocol::is_function(&call.name);
     let other = reply.calls.iter().any(|call| !protocol::is_function(&call.name));
     // A question precedes a plan beside it: the plan was made without the answer.
     if other {
-        return question(&reply.calls, work).map(Said::Question);
+        return question(&reply.calls, work).map(ReplyContent::Question);
     }
     match reply.stop {
         StopReason::Length => {
@@ -91,17 +91,17 @@ fn said(reply: &Reply, work: &PlanWork) -> Result<Said, String> {
         StopReason::End | StopReason::ToolCalls | StopReason::ContentFilter => {}
     }
     let mut calls = reply.calls.iter().filter(handed_over);
-    let wanted = if work.protocol.is_turn_by_turn() { Wanted::Choice } else { Wanted::Plan };
+    let wanted = if work.protocol.is_turn_by_turn() { ReplyForm::Choice } else { ReplyForm::Plan };
     match (calls.next(), calls.next()) {
         (Some(_), Some(_)) => Err(Text::OnePlan.text(work.language)),
         // Providers deliver arguments that they could not parse as a text.
         (Some(ModelCall { args: Value::String(text), .. }), None) => {
-            parse::value(text, wanted).map(Said::Value).map_err(|e| e.text(work.language))
+            parse::value(text, wanted).map(ReplyContent::Value).map_err(|e| e.text(work.language))
         }
-        (Some(call), None) => Ok(Said::Value(call.args.clone())),
-        (None, _) => {
-            parse::value(&reply.text, wanted).map(Said::Value).map_err(|e| e.text(work.language))
-        }
+        (Some(call), None) => Ok(ReplyContent::Value(call.args.clone())),
+        (None, _) => parse::value(&reply.text, wanted)
+            .map(ReplyContent::Value)
+            .map_err(|e| e.text(work.language)),
     }
 }
 

@@ -15,7 +15,7 @@ pub use self::{
     detect::Detect,
     kind::DecisionKind,
     note::{Closed, Note},
-    turn::{CallReply, ModelChoice, StepEnd, StepTask, TurnWork, Whole},
+    turn::{CallReply, FullResult, ModelChoice, StepEnd, StepTask, TurnWork},
 };
 use crate::{
     agent::Agent,

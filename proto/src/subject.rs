@@ -39,7 +39,7 @@ pub enum InvalidInstallation {
 
 /// The parsed subject of a stored message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct RecordSubject {
     /// Shard of the job.
     pub shard: Shard,
     /// Job that the message belongs to.
@@ -275,7 +275,7 @@ impl Subjects {
     /// # Errors
     /// Fails when the subject belongs to none of the three stored families, or its shard is not the
     /// job's.
-    pub fn parse(&self, subject: &str) -> Result<Place, ForeignSubject> {
+    pub fn parse(&self, subject: &str) -> Result<RecordSubject, ForeignSubject> {
         self.place(subject).ok_or_else(|| ForeignSubject(subject.chars().take(200).collect()))
     }
 
@@ -291,7 +291,7 @@ impl Subjects {
         subject.starts_with(place).then_some(job)
     }
 
-    fn place(&self, subject: &str) -> Option<Place> {
+    fn place(&self, subject: &str) -> Option<RecordSubject> {
         let mut tokens = subject.strip_prefix(&self.prefix)?.strip_prefix('.')?.split('.');
         let shard = tokens.next()?;
         let job = JobId::new(tokens.next()?).ok()?;
@@ -300,7 +300,7 @@ impl Subjects {
         // token.
         let own = self.shard_of(&job);
         let whole = tokens.next().is_none() && shard == own.to_string();
-        whole.then_some(Place { shard: own, job, family })
+        whole.then_some(RecordSubject { shard: own, job, family })
     }
 }
 
@@ -377,7 +377,11 @@ mod tests {
             (s.timer(&job, &timer), Family::At(timer)),
         ] {
             let place = s.parse(&subject).unwrap();
-            assert_eq!(place, Place { shard: Shard(6), job: job.clone(), family }, "{subject}");
+            assert_eq!(
+                place,
+                RecordSubject { shard: Shard(6), job: job.clone(), family },
+                "{subject}"
+            );
         }
         assert_eq!(s.stopped(&s.stop(&job)), Some(job));
     }

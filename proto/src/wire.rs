@@ -78,12 +78,12 @@ pub struct Live {
     /// Number of the message within the attempt, from 0. A gap shows that messages were lost.
     pub index: u32,
     /// Content of the message.
-    pub said: Said,
+    pub said: LiveUpdate,
 }
 
 /// The content of a progress message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Said {
+pub enum LiveUpdate {
     /// A worker took the command.
     Taken {
         /// Id of the worker.
@@ -161,7 +161,7 @@ mod tests {
             attempt: Attempt(2),
             step: Some(StepId::new("s1").unwrap()),
             index: 300,
-            said: Said::Text("好".into()),
+            said: LiveUpdate::Text("好".into()),
         }
     }
 

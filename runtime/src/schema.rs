@@ -155,11 +155,11 @@ fn cut(text: &str) -> String {
 /// A bounded cache of compiled schemas. It evicts the least recently used one first.
 #[derive(Debug, Default)]
 pub struct Schemas {
-    kept: Mutex<Kept>,
+    kept: Mutex<SchemaCache>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct SchemaCache {
     by_schema: HashMap<Value, (Arc<Schema>, u64)>,
     uses: u64,
 }

@@ -25,7 +25,7 @@ pub(crate) struct Counter {
 
 /// The outcome of a request.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Heard {
+pub(crate) enum DoorReply {
     /// A successful reply.
     Reply(Value),
     /// A permanent refusal.
@@ -35,7 +35,7 @@ pub(crate) enum Heard {
 }
 
 impl Counter {
-    pub(crate) async fn ask(&self, verb: Verb, request: &Value) -> Heard {
+    pub(crate) async fn ask(&self, verb: Verb, request: &Value) -> DoorReply {
         let subject = self.broker.log.subjects().service(verb);
         let body = Bytes::from(request.to_string());
         let context = RequestContext::default();
@@ -47,12 +47,16 @@ impl Counter {
                 | BusError::Timeout { .. }
                 | BusError::TooLarge(_)
                 | BusError::Forbidden(_),
-            ) => return Heard::Nothing,
+            ) => return DoorReply::Nothing,
         };
         if let Ok(Refusal { error }) = serde_json::from_slice(&reply.payload) {
             let passes = matches!(error.code, Code::Unavailable | Code::Timeout | Code::Overloaded);
-            return if passes { Heard::Nothing } else { Heard::Refused(error.code, error.message) };
+            return if passes {
+                DoorReply::Nothing
+            } else {
+                DoorReply::Refused(error.code, error.message)
+            };
         }
-        serde_json::from_slice(&reply.payload).map_or(Heard::Nothing, Heard::Reply)
+        serde_json::from_slice(&reply.payload).map_or(DoorReply::Nothing, DoorReply::Reply)
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     flaky_model,
     ledger::Ledger,
     link::{Link, Pace},
-    plant::Plant,
+    plant::Mutation,
     props::Props,
     story::Story,
 };
@@ -36,7 +36,7 @@ pub(crate) struct Environment {
     pub(crate) ledger: Ledger,
     pub(crate) fault_rates: FaultRates,
     pub(crate) story: Story,
-    pub(crate) plant: Option<Plant>,
+    pub(crate) plant: Option<Mutation>,
     /// What stands in for models, tools and people when a recorded job is played.
     pub(crate) props: Option<Arc<dyn Props>>,
     pub(crate) bound: Bound,
@@ -49,7 +49,7 @@ pub(crate) struct Environment {
 
 impl Environment {
     /// Creates the environment of a seed's world. Must be called in the world's runtime.
-    pub(crate) fn lay(seed: u64, plant: Option<Plant>, story: Story) -> Self {
+    pub(crate) fn lay(seed: u64, plant: Option<Mutation>, story: Story) -> Self {
         let chance = Chance::new(seed, "ground");
         let origin = Timestamp::from_second(ORIGIN_S).unwrap_or(Timestamp::UNIX_EPOCH);
         let clock = VirtualClock::starting_at(origin);

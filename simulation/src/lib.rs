@@ -38,6 +38,6 @@ mod workload;
 mod world;
 
 pub use self::{
-    plant::Plant,
+    plant::Mutation,
     run::{Judged, Sweep, judge, story, sweep},
 };

@@ -18,7 +18,7 @@ use crate::{bound::Bound, chance::Chance};
 
 /// The status of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum LinkState {
     /// Running, and connected to the broker.
     Up,
     /// Running, and cut off from the broker.
@@ -65,7 +65,7 @@ pub(crate) struct Link {
 
 #[derive(Debug)]
 struct State {
-    standing: Standing,
+    standing: LinkState,
     up_since: Instant,
     last_paused: Option<Instant>,
     /// The scheduled crash: the number of calls before it, and its moment in the call.
@@ -75,7 +75,7 @@ struct State {
 impl Link {
     pub(crate) fn new(chance: Chance, pace: Pace, bound: Bound) -> Self {
         let state = State {
-            standing: Standing::Up,
+            standing: LinkState::Up,
             up_since: Instant::now(),
             last_paused: None,
             crash: None,
@@ -83,14 +83,14 @@ impl Link {
         Self { state: Mutex::new(state), changed: Notify::new(), chance, pace, bound }
     }
 
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> LinkState {
         self.lock().standing
     }
 
     /// Returns since when the process has been running and connected; `None` when it is not.
     pub(crate) fn up_since(&self) -> Option<Instant> {
         let state = self.lock();
-        (state.standing == Standing::Up).then_some(state.up_since)
+        (state.standing == LinkState::Up).then_some(state.up_since)
     }
 
     /// Returns the time at which the last pause began or ended.
@@ -99,15 +99,15 @@ impl Link {
     }
 
     /// Changes the status of the process. A dead process stays dead.
-    pub(crate) fn set(&self, standing: Standing) {
+    pub(crate) fn set(&self, standing: LinkState) {
         let mut state = self.lock();
-        if state.standing == Standing::Gone || state.standing == standing {
+        if state.standing == LinkState::Gone || state.standing == standing {
             return;
         }
-        if state.standing == Standing::Paused || standing == Standing::Paused {
+        if state.standing == LinkState::Paused || standing == LinkState::Paused {
             state.last_paused = Some(Instant::now());
         }
-        if standing == Standing::Up {
+        if standing == LinkState::Up {
             state.up_since = Instant::now();
         }
         state.standing = standing;
@@ -144,8 +144,8 @@ impl Link {
         loop {
             let changed = self.changed.notified();
             match self.standing() {
-                Standing::Up => return,
-                Standing::Cut | Standing::Paused | Standing::Gone => changed.await,
+                LinkState::Up => return,
+                LinkState::Cut | LinkState::Paused | LinkState::Gone => changed.await,
             }
         }
     }
@@ -155,8 +155,8 @@ impl Link {
         loop {
             let changed = self.changed.notified();
             match self.standing() {
-                Standing::Up | Standing::Cut => return,
-                Standing::Paused | Standing::Gone => changed.await,
+                LinkState::Up | LinkState::Cut => return,
+                LinkState::Paused | LinkState::Gone => changed.await,
             }
         }
     }
@@ -166,8 +166,8 @@ impl Link {
         loop {
             let changed = self.changed.notified();
             match self.standing() {
-                Standing::Up => changed.await,
-                Standing::Cut | Standing::Paused | Standing::Gone => return,
+                LinkState::Up => changed.await,
+                LinkState::Cut | LinkState::Paused | LinkState::Gone => return,
             }
         }
     }
@@ -177,8 +177,8 @@ impl Link {
         loop {
             let changed = self.changed.notified();
             match self.standing() {
-                Standing::Gone => return,
-                Standing::Up | Standing::Cut | Standing::Paused => changed.await,
+                LinkState::Gone => return,
+                LinkState::Up | LinkState::Cut | LinkState::Paused => changed.await,
             }
         }
     }
@@ -201,9 +201,9 @@ impl Link {
         loop {
             let changed = self.changed.notified();
             match self.standing() {
-                Standing::Up => return Ok(()),
-                Standing::Gone | Standing::Paused => changed.await,
-                Standing::Cut => {
+                LinkState::Up => return Ok(()),
+                LinkState::Gone | LinkState::Paused => changed.await,
+                LinkState::Cut => {
                     let until = *until.get_or_insert_with(|| Instant::now() + self.patience());
                     if timeout_at(until, changed).await.is_err() {
                         return Err(Away);
@@ -228,7 +228,7 @@ impl Link {
             return;
         }
         drop(state);
-        self.set(Standing::Gone);
+        self.set(LinkState::Gone);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

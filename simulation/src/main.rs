@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use callboard_simulation::{Plant, Sweep, story, sweep};
+use callboard_simulation::{Mutation, Sweep, story, sweep};
 use clap::{Parser, ValueEnum};
 
 /// Runs the whole of Callboard from seeds, with everything that can go wrong.
@@ -34,7 +34,7 @@ struct Options {
     failures: usize,
     /// A bug to plant, to see that it is found.
     #[arg(long)]
-    plant: Option<Plant>,
+    plant: Option<Mutation>,
 }
 
 fn main() -> ExitCode {

@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use crate::{
     chance::Chance,
-    door_client::{Counter, Heard},
+    door_client::{Counter, DoorReply},
     story::Story,
     workload::Workload,
 };
@@ -123,7 +123,7 @@ impl People {
         let job = &workload.job;
         loop {
             match self.counter.ask(Verb::Submit, &workload.body).await {
-                Heard::Reply(reply) => {
+                DoorReply::Reply(reply) => {
                     let created = reply["created"] == json!(true);
                     self.story.tell("people", || format!("{job} is accepted, created: {created}"));
                     let mut told = self.lock();
@@ -131,11 +131,11 @@ impl People {
                     *told.created.entry(job.clone()).or_default() += u32::from(created);
                     return;
                 }
-                Heard::Refused(code, why) => {
+                DoorReply::Refused(code, why) => {
                     let what = format!("the submission of {job} was refused: {code}: {why}");
                     return self.lock().complaints.push(what);
                 }
-                Heard::Nothing => self.rest().await,
+                DoorReply::Nothing => self.rest().await,
             }
         }
     }
@@ -144,7 +144,7 @@ impl People {
         let request = json!({ "job": job, "signal": signal, "by": "ann" });
         loop {
             match self.counter.ask(Verb::Signal, &request).await {
-                Heard::Reply(reply) => {
+                DoorReply::Reply(reply) => {
                     let state = reply["state"].as_str().unwrap_or_default().to_owned();
                     self.story.tell("people", || format!("{job} heard {signal:?}: it is {state}"));
                     if signal == Signal::Cancel && state == "canceled" {
@@ -153,14 +153,14 @@ impl People {
                     return;
                 }
                 // The job had ended before the signal.
-                Heard::Refused(Code::JobEnded, _) => return,
+                DoorReply::Refused(Code::JobEnded, _) => return,
                 // No unit of work waits for an operator any more.
-                Heard::Refused(Code::NotFound, _) if signal == Signal::Retry => return,
-                Heard::Refused(code, why) => {
+                DoorReply::Refused(Code::NotFound, _) if signal == Signal::Retry => return,
+                DoorReply::Refused(code, why) => {
                     let what = format!("{signal:?} to {job} was refused: {code}: {why}");
                     return self.lock().complaints.push(what);
                 }
-                Heard::Nothing => self.rest().await,
+                DoorReply::Nothing => self.rest().await,
             }
         }
     }
@@ -168,7 +168,7 @@ impl People {
     async fn look_into_the_inbox(self) {
         loop {
             tokio::time::sleep(self.chance.millis(500..=3_000)).await;
-            let Heard::Reply(page) = self.counter.ask(Verb::Inbox, &json!({})).await else {
+            let DoorReply::Reply(page) = self.counter.ask(Verb::Inbox, &json!({})).await else {
                 continue;
             };
             match serde_json::from_value::<InboxPage>(page) {
@@ -209,7 +209,7 @@ impl People {
         let (job, ask) = (&entry.job, &entry.question.id);
         if self.chance.percent(15) {
             let wrong = json!({ "job": job, "ask": ask, "decision": "respond", "value": [[1]], "by": "bob" });
-            if let Heard::Reply(_) = self.counter.ask(Verb::Answer, &wrong).await {
+            if let DoorReply::Reply(_) = self.counter.ask(Verb::Answer, &wrong).await {
                 let what = format!("a wrong answer to {ask} of {job} was taken");
                 self.lock().complaints.push(what);
             }
@@ -220,7 +220,7 @@ impl People {
         request["by"] = json!("ann");
         loop {
             match self.counter.ask(Verb::Answer, &request).await {
-                Heard::Reply(taken) => {
+                DoorReply::Reply(taken) => {
                     self.story.tell("people", || format!("{ask} of {job} is answered: {request}"));
                     if request["decision"] == json!("edit") {
                         self.story.count("plans edited");
@@ -229,21 +229,21 @@ impl People {
                     let key = (job.clone(), ask.clone());
                     return self.lock().answered.entry(key).or_default().push(seq);
                 }
-                Heard::Refused(
+                DoorReply::Refused(
                     Code::AlreadyAnswered | Code::Closed | Code::JobEnded | Code::NotFound,
                     _,
                 ) => return,
                 // The changed plan may contradict the agent. Then the plan is approved unchanged.
-                Heard::Refused(..) if request["decision"] == json!("edit") => {
+                DoorReply::Refused(..) if request["decision"] == json!("edit") => {
                     self.story.count("edits refused");
                     request["decision"] = json!("approve");
                     request["value"] = Value::Null;
                 }
-                Heard::Refused(code, why) => {
+                DoorReply::Refused(code, why) => {
                     let what = format!("the answer to {ask} of {job} was refused: {code}: {why}");
                     return self.lock().complaints.push(what);
                 }
-                Heard::Nothing => self.rest().await,
+                DoorReply::Nothing => self.rest().await,
             }
         }
     }

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 /// A planted bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Plant {
+pub enum Mutation {
     /// Decisions are stored whatever was decided meanwhile: no compare-and-set.
     NoCompareAndSet,
     /// Timers are armed and never fire.

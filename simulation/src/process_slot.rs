@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     environment::Environment,
     flaky_model::Moody,
-    link::{Link, Moment, Standing},
+    link::{Link, LinkState, Moment},
     process::{Equipment, MachineClock, Role, live},
     tools::Bench,
     wire::{self, Wire},
@@ -72,7 +72,7 @@ impl ProcessSlot {
         link.doom(calls, moment);
         tokio::spawn(async move {
             tokio::time::sleep(Duration::from_secs(5)).await;
-            link.set(Standing::Gone);
+            link.set(LinkState::Gone);
         });
     }
 
@@ -123,7 +123,7 @@ async fn fill(environment: Arc<Environment>, post: Arc<ProcessSlot>) {
                 Err(error) => format!("broke: {error}"),
             },
         };
-        link.set(Standing::Gone);
+        link.set(LinkState::Gone);
         life.abort();
         if let Some(root) = root.lock().unwrap_or_else(PoisonError::into_inner).take() {
             kill(&root);

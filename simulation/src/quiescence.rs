@@ -16,7 +16,7 @@ use crate::{people::Told, verdict::Logs};
 
 /// The status of a job, as far as the end of a world depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rest {
+enum Quiescence {
     /// The job has ended.
     Ended,
     /// The job waits for a person who will never act.
@@ -31,9 +31,9 @@ pub(crate) fn moving(logs: &Logs, told: &Told) -> Vec<JobId> {
     let mut moving = Vec::new();
     for job in logs.keys() {
         match rest(job, logs, told, &mut known) {
-            Rest::Ended => {}
-            Rest::Forgotten if told.busy == 0 => {}
-            Rest::Forgotten | Rest::Moving => moving.push(job.clone()),
+            Quiescence::Ended => {}
+            Quiescence::Forgotten if told.busy == 0 => {}
+            Quiescence::Forgotten | Quiescence::Moving => moving.push(job.clone()),
         }
     }
     moving
@@ -45,13 +45,18 @@ pub(crate) fn is_over(entries: &[Entry]) -> bool {
     entries.iter().any(is_end) && !entries.iter().any(|entry| rollback_target(entry).is_some())
 }
 
-fn rest(id: &JobId, logs: &Logs, told: &Told, known: &mut BTreeMap<JobId, Rest>) -> Rest {
+fn rest(
+    id: &JobId,
+    logs: &Logs,
+    told: &Told,
+    known: &mut BTreeMap<JobId, Quiescence>,
+) -> Quiescence {
     if let Some(rest) = known.get(id) {
         return *rest;
     }
     let entries = logs.get(id).map_or(&[][..], Vec::as_slice);
     if is_over(entries) {
-        return Rest::Ended;
+        return Quiescence::Ended;
     }
     let job = replay(id, entries);
     let mut below = |child: &JobId| rest(child, logs, told, known);
@@ -61,22 +66,27 @@ fn rest(id: &JobId, logs: &Logs, told: &Told, known: &mut BTreeMap<JobId, Rest>)
 }
 
 /// Returns the status of a job by its log, given that of its children.
-fn alone(id: &JobId, job: &Job, told: &Told, below: &mut dyn FnMut(&JobId) -> Rest) -> Rest {
+fn alone(
+    id: &JobId,
+    job: &Job,
+    told: &Told,
+    below: &mut dyn FnMut(&JobId) -> Quiescence,
+) -> Quiescence {
     if job.has_ended() || job.poison().is_some() {
-        return Rest::Ended;
+        return Quiescence::Ended;
     }
-    let Some(view) = job.view() else { return Rest::Moving };
+    let Some(view) = job.view() else { return Quiescence::Moving };
     if job.decide().is_some() || job.has_work_out() {
-        return Rest::Moving;
+        return Quiescence::Moving;
     }
     let waits = job.waits();
     // A child that has ended must still report to its parent.
-    if waits.children.iter().any(|child| below(child) != Rest::Forgotten) {
-        return Rest::Moving;
+    if waits.children.iter().any(|child| below(child) != Quiescence::Forgotten) {
+        return Quiescence::Moving;
     }
     if view.sub_status == Some(SubStatus::Paused) {
         // A busy person may still send the signal that resumes the job.
-        return if told.busy == 0 { Rest::Forgotten } else { Rest::Moving };
+        return if told.busy == 0 { Quiescence::Forgotten } else { Quiescence::Moving };
     }
     let ignored = |ask: &AskId| told.ignored.contains(&(id.clone(), ask.clone()));
     let for_ever = waits.timers.is_empty() && waits.questions.iter().all(ignored);
@@ -85,8 +95,8 @@ fn alone(id: &JobId, job: &Job, told: &Told, below: &mut dyn FnMut(&JobId) -> Re
     let hopeless = !waits.given_up.is_empty() && told.busy == 0;
     let waits_for_somebody = !waits.questions.is_empty() || !waits.children.is_empty();
     if for_ever && (hopeless || (waits.given_up.is_empty() && waits_for_somebody)) {
-        Rest::Forgotten
+        Quiescence::Forgotten
     } else {
-        Rest::Moving
+        Quiescence::Moving
     }
 }

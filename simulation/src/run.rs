@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    plant::Plant,
+    plant::Mutation,
     verdict,
     world::{self, Outcome},
 };
@@ -47,7 +47,7 @@ pub struct Sweep {
 }
 
 /// Runs a world in a runtime of its own, with a seeded generator for its thread.
-fn once(seed: u64, plant: Option<Plant>, with_story: bool) -> Outcome {
+fn once(seed: u64, plant: Option<Mutation>, with_story: bool) -> Outcome {
     fastrand::seed(seed);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -59,7 +59,7 @@ fn once(seed: u64, plant: Option<Plant>, with_story: bool) -> Outcome {
 
 /// Runs a seed twice, and returns its violations. A different second run is a violation too.
 #[must_use]
-pub fn judge(seed: u64, plant: Option<Plant>) -> Judged {
+pub fn judge(seed: u64, plant: Option<Mutation>) -> Judged {
     let first = once(seed, plant, false);
     let mut wrong = first.wrong.clone();
     // A failed seed is replayed by a developer, so the second run is skipped.
@@ -91,7 +91,7 @@ fn differ(first: &Outcome, second: &Outcome) -> String {
 
 /// Returns the story of a seed as text, with the violations at its end.
 #[must_use]
-pub fn story(seed: u64, plant: Option<Plant>) -> String {
+pub fn story(seed: u64, plant: Option<Mutation>) -> String {
     let outcome = once(seed, plant, true);
     let mut text = String::new();
     for line in &outcome.story {
@@ -114,7 +114,7 @@ pub fn sweep(
     seeds: u64,
     threads: usize,
     failures_max: usize,
-    plant: Option<Plant>,
+    plant: Option<Mutation>,
     progress: impl Fn(&Sweep) + Sync,
 ) -> Sweep {
     let (next, enough) = (AtomicU64::new(0), AtomicBool::new(false));

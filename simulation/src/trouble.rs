@@ -12,13 +12,13 @@ use proto::id::Shard;
 use crate::{
     chance::Chance,
     environment::Environment,
-    link::{Moment, Standing},
+    link::{LinkState, Moment},
     process::Role,
     process_slot::ProcessSlot,
 };
 
 #[derive(Debug, Clone)]
-enum Trouble {
+enum Disruption {
     /// A process dies during a later call. Its slot stays empty for a while, or for ever.
     Crash { post: usize, calls: u32, moment: Moment, empty_for: Option<Duration> },
     /// A process is suspended for a while.
@@ -51,7 +51,7 @@ enum Trouble {
     Unpinned { shard: Shard },
 }
 
-impl Trouble {
+impl Disruption {
     fn name(&self) -> &'static str {
         match self {
             Self::Crash { .. } => "crashes",
@@ -79,7 +79,7 @@ const KINDS: u64 = 15;
 /// The faults of a world, ordered by time.
 #[derive(Debug)]
 pub(crate) struct Troubles {
-    at: Vec<(Duration, Trouble)>,
+    at: Vec<(Duration, Disruption)>,
 }
 
 impl Troubles {
@@ -109,35 +109,37 @@ impl Troubles {
     }
 }
 
-fn one(chance: &Chance, kind: u64, posts: usize) -> Trouble {
+fn one(chance: &Chance, kind: u64, posts: usize) -> Disruption {
     let post = usize::try_from(chance.number(0..=posts as u64 - 1)).unwrap_or_default();
     let a_while = |most: u64| chance.millis(200..=most);
     let times = usize::try_from(chance.number(1..=4)).unwrap_or(1);
     match kind {
-        0 | 1 => Trouble::Crash {
+        0 | 1 => Disruption::Crash {
             post,
             calls: u32::try_from(chance.number(0..=12)).unwrap_or_default(),
             moment: *chance.pick(&[Moment::Sending, Moment::Hearing]),
             empty_for: if chance.percent(15) { None } else { Some(a_while(20_000)) },
         },
-        2 => Trouble::Pause { post, time: a_while(60_000) },
-        3 => Trouble::Cut { post, time: a_while(60_000) },
-        4 => Trouble::Replace { post },
-        5 => Trouble::Clock { post, by_ms: *chance.pick(&[3_600_000, -3_600_000]) },
-        6 => Trouble::Down { time: a_while(10_000) },
-        7 => Trouble::Full { time: a_while(20_000) },
-        8 => Trouble::Forgetful { time: a_while(60_000) },
+        2 => Disruption::Pause { post, time: a_while(60_000) },
+        3 => Disruption::Cut { post, time: a_while(60_000) },
+        4 => Disruption::Replace { post },
+        5 => Disruption::Clock { post, by_ms: *chance.pick(&[3_600_000, -3_600_000]) },
+        6 => Disruption::Down { time: a_while(10_000) },
+        7 => Disruption::Full { time: a_while(20_000) },
+        8 => Disruption::Forgetful { time: a_while(60_000) },
         9 => calls(chance, times),
-        10 => Trouble::Timers { times },
-        11 => Trouble::Duplicates { times: times * 3 },
-        12 => Trouble::Reordered { times: times * 3 },
-        13 => Trouble::LostAcks { times: times * 2 },
-        _ if chance.percent(50) => Trouble::Redelivered,
-        _ => Trouble::Unpinned { shard: Shard(u16::try_from(chance.number(0..=1)).unwrap_or(0)) },
+        10 => Disruption::Timers { times },
+        11 => Disruption::Duplicates { times: times * 3 },
+        12 => Disruption::Reordered { times: times * 3 },
+        13 => Disruption::LostAcks { times: times * 2 },
+        _ if chance.percent(50) => Disruption::Redelivered,
+        _ => {
+            Disruption::Unpinned { shard: Shard(u16::try_from(chance.number(0..=1)).unwrap_or(0)) }
+        }
     }
 }
 
-fn calls(chance: &Chance, times: usize) -> Trouble {
+fn calls(chance: &Chance, times: usize) -> Disruption {
     let call = *chance.pick(&[
         Call::Submit,
         Call::Append,
@@ -162,14 +164,14 @@ fn calls(chance: &Chance, times: usize) -> Trouble {
         Fault::Unavailable,
         Fault::Fails(away()),
     ];
-    Trouble::Calls { call, fault: chance.pick(&faults).clone(), times }
+    Disruption::Calls { call, fault: chance.pick(&faults).clone(), times }
 }
 
-fn happens(trouble: Trouble, environment: &Arc<Environment>, posts: &[Arc<ProcessSlot>]) {
+fn happens(trouble: Disruption, environment: &Arc<Environment>, posts: &[Arc<ProcessSlot>]) {
     let faults = &environment.faults;
     environment.story.count(trouble.name());
     match trouble {
-        Trouble::Crash { post, calls, moment, empty_for } => {
+        Disruption::Crash { post, calls, moment, empty_for } => {
             let role = posts[post].role;
             // One slot of each role must be refilled.
             let alone = posts.iter().filter(|other| other.role == role && !other.is_given_up());
@@ -179,33 +181,33 @@ fn happens(trouble: Trouble, environment: &Arc<Environment>, posts: &[Arc<Proces
             };
             posts[post].crash(calls, moment, empty_for);
         }
-        Trouble::Pause { post, time } => stand(&posts[post], Standing::Paused, time),
-        Trouble::Cut { post, time } => stand(&posts[post], Standing::Cut, time),
-        Trouble::Replace { post } => posts[post].replace(),
-        Trouble::Clock { post, by_ms } => posts[post].step_clock(by_ms),
-        Trouble::Down { time } => switch(environment, time, broker::memory::Faults::set_down),
-        Trouble::Full { time } => switch(environment, time, broker::memory::Faults::set_full),
-        Trouble::Forgetful { time } => {
+        Disruption::Pause { post, time } => stand(&posts[post], LinkState::Paused, time),
+        Disruption::Cut { post, time } => stand(&posts[post], LinkState::Cut, time),
+        Disruption::Replace { post } => posts[post].replace(),
+        Disruption::Clock { post, by_ms } => posts[post].step_clock(by_ms),
+        Disruption::Down { time } => switch(environment, time, broker::memory::Faults::set_down),
+        Disruption::Full { time } => switch(environment, time, broker::memory::Faults::set_full),
+        Disruption::Forgetful { time } => {
             switch(environment, time, broker::memory::Faults::set_forgetful)
         }
-        Trouble::Calls { call, fault, times } => faults.inject(call, &fault, times),
-        Trouble::Timers { times } => faults.inject_timer(TimerFault::Twice, times),
-        Trouble::Duplicates { times } => faults.duplicate_deliveries(times),
-        Trouble::Reordered { times } => faults.reorder_deliveries(times),
-        Trouble::LostAcks { times } => faults.lose_acks(times),
-        Trouble::Redelivered => environment.memory.redeliver_now(),
-        Trouble::Unpinned { shard } => environment.memory.unpin(shard),
+        Disruption::Calls { call, fault, times } => faults.inject(call, &fault, times),
+        Disruption::Timers { times } => faults.inject_timer(TimerFault::Twice, times),
+        Disruption::Duplicates { times } => faults.duplicate_deliveries(times),
+        Disruption::Reordered { times } => faults.reorder_deliveries(times),
+        Disruption::LostAcks { times } => faults.lose_acks(times),
+        Disruption::Redelivered => environment.memory.redeliver_now(),
+        Disruption::Unpinned { shard } => environment.memory.unpin(shard),
     }
 }
 
 /// Gives a process a status for a while.
-fn stand(post: &ProcessSlot, standing: Standing, time: Duration) {
+fn stand(post: &ProcessSlot, standing: LinkState, time: Duration) {
     let link = post.link();
     link.set(standing);
     tokio::spawn(async move {
         tokio::time::sleep(time).await;
         if link.standing() == standing {
-            link.set(Standing::Up);
+            link.set(LinkState::Up);
         }
     });
 }
@@ -227,8 +229,8 @@ pub(crate) fn end_all(environment: &Environment, posts: &[Arc<ProcessSlot>]) {
     environment.fault_rates.calm_down();
     for post in posts {
         let link = post.link();
-        if matches!(link.standing(), Standing::Cut | Standing::Paused) {
-            link.set(Standing::Up);
+        if matches!(link.standing(), LinkState::Cut | LinkState::Paused) {
+            link.set(LinkState::Up);
         }
     }
     let there = |role| posts.iter().any(|post| post.role == role && !post.is_given_up());

@@ -21,7 +21,7 @@ use proto::{
 use sha2::{Digest, Sha256};
 use tokio::time::{Duration, Instant};
 
-use crate::{ledger::Run, link::Standing, people::Told, story::Story};
+use crate::{ledger::Run, link::LinkState, people::Told, story::Story};
 
 /// The time that an unwanted run has after the heartbeat of its worker: the reads of the log, with
 /// their latency, and the cleanup.
@@ -244,7 +244,7 @@ fn overlaps(runs: &[Run]) -> Vec<String> {
             let same = first.key == second.key && first.attempt == second.attempt;
             let goes_on = first.over.is_none_or(|over| over > second.began);
             let stood_still = first.link.last_paused().is_some_and(|at| at >= first.began);
-            let dead = first.link.standing() == Standing::Gone;
+            let dead = first.link.standing() == LinkState::Gone;
             same && goes_on && !stood_still && !dead
         });
         if overlapped {

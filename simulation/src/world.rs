@@ -24,7 +24,7 @@ use crate::{
     link::{Link, Pace},
     operator_actions,
     people::{People, Told},
-    plant::Plant,
+    plant::Mutation,
     process::Role,
     process_slot::ProcessSlot,
     quiescence,
@@ -60,7 +60,7 @@ pub(crate) struct Outcome {
 }
 
 /// Runs the world of a seed. Must be called in a runtime whose time is paused while tasks are busy.
-pub(crate) async fn run(seed: u64, plant: Option<Plant>, with_story: bool) -> Outcome {
+pub(crate) async fn run(seed: u64, plant: Option<Mutation>, with_story: bool) -> Outcome {
     let begin = Instant::now();
     let story = Story::begin(with_story);
     let environment = Arc::new(Environment::lay(seed, plant, story.clone()));

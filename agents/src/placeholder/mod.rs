@@ -14,7 +14,7 @@
 mod missing;
 mod path;
 
-use proto::{id::StepId, rules::Rules};
+use proto::id::StepId;
 use serde_json::Value;
 
 pub use self::missing::{Kind, Missing, Unresolved};

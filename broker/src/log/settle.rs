@@ -60,7 +60,7 @@ pub(crate) trait GuardedWrite: Write {
 
 /// Retry policy of a write.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct RetryBounds {
     /// Pause before the second attempt; doubles with each one, up to `wait_max`.
     pub wait_first: Duration,
     /// Longest pause between two attempts.
@@ -69,7 +69,7 @@ pub(crate) struct Patience {
     pub total: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryBounds {
     /// Outlasts the election of a new leader, which was measured to take up to 8 s.
     fn default() -> Self {
         Self {
@@ -92,7 +92,7 @@ const EMPTY_CONFLICTS_MAX: u32 = 3;
 /// position; the broker's own error if certainly no attempt was stored.
 pub(crate) async fn settle(
     write: &impl GuardedWrite,
-    patience: Patience,
+    patience: RetryBounds,
 ) -> Result<CasOutcome, LogError> {
     let start = tokio::time::Instant::now();
     let mut wait = patience.wait_first;
@@ -143,7 +143,7 @@ pub(crate) async fn settle(
 ///
 /// # Errors
 /// [`LogError::Unknown`] if an attempt may have been stored, otherwise the broker's own error.
-pub(crate) async fn insist(write: &impl Write, patience: Patience) -> Result<Seq, LogError> {
+pub(crate) async fn insist(write: &impl Write, patience: RetryBounds) -> Result<Seq, LogError> {
     let start = tokio::time::Instant::now();
     let mut wait = patience.wait_first;
     let mut in_doubt = false;
@@ -255,7 +255,7 @@ mod tests {
             occupants: Mutex::new(occupants),
             sent: Mutex::default(),
         };
-        let got = settle(&script, Patience::default()).await;
+        let got = settle(&script, RetryBounds::default()).await;
         assert_eq!(format!("{got:?}"), expected);
         assert_eq!(*script.sent.lock().unwrap(), sent);
     }
@@ -267,7 +267,7 @@ mod tests {
             occupants: Mutex::new(vec![]),
             sent: Mutex::default(),
         };
-        assert_eq!(insist(&script, Patience::default()).await.unwrap(), Seq(9));
+        assert_eq!(insist(&script, RetryBounds::default()).await.unwrap(), Seq(9));
         assert_eq!(*script.sent.lock().unwrap(), 3);
     }
 
@@ -286,7 +286,7 @@ mod tests {
             occupants: Mutex::new(vec![occupant]),
             sent: Mutex::default(),
         };
-        let error = settle(&script, Patience::default()).await.unwrap_err();
+        let error = settle(&script, RetryBounds::default()).await.unwrap_err();
         assert_eq!(matches!(error, LogError::Unknown(_)), unknown, "{error}");
         assert!(*script.sent.lock().unwrap() > 10);
     }

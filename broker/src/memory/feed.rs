@@ -31,7 +31,7 @@ static FEEDS: AtomicU64 = AtomicU64::new(0);
 
 pub(super) fn open(log: MemoryLog, shard: Shard) -> BoxStream<'static, Result<Feed, LogError>> {
     Box::pin(async_stream::stream! {
-        let place = Standing::open(&log.shared, shard);
+        let place = QueuePosition::open(&log.shared, shard);
         let wake = Arc::clone(&log.shared.lock().queue(place.key.clone()).wake);
         let mut epoch = None;
         loop {
@@ -50,7 +50,7 @@ pub(super) fn open(log: MemoryLog, shard: Shard) -> BoxStream<'static, Result<Fe
 }
 
 /// A feed's registration with the queue of its shard; removed on drop.
-struct Standing {
+struct QueuePosition {
     shared: Arc<Shared>,
     key: QueueKey,
     id: u64,
@@ -62,7 +62,7 @@ enum Next {
     Wait(Option<Instant>),
 }
 
-impl Standing {
+impl QueuePosition {
     fn open(shared: &Arc<Shared>, shard: Shard) -> Self {
         let (key, id) = (QueueKey::Facts(shard), FEEDS.fetch_add(1, Ordering::Relaxed));
         shared.lock().queue(key.clone()).open_feed(id);
@@ -87,7 +87,7 @@ impl Standing {
     }
 }
 
-impl Drop for Standing {
+impl Drop for QueuePosition {
     fn drop(&mut self) {
         self.shared.lock().queue(self.key.clone()).close_feed(self.id);
     }

@@ -35,11 +35,11 @@ use crate::backoff::{Backoff, Retryable};
 use crate::log::{
     Armed, CasOutcome, Delivery, Depth, Feed, LogError, Maintenance, ObjectRefs, Progress, Queues,
     Reader, ShardLoad, Storage, Submission, Writer, claim,
-    settle::{self, Patience},
+    settle::{self, RetryBounds},
 };
 
 /// Short waits, as the broker is in this process: a write that is absent now will hardly appear.
-const PATIENCE: Patience = Patience {
+const PATIENCE: RetryBounds = RetryBounds {
     wait_first: Duration::from_millis(1),
     wait_max: Duration::from_millis(50),
     total: Duration::from_millis(500),

@@ -27,7 +27,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use proto::{
     id::{Seq, Shard, WorkerId},
-    subject::{ForeignSubject, Place, Subjects},
+    subject::{ForeignSubject, RecordSubject, Subjects},
 };
 
 use self::{
@@ -122,7 +122,7 @@ impl Memory {
     /// # Errors
     /// If the subject belongs to no stream.
     pub fn store_raw(&self, subject: &str, payload: Bytes) -> Result<Seq, ForeignSubject> {
-        let Place { job, family, .. } = self.shared.subjects.parse(subject)?;
+        let RecordSubject { job, family, .. } = self.shared.subjects.parse(subject)?;
         Ok(self.shared.lock().append(&self.shared, &job, family, payload, None))
     }
 

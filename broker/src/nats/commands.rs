@@ -167,13 +167,13 @@ impl Queue {
 /// The choice of the next shard and of the number of commands to request there. Pure except that it
 /// reads the time.
 struct Demand {
-    lanes: Vec<Wanted>,
+    lanes: Vec<ShardShare>,
     cursor: usize,
 }
 
 /// Demand statistics of a shard.
 #[derive(Clone)]
-struct Wanted {
+struct ShardShare {
     /// Largest number of commands of its next request.
     share: usize,
     /// Number of commands of its last request.
@@ -185,7 +185,7 @@ struct Wanted {
 
 impl Demand {
     fn new(lanes: usize) -> Self {
-        let wanted = Wanted { share: SHARE_MIN, given: 0, waiting: 0, looked: None };
+        let wanted = ShardShare { share: SHARE_MIN, given: 0, waiting: 0, looked: None };
         Self { lanes: vec![wanted; lanes], cursor: 0 }
     }
 
@@ -246,7 +246,7 @@ impl Demand {
     }
 }
 
-impl Wanted {
+impl ShardShare {
     fn is_busy(&self, credit: usize) -> bool {
         credit <= self.given / 2
     }

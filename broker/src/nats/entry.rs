@@ -14,7 +14,7 @@ use proto::{
     fact::Source,
     id::JobId,
     record::Unreadable,
-    subject::{Family, Place, Subjects},
+    subject::{Family, RecordSubject, Subjects},
     trace::{TRACEPARENT, TraceContext},
 };
 
@@ -88,7 +88,7 @@ pub(super) fn is_record(message: &Stored, subjects: &Subjects) -> bool {
 }
 
 /// `true` if the writer was permitted to write there. Only supervisors may write timers.
-fn is_genuine(message: &Stored, place: &Place, subjects: &Subjects) -> bool {
+fn is_genuine(message: &Stored, place: &RecordSubject, subjects: &Subjects) -> bool {
     let scheduler = message.headers.get_last(SCHEDULER).map(|value| value.as_str());
     let by_timer = scheduler.is_some_and(|timer| {
         subjects

@@ -19,7 +19,7 @@ use super::{
     link::{AskError, Link, PubAck},
     read::{self, Stored},
     setup::{self, Missing},
-    tail::{self, Tail, Watched},
+    tail::{self, Tail, WatchItem},
 };
 use crate::{
     kv::{Bucket, Change, Kv, KvError, Versioned},
@@ -218,11 +218,11 @@ impl Kv for NatsKv {
         let watched = watched.map_err(|error| unavailable(&error))?;
         let skip = self.subject(bucket, "").len();
         Ok(Box::pin(watched.map(move |watched| match watched {
-            Ok(Watched::Message(message)) => {
+            Ok(WatchItem::Message(message)) => {
                 let key = message.subject.get(skip..).unwrap_or_default().to_owned();
                 Ok(change(key, *message))
             }
-            Ok(Watched::CaughtUp) => Ok(Change::CaughtUp),
+            Ok(WatchItem::CaughtUp) => Ok(Change::CaughtUp),
             Err(error) => Err(unavailable(&error)),
         })))
     }

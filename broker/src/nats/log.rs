@@ -26,13 +26,13 @@ use super::{
     publish::{self, Publish},
     read::{self, Stored},
     removal, scan, setup,
-    tail::{self, Tail, Watched},
+    tail::{self, Tail, WatchItem},
 };
 use crate::{
     log::{
         Armed, CasOutcome, Delivery, Depth, Feed, LogError, Maintenance, ObjectRefs, Progress,
         Queues, Reader, ShardLoad, Storage, Submission, Writer, claim,
-        settle::{self, Patience},
+        settle::{self, RetryBounds},
     },
     objects::Objects,
 };
@@ -72,8 +72,8 @@ impl NatsLog {
         self.subjects.stream(self.subjects.shard_of(job))
     }
 
-    fn patience(&self, total_ms: u64) -> Patience {
-        Patience { total: Duration::from_millis(total_ms), ..Patience::default() }
+    fn patience(&self, total_ms: u64) -> RetryBounds {
+        RetryBounds { total: Duration::from_millis(total_ms), ..RetryBounds::default() }
     }
 
     async fn write(
@@ -158,7 +158,7 @@ impl Reader for NatsLog {
         let log = self.clone();
         Ok(Box::pin(async_stream::try_stream! {
             while let Some(watched) = watched.next().await {
-                let Watched::Message(message) = watched? else { continue };
+                let WatchItem::Message(message) = watched? else { continue };
                 if let Some(entry) = log.entry(*message).await? {
                     yield entry;
                 }

@@ -33,7 +33,7 @@ pub(super) struct Tail {
     pub(super) replicas: u8,
 }
 
-pub(super) enum Watched {
+pub(super) enum WatchItem {
     /// A message under the filter.
     Message(Box<Stored>),
     /// Every message older than the watch has been delivered.
@@ -63,7 +63,7 @@ pub(super) async fn watch(
     link: Arc<Link>,
     tail: Tail,
     mut after: Seq,
-) -> Result<BoxStream<'static, Result<Watched, AskError>>, AskError> {
+) -> Result<BoxStream<'static, Result<WatchItem, AskError>>, AskError> {
     let mut news = News::subscribe(&link, &tail.hints).await?;
     let watching = Watching::new(link);
     let link = Arc::clone(&watching.0);
@@ -80,10 +80,10 @@ pub(super) async fn watch(
             news.found(found.len());
             for message in found {
                 after = message.seq;
-                yield Watched::Message(Box::new(message));
+                yield WatchItem::Message(Box::new(message));
             }
             if !std::mem::replace(&mut begun, true) {
-                yield Watched::CaughtUp;
+                yield WatchItem::CaughtUp;
             }
             news.wait(&link).await?;
         }

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     log::{
         CasOutcome,
-        settle::{self, Patience, Reply, Write},
+        settle::{self, Reply, RetryBounds, Write},
     },
     testing::NatsServer,
 };
@@ -77,10 +77,10 @@ async fn a_conflict_about_our_own_record_is_found_to_be_a_lie() {
     assert!(matches!(stage.write(&stage.theirs, "next", seq).publish().await, Reply::Stored(_)));
     let again = stage.write(&stage.ours, "mine", Seq(0));
     assert!(matches!(again.publish().await, Reply::Conflict));
-    let settled = settle::settle(&again, Patience::default()).await.unwrap();
+    let settled = settle::settle(&again, RetryBounds::default()).await.unwrap();
     assert_eq!(settled, CasOutcome::Stored(seq));
     let other = stage.write(&stage.ours, "other", Seq(0));
-    assert_eq!(settle::settle(&other, Patience::default()).await.unwrap(), CasOutcome::Conflict);
+    assert_eq!(settle::settle(&other, RetryBounds::default()).await.unwrap(), CasOutcome::Conflict);
 }
 
 #[tokio::test]
@@ -90,5 +90,5 @@ async fn a_record_that_cannot_be_read_occupies_its_position() {
     nonsense.payload = "nonsense".into();
     assert!(matches!(nonsense.publish().await, Reply::Stored(_)));
     let ours = stage.write(&stage.ours, "mine", Seq(0));
-    assert_eq!(settle::settle(&ours, Patience::default()).await.unwrap(), CasOutcome::Conflict);
+    assert_eq!(settle::settle(&ours, RetryBounds::default()).await.unwrap(), CasOutcome::Conflict);
 }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tool_actors::tasks::{Fields, Status, TaskList};
 
 use super::{
-    embedded::{self, Embedded, Kept, Options},
+    embedded::{self, Embedded, Options, Storage},
     watch::{Asking, Policy, Session},
 };
 use crate::{
@@ -58,8 +58,8 @@ pub(super) async fn run(global: &Global, output: Output, args: DemoArgs) -> Outc
     let demo = Demo { output, person, workspace, embedded: &embedded };
     let ended = demo.both().await;
     let memory = match embedded.kept {
-        Kept::Server { .. } => false,
-        Kept::Memory(_) => true,
+        Storage::Server { .. } => false,
+        Storage::Memory(_) => true,
     };
     drop(embedded.stop().await);
     if keep {
@@ -129,8 +129,8 @@ impl Demo<'_> {
         self.output
             .line(&look.paint(Tone::Strong, "Callboard: two jobs, from the goal to the result"))?;
         let tone = match self.embedded.kept {
-            Kept::Server { .. } => Tone::Good,
-            Kept::Memory(_) => Tone::Wait,
+            Storage::Server { .. } => Tone::Good,
+            Storage::Memory(_) => Tone::Wait,
         };
         self.output.line(&look.paint(tone, &self.embedded.kept.words()))?;
         if let Some(server) = &self.embedded.model.script {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use runtime::config::Origin;
 
 use super::{
-    embedded::{self, Embedded, Kept, Options},
+    embedded::{self, Embedded, Options, Storage},
     process::Process,
     script_model,
 };
@@ -66,8 +66,8 @@ fn greet(
 ) -> Result<(), CliError> {
     let look = output.look();
     let tone = match embedded.kept {
-        Kept::Server { .. } => Tone::Good,
-        Kept::Memory(_) => Tone::Wait,
+        Storage::Server { .. } => Tone::Good,
+        Storage::Memory(_) => Tone::Wait,
     };
     output.line(&look.paint(tone, &embedded.kept.words()))?;
     output.line(&match &embedded.model.script {
@@ -79,11 +79,11 @@ fn greet(
         output.line(&format!("health and metrics are at http://{admin}"))?;
     }
     match &embedded.kept {
-        Kept::Server { url, .. } => output.line(&format!(
+        Storage::Server { url, .. } => output.line(&format!(
             "in another terminal:\n  callboard --url {url} run \"Read examples/demo/notes.md and write a summary\"\n  callboard --url {url} jobs ls"
         )),
         // Other processes cannot reach an in-memory log.
-        Kept::Memory(_) => output.line(
+        Storage::Memory(_) => output.line(
             "without nats-server nothing outside this process reaches it; try `callboard demo --memory`",
         ),
     }

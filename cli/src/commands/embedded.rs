@@ -43,7 +43,7 @@ pub(super) struct Options {
 
 /// Storage of the log.
 #[derive(Debug, Clone)]
-pub(super) enum Kept {
+pub(super) enum Storage {
     /// A child nats-server.
     Server {
         version: Version,
@@ -55,7 +55,7 @@ pub(super) enum Kept {
     Memory(String),
 }
 
-impl Kept {
+impl Storage {
     /// Describes the storage for users.
     pub(super) fn words(&self) -> String {
         match self {
@@ -74,7 +74,7 @@ pub(super) struct Embedded {
     /// Connection to the log, bus, buckets and objects.
     pub(super) broker: Broker,
     /// Storage of the log.
-    pub(super) kept: Kept,
+    pub(super) kept: Storage,
     /// Client of the front door.
     pub(super) client: Client,
     pub(super) model: ModelSetup,
@@ -132,16 +132,18 @@ pub(super) fn all() -> BTreeSet<Role> {
 }
 
 /// Starts a child nats-server, or returns the reason for running without one.
-async fn server(options: &Options) -> Result<(Option<Child>, Kept), CliError> {
+async fn server(options: &Options) -> Result<(Option<Child>, Storage), CliError> {
     if options.memory {
-        return Ok((None, Kept::Memory("--memory was given".to_owned())));
+        return Ok((None, Storage::Memory("--memory was given".to_owned())));
     }
     let found = match nats_server::find() {
-        None => return Ok((None, Kept::Memory("there is no nats-server on the PATH".to_owned()))),
+        None => {
+            return Ok((None, Storage::Memory("there is no nats-server on the PATH".to_owned())));
+        }
         Some(found) if found.version < Version::FLOOR => {
             let why =
                 format!("nats-server {} is too old, {} is needed", found.version, Version::FLOOR);
-            return Ok((None, Kept::Memory(why)));
+            return Ok((None, Storage::Memory(why)));
         }
         Some(found) => found,
     };
@@ -153,7 +155,7 @@ async fn server(options: &Options) -> Result<(Option<Child>, Kept), CliError> {
         ..ChildOptions::default()
     };
     let child = Child::start(&child).await.map_err(|e| CliError::start(e.to_string()))?;
-    let kept = Kept::Server { version: child.version(), url: child.url(), dir };
+    let kept = Storage::Server { version: child.version(), url: child.url(), dir };
     Ok((Some(child), kept))
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use broker::Broker;
 use jiff::{SignedDuration, Timestamp};
-use operator::purge::{self, Ended, Found, Garbage, PurgeError, Stays, Terms};
+use operator::purge::{self, Ended, Garbage, PurgeError, PurgeReport, Stays, Terms};
 use proto::id::JobId;
 
 use crate::{
@@ -57,7 +57,7 @@ fn told(output: Output, report: &Report) -> Outcome {
 }
 
 /// Fails if a named job must stay; then nothing is removed, not even the other jobs.
-fn refuse(found: &Found) -> Result<(), CliError> {
+fn refuse(found: &PurgeReport) -> Result<(), CliError> {
     let stays = |wanted: Stays| {
         let jobs = found.named.iter().filter(move |(_, stays)| *stays == wanted);
         jobs.map(|(job, _)| job.as_str()).collect::<Vec<_>>().join(", ")

@@ -28,7 +28,8 @@ pub(crate) fn between(look: &Look, old: Option<&JobView>, new: &JobView) -> Vec<
         }
         for (n, step) in plan.steps.iter().enumerate() {
             let was = before.and_then(|b| b.steps.iter().find(|s| s.id == step.id));
-            let place = Place { language: new.language, number: n + 1, steps: plan.steps.len() };
+            let place =
+                StepPosition { language: new.language, number: n + 1, steps: plan.steps.len() };
             lines.extend(stepped(look, was, step, &place));
         }
     }
@@ -94,13 +95,18 @@ fn label(step: &StepView) -> String {
 }
 
 /// Position of a step in its plan.
-struct Place {
+struct StepPosition {
     language: Language,
     number: usize,
     steps: usize,
 }
 
-fn stepped(look: &Look, was: Option<&StepView>, step: &StepView, place: &Place) -> Vec<String> {
+fn stepped(
+    look: &Look,
+    was: Option<&StepView>,
+    step: &StepView,
+    place: &StepPosition,
+) -> Vec<String> {
     let mut lines = Vec::new();
     let moved = was.map(|was| (was.state, was.attempts)) != Some((step.state, step.attempts));
     // Steps that have not started were displayed with the plan.
@@ -132,7 +138,7 @@ fn stepped(look: &Look, was: Option<&StepView>, step: &StepView, place: &Place) 
     lines
 }
 
-fn step_line(look: &Look, step: &StepView, place: &Place) -> String {
+fn step_line(look: &Look, step: &StepView, place: &StepPosition) -> String {
     let (mark, tone) = marks::step(step);
     let words = match step.state {
         StepState::Running => {

@@ -4,7 +4,7 @@ use proto::{
     decision::Closed,
     escape,
     event::{
-        Below, ErrorEvent, ErrorScope, Happened, InteractionEvent, JobEvent, MessageEvent,
+        Descendant, ErrorEvent, ErrorScope, Happened, InteractionEvent, JobEvent, MessageEvent,
         PlanEvent, PlanPhase, StepEvent, StepPhase, Stream, ToolEvent, ToolPhase, UsageEvent,
     },
     id::StepId,
@@ -132,7 +132,7 @@ fn interaction(event: &InteractionEvent) -> Line {
 }
 
 /// Returns a suffix that names the sub-agent's job, or nothing.
-fn whose(below: Option<&Below>) -> String {
+fn whose(below: Option<&Descendant>) -> String {
     below.map(|below| format!(" of {} ({})", words(&below.path), below.job)).unwrap_or_default()
 }
 

@@ -1,6 +1,6 @@
 //! Rendering of the results of `fsck`.
 
-use operator::fsck::{Report, Standing};
+use operator::fsck::{JobCondition, Report};
 use proto::escape;
 
 use crate::{
@@ -52,7 +52,7 @@ pub(crate) fn report(look: &Look, report: &Report) -> String {
 }
 
 fn summary(look: &Look, report: &Report) -> String {
-    let standings = Standing::ALL.iter().filter_map(|standing| {
+    let standings = JobCondition::ALL.iter().filter_map(|standing| {
         let count = report.standing(*standing);
         (count > 0).then(|| format!("{count} {}", standing.words()))
     });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use operator::purge::{Ended, Found, Garbage, Stays};
+use operator::purge::{Ended, Garbage, PurgeReport, Stays};
 use proto::id::JobId;
 use serde::Serialize;
 
@@ -54,7 +54,7 @@ impl From<Garbage> for Objects {
 }
 
 impl Report {
-    pub(crate) fn new(found: &Found, dry_run: bool) -> Self {
+    pub(crate) fn new(found: &PurgeReport, dry_run: bool) -> Self {
         let absent = found.named.iter().filter(|(_, stays)| *stays == Stays::Absent);
         let mut report = Self {
             dry_run,

@@ -16,7 +16,7 @@ use proto::{
     door::Watched,
     error::{Code, Failure},
     id::{JobId, Seq},
-    wire::{self, Live, Said},
+    wire::{self, Live, LiveUpdate},
 };
 use tokio::sync::{OnceCell, broadcast, watch};
 use tokio_util::task::AbortOnDropHandle;
@@ -174,10 +174,10 @@ fn readable(payload: &[u8]) -> Option<Bytes> {
         .inspect_err(|error| tracing::debug!(%error, "a live message cannot be read"))
         .ok()?;
     let (what, text) = match live.said {
-        Said::Taken { worker } => ("taken", worker.to_string()),
-        Said::Text(text) => ("text", text),
-        Said::Thought(text) => ("thought", text),
-        Said::Tool { tool } => ("tool", tool.to_string()),
+        LiveUpdate::Taken { worker } => ("taken", worker.to_string()),
+        LiveUpdate::Text(text) => ("text", text),
+        LiveUpdate::Thought(text) => ("thought", text),
+        LiveUpdate::Tool { tool } => ("tool", tool.to_string()),
     };
     let message = Watched::Live {
         work: live.work.to_string(),

@@ -2,7 +2,7 @@
 
 use broker::testing::wait::soon;
 use futures::StreamExt;
-use proto::wire::{self, Live, Said};
+use proto::wire::{self, Live, LiveUpdate};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -169,9 +169,9 @@ else:
         let live: Live = wire::decode(&message.payload).unwrap();
         assert_eq!(live.step.unwrap().as_str(), "step1");
         match live.said {
-            Said::Text(more) => text.push_str(&more),
-            Said::Thought(more) => thought.push_str(&more),
-            Said::Taken { .. } | Said::Tool { .. } => {}
+            LiveUpdate::Text(more) => text.push_str(&more),
+            LiveUpdate::Thought(more) => thought.push_str(&more),
+            LiveUpdate::Taken { .. } | LiveUpdate::Tool { .. } => {}
         }
     }
     assert_eq!(thought, "Hm.");

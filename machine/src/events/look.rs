@@ -18,14 +18,14 @@ use proto::{
 };
 
 use crate::{
-    state::{Job, Open},
+    state::{ActiveJob, Job},
     step::StepRun,
 };
 
 /// A job after one of its records.
 pub(super) struct Look<'a> {
     job: &'a Job,
-    open: &'a Open,
+    open: &'a ActiveJob,
     pub(super) state: JobState,
     pub(super) sub_status: Option<SubStatus>,
 }
@@ -106,7 +106,7 @@ impl<'a> Look<'a> {
 
 /// A plan and the progress of its steps.
 pub(super) struct PlanLook<'a> {
-    open: &'a Open,
+    open: &'a ActiveJob,
     pub(super) title: &'a str,
     pub(super) revision: u32,
     pub(super) confirmed: bool,

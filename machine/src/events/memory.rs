@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use proto::{
-    event::Below,
+    event::Descendant,
     id::{AskId, StepId},
     job::{JobState, SubStatus},
     outline::Item,
@@ -28,7 +28,7 @@ pub(super) struct Before {
     /// Ids of its open questions, oldest first.
     pub(super) questions: Vec<AskId>,
     /// Open questions of descendants.
-    pub(super) descendants: Vec<(AskId, Below)>,
+    pub(super) descendants: Vec<(AskId, Descendant)>,
 }
 
 impl Before {
@@ -66,7 +66,7 @@ impl Before {
         {
             let waiting = look.descendants_questions();
             let waiting = waiting.map(|one| {
-                let of = Below { job: one.job.clone(), path: one.path.clone() };
+                let of = Descendant { job: one.job.clone(), path: one.path.clone() };
                 (one.question.id.clone(), of)
             });
             self.descendants = waiting.collect();

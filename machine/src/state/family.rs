@@ -39,7 +39,7 @@ pub(crate) struct Child {
     pub(crate) spawn: Arc<SpawnWork>,
     /// `true` once the child's submission was stored.
     is_there: bool,
-    told: Told,
+    told: ChildInstruction,
     /// Open questions of the child and its descendants.
     asks: BTreeMap<(JobId, AskId), ChildQuestion>,
     /// Closed questions. A late report cannot open one of them again.
@@ -53,13 +53,13 @@ pub(crate) struct Child {
 
 /// The last signal that a child was sent; `GoOn` if it was sent none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum ChildInstruction {
     GoOn,
     Pause,
     Cancel,
 }
 
-impl Told {
+impl ChildInstruction {
     fn of(signal: &Signal) -> Option<Self> {
         match signal {
             Signal::Cancel => Some(Self::Cancel),
@@ -175,7 +175,7 @@ impl Family {
         let child = Child {
             spawn: Arc::new(spawn.clone()),
             is_there: false,
-            told: Told::GoOn,
+            told: ChildInstruction::GoOn,
             asks: BTreeMap::new(),
             closed: BTreeSet::new(),
             ended: None,
@@ -193,7 +193,7 @@ impl Family {
                 child.is_some_and(|child| !std::mem::replace(&mut child.is_there, true))
             }
             Note::ChildTold { work, attempt, signal, .. } => {
-                let Some(told) = Told::of(signal) else { return false };
+                let Some(told) = ChildInstruction::of(signal) else { return false };
                 let child = self.children.get_mut(&(work.clone(), *attempt));
                 child.map(|child| child.told = told).is_some()
             }
@@ -279,8 +279,8 @@ impl Child {
 
     /// Returns the signal to send so that the child learns `what`, or `None` if it knows or was
     /// canceled.
-    pub(crate) fn to_tell(&self, what: Told) -> Option<Signal> {
-        (self.told != what && self.told != Told::Cancel).then(|| what.signal())
+    pub(crate) fn to_tell(&self, what: ChildInstruction) -> Option<Signal> {
+        (self.told != what && self.told != ChildInstruction::Cancel).then(|| what.signal())
     }
 
     fn view(&self, parent_path: &str) -> ChildView {

@@ -25,9 +25,9 @@ use proto::{
 pub(super) use self::{
     brief::Brief,
     execution::Execution,
-    family::{Family, Told},
+    family::{ChildInstruction, Family},
     planning::{Planning, Stage},
-    questions::{AskState, Asking, Questions},
+    questions::{AskState, AskedQuestion, Questions},
     spending::Spending,
 };
 use self::{lineage::Lineage, steering::Steering, timers::Timers};
@@ -53,7 +53,7 @@ pub struct Job {
     /// Records that changed nothing: they were late, duplicated, or not the writer's to publish.
     pub(super) ignored: u64,
     pub(super) poison: Option<Poison>,
-    pub(super) awake: Awake,
+    pub(super) awake: Wakeup,
     /// Time from which the job's lifetime is counted; `lived_ms` is the lifetime before it. A
     /// rollback sets both, because time that it removed from the timeline does not count.
     pub(super) since: Timestamp,
@@ -62,13 +62,13 @@ pub struct Job {
     /// decided.
     pub(super) back: Option<At>,
     /// `None` until the first record.
-    pub(super) open: Option<Open>,
+    pub(super) open: Option<ActiveJob>,
 }
 
 /// The fact that found the job idle, with no command out. The work from this fact until the job
 /// waits for a person or a timer, or ends, is one stretch (one span in traces).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Awake {
+pub struct Wakeup {
     /// Position of the fact.
     pub seq: Seq,
     /// Time of storage, by the server's clock.
@@ -79,7 +79,7 @@ pub struct Awake {
 
 /// The status of a job, as metrics count it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct JobStatus {
     /// Name of the job's agent.
     pub agent: AgentName,
     /// State in the terms of A2A.
@@ -112,7 +112,7 @@ impl Poison {
 /// The state of a submitted job, which a rollback replaces. Each part keeps its own invariants; the
 /// rules take the parts that they need.
 #[derive(Debug, Clone)]
-pub(super) struct Open {
+pub(super) struct ActiveJob {
     pub(super) brief: Arc<Brief>,
     pub(super) lineage: Lineage,
     pub(super) planning: Planning,
@@ -140,7 +140,7 @@ impl Job {
             updated: Timestamp::UNIX_EPOCH,
             ignored: 0,
             poison: None,
-            awake: Awake { seq: Seq(0), time: Timestamp::UNIX_EPOCH, ask: None },
+            awake: Wakeup { seq: Seq(0), time: Timestamp::UNIX_EPOCH, ask: None },
             since: Timestamp::UNIX_EPOCH,
             lived_ms: 0,
             back: None,
@@ -194,7 +194,7 @@ impl Job {
 
     /// Returns the fact that began the current stretch of work.
     #[must_use]
-    pub fn awake(&self) -> &Awake {
+    pub fn awake(&self) -> &Wakeup {
         &self.awake
     }
 
@@ -213,10 +213,10 @@ impl Job {
 
     /// Returns the job's status, or `None` if it was never submitted.
     #[must_use]
-    pub fn standing(&self) -> Option<Standing> {
+    pub fn standing(&self) -> Option<JobStatus> {
         let open = self.open.as_ref()?;
         let (state, sub_status) = self.state(open);
-        Some(Standing {
+        Some(JobStatus {
             agent: open.brief.agent.name.clone(),
             state,
             sub_status,
@@ -264,7 +264,7 @@ impl Job {
     }
 }
 
-impl Open {
+impl ActiveJob {
     pub(super) fn new(submitted: Submitted) -> Self {
         Self {
             family: Family::of(&submitted),

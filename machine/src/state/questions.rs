@@ -15,7 +15,7 @@ use crate::names;
 /// Every question so far, and the counters that the agent's policy limits.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Questions {
-    all: BTreeMap<AskId, Asking>,
+    all: BTreeMap<AskId, AskedQuestion>,
     /// Number of questions so far, confirmations and approvals included, from which the next one is
     /// named.
     asked: u32,
@@ -29,7 +29,7 @@ pub(crate) struct Questions {
 
 /// A question that was stored, and its state.
 #[derive(Debug, Clone)]
-pub(crate) struct Asking {
+pub(crate) struct AskedQuestion {
     pub(crate) question: Question,
     /// Unit of work that the answer is for.
     pub(crate) work: WorkId,
@@ -50,7 +50,7 @@ pub(crate) enum AskState {
     Closed(Closed),
 }
 
-impl Asking {
+impl AskedQuestion {
     pub(crate) fn new(question: Question, work: WorkId, asked: Timestamp) -> Self {
         Self { question, work, asked, state: AskState::Open }
     }
@@ -76,21 +76,21 @@ impl Asking {
 }
 
 impl Questions {
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Asking> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &AskedQuestion> {
         self.all.values()
     }
 
-    pub(crate) fn get(&self, ask: &AskId) -> Option<&Asking> {
+    pub(crate) fn get(&self, ask: &AskId) -> Option<&AskedQuestion> {
         self.all.get(ask)
     }
 
     /// Returns the open questions, in the order of their ids as text.
-    pub(crate) fn open(&self) -> impl Iterator<Item = &Asking> {
+    pub(crate) fn open(&self) -> impl Iterator<Item = &AskedQuestion> {
         self.all.values().filter(|asking| asking.is_open())
     }
 
     /// Returns the open questions, in the order they were asked.
-    pub(crate) fn open_in_order(&self) -> impl Iterator<Item = &Asking> {
+    pub(crate) fn open_in_order(&self) -> impl Iterator<Item = &AskedQuestion> {
         let mut open: Vec<_> = self.open().collect();
         open.sort_by_key(|a| {
             a.question.id.as_str().trim_start_matches('q').parse::<u32>().unwrap_or(u32::MAX)
@@ -108,7 +108,7 @@ impl Questions {
     }
 
     /// Records a stored question.
-    pub(crate) fn ask(&mut self, asking: Asking, by_agent: bool) {
+    pub(crate) fn ask(&mut self, asking: AskedQuestion, by_agent: bool) {
         self.asked = self.asked.saturating_add(1);
         self.of_agents = self.of_agents.saturating_add(u32::from(by_agent));
         self.all.insert(asking.question.id.clone(), asking);
@@ -128,7 +128,7 @@ impl Questions {
         answered: &Answered,
         seq: Seq,
         is_canceled: bool,
-    ) -> Option<Asking> {
+    ) -> Option<AskedQuestion> {
         let asking = self.all.get_mut(&answered.ask).filter(|asking| asking.is_open())?;
         asking.question.check(&answered.answer).ok()?;
         asking.state = if is_canceled {
@@ -140,7 +140,7 @@ impl Questions {
     }
 
     /// Closes a question whose deadline has passed and returns it with its default answer.
-    pub(crate) fn expire(&mut self, ask: &AskId) -> Option<(Asking, Option<Answer>)> {
+    pub(crate) fn expire(&mut self, ask: &AskId) -> Option<(AskedQuestion, Option<Answer>)> {
         let asking = self.all.get_mut(ask)?;
         asking.close(Closed::Expired);
         let default = asking.question.default.clone().map(Answer::respond);
@@ -191,7 +191,7 @@ impl Questions {
     }
 
     /// Records a question of an earlier generation, already closed. Returns the timer to cancel.
-    pub(crate) fn fence(&mut self, mut asking: Asking) -> Option<TimerName> {
+    pub(crate) fn fence(&mut self, mut asking: AskedQuestion) -> Option<TimerName> {
         let id = asking.question.id.clone();
         self.asked = self.asked.max(names::ask_number(&id));
         let timer = asking.close(Closed::RolledBack);

@@ -2,7 +2,7 @@
 
 use proto::{
     agent::Agent,
-    decision::{Decision, TurnWork, Whole},
+    decision::{Decision, FullResult, TurnWork},
     fact::{Signal, TurnReply},
     id::{Attempt, Seq},
     job::{FailReason, Outcome},
@@ -211,7 +211,7 @@ fn shortened(id: &str, text: &str) -> TurnReply {
 fn a_result_that_is_too_long_is_told_in_short_where_that_is_the_policy() {
     let (mut p, told) = long_result(Summarise::All);
     let wholes: Vec<_> = told.replies.iter().map(|reply| reply.whole.clone()).collect();
-    let whole = Whole { work: play::work("g0.r0.a.n1.t1.c0"), attempt: Attempt(1) };
+    let whole = FullResult { work: play::work("g0.r0.a.n1.t1.c0"), attempt: Attempt(1) };
     assert_eq!(wholes, [Some(whole), None], "only what is cut");
     p.turn(SECOND, shortened("x", "fifty times the ten digits"));
     p.expect(&["turn g0.r0.a.n1.t2.s #1"]);

@@ -41,13 +41,13 @@ pub(super) struct Call {
     started: Instant,
     first_chunk: Option<std::time::Duration>,
     span: Option<Box<Recording>>,
-    said: Said,
+    said: ContentKinds,
     ended: bool,
 }
 
 /// The kinds of content in the reply so far.
 #[derive(Default)]
-struct Said {
+struct ContentKinds {
     words: bool,
     calls: bool,
 }
@@ -77,7 +77,7 @@ impl Call {
             started: Instant::now(),
             first_chunk: None,
             span: recorded.then(|| Box::new(Recording::new(target, request, parent))),
-            said: Said::default(),
+            said: ContentKinds::default(),
             ended: false,
             target: Arc::clone(target),
         }

@@ -107,7 +107,7 @@ impl Model for Observed {
         match self.model.stream(request).await {
             Ok(reply) => {
                 call.replied();
-                Ok(Box::pin(Watched { reply, call }))
+                Ok(Box::pin(ObservedReply { reply, call }))
             }
             Err(error) => {
                 call.fail(error.kind());
@@ -134,12 +134,12 @@ impl Model for Observed {
 }
 
 /// A reply whose pieces are recorded as they arrive.
-struct Watched {
+struct ObservedReply {
     reply: ModelStream,
     call: Call,
 }
 
-impl Stream for Watched {
+impl Stream for ObservedReply {
     type Item = Result<Delta, ModelError>;
 
     fn poll_next(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Option<Self::Item>> {

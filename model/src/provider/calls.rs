@@ -34,7 +34,7 @@ struct Function<'a> {
 /// The calls of one reply, in order of their first pieces.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    open: Vec<Open>,
+    open: Vec<PartialCall>,
     /// Number of bytes collected so far.
     pub(super) bytes: usize,
     /// `true` if the server sent more than [`CALLS_MAX`] calls.
@@ -42,7 +42,7 @@ pub(super) struct Calls {
 }
 
 #[derive(Debug)]
-struct Open {
+struct PartialCall {
     index: Option<u64>,
     id: String,
     name: String,
@@ -73,7 +73,7 @@ impl Calls {
         } else if self.open.len() >= CALLS_MAX {
             self.too_many = true;
         } else {
-            self.open.push(Open {
+            self.open.push(PartialCall {
                 index: piece.index,
                 id: id.to_owned(),
                 name: name.to_owned(),

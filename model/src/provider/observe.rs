@@ -17,7 +17,7 @@ use crate::config::ProviderKind;
 
 /// The data found in the frames of one reply.
 #[derive(Default)]
-struct Seen {
+struct FrameFindings {
     model: Option<String>,
     refused: bool,
     broken: bool,
@@ -28,7 +28,7 @@ struct Seen {
 #[derive(Clone)]
 pub(super) struct Observer {
     kind: ProviderKind,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<FrameFindings>>,
 }
 
 impl Observer {
@@ -62,7 +62,7 @@ impl Observer {
         self.seen().calls.finish()
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, FrameFindings> {
         // The state is valid after every statement, so a poisoned lock is harmless.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -91,7 +91,7 @@ impl ChatFrameSink for Observer {
     }
 }
 
-fn openai(seen: &mut Seen, data: &str) {
+fn openai(seen: &mut FrameFindings, data: &str) {
     let has_calls = data.contains("\"tool_calls\"");
     if seen.model.is_some() && !has_calls && !data.contains("\"refusal\"") {
         return;
@@ -115,7 +115,7 @@ fn openai(seen: &mut Seen, data: &str) {
     }
 }
 
-fn gemini(seen: &mut Seen, data: &str) {
+fn gemini(seen: &mut FrameFindings, data: &str) {
     let blocked = data.contains("\"blockReason\"");
     if seen.model.is_some() && !blocked {
         return;

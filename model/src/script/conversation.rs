@@ -16,11 +16,11 @@ pub(super) struct Conversation {
     pub(super) stream: bool,
     /// `true` if the client requested a final frame with the token usage.
     pub(super) include_usage: bool,
-    messages: Vec<Said>,
+    messages: Vec<ScriptedMessage>,
 }
 
 #[derive(Debug)]
-struct Said {
+struct ScriptedMessage {
     role: RoleDoc,
     text: String,
     /// For a tool's result: name of the tool.
@@ -54,7 +54,7 @@ impl Conversation {
                 }
                 Role::System | Role::Developer | Role::User | Role::Assistant => None,
             };
-            messages.push(Said {
+            messages.push(ScriptedMessage {
                 role: message.role.into(),
                 text: message.content.map(Content::into_text).unwrap_or_default(),
                 tool,
@@ -82,15 +82,19 @@ impl Conversation {
     pub(super) fn of(request: &ModelRequest, model: &str) -> Self {
         let said = |message: &Message| match message {
             Message::System { text } => {
-                Said { role: RoleDoc::System, text: text.clone(), tool: None }
+                ScriptedMessage { role: RoleDoc::System, text: text.clone(), tool: None }
             }
-            Message::User { text } => Said { role: RoleDoc::User, text: text.clone(), tool: None },
+            Message::User { text } => {
+                ScriptedMessage { role: RoleDoc::User, text: text.clone(), tool: None }
+            }
             Message::Assistant { text, .. } => {
-                Said { role: RoleDoc::Assistant, text: text.clone(), tool: None }
+                ScriptedMessage { role: RoleDoc::Assistant, text: text.clone(), tool: None }
             }
-            Message::Tool { name, text, .. } => {
-                Said { role: RoleDoc::Tool, text: text.clone(), tool: Some(name.clone()) }
-            }
+            Message::Tool { name, text, .. } => ScriptedMessage {
+                role: RoleDoc::Tool,
+                text: text.clone(),
+                tool: Some(name.clone()),
+            },
         };
         Self {
             model: request.params.model.clone().unwrap_or_else(|| model.to_owned()),
@@ -119,7 +123,7 @@ impl Conversation {
 
     /// Iterates over texts in order, of one role or of all.
     pub(super) fn texts(&self, role: Option<RoleDoc>) -> impl Iterator<Item = &str> {
-        let wanted = move |message: &&Said| role.is_none_or(|role| message.role == role);
+        let wanted = move |message: &&ScriptedMessage| role.is_none_or(|role| message.role == role);
         self.messages.iter().filter(wanted).map(|message| message.text.as_str())
     }
 

@@ -49,7 +49,7 @@ pub struct Fitted {
 
 /// The model that a conversation is for.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct ModelTarget<'a> {
     /// Counts tokens and knows the context size.
     pub model: &'a dyn Model,
     /// Name of the model; absent for the configured one.
@@ -81,7 +81,7 @@ pub fn fit(
     tools: &[ToolOffer],
     window: Window,
     language: Language,
-    asked: Asked<'_>,
+    asked: ModelTarget<'_>,
 ) -> Result<Fitted, TooLarge> {
     let (model, limit) = (asked.model, limit(window, asked));
     let (pinned, mut exchanges) = split(messages);
@@ -134,7 +134,7 @@ pub fn fit_request(
     model: &dyn Model,
 ) -> Result<(), TooLarge> {
     let messages = std::mem::take(&mut request.messages);
-    let asked = Asked { model, name: request.params.model.as_deref() };
+    let asked = ModelTarget { model, name: request.params.model.as_deref() };
     let fit = |messages| fit(messages, &request.tools, window, language, asked);
     let mut fitted = fit(messages)?;
     if let Some(pinned) = pinned.filter(|_| fitted.left_out > 0) {
@@ -145,7 +145,7 @@ pub fn fit_request(
 }
 
 /// Returns the number of tokens that fit.
-fn limit(window: Window, asked: Asked<'_>) -> usize {
+fn limit(window: Window, asked: ModelTarget<'_>) -> usize {
     let limit = window.tokens_with(asked.model.context_tokens(asked.name));
     limit.map_or(usize::MAX, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX))
 }

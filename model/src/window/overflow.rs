@@ -9,7 +9,7 @@ use proto::{
     observe::Window,
 };
 
-use super::{Asked, cost, limit, offered, over_keep, split};
+use super::{ModelTarget, cost, limit, offered, over_keep, split};
 
 /// Fewest tokens of a summary that is worth a model call.
 const ROOM_MIN: usize = 32;
@@ -31,7 +31,7 @@ pub fn overflow(
     messages: Vec<Message>,
     tools: &[ToolOffer],
     window: Window,
-    asked: Asked<'_>,
+    asked: ModelTarget<'_>,
 ) -> Option<Overflow> {
     let (model, limit) = (asked.model, limit(window, asked));
     let (pinned, exchanges) = split(messages);

@@ -22,8 +22,8 @@ impl Model for Counted {
     }
 }
 
-fn asked(model: &dyn Model) -> Asked<'_> {
-    Asked { model, name: None }
+fn asked(model: &dyn Model) -> ModelTarget<'_> {
+    ModelTarget { model, name: None }
 }
 
 /// Builds a conversation from the sizes of each turn's results.
@@ -237,7 +237,7 @@ fn what_fits_is_a_matter_of_the_model_that_is_asked() {
     let model = bounded(std::sync::Arc::new(Counted(None)), windows.others(Some(900)));
     let all = conversation(3, &[vec![60], vec![60], vec![60], vec![60], vec![60], vec![60]]);
     let left = |name| {
-        let asked = Asked { model: &*model, name };
+        let asked = ModelTarget { model: &*model, name };
         fit(all.clone(), &[], window(100, 100_000), Language::En, asked).unwrap().left_out
     };
     assert_eq!(left(None), left(Some("usual")));

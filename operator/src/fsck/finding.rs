@@ -177,7 +177,7 @@ impl Serialize for Finding {
 /// The state of a healthy job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum JobCondition {
     /// The job has ended.
     Ended,
     /// A command for a worker, or a fact for the supervisor, is queued.
@@ -200,7 +200,7 @@ pub enum Standing {
     Moving,
 }
 
-impl Standing {
+impl JobCondition {
     /// All states, in display order.
     pub const ALL: [Self; 10] = [
         Self::Ended,

@@ -16,7 +16,7 @@ use proto::{
 use super::{
     FsckError,
     claim::{Claim, Command},
-    finding::{Finding, Standing},
+    finding::{Finding, JobCondition},
 };
 
 /// The progress of every queue of a shard, read at one moment.
@@ -42,7 +42,7 @@ impl Queues {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Verdict {
     pub(super) seq: Seq,
-    pub(super) standing: Standing,
+    pub(super) standing: JobCondition,
     pub(super) findings: Vec<Finding>,
     pub(super) dead: Vec<DeadLetter>,
     /// Delivered commands without a result. Their acknowledgements can be judged only for a whole
@@ -170,30 +170,30 @@ impl Judge<'_> {
         Ok(())
     }
 
-    fn standing(&self, claim: &Claim) -> Standing {
+    fn standing(&self, claim: &Claim) -> JobCondition {
         if claim.ended {
-            return Standing::Ended;
+            return JobCondition::Ended;
         }
         match claim.dead.first().map(|letter| letter.kind) {
-            Some(DeadKind::Unreadable | DeadKind::Broken) => return Standing::Parked,
+            Some(DeadKind::Unreadable | DeadKind::Broken) => return JobCondition::Parked,
             Some(DeadKind::GivenUp) | None => {}
         }
         if !self.delivered.is_empty() {
-            Standing::Leased
+            JobCondition::Leased
         } else if self.queued {
-            Standing::Queued
+            JobCondition::Queued
         } else if claim.rests.paused {
-            Standing::Held
+            JobCondition::Held
         } else if !claim.asks.is_empty() {
-            Standing::Person
+            JobCondition::Person
         } else if claim.rests.backing_off {
-            Standing::Clock
+            JobCondition::Clock
         } else if !claim.children.is_empty() {
-            Standing::Child
+            JobCondition::Child
         } else if !claim.dead.is_empty() {
-            Standing::DeadLettered
+            JobCondition::DeadLettered
         } else {
-            Standing::Moving
+            JobCondition::Moving
         }
     }
 }

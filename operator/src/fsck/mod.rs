@@ -21,7 +21,7 @@ use proto::{
 };
 use serde::Serialize;
 
-pub use self::finding::{Finding, Standing};
+pub use self::finding::{Finding, JobCondition};
 
 /// Number of shards that are checked concurrently.
 const SHARDS: usize = 8;
@@ -90,7 +90,7 @@ fn by_word<S: serde::Serializer>(
     standings: &BTreeMap<usize, u64>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let each = Standing::ALL.iter().enumerate();
+    let each = JobCondition::ALL.iter().enumerate();
     serializer.collect_map(
         each.map(|(n, standing)| (standing, standings.get(&n).copied().unwrap_or_default())),
     )
@@ -105,8 +105,8 @@ impl Report {
 
     /// Returns the number of jobs in a state.
     #[must_use]
-    pub fn standing(&self, standing: Standing) -> u64 {
-        let place = Standing::ALL.iter().position(|one| *one == standing);
+    pub fn standing(&self, standing: JobCondition) -> u64 {
+        let place = JobCondition::ALL.iter().position(|one| *one == standing);
         place.and_then(|n| self.standings.get(&n)).copied().unwrap_or_default()
     }
 
@@ -120,9 +120,9 @@ impl Report {
         }
     }
 
-    fn count(&mut self, standing: Standing) {
+    fn count(&mut self, standing: JobCondition) {
         self.jobs += 1;
-        if let Some(n) = Standing::ALL.iter().position(|one| *one == standing) {
+        if let Some(n) = JobCondition::ALL.iter().position(|one| *one == standing) {
             *self.standings.entry(n).or_default() += 1;
         }
     }

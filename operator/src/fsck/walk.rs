@@ -8,7 +8,7 @@ use proto::id::{self, JobId};
 
 use super::{
     FsckError, Report, Scope, Wrong,
-    finding::{Finding, Standing},
+    finding::{Finding, JobCondition},
     judge::{self, Queues, Verdict},
 };
 
@@ -126,7 +126,7 @@ impl Shard<'_> {
             }
         }
         // Every check had other findings than the one before: the job is moving.
-        doubts.keys().for_each(|_| report.count(Standing::Moving));
+        doubts.keys().for_each(|_| report.count(JobCondition::Moving));
         Ok(())
     }
 

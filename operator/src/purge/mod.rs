@@ -79,7 +79,7 @@ pub enum Stays {
 
 /// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct PurgeReport {
     /// Jobs that may be removed.
     pub ended: Vec<Ended>,
     /// Number of jobs that have not ended. Recent submissions are not read.
@@ -117,8 +117,8 @@ pub enum PurgeError {
 ///
 /// # Errors
 /// Returns an error if something cannot be read.
-pub async fn find(broker: &Broker, terms: &Terms) -> Result<Found, PurgeError> {
-    let mut found = Found::default();
+pub async fn find(broker: &Broker, terms: &Terms) -> Result<PurgeReport, PurgeError> {
+    let mut found = PurgeReport::default();
     let mut families = Families::new(broker, terms);
     if !terms.jobs.is_empty() {
         for (job, looked) in looks(broker, terms, terms.jobs.clone()).await? {
@@ -139,7 +139,7 @@ async fn walk(
     broker: &Broker,
     families: &mut Families<'_>,
     shard: Shard,
-    found: &mut Found,
+    found: &mut PurgeReport,
 ) -> Result<(), PurgeError> {
     let (terms, mut before) = (families.terms, None);
     loop {

@@ -74,7 +74,7 @@ impl Stage {
         }
     }
 
-    async fn find(&self, hours: i64) -> Found {
+    async fn find(&self, hours: i64) -> PurgeReport {
         let before = self.ago(hours);
         find(&self.jobs.broker, &Terms { jobs: Vec::new(), before }).await.unwrap()
     }
@@ -95,7 +95,7 @@ async fn pass(hours: u64) {
     tokio::time::sleep(Duration::from_secs(hours * 3600)).await;
 }
 
-fn names(found: &Found) -> Vec<&str> {
+fn names(found: &PurgeReport) -> Vec<&str> {
     let mut names: Vec<_> = found.ended.iter().map(|ended| ended.job.as_str()).collect();
     names.sort_unstable();
     names

@@ -257,7 +257,7 @@ fn a_plan_that_is_shown_is_read_back(#[case] protocol: PlanProtocol, #[case] wri
         check_args: &check_args,
     };
     let read = |text: &str| -> Plan {
-        let value = crate::parse::value(text, crate::parse::Wanted::Plan).unwrap();
+        let value = crate::parse::value(text, crate::parse::ReplyForm::Plan).unwrap();
         let draft = agents::draft::of(value).unwrap();
         draft.check(protocol).unwrap();
         agents::draft::plan(draft, &frame).unwrap()

@@ -17,13 +17,13 @@ mod tidy;
 use proto::{lang::Language, limits, strict};
 use serde_json::Value;
 
-use self::places::Place;
+use self::places::Fragment;
 
 messages::texts!(reply);
 
 /// The kind of value to extract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum ReplyForm {
     /// A plan: an object with steps, or a list of them.
     Plan,
     /// A decision: an object with a status.
@@ -32,7 +32,7 @@ pub(crate) enum Wanted {
     Verdict,
 }
 
-impl Wanted {
+impl ReplyForm {
     /// Name of the field that identifies the kind.
     fn mark(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl NotJson {
 /// # Errors
 /// If the reply contains no such JSON or several, or if any JSON in it has no single reading: the
 /// rest of the reply may then belong to its texts.
-pub(crate) fn value(reply: &str, wanted: Wanted) -> Result<Value, NotJson> {
+pub(crate) fn value(reply: &str, wanted: ReplyForm) -> Result<Value, NotJson> {
     if reply.len() > limits::REQUEST_BYTES_MAX {
         return Err(NotJson::TooLong);
     }
@@ -109,7 +109,7 @@ pub(crate) fn value(reply: &str, wanted: Wanted) -> Result<Value, NotJson> {
     let is_alone = found.places.len() == 1 && found.words.trim().is_empty();
     let (begins, is_empty) = (text.starts_with(['{', '[']), found.places.is_empty());
     let mut meant: Vec<Value> = Vec::new();
-    for Place { value, is_mended } in found.places {
+    for Fragment { value, is_mended } in found.places {
         // An empty list within prose is a checkbox, `[ ]`.
         let is_blank = !is_alone && value.as_array().is_some_and(Vec::is_empty);
         if is_blank || !wanted.fits(&value) {
@@ -137,7 +137,7 @@ pub(crate) fn value(reply: &str, wanted: Wanted) -> Result<Value, NotJson> {
 }
 
 /// Parses a plan that is written as a JSON text, one level deep only.
-fn value_once(inner: &str, wanted: Wanted) -> Result<Value, NotJson> {
+fn value_once(inner: &str, wanted: ReplyForm) -> Result<Value, NotJson> {
     match strictly(inner.trim()) {
         Ok(value) if wanted.fits(&value) => Ok(value),
         Ok(_) => Err(NotJson::Another(wanted.mark())),

@@ -4,7 +4,7 @@
 
 use serde_json::{Deserializer, Value, value::RawValue};
 
-use super::{NotJson, said::Said, strictly, tidy};
+use super::{NotJson, said::Prose, strictly, tidy};
 
 /// Largest number of JSON values in a reply.
 const PLACES_MAX: usize = 32;
@@ -13,7 +13,7 @@ const REMARK_CHARS_MAX: usize = 200;
 
 /// One JSON value of a reply.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Fragment {
     pub(super) value: Value,
     /// `true` if the JSON was malformed and has been repaired.
     pub(super) is_mended: bool,
@@ -21,8 +21,8 @@ pub(super) struct Place {
 
 /// A segmented reply.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) places: Vec<Place>,
+pub(super) struct Fragments {
+    pub(super) places: Vec<Fragment>,
     /// The prose around the JSON.
     pub(super) words: String,
 }
@@ -31,12 +31,12 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// The first unreadable value, or prose that is the remainder of broken JSON.
-pub(super) fn read(text: &str) -> Result<Found, NotJson> {
-    let mut found = Found::default();
+pub(super) fn read(text: &str) -> Result<Fragments, NotJson> {
+    let mut found = Fragments::default();
     let mut scan = Scan { rest: text, line_start: true, fence: Fence::None };
     let mut is_place = text.starts_with(['{', '[']);
     loop {
-        let mut said = Said::default();
+        let mut said = Prose::default();
         is_place = is_place || scan.prose(&mut said)?;
         let is_first = found.places.is_empty();
         found.words.push_str(said.words());
@@ -71,7 +71,7 @@ struct Scan<'a> {
 
 impl Scan<'_> {
     /// Reads the JSON value that starts here.
-    fn json(&mut self) -> Result<Place, NotJson> {
+    fn json(&mut self) -> Result<Fragment, NotJson> {
         let mut written = Deserializer::from_str(self.rest).into_iter::<&RawValue>();
         let (value, is_mended, taken) = match written.next() {
             Some(Ok(json)) => (strictly(json.get())?, false, written.byte_offset()),
@@ -86,11 +86,11 @@ impl Scan<'_> {
         self.pass(taken);
         // A fence may close on the last line of its content.
         self.line_start = self.fence != Fence::None;
-        Ok(Place { value, is_mended })
+        Ok(Fragment { value, is_mended })
     }
 
     /// Skips prose up to the next JSON value. Returns `false` at the end.
-    fn prose(&mut self, said: &mut Said) -> Result<bool, NotJson> {
+    fn prose(&mut self, said: &mut Prose) -> Result<bool, NotJson> {
         while let Some(c) = self.rest.chars().next() {
             if self.line_start && self.passes_fence_line(said)? {
                 continue;
@@ -112,7 +112,7 @@ impl Scan<'_> {
 
     /// Skips a line that opens or closes a fence. Skips a fence of another language with its
     /// content, unless that begins like JSON.
-    fn passes_fence_line(&mut self, said: &mut Said) -> Result<bool, NotJson> {
+    fn passes_fence_line(&mut self, said: &mut Prose) -> Result<bool, NotJson> {
         let inner = self.rest.trim_start_matches('`');
         if self.rest.len() - inner.len() < 3 {
             return Ok(false);

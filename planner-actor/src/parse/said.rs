@@ -39,7 +39,7 @@ pub(super) fn only_show(words: &str) -> bool {
 
 /// The prose between two JSON values.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct Prose {
     words: String,
     /// `true` if the prose is more than blanks and separators.
     says: bool,
@@ -49,7 +49,7 @@ pub(super) struct Said {
     closes_at_once: bool,
 }
 
-impl Said {
+impl Prose {
     pub(super) fn say(&mut self, c: char) {
         if !matches!(c, '}' | ']') {
             self.words.push(c);

@@ -8,7 +8,7 @@ use super::*;
 
 /// Parses a reply to a draft, or returns the error.
 fn read_plan(reply: &str) -> Result<Draft, String> {
-    let value = value(reply, Wanted::Plan).map_err(|e| e.to_string())?;
+    let value = value(reply, ReplyForm::Plan).map_err(|e| e.to_string())?;
     draft::of(value).map_err(|e| e.to_string())
 }
 
@@ -228,15 +228,15 @@ fn a_reply_is_refused_with_its_reason(#[case] reply: &str, #[case] expected: &st
 #[test]
 fn hostile_sizes_are_refused_before_anything_recurses() {
     let too_long = format!("{{\"steps\":[\"{}\"]}}", "x".repeat(limits::REQUEST_BYTES_MAX));
-    assert_eq!(value(&too_long, Wanted::Plan), Err(NotJson::TooLong));
+    assert_eq!(value(&too_long, ReplyForm::Plan), Err(NotJson::TooLong));
     let deep = format!("{{\"steps\":{}{}}}", "[".repeat(70), "]".repeat(70));
-    assert!(value(&deep, Wanted::Plan).unwrap_err().to_string().contains("deeper than 64"));
+    assert!(value(&deep, ReplyForm::Plan).unwrap_err().to_string().contains("deeper than 64"));
     for open in ["[", "{a:", "{\"a\":[", "{\"a\":\"]]]]\",b:[", "['", "{a \"b:[[[[\"", "[\"\\\"["] {
         for end in ["", "]", "}", "\"}"] {
             let text = open.repeat(limits::REQUEST_BYTES_MAX / open.len() - 2) + end;
-            assert!(value(&text, Wanted::Plan).is_err(), "{open} … {end}");
+            assert!(value(&text, ReplyForm::Plan).is_err(), "{open} … {end}");
             assert!(
-                value(&format!("{{\"steps\":{}", &text[..200_000]), Wanted::Plan).is_err(),
+                value(&format!("{{\"steps\":{}", &text[..200_000]), ReplyForm::Plan).is_err(),
                 "{open} … {end}"
             );
         }
@@ -399,24 +399,24 @@ fn a_quoted_plan_is_not_the_plan(#[case] reply: &str, #[case] expected: &str) {
 )]
 #[case::one_step_as_two_empty_ones("{\"steps\":[\"\"\n\"\"]}")]
 fn a_text_with_two_readings_is_refused(#[case] reply: &str) {
-    assert_eq!(value(reply, Wanted::Plan), Err(NotJson::Garbled), "{reply}");
+    assert_eq!(value(reply, ReplyForm::Plan), Err(NotJson::Garbled), "{reply}");
 }
 
 /// Verdicts and decisions follow the rules of plans.
 #[rstest]
 #[case::a_verdict(
     "{\"complex\": true, \"why\": \"it names\n```json\n{\"complex\": false}\n```\n",
-    Wanted::Verdict
+    ReplyForm::Verdict
 )]
 #[case::a_decision(
     "{\"status\":\"continue\",\"next_action\":{\"tool\":\"note\",\"input\":\"write\n```json\n{\"status\":\"done\",\"response\":\"x\"}\n```\n\"}}",
-    Wanted::Choice
+    ReplyForm::Choice
 )]
 #[case::a_decision_in_single_quotes(
     "\"status\":\"continue\",\"next_action\":{\"tool\":\"note\",\"input\":\"write {'status':'done','response':'x'}\"}}",
-    Wanted::Choice
+    ReplyForm::Choice
 )]
-fn a_quoted_verdict_or_decision_is_not_taken(#[case] reply: &str, #[case] wanted: Wanted) {
+fn a_quoted_verdict_or_decision_is_not_taken(#[case] reply: &str, #[case] wanted: ReplyForm) {
     value(reply, wanted).unwrap_err();
 }
 

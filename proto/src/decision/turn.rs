@@ -114,12 +114,12 @@ pub struct CallReply {
     /// Reference to the whole result, when `text` has only its ends and the result may be
     /// summarised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole: Option<Whole>,
+    pub whole: Option<FullResult>,
 }
 
 /// A reference to a call's result that is longer than its excerpt for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Whole {
+pub struct FullResult {
     /// Unit of work of the call.
     pub work: WorkId,
     /// Attempt with the accepted result.

@@ -291,7 +291,7 @@ pub enum InteractionEvent {
         question: Question,
         /// Descendant that asked the question; absent for the job's own questions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        below: Option<Box<Below>>,
+        below: Option<Box<Descendant>>,
     },
     /// A question was answered.
     Answered {
@@ -316,7 +316,7 @@ pub enum InteractionEvent {
         /// Id of the question.
         ask: AskId,
         /// Descendant that asked it.
-        below: Box<Below>,
+        below: Box<Descendant>,
     },
     /// A user instructed the running job.
     Told {
@@ -344,7 +344,7 @@ pub enum InteractionEvent {
 
 /// A descendant of the watched job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Below {
+pub struct Descendant {
     /// Id of the descendant. Its questions are answered under this id.
     pub job: JobId,
     /// Path to the descendant, for users: the root job and the steps on the way.

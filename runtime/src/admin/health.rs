@@ -88,11 +88,11 @@ struct Inner {
     shutdown: CancellationToken,
     watched: OnceLock<Watched>,
     /// Serialises checks. Requests that arrive during a check share its result.
-    seen: Mutex<Seen>,
+    seen: Mutex<ProbeCache>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct ProbeCache {
     report: Option<(Instant, Arc<Report>)>,
     streams: Option<Streams>,
 }

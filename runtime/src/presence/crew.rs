@@ -63,9 +63,9 @@ impl Crew {
     }
 }
 
-type Said = watch::Sender<Arc<BTreeMap<WorkerId, Presence>>>;
+type CrewSender = watch::Sender<Arc<BTreeMap<WorkerId, Presence>>>;
 
-async fn listen(broker: Broker, members: Said, latest: Said) {
+async fn listen(broker: Broker, members: CrewSender, latest: CrewSender) {
     let mut heard: BTreeMap<WorkerId, (Presence, Instant)> = BTreeMap::new();
     let mut sweep = tokio::time::interval(EVERY / 4);
     sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -129,7 +129,11 @@ fn hear(heard: &mut BTreeMap<WorkerId, (Presence, Instant)>, payload: &[u8]) -> 
     true
 }
 
-fn tell(heard: &BTreeMap<WorkerId, (Presence, Instant)>, members: &Said, latest: &Said) {
+fn tell(
+    heard: &BTreeMap<WorkerId, (Presence, Instant)>,
+    members: &CrewSender,
+    latest: &CrewSender,
+) {
     let now: BTreeMap<_, _> = heard.iter().map(|(w, (p, _))| (w.clone(), p.clone())).collect();
     if **latest.borrow() == now {
         return;

@@ -84,7 +84,7 @@ fn owned(status: &Status, shards: u16) {
 }
 
 fn company(status: &Status, crew: &Crew) {
-    let known = Arc::new(Known::default());
+    let known = Arc::new(KnownPools::default());
     let gauge = |name: &'static str, what: &'static str, value: fn(&PoolLoad) -> u32| {
         let (status, crew, known) = (status.clone(), crew.clone(), Arc::clone(&known));
         let _ = meter()
@@ -148,9 +148,9 @@ fn split(load: &PoolLoad) -> (&'static str, &str) {
 /// The pools that have a label of their own. A process may announce made-up pools, and each label
 /// is a time series, so their number is bounded for the life of this process.
 #[derive(Debug, Default)]
-struct Known(Mutex<BTreeSet<Names>>);
+struct KnownPools(Mutex<BTreeSet<Names>>);
 
-impl Known {
+impl KnownPools {
     /// Returns the labels of a load.
     fn names(&self, load: &PoolLoad) -> Names {
         let (kind, pool) = split(load);
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_anybody_makes_up_is_counted_as_one() {
-        let known = Known::default();
+        let known = KnownPools::default();
         let names = |pool: &str| known.names(&load(pool));
         assert_eq!(names("call.builtin"), ("call", "builtin".to_owned()));
         for made_up in ["dance.floor", "call", "", "call.with space", "call.ÿ"] {

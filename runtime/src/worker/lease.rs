@@ -21,7 +21,7 @@ use proto::{
     fact::Fact,
     id::{JobId, Seq, WorkerId},
     trace::TraceContext,
-    wire::Said,
+    wire::LiveUpdate,
 };
 use tokio::{
     sync::Notify,
@@ -111,7 +111,7 @@ impl Lease {
     pub(super) async fn guard(&self, live: &LiveSink) -> Interrupt {
         let taken = async {
             tokio::time::sleep(SAY_TAKEN_AFTER).await;
-            live.send(Said::Taken { worker: self.worker.clone() }).await;
+            live.send(LiveUpdate::Taken { worker: self.worker.clone() }).await;
             std::future::pending().await
         };
         tokio::select! {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use proto::{
     decision::Decision,
     id::{Attempt, StepId, WorkId},
-    wire::{self, Live, Said},
+    wire::{self, Live, LiveUpdate},
 };
 use tokio::sync::mpsc::{self, error::TrySendError};
 
@@ -53,7 +53,7 @@ impl LiveSink {
     }
 
     /// Sends an update. Returns when the bus has accepted it. A failure to send is only logged.
-    pub async fn send(&self, said: Said) {
+    pub async fn send(&self, said: LiveUpdate) {
         let Some(about) = &self.about else { return };
         let live = Live {
             work: about.work.clone(),
@@ -101,11 +101,11 @@ impl std::fmt::Debug for LiveSink {
 /// A sender that does not wait. Updates that are still queued when the channel is dropped are sent
 /// nevertheless.
 #[derive(Debug)]
-pub struct LiveChannel(mpsc::Sender<Said>);
+pub struct LiveChannel(mpsc::Sender<LiveUpdate>);
 
 impl LiveChannel {
     /// Queues an update, or drops it when the queue is full.
-    pub fn send(&self, said: Said) {
+    pub fn send(&self, said: LiveUpdate) {
         match self.0.try_send(said) {
             Ok(()) | Err(TrySendError::Closed(_)) => {}
             Err(TrySendError::Full(_)) => tracing::debug!("a live message was dropped"),
@@ -114,9 +114,10 @@ impl LiveChannel {
 }
 
 /// Joins an update with the one before it. Returns `next` when the two cannot be joined.
-fn join(before: &mut Said, next: Said) -> Option<Said> {
+fn join(before: &mut LiveUpdate, next: LiveUpdate) -> Option<LiveUpdate> {
     match (before, next) {
-        (Said::Text(text), Said::Text(more)) | (Said::Thought(text), Said::Thought(more))
+        (LiveUpdate::Text(text), LiveUpdate::Text(more))
+        | (LiveUpdate::Thought(text), LiveUpdate::Thought(more))
             if text.len() + more.len() <= TEXT_BYTES_MAX =>
         {
             text.push_str(&more);
@@ -132,13 +133,13 @@ mod tests {
 
     #[test]
     fn updates_of_one_kind_are_joined_up_to_a_bound() {
-        let mut said = Said::Text("a".into());
-        assert_eq!(join(&mut said, Said::Text("b".into())), None);
-        assert_eq!(said, Said::Text("ab".into()));
-        let thought = Said::Thought("c".into());
+        let mut said = LiveUpdate::Text("a".into());
+        assert_eq!(join(&mut said, LiveUpdate::Text("b".into())), None);
+        assert_eq!(said, LiveUpdate::Text("ab".into()));
+        let thought = LiveUpdate::Thought("c".into());
         assert_eq!(join(&mut said, thought.clone()), Some(thought));
-        let long = Said::Text("x".repeat(TEXT_BYTES_MAX));
+        let long = LiveUpdate::Text("x".repeat(TEXT_BYTES_MAX));
         assert_eq!(join(&mut said, long.clone()), Some(long));
-        assert_eq!(said, Said::Text("ab".into()));
+        assert_eq!(said, LiveUpdate::Text("ab".into()));
     }
 }

@@ -92,7 +92,7 @@ impl<R: Role> std::fmt::Debug for PoolState<R> {
 
 /// A held command and the actor that carries it out.
 struct InHand<C> {
-    held: Held<C>,
+    held: HeldCommand<C>,
     reporting: bool,
     /// Since when the task misses heartbeats, in milliseconds since the pool's start.
     late_since: Option<u64>,
@@ -100,7 +100,7 @@ struct InHand<C> {
 }
 
 /// A command, kept outside its actor so that a panic of the actor can be reported.
-struct Held<C> {
+struct HeldCommand<C> {
     lease: Lease,
     command: Arc<C>,
     _slot: Option<OwnedSemaphorePermit>,
@@ -252,7 +252,7 @@ impl<R: Role> PoolState<R> {
             last_beat: Arc::default(),
         };
         let (command, counted) = (Arc::new(command), args.gauge.count());
-        let held = Held { lease, command, _slot: slot, _counted: counted };
+        let held = HeldCommand { lease, command, _slot: slot, _counted: counted };
         self.start(held, Mission::Run, myself).await;
     }
 
@@ -264,7 +264,12 @@ impl<R: Role> PoolState<R> {
     }
 
     /// Gives a command to an actor of the role.
-    async fn start(&mut self, held: Held<R::Command>, mission: Mission, me: &ActorRef<PoolMsg>) {
+    async fn start(
+        &mut self,
+        held: HeldCommand<R::Command>,
+        mission: Mission,
+        me: &ActorRef<PoolMsg>,
+    ) {
         let reporting = matches!(mission, Mission::Report(_));
         let (lease, command) = (held.lease.clone(), Arc::clone(&held.command));
         lease.beat();

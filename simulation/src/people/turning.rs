@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::People;
 use crate::{
-    door_client::Heard,
+    door_client::DoorReply,
     operator_actions::{Deed, What, Where},
     workload::Workload,
 };
@@ -72,14 +72,14 @@ impl People {
     async fn view(&self, job: &JobId) -> Option<Value> {
         for _ in 0..LOOKS_MAX {
             match self.counter.ask(Verb::Get, &json!({ "job": job })).await {
-                Heard::Reply(view) => return Some(view),
-                Heard::Refused(Code::NotFound, _) => return None,
-                Heard::Refused(code, why) => {
+                DoorReply::Reply(view) => return Some(view),
+                DoorReply::Refused(Code::NotFound, _) => return None,
+                DoorReply::Refused(code, why) => {
                     let what = format!("nobody may look at {job}: {code}: {why}");
                     self.lock().complaints.push(what);
                     return None;
                 }
-                Heard::Nothing => self.rest().await,
+                DoorReply::Nothing => self.rest().await,
             }
         }
         None
@@ -115,7 +115,7 @@ impl People {
         let asked = Instant::now();
         loop {
             match self.counter.ask(Verb::Signal, &request).await {
-                Heard::Reply(reply) => {
+                DoorReply::Reply(reply) => {
                     let seq = Seq(reply["seq"].as_u64().unwrap_or_default());
                     self.story.tell("people", || format!("{job} heard {order} at {seq}"));
                     if !order["roll_back"].is_null() || !order["restart"].is_null() {
@@ -123,8 +123,8 @@ impl People {
                     }
                     return;
                 }
-                Heard::Refused(code, why) => return self.refused(job, &order, code, &why),
-                Heard::Nothing => self.rest().await,
+                DoorReply::Refused(code, why) => return self.refused(job, &order, code, &why),
+                DoorReply::Nothing => self.rest().await,
             }
         }
     }
@@ -137,7 +137,7 @@ impl People {
         }
         loop {
             match self.counter.ask(Verb::Submit, &body).await {
-                Heard::Reply(reply) => {
+                DoorReply::Reply(reply) => {
                     self.story.tell("people", || format!("{id} goes on from {fork}"));
                     let created = reply["created"] == json!(true);
                     let mut told = self.lock();
@@ -146,8 +146,8 @@ impl People {
                     *told.created.entry(id.clone()).or_default() += u32::from(created);
                     return;
                 }
-                Heard::Refused(code, why) => return self.refused(&id, &fork, code, &why),
-                Heard::Nothing => self.rest().await,
+                DoorReply::Refused(code, why) => return self.refused(&id, &fork, code, &why),
+                DoorReply::Nothing => self.rest().await,
             }
         }
     }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use broker::log::Ack;
 
 use super::Wire;
-use crate::link::Standing;
+use crate::link::LinkState;
 
 /// An acknowledgement behind a link.
 #[derive(Debug)]
@@ -26,9 +26,9 @@ impl WiredAck {
     async fn leaves(&self) -> bool {
         loop {
             match self.wire.link.standing() {
-                Standing::Up => break,
-                Standing::Cut => return false,
-                Standing::Paused | Standing::Gone => self.wire.link.run().await,
+                LinkState::Up => break,
+                LinkState::Cut => return false,
+                LinkState::Paused | LinkState::Gone => self.wire.link.run().await,
             }
         }
         tokio::task::yield_now().await;

@@ -9,7 +9,7 @@ use futures::{StreamExt, stream::BoxStream};
 use proto::{door::Verb, error::Failure};
 
 use super::Wire;
-use crate::link::Standing;
+use crate::link::LinkState;
 
 pub(super) struct WiredBus {
     wire: Wire,
@@ -54,7 +54,7 @@ impl Bus for WiredBus {
             while let Some(message) = messages.next().await {
                 // A message to a process that is cut off is lost. A paused process receives the
                 // message when it runs again.
-                if link.standing() != Standing::Cut {
+                if link.standing() != LinkState::Cut {
                     link.hold().await;
                     yield message;
                 }
@@ -89,7 +89,7 @@ impl Bus for WiredBus {
         let wire = self.wire.clone();
         Ok(Box::pin(async_stream::stream! {
             while let Some(request) = requests.next().await {
-                if wire.link.standing() == Standing::Cut {
+                if wire.link.standing() == LinkState::Cut {
                     continue;
                 }
                 wire.link.hold().await;

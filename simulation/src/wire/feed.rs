@@ -10,8 +10,8 @@ use proto::id::Shard;
 
 use super::{Wire, log::wired, misread::Misreading};
 use crate::{
-    link::{Link, Standing},
-    plant::Plant,
+    link::{Link, LinkState},
+    plant::Mutation,
 };
 
 /// The silence after which the broker closes a process's streams.
@@ -20,12 +20,12 @@ const PLACE_KEPT: Duration = Duration::from_secs(2);
 type Stream<T> = BoxStream<'static, Result<T, LogError>>;
 
 /// A stream from the broker, which notices the death of the process only after a while.
-struct Place<T: 'static> {
+struct FeedGuard<T: 'static> {
     stream: Option<Stream<T>>,
     link: Arc<Link>,
 }
 
-impl<T> Place<T> {
+impl<T> FeedGuard<T> {
     async fn next(&mut self) -> Option<Result<T, LogError>> {
         match &mut self.stream {
             Some(stream) => stream.next().await,
@@ -34,10 +34,10 @@ impl<T> Place<T> {
     }
 }
 
-impl<T> Drop for Place<T> {
+impl<T> Drop for FeedGuard<T> {
     fn drop(&mut self) {
         let in_world = tokio::runtime::Handle::try_current();
-        if let (Some(stream), Standing::Gone, Ok(world)) =
+        if let (Some(stream), LinkState::Gone, Ok(world)) =
             (self.stream.take(), self.link.standing(), in_world)
         {
             world.spawn(async move {
@@ -56,7 +56,7 @@ pub(super) fn facts(
     shard: Shard,
     first: Stream<Feed>,
 ) -> Stream<Feed> {
-    let mut place = Place { stream: Some(first), link: Arc::clone(&wire.link) };
+    let mut place = FeedGuard { stream: Some(first), link: Arc::clone(&wire.link) };
     let mut resets = 0;
     Box::pin(async_stream::stream! {
         loop {
@@ -76,7 +76,7 @@ pub(super) fn facts(
                     if tokio::time::timeout(PLACE_KEPT, wire.link.hold()).await.is_ok() {
                         continue;
                     }
-                    if wire.link.standing() == Standing::Gone {
+                    if wire.link.standing() == LinkState::Gone {
                         std::future::pending::<()>().await;
                     }
                     place.stream = None;
@@ -95,7 +95,7 @@ pub(super) fn facts(
             wire.link.hold().await;
             match fed {
                 Feed::Fact(delivery) => {
-                    if wire.plant == Some(Plant::AckBeforeDeciding) {
+                    if wire.plant == Some(Mutation::AckBeforeDeciding) {
                         delivery.ack.done().await;
                     }
                     let mut delivery = wired(&wire, delivery);
@@ -104,7 +104,7 @@ pub(super) fn facts(
                 }
                 Feed::Reset => {
                     resets += 1;
-                    if resets == 1 || wire.plant != Some(Plant::NoResets) {
+                    if resets == 1 || wire.plant != Some(Mutation::NoResets) {
                         yield Ok(Feed::Reset);
                     }
                 }
@@ -115,7 +115,7 @@ pub(super) fn facts(
 
 /// Returns the commands of one kind and pool, behind the link.
 pub(super) fn commands(wire: Wire, commands: Stream<Delivery>) -> Stream<Delivery> {
-    let mut place = Place { stream: Some(commands), link: Arc::clone(&wire.link) };
+    let mut place = FeedGuard { stream: Some(commands), link: Arc::clone(&wire.link) };
     Box::pin(async_stream::stream! {
         loop {
             wire.link.hold().await;
@@ -134,7 +134,7 @@ pub(super) fn commands(wire: Wire, commands: Stream<Delivery>) -> Stream<Deliver
             };
             wire.link.travel().await;
             wire.link.hold().await;
-            if wire.plant == Some(Plant::AckBeforeWork) {
+            if wire.plant == Some(Mutation::AckBeforeWork) {
                 delivery.ack.done().await;
             }
             yield Ok(wired(&wire, delivery));

@@ -24,12 +24,12 @@ use proto::{
 use tokio::sync::Semaphore;
 
 use super::{Wire, ack::WiredAck, feed, misread::Misreading};
-use crate::{link::Standing, plant::Plant};
+use crate::{link::LinkState, plant::Mutation};
 
 pub(super) struct WiredLog {
     wire: Wire,
     inner: Arc<dyn Log>,
-    /// The first read of each job, for [`Plant::DecideBeforeReading`].
+    /// The first read of each job, for [`Mutation::DecideBeforeReading`].
     first_read: Mutex<BTreeMap<JobId, Vec<Entry>>>,
     /// The misread records of a supervisor with a planted bug.
     misreading: Arc<Misreading>,
@@ -40,17 +40,17 @@ impl WiredLog {
         Self { wire, inner, first_read: Mutex::default(), misreading: Arc::default() }
     }
 
-    fn planted(&self, plant: Plant) -> bool {
+    fn planted(&self, plant: Mutation) -> bool {
         self.wire.plant == Some(plant)
     }
 
     /// Returns whether a planted bug withholds this fact from another job of the family.
     fn forgets(&self, fact: &Fact) -> bool {
         match fact {
-            Fact::Child(_) => self.planted(Plant::ForgetParent),
+            Fact::Child(_) => self.planted(Mutation::ForgetParent),
             Fact::Signaled(said) => {
                 let is_passed_on = said.signal == Signal::Cancel && said.parent_seq.is_some();
-                is_passed_on && self.planted(Plant::ForgetChildren)
+                is_passed_on && self.planted(Mutation::ForgetChildren)
             }
             Fact::Submitted(_)
             | Fact::Planned(_)
@@ -64,12 +64,12 @@ impl WiredLog {
 
     /// Returns the log as a process with a planted bug sees it.
     fn lie(&self, job: &JobId, after: Seq, mut entries: Vec<Entry>) -> Vec<Entry> {
-        if self.planted(Plant::DecideBeforeReading) {
+        if self.planted(Mutation::DecideBeforeReading) {
             let mut first = self.first_read.lock().unwrap_or_else(PoisonError::into_inner);
             let seen = first.entry(job.clone()).or_insert_with(|| entries.clone());
             entries = seen.iter().filter(|entry| entry.seq > after).cloned().collect();
         }
-        if self.planted(Plant::BlindIntents) {
+        if self.planted(Mutation::BlindIntents) {
             let of_another = |entry: &Entry| {
                 entry.record.as_ref().is_ok_and(|record| {
                     record.kind == "started" && record.by != self.wire.name.as_str()
@@ -78,7 +78,7 @@ impl WiredLog {
             entries.retain(|entry| !of_another(entry));
         }
         // Supervisors see these records, since only workers have the bug.
-        if self.planted(Plant::NeverUnwanted) && !self.wire.decides {
+        if self.planted(Mutation::NeverUnwanted) && !self.wire.decides {
             let end = |entry: &Entry| matches!(entry.family, Family::Do(DecisionKind::Finish, _));
             let signal =
                 |entry: &Entry| entry.record.as_ref().is_ok_and(|record| record.kind == "signaled");
@@ -139,7 +139,7 @@ impl Writer for WiredLog {
         trace: TraceContext,
     ) -> Result<Submission, LogError> {
         let (inner, job, mut fact) = (Arc::clone(&self.inner), job.clone(), fact.clone());
-        if let (true, Fact::Submitted(submitted)) = (self.planted(Plant::ShortFork), &mut fact)
+        if let (true, Fact::Submitted(submitted)) = (self.planted(Mutation::ShortFork), &mut fact)
             && let Some(forked) = &mut submitted.forked
             && forked.records.len() > 1
         {
@@ -153,7 +153,7 @@ impl Writer for WiredLog {
         let props = self.wire.props.as_ref();
         let Some(fact) = props.map_or_else(|| Some(fact.clone()), |props| props.report(fact))
         else {
-            self.wire.link.set(Standing::Gone);
+            self.wire.link.set(LinkState::Gone);
             return std::future::pending().await;
         };
         if self.wire.decides && self.forgets(&fact) {
@@ -187,7 +187,7 @@ impl Writer for WiredLog {
         self.wire
             .link
             .note(|| format!("{} decides {} of {job}", self.wire.name, decision.kind().as_str()));
-        let (disarm, unguarded) = (disarm.cloned(), self.planted(Plant::NoCompareAndSet));
+        let (disarm, unguarded) = (disarm.cloned(), self.planted(Mutation::NoCompareAndSet));
         let call = async move {
             let after = if unguarded { last_decision(&*inner, &job).await? } else { after };
             inner.decide(&job, &decision, after, disarm.as_ref(), trace).await
@@ -202,7 +202,7 @@ impl Writer for WiredLog {
         at: Timestamp,
         trace: TraceContext,
     ) -> Result<(), LogError> {
-        if self.planted(Plant::DropTimers) {
+        if self.planted(Mutation::DropTimers) {
             return Ok(());
         }
         let (inner, job, timer) = (Arc::clone(&self.inner), job.clone(), timer.clone());

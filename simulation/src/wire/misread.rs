@@ -14,7 +14,7 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-use crate::plant::Plant;
+use crate::plant::Mutation;
 
 /// The latest attempts and generations that a process knows, for a planted bug.
 #[derive(Debug, Default)]
@@ -49,15 +49,16 @@ impl Misreading {
     }
 
     /// Returns an entry as the process with the bug understands it.
-    pub(super) fn of(&self, plant: Option<Plant>, mut entry: Entry) -> Entry {
-        let Some(plant @ (Plant::AcceptAnyResult | Plant::CountTwice | Plant::CountOldResults)) =
-            plant
+    pub(super) fn of(&self, plant: Option<Mutation>, mut entry: Entry) -> Entry {
+        let Some(
+            plant @ (Mutation::AcceptAnyResult | Mutation::CountTwice | Mutation::CountOldResults),
+        ) = plant
         else {
             return entry;
         };
         let Ok(record) = &entry.record else { return entry };
         let reports = ["planned", "turned", "called"].contains(&record.kind.as_str());
-        if plant != Plant::CountTwice
+        if plant != Mutation::CountTwice
             && let Ok(proto::record::Known::Decision(decision)) = record.known()
         {
             self.note(&entry.job, &decision);
@@ -69,13 +70,13 @@ impl Misreading {
             return entry;
         };
         let body = &mut written["body"];
-        if plant == Plant::AcceptAnyResult {
+        if plant == Mutation::AcceptAnyResult {
             let work = body["work"].as_str().unwrap_or_default().to_owned();
             let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(attempt) = latest.get(&(entry.job.clone(), work)) {
                 body["attempt"] = json!(attempt);
             }
-        } else if plant == Plant::CountOldResults {
+        } else if plant == Mutation::CountOldResults {
             let work = body["work"].as_str().unwrap_or_default().to_owned();
             let generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
             let latest = generations.get(&entry.job).filter(|generation| **generation > 0);

@@ -18,7 +18,7 @@ use crate::{
     chance::Chance,
     fault_rates::FaultRates,
     link::{Away, Link},
-    plant::Plant,
+    plant::Mutation,
     props::Props,
 };
 
@@ -29,7 +29,7 @@ pub(crate) struct Wire {
     pub(crate) link: Arc<Link>,
     pub(crate) chance: Chance,
     pub(crate) fault_rates: FaultRates,
-    pub(crate) plant: Option<Plant>,
+    pub(crate) plant: Option<Mutation>,
     /// `true` if the process is a supervisor.
     pub(crate) decides: bool,
     pub(crate) props: Option<Arc<dyn Props>>,
@@ -46,7 +46,7 @@ pub(crate) fn behind(wire: &Wire, broker: Broker) -> Broker {
 }
 
 /// The failure of a call on the link.
-enum Lost {
+enum CallFailure {
     /// The call was not sent, or is a read.
     Unsent,
     /// The call was sent, or may still arrive, and has no reply.
@@ -55,47 +55,47 @@ enum Lost {
 
 const DOWN: &str = "the link is down";
 
-impl From<Lost> for LogError {
-    fn from(lost: Lost) -> Self {
+impl From<CallFailure> for LogError {
+    fn from(lost: CallFailure) -> Self {
         match lost {
-            Lost::Unsent => Self::Unavailable(DOWN.to_owned()),
-            Lost::Unheard => Self::Unknown("no reply came over the link".to_owned()),
+            CallFailure::Unsent => Self::Unavailable(DOWN.to_owned()),
+            CallFailure::Unheard => Self::Unknown("no reply came over the link".to_owned()),
         }
     }
 }
 
-impl From<Lost> for BusError {
-    fn from(_: Lost) -> Self {
+impl From<CallFailure> for BusError {
+    fn from(_: CallFailure) -> Self {
         Self::Unavailable(DOWN.to_owned())
     }
 }
 
-impl From<Lost> for KvError {
-    fn from(_: Lost) -> Self {
+impl From<CallFailure> for KvError {
+    fn from(_: CallFailure) -> Self {
         Self::Unavailable(DOWN.to_owned())
     }
 }
 
-impl From<Lost> for ObjectError {
-    fn from(_: Lost) -> Self {
+impl From<CallFailure> for ObjectError {
+    fn from(_: CallFailure) -> Self {
         Self::Unavailable(DOWN.to_owned())
     }
 }
 
 impl Wire {
     /// Returns the planted bug that makes a supervisor misread records.
-    fn misreads(&self) -> Option<Plant> {
+    fn misreads(&self) -> Option<Mutation> {
         self.plant.filter(|_| self.decides)
     }
 
     /// Sends a read over the link, and returns its reply.
-    async fn ask<T, E: From<Lost>>(
+    async fn ask<T, E: From<CallFailure>>(
         &self,
         call: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         self.send().await?;
         let reply = call.await;
-        self.link.hear().await.map_err(|Away| Lost::Unsent)?;
+        self.link.hear().await.map_err(|Away| CallFailure::Unsent)?;
         reply
     }
 
@@ -107,7 +107,7 @@ impl Wire {
     ) -> Result<T, E>
     where
         T: Send + 'static,
-        E: From<Lost> + Send + 'static,
+        E: From<CallFailure> + Send + 'static,
     {
         if let Err(unsent) = self.send().await {
             if !self.chance.percent(self.fault_rates.late_percent()) {
@@ -118,14 +118,14 @@ impl Wire {
                 tokio::time::sleep(late).await;
                 let _ = call.await;
             });
-            return Err(Lost::Unheard.into());
+            return Err(CallFailure::Unheard.into());
         }
         let reply = call.await;
-        self.link.hear().await.map_err(|Away| Lost::Unheard)?;
+        self.link.hear().await.map_err(|Away| CallFailure::Unheard)?;
         reply
     }
 
-    async fn send(&self) -> Result<(), Lost> {
-        self.link.send().await.map_err(|Away| Lost::Unsent)
+    async fn send(&self) -> Result<(), CallFailure> {
+        self.link.send().await.map_err(|Away| CallFailure::Unsent)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{env, process::Command};
 
-use callboard_simulation::{Judged, Plant, judge, story, sweep};
+use callboard_simulation::{Judged, Mutation, judge, story, sweep};
 use rstest::rstest;
 
 /// The number of seeds, unless the environment sets another one.
@@ -83,19 +83,19 @@ fn what_was_found_once_is_not_there_any_more() {
 /// The planted bugs, each with the first seed of its search, which is one that found the bug. A
 /// change that alters the worlds leaves enough seeds after it. Bugs that are not in this list need
 /// rare events, and are searched for by hand with `--plant`.
-const PLANTED: &[(Plant, u64)] = &[
-    (Plant::NoCompareAndSet, 52),
-    (Plant::DropTimers, 2),
-    (Plant::DecideBeforeReading, 2),
-    (Plant::AckBeforeWork, 6),
-    (Plant::BlindIntents, 6),
-    (Plant::AcceptAnyResult, 2),
-    (Plant::CountTwice, 0),
-    (Plant::NeverUnwanted, 326),
-    (Plant::CountOldResults, 22),
-    (Plant::ForgetParent, 6),
-    (Plant::ForgetChildren, 233),
-    (Plant::ShortFork, 100_004),
+const PLANTED: &[(Mutation, u64)] = &[
+    (Mutation::NoCompareAndSet, 52),
+    (Mutation::DropTimers, 2),
+    (Mutation::DecideBeforeReading, 2),
+    (Mutation::AckBeforeWork, 6),
+    (Mutation::BlindIntents, 6),
+    (Mutation::AcceptAnyResult, 2),
+    (Mutation::CountTwice, 0),
+    (Mutation::NeverUnwanted, 326),
+    (Mutation::CountOldResults, 22),
+    (Mutation::ForgetParent, 6),
+    (Mutation::ForgetChildren, 233),
+    (Mutation::ShortFork, 100_004),
 ];
 
 #[rstest]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use machine::{Job, Standing};
+use machine::{Job, JobStatus};
 use proto::{budget::Axis, entry::Entry, id::Seq, record::kind_label, subject::Family};
 
 /// A delivered fact.
@@ -74,7 +74,7 @@ pub(crate) struct Intake {
 /// The status of a job, as metrics count it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CountedStatus {
-    pub(crate) standing: Option<Standing>,
+    pub(crate) standing: Option<JobStatus>,
     pub(crate) is_parked: bool,
     /// Limits that are nearly used up.
     pub(crate) near: Vec<Axis>,

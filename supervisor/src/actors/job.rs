@@ -22,7 +22,7 @@ use tracing::Instrument;
 
 use super::{
     inbox::{Inbox, Waiting},
-    observe::{ActivationSpan, ActivationTimer, Census, Labels, Place, Tally},
+    observe::{ActivationSpan, ActivationTimer, Census, Labels, ShardFigures, Tally},
     registered,
     shard::ShardMsg,
 };
@@ -167,7 +167,7 @@ impl JobState {
             self.activation.done(outcome);
         }
         if let Some(job) = self.activation.folded_job() {
-            let place = Place { census: &self.args.census, labels: &self.args.labels };
+            let place = ShardFigures { census: &self.args.census, labels: &self.args.labels };
             span.end(job, place, &mut self.tally);
         }
         self.report_poison();

@@ -117,14 +117,14 @@ async fn look_at(
 }
 
 /// The result of a sweep's read of a job.
-struct Seen {
+struct SweptJob {
     folded: Job,
     wants_work: bool,
 }
 
 /// Reads a job and checks for a missing decision that no pending record will trigger. A job in the
 /// middle of a decision looks the same, so the decision must still be missing two seconds later.
-async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<Seen, LogError> {
+async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<SweptJob, LogError> {
     let look = async || {
         let entries = args.broker.log.read(&job, Seq(0)).await?;
         Ok::<_, LogError>(replay(&job, &entries))
@@ -133,7 +133,7 @@ async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<Seen, L
     let mut folded = look().await?;
     let first = missing(&folded);
     if !first.1 {
-        return Ok(Seen { folded, wants_work: false });
+        return Ok(SweptJob { folded, wants_work: false });
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
     folded = look().await?;
@@ -149,5 +149,5 @@ async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<Seen, L
         }
         Round::TakenUp | Round::Later => {}
     }
-    Ok(Seen { folded, wants_work })
+    Ok(SweptJob { folded, wants_work })
 }

@@ -23,7 +23,7 @@ use callboard_tests::{
 };
 use client::Client;
 use futures::{StreamExt, stream};
-use operator::fsck::Standing;
+use operator::fsck::JobCondition;
 use proto::{
     decision::Decision,
     door::{AgentChoice, GiveAnswer, Submit},
@@ -127,7 +127,7 @@ async fn two_hundred_jobs_survive_the_death_of_everything() {
     let unknown = check_logs(&broker, &ended).await;
     check_effects(&broker, &effects, &ids).await;
     let report = load::proved(&broker).await;
-    assert_eq!(report.standing(Standing::Ended), ids.len() as u64, "{report:?}");
+    assert_eq!(report.standing(JobCondition::Ended), ids.len() as u64, "{report:?}");
     eprintln!("{} jobs, {unknown} of them with a call caught in the middle", ids.len());
 }
 

@@ -10,7 +10,7 @@ use callboard_tests::{
     wait::{until, wait_for_door},
 };
 use client::Client;
-use operator::fsck::Standing;
+use operator::fsck::JobCondition;
 use proto::{
     id::{JobId, Seq},
     job::{JobState, Outcome},
@@ -129,7 +129,7 @@ async fn the_example_with_a_sub_agent_does_what_it_says_whatever_is_killed_in_be
     assert_eq!(load::unclean(&ended), Vec::<String>::new());
     assert_eq!(stage.count(&view.job, "spawn").await, 1);
     assert_eq!(stage.count(&child, "ask").await, 1);
-    assert_eq!(load::proved(&stage.broker).await.standing(Standing::Ended), 2);
+    assert_eq!(load::proved(&stage.broker).await.standing(JobCondition::Ended), 2);
 
     whoever_comes_back_gets_what_was_missed(&stage, &asked);
 }

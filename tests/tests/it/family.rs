@@ -10,7 +10,7 @@ use callboard_tests::{
     wait::{until, wait_for_door},
 };
 use client::Client;
-use operator::fsck::Standing;
+use operator::fsck::JobCondition;
 use proto::{
     fact::Source,
     family::ChildView,
@@ -154,7 +154,7 @@ async fn children_work_side_by_side_one_asks_at_the_root_and_a_kill_begins_none_
     assert_eq!(house.count(&view.job, "spawn").await, 2);
     let used: u64 = view.children.iter().map(|child| child.usage.input_tokens).sum();
     assert!(view.usage.input_tokens > used && used > 0, "{:?} {used}", view.usage);
-    assert_eq!(load::proved(&house.broker).await.standing(Standing::Ended), 3);
+    assert_eq!(load::proved(&house.broker).await.standing(JobCondition::Ended), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,7 +169,7 @@ async fn canceling_the_root_cancels_the_whole_family() {
         let view = house.until(child.job.as_str(), JobState::Canceled).await;
         assert_eq!(view.parent.unwrap().root.as_str(), "report-8");
     }
-    assert_eq!(load::proved(&house.broker).await.standing(Standing::Ended), 3);
+    assert_eq!(load::proved(&house.broker).await.standing(JobCondition::Ended), 3);
     assert!(house.does(&["inbox", "ls"]).contains("no open questions"));
 }
 

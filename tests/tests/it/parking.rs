@@ -9,7 +9,7 @@ use callboard_tests::{
     wait::{until, wait_for_door},
 };
 use client::Client;
-use operator::fsck::Standing;
+use operator::fsck::JobCondition;
 use proto::{
     door::{AgentChoice, Submit},
     id::{AgentName, JobId},
@@ -78,7 +78,7 @@ async fn a_parked_job_outlives_everything_and_a_plain_nats_client_answers_it() {
     wait_for_door(&client).await;
     let view = client.get(&job).await.unwrap();
     assert_eq!((view.state, view.sub_status), (JobState::InputRequired, Some(SubStatus::Parked)));
-    assert_eq!(load::proved(&broker).await.standing(Standing::Person), 1);
+    assert_eq!(load::proved(&broker).await.standing(JobCondition::Person), 1);
 
     let script = company.workspace().join("client.py");
     std::fs::write(&script, PLAIN_CLIENT).unwrap();
@@ -94,5 +94,5 @@ async fn a_parked_job_outlives_everything_and_a_plain_nats_client_answers_it() {
 
     let view = until(&client, &job, JobState::Completed).await;
     assert_eq!(view.plan.unwrap().steps[0].response.as_deref(), Some("hello Ann"));
-    assert_eq!(load::proved(&broker).await.standing(Standing::Ended), 1);
+    assert_eq!(load::proved(&broker).await.standing(JobCondition::Ended), 1);
 }

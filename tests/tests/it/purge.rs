@@ -169,7 +169,7 @@ async fn what_has_ended_is_removed_and_nothing_else_beside_roles_that_work() {
     let again = load::ended(broker, &quick).await;
     assert_eq!(load::unclean(&again), Vec::<String>::new());
     let report = load::proved(broker).await;
-    assert_eq!(report.standing(operator::fsck::Standing::Parked), 1);
+    assert_eq!(report.standing(operator::fsck::JobCondition::Parked), 1);
 }
 
 /// Two jobs have the same reason, which is stored once.

@@ -8,7 +8,7 @@ use callboard_tests::{
     wait::{self, until, wait_for_door},
 };
 use client::Client;
-use operator::fsck::Standing;
+use operator::fsck::JobCondition;
 use proto::{
     agent::{Agent, PlanWhen},
     decision::Decision,
@@ -161,5 +161,5 @@ async fn whoever_dies_between_a_summary_and_its_turn_the_turn_is_taken_with_it()
         let ended = load::ended(&hall.broker, &[job]).await;
         assert_eq!(load::unclean(&ended), Vec::<String>::new());
     }
-    assert_eq!(load::proved(&hall.broker).await.standing(Standing::Ended), 3);
+    assert_eq!(load::proved(&hall.broker).await.standing(JobCondition::Ended), 3);
 }

@@ -8,7 +8,7 @@ use callboard_tests::{
     wait::{until, wait_for_door},
 };
 use client::Client;
-use operator::fsck::Standing;
+use operator::fsck::JobCondition;
 use proto::{
     id::JobId,
     job::{JobState, Outcome},
@@ -118,7 +118,7 @@ async fn a_completed_job_goes_back_is_killed_in_the_middle_and_completes_again()
     let ids = [JobId::new("report").unwrap()];
     let ended = load::ended(&hall.broker, &ids).await;
     assert_eq!(load::unclean(&ended), Vec::<String>::new());
-    assert_eq!(load::proved(&hall.broker).await.standing(Standing::Ended), 1);
+    assert_eq!(load::proved(&hall.broker).await.standing(JobCondition::Ended), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

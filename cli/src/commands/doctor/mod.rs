@@ -81,7 +81,7 @@ async fn on_server(
     config: &Config,
     args: &DoctorArgs,
     asked: Option<&BTreeSet<Role>>,
-    said: Option<monitor::Said>,
+    said: Option<monitor::ServerReport>,
 ) -> Vec<Finding> {
     let nats = &config.nats;
     let later = [

@@ -21,7 +21,7 @@ pub(super) enum Sync {
 
 /// The monitored values of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct ServerReport {
     /// Flush policy, if the server reports it.
     pub(super) sync: Option<Sync>,
     /// Bytes used by all accounts.
@@ -31,7 +31,7 @@ pub(super) struct Said {
 }
 
 /// Queries the endpoint at an address such as `http://127.0.0.1:8222`.
-pub(super) async fn ask(address: &str) -> Result<Said, Finding> {
+pub(super) async fn ask(address: &str) -> Result<ServerReport, Finding> {
     let place = format!("{}/varz", address.trim_end_matches('/'));
     let failed = |why: String| {
         let advice = "give --monitor the address of `http` in nats-server's configuration";
@@ -45,7 +45,7 @@ pub(super) async fn ask(address: &str) -> Result<Said, Finding> {
     read(&varz).ok_or_else(|| failed("this is not a nats-server with JetStream".to_owned()))
 }
 
-fn read(varz: &Value) -> Option<Said> {
+fn read(varz: &Value) -> Option<ServerReport> {
     let config = varz.pointer("/jetstream/config")?;
     let sync = match (&config["sync_always"], config["sync_interval"].as_u64()) {
         (Value::Bool(true), _) => Some(Sync::Always),
@@ -53,11 +53,11 @@ fn read(varz: &Value) -> Option<Said> {
         (_, None) => None,
     };
     let used = varz.pointer("/jetstream/stats/storage").and_then(Value::as_u64)?;
-    Some(Said { sync, used, limit: config["max_storage"].as_u64()? })
+    Some(ServerReport { sync, used, limit: config["max_storage"].as_u64()? })
 }
 
 /// Reports the disk usage of the server.
-pub(super) fn room(said: &Said) -> Finding {
+pub(super) fn room(said: &ServerReport) -> Finding {
     storage::judged("disk", "the server", said.used, Some(said.limit))
 }
 
@@ -75,7 +75,7 @@ mod tests {
     fn how_it_writes_is_read(#[case] mut config: Value, #[case] sync: Option<Sync>) {
         config["max_storage"] = json!(100);
         let varz = json!({"jetstream": {"config": config, "stats": {"storage": 7}}});
-        assert_eq!(read(&varz), Some(Said { sync, used: 7, limit: 100 }));
+        assert_eq!(read(&varz), Some(ServerReport { sync, used: 7, limit: 100 }));
         assert_eq!(read(&json!({"jetstream": {}})), None);
     }
 }

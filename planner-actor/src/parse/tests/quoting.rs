@@ -75,11 +75,11 @@ enum Shape {
 }
 
 impl Shape {
-    fn wanted(self) -> Wanted {
+    fn wanted(self) -> ReplyForm {
         match self {
-            Self::Of(protocol) if protocol.is_turn_by_turn() => Wanted::Choice,
-            Self::Of(_) | Self::List => Wanted::Plan,
-            Self::Verdict => Wanted::Verdict,
+            Self::Of(protocol) if protocol.is_turn_by_turn() => ReplyForm::Choice,
+            Self::Of(_) | Self::List => ReplyForm::Plan,
+            Self::Verdict => ReplyForm::Verdict,
         }
     }
 }

@@ -24,7 +24,7 @@ use proto::{
     record::Record,
     subject::{Family, Subjects},
     tool::{Effect, Fault, ToolResult},
-    wire::{self, Live, Said},
+    wire::{self, Live, LiveUpdate},
 };
 use ractor::Actor;
 use rstest::rstest;
@@ -458,6 +458,6 @@ async fn a_task_that_takes_a_while_says_who_has_it() {
     stage.call("wait", Effect::Pure);
     let message = heard.next().await.unwrap();
     let live: Live = wire::decode(&message.payload).unwrap();
-    assert_eq!((live.index, live.said), (0, Said::Taken { worker: by() }));
+    assert_eq!((live.index, live.said), (0, LiveUpdate::Taken { worker: by() }));
     assert_eq!((live.work.as_str(), live.step.unwrap().as_str()), ("g0.s1", "s1"));
 }

@@ -25,7 +25,7 @@ use self::{
 };
 pub(crate) use self::{props::Mishap, recording::Recording};
 use crate::{
-    environment::Environment, link::Standing, process::Role, process_slot::ProcessSlot,
+    environment::Environment, link::LinkState, process::Role, process_slot::ProcessSlot,
     story::Story, world::witness,
 };
 
@@ -100,7 +100,7 @@ async fn run(recording: &Recording, mind: ScriptModel, cut: usize, mishap: &Mish
     join_all(jobs.iter().map(|job| follow(&witness, recording, job, cut))).await;
     tokio::time::sleep(AFTER_END).await;
     for post in posts {
-        post.link().set(Standing::Gone);
+        post.link().set(LinkState::Gone);
     }
     let mut effects = recording.effects(cut);
     let runs = environment.ledger.runs();

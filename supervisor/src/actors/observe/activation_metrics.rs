@@ -10,7 +10,7 @@
 use std::time::Instant;
 
 use broker::log::Delivery;
-use machine::{Job, Standing};
+use machine::{Job, JobStatus};
 use proto::{id::Seq, trace::TraceContext};
 use runtime::{
     observed::count_fact,
@@ -69,7 +69,7 @@ pub(in crate::actors) struct ActivationSpan {
 
 /// The metrics of the job's shard.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::actors) struct Place<'a> {
+pub(in crate::actors) struct ShardFigures<'a> {
     pub(in crate::actors) census: &'a Census,
     pub(in crate::actors) labels: &'a Labels,
 }
@@ -135,7 +135,7 @@ impl ActivationTimer {
 
 impl ActivationSpan {
     /// Ends the span and counts the changes of an activation that was not given up.
-    pub(in crate::actors) fn end(self, job: &Job, place: Place<'_>, tally: &mut Tally) {
+    pub(in crate::actors) fn end(self, job: &Job, place: ShardFigures<'_>, tally: &mut Tally) {
         drop(self.span);
         INSTRUMENTS.decision.record(self.started.elapsed().as_secs_f64(), &[]);
         let now = CountedStatus::of(job);
@@ -169,7 +169,7 @@ impl ActivationSpan {
 }
 
 /// Records the span of a finished stretch.
-fn stretch(job: &Job, root: TraceContext, own: TraceContext, standing: &Standing) {
+fn stretch(job: &Job, root: TraceContext, own: TraceContext, standing: &JobStatus) {
     let mut span = Span::start(own, Some(root), Kind::Internal, || {
         format!("invoke_agent {}", standing.agent.as_str())
     });

@@ -8,7 +8,7 @@ use std::{
 };
 
 use broker::log::ShardLoad;
-use machine::{Job, Standing};
+use machine::{Job, JobStatus};
 use opentelemetry::KeyValue;
 use proto::id::{Seq, Shard};
 use runtime::telemetry::{self, keys};
@@ -54,7 +54,7 @@ impl Census {
     }
 
     /// Applies the change of a job's status by an activation.
-    pub(super) fn moved(&self, job: &Job, before: Option<&Standing>, now: &Standing) {
+    pub(super) fn moved(&self, job: &Job, before: Option<&JobStatus>, now: &JobStatus) {
         let mut inner = self.lock();
         inner.now.moves(job.id(), job.first(), before, now, &self.labels);
         if let Some(walk) = &mut inner.walk {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
-use machine::Standing;
+use machine::JobStatus;
 use opentelemetry::StringValue;
 use proto::{
     id::{JobId, Seq},
@@ -41,8 +41,8 @@ impl Figures {
         &mut self,
         job: &JobId,
         first: Seq,
-        before: Option<&Standing>,
-        now: &Standing,
+        before: Option<&JobStatus>,
+        now: &JobStatus,
         labels: &Labels,
     ) {
         match before.filter(|standing| !is_untouched(standing)) {
@@ -56,7 +56,7 @@ impl Figures {
     }
 
     /// Adds a job that is not counted yet.
-    pub(super) fn stands(&mut self, job: &JobId, now: &Standing, labels: &Labels) {
+    pub(super) fn stands(&mut self, job: &JobId, now: &JobStatus, labels: &Labels) {
         self.change(now, labels, 1);
         self.ages.set(job, now.asked.filter(|_| !now.state.is_terminal()));
     }
@@ -66,7 +66,7 @@ impl Figures {
         self.ages.oldest.first().map(|(since, _)| *since)
     }
 
-    fn change(&mut self, standing: &Standing, labels: &Labels, by: i64) {
+    fn change(&mut self, standing: &JobStatus, labels: &Labels, by: i64) {
         if standing.state.is_terminal() {
             return;
         }
@@ -82,7 +82,7 @@ impl Figures {
 }
 
 /// Returns `true` if no supervisor has activated the job yet.
-pub(super) fn is_untouched(standing: &Standing) -> bool {
+pub(super) fn is_untouched(standing: &JobStatus) -> bool {
     standing.state == JobState::Submitted && standing.sub_status.is_none()
 }
 

@@ -11,7 +11,7 @@ mod walk;
 
 use std::sync::LazyLock;
 
-use machine::{Job, Standing};
+use machine::{Job, JobStatus};
 use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram},
@@ -21,7 +21,7 @@ use runtime::telemetry::{self, LATENCY, SECONDS, keys};
 
 pub(super) use self::load::run as watch_load;
 pub(super) use self::{
-    activation_metrics::{ActivationSpan, ActivationTimer, Place, Tally},
+    activation_metrics::{ActivationSpan, ActivationTimer, ShardFigures, Tally},
     census::Census,
     label::Labels,
 };
@@ -78,17 +78,17 @@ fn ignored(kind: &'static str) {
     INSTRUMENTS.ignored.add(1, &[KeyValue::new(keys::RECORD_KIND, kind)]);
 }
 
-fn warned(axis: Axis, standing: &Standing, labels: &Labels) {
+fn warned(axis: Axis, standing: &JobStatus, labels: &Labels) {
     let agent = KeyValue::new(keys::GEN_AI_AGENT_NAME, labels.agent(&standing.agent));
     INSTRUMENTS.warned.add(1, &[agent, KeyValue::new(keys::BUDGET_AXIS, axis.as_str())]);
 }
 
-fn submitted(standing: &Standing, labels: &Labels) {
+fn submitted(standing: &JobStatus, labels: &Labels) {
     let agent = KeyValue::new(keys::GEN_AI_AGENT_NAME, labels.agent(&standing.agent));
     INSTRUMENTS.submitted.add(1, &[agent]);
 }
 
-fn ended(job: &Job, standing: &Standing, labels: &Labels) {
+fn ended(job: &Job, standing: &JobStatus, labels: &Labels) {
     let Some(outcome) = job.outcome() else { return };
     let agent = KeyValue::new(keys::GEN_AI_AGENT_NAME, labels.agent(&standing.agent));
     let state = KeyValue::new(keys::JOB_STATE, standing.state.as_str());

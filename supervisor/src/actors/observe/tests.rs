@@ -14,13 +14,14 @@ use proto::{
     subject::Family,
 };
 
-use machine::{At, Job, Standing};
+use machine::{At, Job, JobStatus};
 use runtime::telemetry::new_trace;
 
 use crate::activation::{CountedStatus, Intake};
 
 use super::{
-    ActivationSpan, ActivationTimer, Census, Labels, Place, Tally, figures::Figures, walk::Walk,
+    ActivationSpan, ActivationTimer, Census, Labels, ShardFigures, Tally, figures::Figures,
+    walk::Walk,
 };
 
 fn at(seq: u64) -> At {
@@ -104,7 +105,7 @@ fn labels() -> Labels {
 
 /// Reports an activation of a job, with its status before.
 fn moved(walk: &mut Walk, before: Option<&Job>, now: &Job) {
-    let before: Option<Standing> = before.and_then(Job::standing);
+    let before: Option<JobStatus> = before.and_then(Job::standing);
     walk.moved(now, before.as_ref(), &now.standing().unwrap(), &labels());
 }
 
@@ -196,7 +197,7 @@ fn a_question_that_is_answered_is_old_no_more_whatever_time_was_read_for_it() {
 #[test]
 fn a_change_of_an_activation_that_was_given_up_is_counted_with_the_next_one() {
     let (census, labels, root) = (Census::open(Shard(7), labels()), labels(), new_trace());
-    let place = Place { census: &census, labels: &labels };
+    let place = ShardFigures { census: &census, labels: &labels };
     let mut tally = Tally::default();
     let begin = |job: &Job, before: &Job, tally: &mut Tally| -> ActivationSpan {
         let intake = Intake { before: Some(CountedStatus::of(before)), ignored: Vec::new() };

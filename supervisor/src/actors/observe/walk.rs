@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
-use machine::{Job, Standing};
+use machine::{Job, JobStatus};
 use proto::id::{JobId, Seq};
 
 use super::{Labels, figures::Figures};
@@ -16,7 +16,7 @@ use super::{Labels, figures::Figures};
 pub(super) struct Walk {
     figures: Figures,
     /// Jobs that are not added up yet, by id.
-    recent: HashMap<JobId, Seen>,
+    recent: HashMap<JobId, WalkedJob>,
     /// Jobs submitted at or after this position are added up; only changes are applied to them.
     settled: Seq,
     /// Oldest submission of the page before the current one.
@@ -26,11 +26,11 @@ pub(super) struct Walk {
 }
 
 #[derive(Debug)]
-struct Seen {
+struct WalkedJob {
     first: Seq,
     /// Last record that the reporter knew.
     seq: Seq,
-    standing: Standing,
+    standing: JobStatus,
 }
 
 impl Walk {
@@ -79,8 +79,8 @@ impl Walk {
     pub(super) fn moved(
         &mut self,
         job: &Job,
-        before: Option<&Standing>,
-        now: &Standing,
+        before: Option<&JobStatus>,
+        now: &JobStatus,
         labels: &Labels,
     ) {
         if job.first() >= self.settled {
@@ -90,8 +90,8 @@ impl Walk {
         }
     }
 
-    fn saw(&mut self, job: &Job, standing: &Standing) {
-        let seen = || Seen { first: job.first(), seq: job.seq(), standing: standing.clone() };
+    fn saw(&mut self, job: &Job, standing: &JobStatus) {
+        let seen = || WalkedJob { first: job.first(), seq: job.seq(), standing: standing.clone() };
         match self.recent.entry(job.id().clone()) {
             Entry::Vacant(place) => {
                 place.insert(seen());

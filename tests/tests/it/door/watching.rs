@@ -13,7 +13,7 @@ use proto::{
     error::Code,
     fact::Source,
     id::{Attempt, JobId, Seq, StepId, WorkId},
-    wire::{self, Live, Said},
+    wire::{self, Live, LiveUpdate},
 };
 use rstest::rstest;
 use serde_json::json;
@@ -119,7 +119,7 @@ async fn what_is_said_while_work_is_done_is_passed_on_and_silence_is_filled() {
         attempt: Attempt(2),
         step: Some(StepId::new("s1").unwrap()),
         index: 7,
-        said: Said::Text("好".into()),
+        said: LiveUpdate::Text("好".into()),
     };
     let subject = hall.broker.log.subjects().live(&JobId::new("j").unwrap());
     let publish = |bytes: Vec<u8>| hall.broker.bus.publish(subject.clone(), Bytes::from(bytes));

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 use broker::kv::{self, Bucket};
 use callboard_tests::drive::Timers;
 use jiff::{SignedDuration, Timestamp};
-use operator::fsck::{self, Scope, Standing};
+use operator::fsck::{self, JobCondition, Scope};
 use proto::{
     agent::{Agent, OnGivenUp, PlanWhen},
     decision::{Decision, DecisionKind, Finish, pools},
@@ -37,32 +37,32 @@ fn transient() -> PlanReply {
 async fn jobs_that_are_where_they_should_be_are_counted_and_not_named() {
     let mut stage = Stage::new().await;
     let queued = stage.job("queued", |_| {}).await;
-    stage.stands(&queued, Standing::Queued).await;
+    stage.stands(&queued, JobCondition::Queued).await;
     stage.drive(&queued, Timers::Armed).await;
     stage.forget_facts(&queued).await;
-    stage.stands(&queued, Standing::Queued).await;
+    stage.stands(&queued, JobCondition::Queued).await;
 
     let leased = stage.job("leased", |_| {}).await;
     stage.drive(&leased, Timers::Armed).await;
     stage.held = stage.take(DecisionKind::Plan, &pools::models(), &[&leased]).await;
-    stage.stands(&leased, Standing::Leased).await;
+    stage.stands(&leased, JobCondition::Leased).await;
 
     let asking = stage.job("asking", |agent| agent.confirm = true).await;
     stage.drive(&asking, Timers::Armed).await;
     stage.plan(&asking, "builtin").await;
     stage.drive(&asking, Timers::Armed).await;
-    stage.stands(&asking, Standing::Person).await;
+    stage.stands(&asking, JobCondition::Person).await;
 
     let backing = stage.job("backing", slow).await;
     stage.drive(&backing, Timers::Armed).await;
     stage.planned(&backing, transient()).await;
     stage.drive(&backing, Timers::Armed).await;
-    stage.stands(&backing, Standing::Clock).await;
+    stage.stands(&backing, JobCondition::Clock).await;
 
     let paused = stage.job("paused", |_| {}).await;
     let pause = Signaled { signal: Signal::Pause, reason: None, by: None, parent_seq: None };
     stage.by_hand.append(&paused, Fact::Signaled(pause)).await;
-    stage.stands(&paused, Standing::Held).await;
+    stage.stands(&paused, JobCondition::Held).await;
 
     let lost = stage.job("lost", |agent| {
         agent.tool.retry = RetryPolicy::never();
@@ -72,10 +72,10 @@ async fn jobs_that_are_where_they_should_be_are_counted_and_not_named() {
     stage.drive(&lost, Timers::Armed).await;
     stage.planned(&lost, transient()).await;
     stage.drive(&lost, Timers::Armed).await;
-    stage.stands(&lost, Standing::DeadLettered).await;
+    stage.stands(&lost, JobCondition::DeadLettered).await;
 
     let ended = ended(&mut stage, "ended").await;
-    stage.stands(&ended, Standing::Ended).await;
+    stage.stands(&ended, JobCondition::Ended).await;
     stage
         .by_hand
         .broker
@@ -88,7 +88,7 @@ async fn jobs_that_are_where_they_should_be_are_counted_and_not_named() {
     let subject = stage.by_hand.broker.log.subjects().fact(&strange, Source::Crew);
     let record = r#"{"v":1,"kind":"danced","id":"1","by":"w","body":{}}"#;
     stage.raw.store(subject, record, None).await.unwrap();
-    stage.stands(&strange, Standing::Parked).await;
+    stage.stands(&strange, JobCondition::Parked).await;
 
     let whole = fsck::look(&stage.by_hand.broker, &Scope::default()).await.unwrap();
     assert!(whole.is_clean(), "{:?}", whole.wrong);
@@ -267,7 +267,7 @@ async fn a_job_that_moves_meanwhile_is_looked_at_again_before_it_is_named() {
     });
     let report = report.unwrap();
     assert!(report.is_clean(), "{report:?}");
-    assert_eq!(report.standing(Standing::Person), 1, "{report:?}");
+    assert_eq!(report.standing(JobCondition::Person), 1, "{report:?}");
 
     // An answered question is no defect while its inbox entry is being removed.
     let answered = Answered {

@@ -20,7 +20,7 @@ use callboard_tests::{
     load,
 };
 use futures::StreamExt;
-use operator::fsck::{self, Report, Scope, Standing};
+use operator::fsck::{self, JobCondition, Report, Scope};
 use proto::{
     agent::Agent,
     decision::{DecisionKind, pools},
@@ -207,7 +207,7 @@ impl Jobs {
         all.map(|found| format!("{}: {found}", found.word())).collect()
     }
 
-    pub(super) async fn stands(&self, job: &JobId, standing: Standing) {
+    pub(super) async fn stands(&self, job: &JobId, standing: JobCondition) {
         let report = self.look(&[job]).await;
         assert!(report.is_clean(), "{job}: {:?}", report.wrong);
         assert_eq!(report.standing(standing), 1, "{job}: {report:?}");
