@@ -134,3 +134,32 @@ impl SessionState {
 
 #[cfg(test)]
 mod properties;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn view(questions: &Value) -> Watched {
+        let view = json!({
+            "job": "j", "state": "input-required", "goal": "g", "agent": "default", "language": "en",
+            "questions": questions, "usage": {"input_tokens": 0, "output_tokens": 0}, "ignored": 0,
+            "records": 1, "seq": 1, "created": "2026-03-01T09:00:00Z", "updated": "2026-03-01T09:00:00Z",
+        });
+        serde_json::from_value(json!({"type": "view", "view": view})).unwrap()
+    }
+
+    #[test]
+    fn a_question_is_given_once_unless_it_is_to_be_asked_again() {
+        let mut state = SessionState::default();
+        let question = json!({"id": "q1", "prompt": "?", "kind": "question"});
+        assert_eq!(state.apply(view(&json!([question]))), Change::Job);
+        let open = state.next_question().unwrap();
+        assert!(state.next_question().is_none() && state.is_open(&open));
+        state.ask_again(&open);
+        assert_eq!(state.next_question(), Some(open.clone()));
+        state.apply(view(&json!([])));
+        assert!(!state.is_open(&open) && state.next_question().is_none());
+    }
+}
