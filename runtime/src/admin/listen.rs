@@ -15,7 +15,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::config::Listen;
+use super::settings::Listen;
 
 /// Where metrics are looked for by custom.
 pub const PORT: u16 = 9464;

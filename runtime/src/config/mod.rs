@@ -5,26 +5,22 @@
 //! contradict each other and a secret that cannot be found are all refused, all at once, each with
 //! its key and where it came from. Secrets are named, never written down, never shown.
 
-mod check;
 mod mistake;
 mod read;
 mod secret;
+mod section;
 mod source;
-mod telemetry;
 mod tree;
-mod types;
 
 use std::path::PathBuf;
 
 pub use self::{
     mistake::{ConfigErrors, Mistake, Origin},
+    read::load,
     secret::{Secret, SecretFrom},
-    telemetry::{Admin, Listen, OtlpProtocol, Telemetry},
-    types::{
-        Config, Door, Http, KnownModel, Log, LogFormat, Model, ModelKind, ModelPrice, ModelRetry,
-        ModelTimeouts, Nats, NatsTls, Person, PersonName, Role, Supervisor, Tools, Workers,
-    },
+    section::{Check, DAY, Entries, HOUR, MANY, Part, Section, Settings, wide},
 };
+pub use crate::people::{Person, PersonName, Role};
 
 /// The file that is read when none is named, in the working directory.
 pub const FILE: &str = "callboard.toml";
@@ -32,8 +28,6 @@ pub const FILE: &str = "callboard.toml";
 pub const FILE_VARIABLE: &str = "CALLBOARD_CONFIG";
 /// What variables that are settings begin with.
 pub const PREFIX: &str = "CALLBOARD__";
-/// The compiled-in defaults, which document every key.
-pub const DEFAULTS: &str = include_str!("defaults.toml");
 
 /// Where settings are looked for.
 #[derive(Debug, Clone, Default)]
@@ -81,31 +75,3 @@ impl Sources {
         Self { file, env, flags, cwd }
     }
 }
-
-impl Config {
-    /// Reads all sources.
-    ///
-    /// # Errors
-    /// Everything that is wrong with them.
-    pub fn load(sources: &Sources) -> Result<Self, ConfigErrors> {
-        read::load(sources)
-    }
-
-    /// The defaults alone.
-    ///
-    /// # Panics
-    /// Never: that the defaults fit is a test.
-    #[must_use]
-    pub fn defaults() -> Self {
-        Self::load(&Sources::default()).expect("the compiled-in defaults are checked by a test")
-    }
-
-    /// Every setting with where it came from, in the order of the keys. Secrets are masked.
-    #[must_use]
-    pub fn explain(&self) -> &[Setting] {
-        &self.settings
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -14,8 +14,8 @@ use opentelemetry_sdk::{
     trace::{Sampler, SdkTracerProvider},
 };
 
+use super::settings::{OtlpProtocol, Telemetry};
 use super::{ids::Ids, logs::Correlate};
-use crate::config::{OtlpProtocol, Telemetry};
 
 /// What is sent cannot be sent there.
 #[derive(Debug, thiserror::Error)]

@@ -1,42 +1,10 @@
-//! The settings about being watched: what is sent where, and the listener for operators.
+//! The settings of the listener for operators.
 
 use std::{fmt, net::SocketAddr};
 
 use serde::Deserialize;
-use url::Url;
 
-/// Traces, metrics and logs that are sent elsewhere, over OTLP. The standard `OTEL_*` variables
-/// count where a setting is absent.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Telemetry {
-    /// Where to send to. Nothing is sent when neither this nor `OTEL_EXPORTER_OTLP_ENDPOINT` is set.
-    pub otlp_endpoint: Option<Url>,
-    /// In which way.
-    pub otlp_protocol: OtlpProtocol,
-    /// The part of new traces that is recorded (0.0 to 1.0). A caller that sends a sampled trace
-    /// decides for itself.
-    pub trace_sample_ratio: f64,
-    /// Whether the log is sent too.
-    pub logs: bool,
-    /// How often metrics are sent (1 s to 1 h).
-    pub metric_interval_ms: u64,
-    /// Whether prompts, arguments and results are put into traces.
-    pub content: bool,
-    /// Longest text of that kind, in bytes.
-    pub content_max_bytes: usize,
-}
-
-/// How OTLP is spoken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub enum OtlpProtocol {
-    /// gRPC; by custom on port 4317.
-    #[serde(rename = "grpc")]
-    Grpc,
-    /// Protocol buffers over HTTP; by custom on port 4318.
-    #[serde(rename = "http/protobuf")]
-    HttpProtobuf,
-}
+use crate::config::{Check, Section};
 
 /// The listener for operators: health, metrics, and the level of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -79,4 +47,11 @@ impl fmt::Display for Listen {
             Self::At(address) => address.fmt(f),
         }
     }
+}
+
+impl Section for Admin {
+    const NAME: &'static str = "admin";
+    const DEFAULTS: &'static str = include_str!("settings.toml");
+
+    fn check(&self, _: &mut Check) {}
 }

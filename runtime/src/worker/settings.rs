@@ -1,0 +1,60 @@
+//! The settings of workers.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::config::{Check, HOUR, MANY, Section, wide};
+
+/// Workers of every role.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workers {
+    /// Plans made at a time.
+    pub plan_slots: usize,
+    /// Model turns taken at a time.
+    pub turn_slots: usize,
+    /// Tools running at a time, in all.
+    pub call_slots: usize,
+    /// Questions put at a time; an open question takes none.
+    pub ask_slots: usize,
+    /// How long tasks may go on after the shutdown begins.
+    pub drain_ms: u64,
+    /// Deliveries of a command before it is reported lost.
+    pub deliveries_max: u64,
+    /// How often a command is kept alive; a third of `nats.ack_wait_ms` when absent.
+    pub heartbeat_ms: Option<u64>,
+}
+
+impl Workers {
+    /// How long tasks may go on after the shutdown begins.
+    #[must_use]
+    pub fn drain(&self) -> Duration {
+        Duration::from_millis(self.drain_ms)
+    }
+
+    /// How often a command is kept alive, when that is set.
+    #[must_use]
+    pub fn heartbeat(&self) -> Option<Duration> {
+        self.heartbeat_ms.map(Duration::from_millis)
+    }
+}
+
+impl Section for Workers {
+    const NAME: &'static str = "workers";
+    const DEFAULTS: &'static str = include_str!("settings.toml");
+
+    fn check(&self, check: &mut Check) {
+        check.bounds(&[
+            ("workers.plan_slots", wide(self.plan_slots), 1, MANY),
+            ("workers.turn_slots", wide(self.turn_slots), 1, MANY),
+            ("workers.call_slots", wide(self.call_slots), 1, MANY),
+            ("workers.ask_slots", wide(self.ask_slots), 1, MANY),
+            ("workers.drain_ms", self.drain_ms, 0, HOUR),
+            ("workers.deliveries_max", self.deliveries_max, 2, 1_000),
+        ]);
+        if let Some(ms) = self.heartbeat_ms {
+            check.bounds(&[("workers.heartbeat_ms", ms, 100, HOUR)]);
+        }
+    }
+}
