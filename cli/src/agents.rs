@@ -11,9 +11,8 @@ use proto::{
     agent::{Agent, Layer},
     id::AgentName,
 };
-use runtime::config::Config;
 
-use crate::input;
+use crate::{input, settings::Config};
 
 /// File extensions of agents.
 const ENDINGS: [&str; 2] = ["yaml", "yml"];
@@ -45,7 +44,7 @@ pub fn catalogue(config: &Config) -> Result<Catalogue, AgentsError> {
 
 /// Loads the same agents, including invalid ones.
 pub(crate) fn unchecked(config: &Config) -> Result<Catalogue, AgentsError> {
-    let mut catalogue = Catalogue::presets().with_given(config.agents.values().cloned());
+    let mut catalogue = Catalogue::presets().with_given(config.agents.0.values().cloned());
     if let Some(dir) = &config.door.agents_dir {
         let of_the_setting = |error| match error {
             AgentsError::Unreadable(why) => {

@@ -10,9 +10,9 @@ use proto::{
     subject::Subjects,
     view::JobView,
 };
-use runtime::config::{Config, Flag, SecretFrom, Sources};
+use runtime::config::{Flag, SecretFrom, Sources};
 
-use crate::{args::Global, failure::CliError, output::Output, token};
+use crate::{args::Global, failure::CliError, output::Output, settings::Config, token};
 
 /// Reads the configuration, overridden by flags.
 ///

@@ -18,6 +18,7 @@ mod output;
 mod refusal;
 mod render;
 pub mod roles;
+pub mod settings;
 mod text;
 mod token;
 
@@ -43,9 +44,9 @@ pub fn main() -> ExitCode {
     };
     let output = output_of(&cli.global);
     if cli.global.verbose > 1 {
-        let log = runtime::config::Log {
+        let log = runtime::telemetry::settings::Log {
             level: "debug".to_owned(),
-            format: runtime::config::LogFormat::Pretty,
+            format: runtime::telemetry::settings::LogFormat::Pretty,
         };
         // Fails only if logging is initialised already.
         let _ = runtime::telemetry::init(&log);

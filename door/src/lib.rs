@@ -19,6 +19,7 @@ mod pricing;
 mod quota;
 mod rollback;
 mod secrets;
+pub mod settings;
 mod signal;
 mod submit;
 mod truncate;

@@ -4,13 +4,63 @@
 //! all others. Without listed users it is open to everybody who reaches the broker. The token alone
 //! identifies a caller, never the body of a request. Tokens are never stored, logged or sent back.
 
+use std::collections::BTreeMap;
+
 use proto::{
     digest,
     error::{Code, Failure},
+    id::ID_MAX,
     limits,
 };
+use serde::Deserialize;
 
-use crate::config::{Door, PersonName, Role};
+/// A user of the front door.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Person {
+    /// The SHA-256 of the user's token, in lower-case hex.
+    pub token_sha256: String,
+    /// The user's rights; never empty.
+    pub roles: Vec<Role>,
+}
+
+/// What somebody may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Submit jobs.
+    Submit,
+    /// Answer questions.
+    Answer,
+    /// Cancel, pause and resume jobs.
+    Operate,
+    /// See jobs, questions and tools.
+    Read,
+}
+
+/// The name of a user of the front door: 1 to 64 characters of A-Z a-z 0-9 _ - @.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct PersonName(String);
+
+impl PersonName {
+    /// Returns the name as a string.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for PersonName {
+    type Error = String;
+    fn try_from(name: String) -> Result<Self, String> {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-@".contains(&b);
+        if name.is_empty() || name.len() > ID_MAX || !name.bytes().all(plain) {
+            return Err("a person's name is 1 to 64 characters of A-Z a-z 0-9 _ - @".to_owned());
+        }
+        Ok(Self(name))
+    }
+}
 
 /// The users of an installation.
 #[derive(Debug, Clone, Default)]
@@ -37,8 +87,8 @@ pub enum Caller {
 impl People {
     /// Takes the users from the configuration.
     #[must_use]
-    pub fn new(door: &Door) -> Self {
-        let known = door.people.iter().map(|(name, person)| Known {
+    pub fn new(people: &BTreeMap<PersonName, Person>) -> Self {
+        let known = people.iter().map(|(name, person)| Known {
             name: name.clone(),
             token_sha256: person.token_sha256.clone(),
             roles: person.roles.clone(),
@@ -130,10 +180,7 @@ fn same(a: &str, b: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::config::Person;
 
     fn people() -> People {
         let person = |token: &str, roles: &[Role]| Person {
@@ -145,7 +192,7 @@ mod tests {
             (name("ann"), person("ann's token", &[Role::Submit, Role::Answer])),
             (name("bob"), person("bob's token", &[Role::Read])),
         ]);
-        People::new(&Door { people, max_in_flight: 1, submits_per_minute: None, agents_dir: None })
+        People::new(&people)
     }
 
     fn check(token: Option<&str>, roles: &[Role], expected: &str) {

@@ -7,3 +7,4 @@ mod activation;
 pub mod actors;
 #[cfg(test)]
 mod proof;
+pub mod settings;

@@ -11,21 +11,6 @@ pub struct ToolsConfig {
     pub http: EgressConfig,
 }
 
-impl From<&runtime::config::Tools> for ToolsConfig {
-    fn from(tools: &runtime::config::Tools) -> Self {
-        let runtime::config::Tools { workspace, http } = tools;
-        Self {
-            files: FilesConfig { workspace: workspace.clone(), ..FilesConfig::default() },
-            http: EgressConfig {
-                allow_private: http.allow_private,
-                allow_hosts: http.allow_hosts.clone(),
-                timeout_ms: http.timeout_ms,
-                body_bytes_max: http.max_bytes,
-            },
-        }
-    }
-}
-
 /// The workspace of the file tools and its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilesConfig {

@@ -20,6 +20,7 @@ pub mod egress;
 mod files;
 mod intent;
 mod observe;
+pub mod settings;
 mod start;
 pub mod tasks;
 mod tool;

@@ -9,7 +9,7 @@ use proto::{
     interaction::{Answer, Question, QuestionKind, Verdict},
 };
 use runtime::{
-    config::{Config, Flag, Sources},
+    config::{Flag, Sources},
     telemetry,
 };
 use serde_json::json;
@@ -26,7 +26,9 @@ use crate::{
     failure::{CliError, Outcome},
     look::Tone,
     output::{self, Loudness, Output},
-    roles, text,
+    roles,
+    settings::Config,
+    text,
 };
 
 /// Goal of the first job: four task calls; the third one needs the id that the second one returns.

@@ -16,13 +16,14 @@ use broker::{
 };
 use client::Client;
 use proto::{id::WorkerId, subject::Subjects};
-use runtime::{config::Config, telemetry::Identity};
+use runtime::telemetry::Identity;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     connect,
     failure::CliError,
     roles::{self, Company, ModelSetup, Role},
+    settings::Config,
 };
 
 /// Time limit for stopping nats-server.

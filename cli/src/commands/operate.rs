@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use runtime::{admin::PORT, config::Listen};
+use runtime::admin::{PORT, settings::Listen};
 use serde_json::{Value, json};
 
 use crate::{

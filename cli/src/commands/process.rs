@@ -2,7 +2,7 @@
 //! lines about start and end. The listener starts first and stops last, so that it answers every
 //! request.
 
-use runtime::{actor::End, admin::Admin, config::Config, shutdown, telemetry};
+use runtime::{actor::End, admin::Admin, shutdown, telemetry};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -10,6 +10,7 @@ use crate::{
     exit::Exit,
     failure::{CliError, Outcome},
     roles::Company,
+    settings::Config,
 };
 
 /// Resources of a process besides its roles.
@@ -29,8 +30,8 @@ impl Process {
         config: &Config,
         identity: &telemetry::Identity,
     ) -> Result<Self, CliError> {
-        let telemetry =
-            telemetry::start(config, identity).map_err(|e| CliError::setting(e.to_string()))?;
+        let telemetry = telemetry::start(&config.telemetry, &config.log, identity)
+            .map_err(|e| CliError::setting(e.to_string()))?;
         let shutdown = shutdown::on_signal().map_err(|e| CliError::io("signals", &e))?;
         let admin = Admin::start(config.admin.listen, identity, &telemetry, shutdown.clone());
         let admin = admin.await.map_err(|e| CliError::setting(e.to_string()))?;

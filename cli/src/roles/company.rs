@@ -17,12 +17,11 @@ use proto::id::WorkerId;
 use runtime::{
     actor::{self, Child, End, Restarts, Tree},
     admin::Watched,
-    config::Config,
     people::People,
     presence::{self, Beacon, Crew, Status},
     registry::Registry,
     service::{Service, ServiceActor, ServiceArgs},
-    telemetry::{Content, Identity},
+    telemetry::Identity,
     worker::{PoolArgs, PoolOptions},
 };
 use supervisor::actors::{SupervisorActor, SupervisorArgs, SupervisorOptions};
@@ -32,6 +31,7 @@ use super::{ModelSetupError, Role};
 use crate::{
     agents::{self, AgentsError},
     failure::CliError,
+    settings::Config,
 };
 
 /// A running process.
@@ -202,7 +202,7 @@ impl Parts<'_> {
             broker: self.broker.clone(),
             agents,
             prices: self.config.model.prices(),
-            people: People::new(&self.config.door),
+            people: People::new(&self.config.door.people),
             submits_per_minute: self.config.door.submits_per_minute,
             watches: proto::limits::WATCHES_MAX,
             watch_bytes: door::WATCH_BYTES_MAX,
@@ -230,7 +230,7 @@ impl Parts<'_> {
             broker: self.broker.clone(),
             worker: self.status.worker().clone(),
             crew: self.crew.clone(),
-            content: Content::of(self.config),
+            content: self.config.content(),
             options: self.bounds(tool_actors::options(&tools, self.config.workers.call_slots)),
             shutdown: self.shutdown.clone(),
         };
@@ -245,7 +245,7 @@ impl Parts<'_> {
             let name = format!("inbox.{}", options.kind.as_str());
             children.push(self.pool(name, InteractionActor::new(self.broker.clone()), options));
         }
-        let people = People::new(&self.config.door);
+        let people = People::new(&self.config.door.people);
         let inbox = InboxService::new(self.broker.clone(), people, self.registry.clone());
         children.push(self.service("desk", Arc::new(inbox)));
         children

@@ -7,9 +7,10 @@ use model::{
     Watching,
     script::{Script, ScriptError, ScriptModel, ScriptServer},
 };
-use runtime::{
-    config::{self, Config, ModelKind},
-    telemetry::Content,
+
+use crate::settings::{
+    Config,
+    model::{self as settings, ModelKind},
 };
 
 /// A model, and its server if it is the scripted one.
@@ -84,8 +85,8 @@ fn watched(provider: &ProviderConfig, config: &Config) -> Result<Arc<dyn Model>,
 fn watching(config: &Config) -> Watching {
     let prices = config.model.prices();
     let usual = prices.of(None);
-    let show = Content::of(config)
-        .map(|content| -> Show { Arc::new(move |text: &str| content.show(text)) });
+    let show =
+        config.content().map(|content| -> Show { Arc::new(move |text: &str| content.show(text)) });
     // The cost metric covers every call: models without a known price count like the default model.
     Watching { prices: prices.others(usual), show }
 }
@@ -110,8 +111,8 @@ fn scripted(config: &Config) -> Result<Arc<dyn Model>, ModelSetupError> {
     Ok(model::bounded(model, config.model.windows()))
 }
 
-fn timeouts(config: &config::Model) -> Timeouts {
-    let config::ModelTimeouts { connect, first_token, idle, total } = config.timeouts_ms;
+fn timeouts(config: &settings::Model) -> Timeouts {
+    let settings::ModelTimeouts { connect, first_token, idle, total } = config.timeouts_ms;
     Timeouts { connect_ms: connect, first_token_ms: first_token, idle_ms: idle, total_ms: total }
 }
 

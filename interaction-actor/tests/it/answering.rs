@@ -15,7 +15,7 @@ use proto::{
 };
 use rstest::rstest;
 use runtime::{
-    config::{Door, Person, PersonName, Role},
+    config::{Person, PersonName, Role},
     people::People,
 };
 use serde_json::{Value, json};
@@ -270,7 +270,7 @@ fn people() -> People {
         person("ann", &[Role::Answer]),
         person("bob", &[Role::Read, Role::Submit]),
     ]);
-    People::new(&Door { people, max_in_flight: 1, submits_per_minute: None, agents_dir: None })
+    People::new(&people)
 }
 
 #[tokio::test]

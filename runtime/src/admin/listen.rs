@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::config::Listen;
+use super::settings::Listen;
 
 /// The usual port of metrics in Prometheus format.
 pub const PORT: u16 = 9464;

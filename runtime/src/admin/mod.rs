@@ -9,20 +9,19 @@ mod host;
 mod level;
 mod listen;
 mod routes;
+pub mod settings;
 
 use std::net::SocketAddr;
 
 use tokio_util::sync::CancellationToken;
 
+use self::settings::Listen;
 pub use self::{
     health::{Check, Health, Report, Watched},
     level::{LevelControl, LevelError},
     listen::{AdminError, PORT},
 };
-use crate::{
-    config::Listen,
-    telemetry::{Identity, Telemetry},
-};
+use crate::telemetry::{Identity, Telemetry};
 
 /// The admin listener. Dropping it stops the listener.
 #[derive(Debug)]

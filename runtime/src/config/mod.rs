@@ -5,14 +5,12 @@
 //! contradict each other and a secret that cannot be found are all refused, all at once, each with
 //! its key and origin. Secrets are named, never written down, never shown.
 
-mod check;
 mod mistake;
 mod read;
 mod secret;
+mod section;
 mod source;
-mod telemetry;
 mod tree;
-mod types;
 
 use std::path::PathBuf;
 
@@ -20,13 +18,11 @@ pub use proto::door::Role;
 
 pub use self::{
     mistake::{ConfigErrors, Mistake, Origin},
+    read::load,
     secret::{Secret, SecretFrom},
-    telemetry::{Admin, Listen, OtlpProtocol, Telemetry},
-    types::{
-        Config, Door, Http, KnownModel, Log, LogFormat, Model, ModelKind, ModelPrice, ModelRetry,
-        ModelTimeouts, Nats, NatsTls, Person, PersonName, Supervisor, Tools, Workers,
-    },
+    section::{Check, DAY, Entries, HOUR, MANY, Part, Section, Settings, wide},
 };
+pub use crate::people::{Person, PersonName, Role};
 
 /// The file that is read when no other is named, relative to the working directory.
 pub const FILE: &str = "callboard.toml";
@@ -34,8 +30,6 @@ pub const FILE: &str = "callboard.toml";
 pub const FILE_VARIABLE: &str = "CALLBOARD_CONFIG";
 /// The prefix of the environment variables that are settings.
 pub const PREFIX: &str = "CALLBOARD__";
-/// The compiled-in defaults, which document every key.
-pub const DEFAULTS: &str = include_str!("defaults.toml");
 
 /// The sources of the settings.
 #[derive(Debug, Clone, Default)]
@@ -83,31 +77,3 @@ impl Sources {
         Self { file, env, flags, cwd }
     }
 }
-
-impl Config {
-    /// Reads and checks all sources.
-    ///
-    /// # Errors
-    /// Every mistake in the sources.
-    pub fn load(sources: &Sources) -> Result<Self, ConfigErrors> {
-        read::load(sources)
-    }
-
-    /// Returns the defaults alone.
-    ///
-    /// # Panics
-    /// Never: a test checks the defaults.
-    #[must_use]
-    pub fn defaults() -> Self {
-        Self::load(&Sources::default()).expect("the compiled-in defaults are checked by a test")
-    }
-
-    /// Returns every setting with its origin, in the order of the keys. Secrets are masked.
-    #[must_use]
-    pub fn explain(&self) -> &[Setting] {
-        &self.settings
-    }
-}
-
-#[cfg(test)]
-mod tests;

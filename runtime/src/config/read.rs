@@ -5,11 +5,10 @@
 use std::collections::BTreeSet;
 
 use config::{Value, ValueKind};
-use proto::id::AgentName;
 use serde_json::Value as Json;
 
 use super::{
-    Config, ConfigErrors, DEFAULTS, Mistake, Setting, Sources, check,
+    Check, ConfigErrors, Mistake, Part, Setting, Settings, Sources,
     secret::Places,
     source::{self, Layers},
     tree::{self, Tree},
@@ -17,12 +16,16 @@ use super::{
 
 /// Bound of the mistakes in one report. It also bounds the search.
 const MISTAKES_MAX: usize = 100;
-/// Settings that refer to a secret.
-const SECRETS: [&str; 3] = ["model.api_key", "nats.credentials", "nats.nkey"];
 
-pub(super) fn load(sources: &Sources) -> Result<Config, ConfigErrors> {
-    let layers = source::read(sources);
-    let defaults = toml::from_str::<toml::Table>(DEFAULTS).unwrap_or_default();
+/// Reads all sources: the settings, and each of them with where it came from, in the order of the
+/// keys.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub fn load<S: Settings>(sources: &Sources) -> Result<(S, Vec<Setting>), ConfigErrors> {
+    let (parts, defaults) = (S::parts(), S::defaults_text());
+    let layers = source::read(sources, &defaults);
+    let defaults = toml::from_str::<toml::Table>(&defaults).unwrap_or_default();
     let mut reading = Reading {
         tree: merge(&layers),
         defaults: tree::json(toml::Value::Table(defaults)),
@@ -31,25 +34,23 @@ pub(super) fn load(sources: &Sources) -> Result<Config, ConfigErrors> {
         layers,
     };
     reading.mistakes = std::mem::take(&mut reading.layers.mistakes);
-    reading.nearer_secrets_win();
-    reading.name_agents();
-    let config = reading.fit();
+    let secrets: Vec<&str> = parts.iter().flat_map(|part| part.secrets).copied().collect();
+    reading.nearer_secrets_win(&secrets);
+    parts.iter().for_each(|part| reading.name_entries(part));
+    let config = reading.fit::<S>();
     let Reading { tree, layers, mut mistakes, .. } = reading;
     let Some(mut config) = config else { return Err(ConfigErrors(mistakes)) };
     let env: Vec<_> =
         sources.env.iter().filter_map(|(n, v)| Some((n.clone(), v.clone()?))).collect();
     let places = Places { env: &env, cwd: &sources.cwd, settings: &layers.files };
-    let secrets = [
-        (SECRETS[0], &mut config.model.api_key),
-        (SECRETS[1], &mut config.nats.credentials),
-        (SECRETS[2], &mut config.nats.nkey),
-    ];
-    for (key, secret) in secrets {
+    for (key, secret) in secrets.into_iter().zip(config.secrets()) {
         if let Some(Err(why)) = secret.as_mut().map(|s| s.fetch(&places)) {
             mistakes.push(Mistake { key: key.to_owned(), origin: tree.origin(key), why });
         }
     }
-    for (key, why) in check::all(&config) {
+    let mut check = Check::default();
+    config.check(&mut check);
+    for (key, why) in check.into_found() {
         // A value that was reset to its default, or removed, is not reported twice.
         if !mistakes.iter().any(|m| m.key.starts_with(&key)) {
             mistakes.push(Mistake { origin: tree.origin(&key), key, why });
@@ -58,8 +59,7 @@ pub(super) fn load(sources: &Sources) -> Result<Config, ConfigErrors> {
     if !mistakes.is_empty() {
         return Err(ConfigErrors(mistakes));
     }
-    config.settings = settings(&tree);
-    Ok(config)
+    Ok((config, settings(&tree, &parts)))
 }
 
 fn merge(layers: &Layers) -> Tree {
@@ -89,8 +89,8 @@ impl Reading {
 
     /// Removes the reference of the lower source when `env` and `file` of one secret come from
     /// different sources. A secret has one place, so the nearer source wins as a whole.
-    fn nearer_secrets_win(&mut self) {
-        for secret in SECRETS {
+    fn nearer_secrets_win(&mut self, secrets: &[&str]) {
+        for secret in secrets {
             let (env, file) = (format!("{secret}.env"), format!("{secret}.file"));
             let origins = (self.tree.origins.get(&env), self.tree.origins.get(&file));
             let (Some(e), Some(f)) = origins else { continue };
@@ -102,28 +102,30 @@ impl Reading {
         }
     }
 
-    /// Sets each agent's name to its key, and reports invalid keys and agents that set a name.
-    fn name_agents(&mut self) {
-        let Some(agents) = self.tree.at("agents").and_then(Json::as_object) else { return };
-        for name in agents.keys().cloned().collect::<Vec<_>>() {
-            let key = format!("agents.{name}");
-            if let Err(error) = AgentName::new(&name) {
-                self.mistake(&key, error.to_string());
-                if let Some(agents) = self.tree.root["agents"].as_object_mut() {
-                    agents.remove(&name);
+    /// Gives the entries of a table their keys as their names.
+    fn name_entries(&mut self, part: &Part) {
+        let (table, Some(entries)) = (part.name, part.entries) else { return };
+        let Some(named) = self.tree.at(table).and_then(Json::as_object) else { return };
+        for name in named.keys().cloned().collect::<Vec<_>>() {
+            let key = format!("{table}.{name}");
+            if let Err(why) = (entries.name)(&name) {
+                self.mistake(&key, why);
+                if let Some(named) = self.tree.root[table].as_object_mut() {
+                    named.remove(&name);
                 }
                 continue;
             }
-            let Some(agent) = self.tree.root["agents"][&name].as_object_mut() else { continue };
-            if agent.insert("name".to_owned(), name.clone().into()).is_some() {
-                let why = format!("an agent is named by its key, {name:?}; leave this out");
+            let Some(entry) = self.tree.root[table][&name].as_object_mut() else { continue };
+            if entry.insert("name".to_owned(), name.clone().into()).is_some() {
+                let one = entries.one;
+                let why = format!("{one} is named by its key, {name:?}; leave this out");
                 self.mistake(&format!("{key}.name"), why);
             }
         }
     }
 
     /// Deserializes the tree; `None` when the tree cannot be repaired.
-    fn fit(&mut self) -> Option<Config> {
+    fn fit<S: Settings>(&mut self) -> Option<S> {
         for _ in 0..MISTAKES_MAX {
             // The clone is cheap: the tree is small, and this happens once per process.
             match serde_path_to_error::deserialize(self.tree.root.clone()) {
@@ -271,11 +273,12 @@ fn distance(a: &str, b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
-fn settings(tree: &Tree) -> Vec<Setting> {
+fn settings(tree: &Tree, parts: &[Part]) -> Vec<Setting> {
+    let masked: Vec<&str> = parts.iter().flat_map(|part| part.masked).copied().collect();
     tree.origins
         .iter()
         .filter_map(|(key, source)| {
-            let secret = key.ends_with(".token_sha256");
+            let secret = key.rsplit('.').next().is_some_and(|last| masked.contains(&last));
             let value = tree.at(key)?;
             let value = if secret { "\"********\"".to_owned() } else { value.to_string() };
             Some(Setting { key: key.clone(), value, source: source.clone() })

@@ -9,7 +9,7 @@ use std::{
 
 use config::{Map, Source, Value, ValueKind};
 
-use super::{DEFAULTS, FILE, FILE_VARIABLE, Mistake, Origin, PREFIX, Sources};
+use super::{FILE, FILE_VARIABLE, Mistake, Origin, PREFIX, Sources};
 
 /// Largest file of settings, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -39,9 +39,9 @@ impl Source for Layer {
     }
 }
 
-pub(super) fn read(sources: &Sources) -> Layers {
+pub(super) fn read(sources: &Sources, defaults: &str) -> Layers {
     let mut layers = Layers::default();
-    layers.text(DEFAULTS, &Origin::Default);
+    layers.text(defaults, &Origin::Default);
     layers.file(sources);
     layers.env(sources);
     for flag in &sources.flags {

@@ -10,7 +10,7 @@ use std::{
 use regex::Regex;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::config::Config;
+use super::settings::Telemetry;
 
 /// The replacement of a secret.
 const REDACTED: &str = "[redacted]";
@@ -83,19 +83,19 @@ pub struct Content {
 }
 
 impl Content {
-    /// Takes the known secrets and the length from the settings.
+    /// With the length of the settings, and secrets that are never shown.
     #[must_use]
-    pub fn new(config: &Config) -> Self {
-        let nats = &config.nats;
-        let secrets = [&config.model.api_key, &nats.credentials, &nats.nkey];
-        let known = secrets.into_iter().flatten().map(|secret| secret.value().clone());
-        Self { redact: Redact::new(known), max_bytes: config.telemetry.content_max_bytes }
+    pub fn new(settings: &Telemetry, secrets: impl IntoIterator<Item = SecretString>) -> Self {
+        Self { redact: Redact::new(secrets), max_bytes: settings.content_max_bytes }
     }
 
     /// Returns the form of content that the settings allow; `None` when `telemetry.content` is off.
     #[must_use]
-    pub fn of(config: &Config) -> Option<Arc<Self>> {
-        config.telemetry.content.then(|| Arc::new(Self::new(config)))
+    pub fn of(
+        settings: &Telemetry,
+        secrets: impl IntoIterator<Item = SecretString>,
+    ) -> Option<Arc<Self>> {
+        settings.content.then(|| Arc::new(Self::new(settings, secrets)))
     }
 
     /// Returns the text for a trace: redacted, and shortened to its two ends when it is too long.
@@ -116,6 +116,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::config::Section as _;
 
     #[rstest]
     #[case("key sk-abcdefghijklmnop1234 end", "key [redacted] end")]
@@ -137,10 +138,9 @@ mod tests {
 
     #[test]
     fn a_secret_is_taken_out_before_the_text_is_cut() {
-        let mut config = Config::defaults();
-        config.telemetry.content_max_bytes = 40;
+        let settings = Telemetry { content_max_bytes: 40, ..Telemetry::defaults() };
         let text = format!("{} sk-{} {}", "a".repeat(10), "k".repeat(30), "b".repeat(200));
-        let shown = Content::new(&config).show(&text);
+        let shown = Content::new(&settings, []).show(&text);
         assert!(!shown.contains("kkkk") && shown.len() < 120, "{shown}");
     }
 }

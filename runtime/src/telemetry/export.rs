@@ -14,8 +14,8 @@ use opentelemetry_sdk::{
     trace::{Sampler, SdkTracerProvider},
 };
 
+use super::settings::{OtlpProtocol, Telemetry};
 use super::{ids::Ids, logs::Correlate};
-use crate::config::{OtlpProtocol, Telemetry};
 
 /// The reason why the exporters could not be built.
 #[derive(Debug, thiserror::Error)]

@@ -11,6 +11,7 @@ pub mod keys;
 mod logs;
 mod metrics;
 mod process;
+pub mod settings;
 mod span;
 mod trace;
 
@@ -29,8 +30,6 @@ pub use self::{
     trace::{child_of, from_span_context, new_trace, span_context, within},
 };
 use proto::id::WorkerId;
-
-use crate::config::{self, Config};
 
 /// The identity of this process in telemetry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +71,7 @@ pub struct Telemetry {
 ///
 /// # Errors
 /// An error is returned when the level is no filter, or the log was set up before.
-pub fn init(log: &config::Log) -> Result<LogLevel, TelemetryError> {
+pub fn init(log: &settings::Log) -> Result<LogLevel, TelemetryError> {
     logs::init(log, None, None)
 }
 
@@ -82,12 +81,16 @@ pub fn init(log: &config::Log) -> Result<LogLevel, TelemetryError> {
 /// # Errors
 /// An error is returned when the level is no filter, an exporter cannot be built, or the log was
 /// set up before.
-pub fn start(config: &Config, identity: &Identity) -> Result<Telemetry, TelemetryError> {
+pub fn start(
+    settings: &settings::Telemetry,
+    log: &settings::Log,
+    identity: &Identity,
+) -> Result<Telemetry, TelemetryError> {
     let resource = resource(identity);
     let registry = prometheus::Registry::new();
-    let out = export::exporters(&config.telemetry)?;
-    trace::sample(config.telemetry.trace_sample_ratio);
-    let meters = export::meters(&config.telemetry, &resource, &registry, out.metrics)?;
+    let out = export::exporters(settings)?;
+    trace::sample(settings.trace_sample_ratio);
+    let meters = export::meters(settings, &resource, &registry, out.metrics)?;
     global::set_meter_provider(meters.clone());
     let tracers = out.spans.map(|exporter| export::tracers(&resource, exporter));
     if let Some(tracers) = &tracers {
@@ -95,7 +98,7 @@ pub fn start(config: &Config, identity: &Identity) -> Result<Telemetry, Telemetr
         span::install(tracers.tracer("callboard"));
     }
     let loggers = out.logs.map(|exporter| export::loggers(&resource, exporter));
-    let level = logs::init(&config.log, Some(identity), loggers.as_ref())?;
+    let level = logs::init(log, Some(identity), loggers.as_ref())?;
     logs::tell_panics();
     process::observe();
     Ok(Telemetry { level, registry, meters, tracers, loggers })

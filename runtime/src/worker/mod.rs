@@ -25,8 +25,10 @@ mod observe;
 mod options;
 mod pool;
 mod role;
+mod settings;
 
 pub(crate) use self::observe::count_from_zero;
+pub use self::settings::Workers;
 pub use self::{
     assignment::Assignment,
     gauge::Gauge,

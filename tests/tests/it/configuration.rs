@@ -6,7 +6,8 @@
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
-use runtime::config::{Config, DEFAULTS, FILE, Mistake, Sources};
+use cli::settings::Config;
+use runtime::config::{FILE, Mistake, Settings as _, Sources};
 
 const PAGE: &str = "docs/configuration.md";
 /// The lines of the page around the tables.
@@ -241,7 +242,7 @@ fn differences(sections: &[Section]) -> Vec<String> {
 
 #[test]
 fn the_reference_has_every_key_with_its_default_and_its_bounds() {
-    let sections = sections(DEFAULTS).unwrap();
+    let sections = sections(&Config::defaults_text()).unwrap();
     assert_eq!(differences(&sections), Vec::<String>::new());
     let path = callboard_tests::root().join(PAGE);
     let page = std::fs::read_to_string(&path).unwrap();
@@ -260,9 +261,9 @@ fn the_reference_has_every_key_with_its_default_and_its_bounds() {
 
 #[test]
 fn a_key_that_only_the_types_or_only_the_defaults_know_is_found() {
-    let defaults = DEFAULTS.replace("\nlogs = true", "\nlog = true");
+    let defaults = Config::defaults_text().replace("\nlogs = true", "\nlog = true");
     assert_eq!(differences(&sections(&defaults).unwrap()), ["telemetry.log", "telemetry.logs"]);
-    let defaults = DEFAULTS.replace("\n[nats.tls]", "\n[nats.ssl]");
+    let defaults = Config::defaults_text().replace("\n[nats.tls]", "\n[nats.ssl]");
     assert!(differences(&sections(&defaults).unwrap()).contains(&"nats.tls".to_owned()));
 }
 

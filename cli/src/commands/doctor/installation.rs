@@ -5,7 +5,7 @@ use broker::{
     nats_server::Version,
 };
 use proto::subject::Subjects;
-use runtime::config::Nats;
+use runtime::nats::Nats;
 
 use super::monitor::Sync;
 use crate::render::findings::Finding;

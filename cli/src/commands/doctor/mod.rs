@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use broker::inspect::{InspectError, Inspector};
 use client::Client;
 use proto::{door::AgentEntry, subject::Subjects};
-use runtime::config::{Config, Origin, Setting};
+use runtime::config::{Origin, Setting};
 
 use crate::{
     args::{DoctorArgs, Global},
@@ -23,6 +23,7 @@ use crate::{
     output::{Format, Output},
     render::findings::{self, Finding, Grade},
     roles::{self, Role},
+    settings::Config,
 };
 
 pub(super) async fn run(global: &Global, output: Output, args: DoctorArgs) -> Outcome {

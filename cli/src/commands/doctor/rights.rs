@@ -14,7 +14,7 @@ use proto::{
     id::{JobId, TimerName, WorkerId},
     subject::Subjects,
 };
-use runtime::config::Nats;
+use runtime::nats::Nats;
 
 use crate::{render::findings::Finding, roles::Role};
 

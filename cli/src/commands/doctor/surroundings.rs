@@ -3,12 +3,24 @@
 use std::{net::SocketAddr, path::Path, time::Duration};
 
 use runtime::{
-    admin::PORT,
-    config::{Admin, Config, Listen, Model, ModelKind, SecretFrom, Telemetry},
+    admin::{
+        PORT,
+        settings::{Admin, Listen},
+    },
+    config::SecretFrom,
+    telemetry::settings::Telemetry,
 };
 use tokio::net::TcpStream;
 
-use crate::{args::Global, render::findings::Finding, token};
+use crate::{
+    args::Global,
+    render::findings::Finding,
+    settings::{
+        Config,
+        model::{Model, ModelKind},
+    },
+    token,
+};
 
 /// Time limit for a connection to the model's server.
 const PATIENCE: Duration = Duration::from_secs(3);

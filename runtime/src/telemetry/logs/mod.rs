@@ -25,7 +25,7 @@ use tracing_subscriber::{
 pub(super) use self::{correlate::Correlate, panics::tell as tell_panics};
 use self::{json::Json, pretty::Pretty};
 use super::{Identity, TelemetryError};
-use crate::config::{Log, LogFormat};
+use crate::telemetry::settings::{Log, LogFormat};
 
 pub use self::filter::filter;
 

@@ -35,8 +35,11 @@ use tracing::Level;
 use self::stage::*;
 use super::*;
 use crate::{
-    config::Config,
-    telemetry::{self, Identity},
+    config::Section as _,
+    telemetry::{
+        self, Identity,
+        settings::{Log, Telemetry},
+    },
 };
 
 #[tokio::test(start_paused = true)]
@@ -108,7 +111,7 @@ async fn what_stands_in_a_command_that_cannot_be_read_is_in_the_log_only_at_debu
 #[tokio::test(start_paused = true)]
 async fn a_command_that_cannot_be_read_is_counted_once_however_often_it_comes() {
     let identity = Identity { worker: by(), roles: Vec::new(), version: "0".into() };
-    let telemetry = telemetry::start(&Config::defaults(), &identity).unwrap();
+    let telemetry = telemetry::start(&Telemetry::defaults(), &Log::defaults(), &identity).unwrap();
     let mut stage = stage(1).await;
     for delivered in 1..=3 {
         stage.give(misfit(), delivered);

@@ -9,7 +9,7 @@ use proto::{
     id::{JobId, Seq},
 };
 use runtime::{
-    config::{Door, Person, PersonName, Role},
+    config::{Person, PersonName, Role},
     people::People,
 };
 use serde_json::Value;
@@ -26,7 +26,7 @@ fn people() -> People {
         person("ann", &[Role::Submit, Role::Read]),
         person("bob", &[Role::Operate]),
     ]);
-    People::new(&Door { people, max_in_flight: 1, submits_per_minute: None, agents_dir: None })
+    People::new(&people)
 }
 
 async fn check(hall: &Hall, verb: &str, body: &str, token: Option<&str>, code: Option<Code>) {

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use agents::{catalogue::Catalogue, source::Source};
+use cli::settings::Config;
 use proto::{agent::Layer, id::AgentName};
-use runtime::config::{Config, Sources};
+use runtime::config::Sources;
 
 use crate::{markdown, sources};
 

@@ -19,8 +19,8 @@ use proto::{
     message::Usage,
 };
 use runtime::{
-    config::Config,
-    telemetry::{self, Identity, Telemetry, new_trace},
+    config::Section as _,
+    telemetry::{self, Identity, Telemetry, new_trace, settings},
 };
 
 use super::company::Company;
@@ -31,7 +31,14 @@ impl Metrics {
     fn start() -> Self {
         let worker = WorkerId::new("test").unwrap();
         let identity = Identity { worker, roles: Vec::new(), version: "0".into() };
-        Self(telemetry::start(&Config::defaults(), &identity).unwrap())
+        Self(
+            telemetry::start(
+                &settings::Telemetry::defaults(),
+                &settings::Log::defaults(),
+                &identity,
+            )
+            .unwrap(),
+        )
     }
 
     fn text(&self) -> String {

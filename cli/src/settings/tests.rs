@@ -6,6 +6,8 @@ use proto::agent::PlanWhen;
 use rstest::rstest;
 use secrecy::ExposeSecret;
 
+use runtime::config::{FILE, FILE_VARIABLE, Flag};
+
 use super::*;
 
 /// Sources in a temporary directory.
@@ -58,13 +60,14 @@ fn the_defaults_fit() {
     let config = given("").load();
     assert_eq!((config.nats.shards, config.nats.prefix.as_str()), (8, "cb"));
     assert_eq!(config.model.kind, None);
-    assert!(config.agents.is_empty(), "those that are always there come as files");
+    assert!(config.agents.0.is_empty(), "those that are always there come as files");
 }
 
 #[test]
 fn every_default_is_explained_where_it_is_set() {
     let mut last = "";
-    for line in DEFAULTS.lines().filter(|l| !l.trim().is_empty()) {
+    let defaults = Config::defaults_text();
+    for line in defaults.lines().filter(|l| !l.trim().is_empty()) {
         let explained =
             line.starts_with(['#', '[']) || last.starts_with('#') || line.contains(" = ");
         assert!(explained, "{line}");
@@ -108,7 +111,7 @@ fn text_means_what_the_type_of_its_setting_says() {
     assert_eq!(config.tools.http.allow_hosts, ["a.example", "b.example"]);
     assert!(config.tools.http.allow_private);
     assert_eq!(config.tools.workspace.to_str(), Some("2026"));
-    let quick = &config.agents[&"quick".parse().unwrap()];
+    let quick = &config.agents.0[&"quick".parse().unwrap()];
     assert_eq!(quick.plan.when, PlanWhen::Never);
     assert_eq!(quick.tools.as_ref().unwrap()[0].as_str(), "stop");
 }

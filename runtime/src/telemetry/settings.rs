@@ -1,9 +1,9 @@
 //! The settings of telemetry and of the admin listener.
 
-use std::{fmt, net::SocketAddr};
-
 use serde::Deserialize;
 use url::Url;
+
+use crate::config::{Check, HOUR, Section, wide};
 
 /// Settings of the OTLP export of traces, metrics and logs. The standard `OTEL_*` variables apply
 /// where a setting is absent.
@@ -39,45 +39,53 @@ pub enum OtlpProtocol {
     HttpProtobuf,
 }
 
-/// Settings of the admin listener, which serves health, metrics and the log level.
+/// The log of the process.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Admin {
-    /// The address to listen on.
-    pub listen: Listen,
+pub struct Log {
+    /// A level, or a filter such as `info,callboard_runtime=debug`.
+    pub level: String,
+    /// The format of the lines.
+    pub format: LogFormat,
 }
 
-/// The address of the admin listener.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub enum Listen {
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
     /// 127.0.0.1:9464, or a free port when another process uses that one.
     Auto,
-    /// No listener.
-    Off,
-    /// Exactly this address. The process does not start when the address is in use.
-    At(SocketAddr),
+    /// Readable by people, in colours where the terminal has them.
+    Pretty,
+    /// One JSON object a line.
+    Json,
 }
 
-impl TryFrom<String> for Listen {
-    type Error = String;
-    fn try_from(text: String) -> Result<Self, String> {
-        match text.as_str() {
-            "auto" => Ok(Self::Auto),
-            "off" => Ok(Self::Off),
-            address => address.parse().map(Self::At).map_err(|_| {
-                "must be auto, off, or an address with a port such as 127.0.0.1:9464".to_owned()
-            }),
+impl Section for Telemetry {
+    const NAME: &'static str = "telemetry";
+    const DEFAULTS: &'static str = include_str!("telemetry.toml");
+
+    fn check(&self, check: &mut Check) {
+        check.bounds(&[
+            ("telemetry.metric_interval_ms", self.metric_interval_ms, 1_000, HOUR),
+            ("telemetry.content_max_bytes", wide(self.content_max_bytes), 16, 1 << 20),
+        ]);
+        if !(0.0..=1.0).contains(&self.trace_sample_ratio) {
+            check.wrong("telemetry.trace_sample_ratio", "must be 0.0 to 1.0");
+        }
+        if let Some(url) = &self.otlp_endpoint {
+            check.http("telemetry.otlp_endpoint", url, "");
         }
     }
 }
 
-impl fmt::Display for Listen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Off => f.write_str("off"),
-            Self::At(address) => address.fmt(f),
+impl Section for Log {
+    const NAME: &'static str = "log";
+    const DEFAULTS: &'static str = include_str!("log.toml");
+
+    fn check(&self, check: &mut Check) {
+        if let Err(error) = super::filter(&self.level) {
+            check.wrong("log.level", error.to_string());
         }
     }
 }

@@ -1,0 +1,276 @@
+//! The settings of the language model.
+
+use std::path::PathBuf;
+
+use agents::price::ByModel;
+use proto::{budget::Price, price::is_model_name};
+use runtime::config::{Check, DAY, HOUR, Secret, Section, wide};
+use serde::Deserialize;
+use url::Url;
+
+/// The fewest tokens that a model takes, and the most.
+const CONTEXT_TOKENS: std::ops::RangeInclusive<u32> =
+    proto::observe::WINDOW_TOKENS_MIN..=100_000_000;
+
+/// The default language model. Without a `kind` there is no model.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// The wire format of the provider.
+    pub kind: Option<ModelKind>,
+    /// The address of the provider. When absent, the provider's public address.
+    pub base_url: Option<Url>,
+    /// The model's name at the provider. Present when `kind` is.
+    pub name: Option<String>,
+    /// The script of the scripted model. Present exactly when `kind` is [`ModelKind::Script`].
+    pub script: Option<PathBuf>,
+    /// The provider's API key. Required for a public address.
+    pub api_key: Option<Secret>,
+    /// The sampling temperature (0.0 to 2.0).
+    pub temperature: Option<f64>,
+    /// The nucleus sampling threshold (above 0.0, at most 1.0).
+    pub top_p: Option<f64>,
+    /// Bound of a reply, in tokens.
+    pub max_tokens: Option<u32>,
+    /// The context window: tokens of a conversation that the model takes, without the reply. When
+    /// absent, conversations are not shortened.
+    pub context_tokens: Option<u32>,
+    /// Bound of a reply, in bytes.
+    pub max_reply_bytes: usize,
+    /// Time limits of one call.
+    pub timeouts_ms: ModelTimeouts,
+    /// Retries inside one call, before the first piece of a reply.
+    pub retry: ModelRetry,
+    /// The price of tokens, which the cost metric and budgets use. When absent, no cost is counted.
+    pub price: Option<ModelPrice>,
+    /// Context windows and prices of models by name. An entry overrides `price` and
+    /// `context_tokens` for its model.
+    pub known: Vec<KnownModel>,
+}
+
+/// The context window and the price of one model. Models are a list and not a table, because their
+/// names contain dots and slashes.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownModel {
+    /// The model's name at the provider.
+    pub name: String,
+    /// The context window: tokens of a conversation that the model takes, without the reply.
+    pub context_tokens: Option<u32>,
+    /// The price of the model's tokens.
+    pub price: Option<ModelPrice>,
+}
+
+impl Model {
+    /// Returns the prices by model. `price` belongs to the default model.
+    #[must_use]
+    pub fn prices(&self) -> ByModel<Price> {
+        let price = |price: ModelPrice| Price {
+            input_per_million: price.input_per_million,
+            output_per_million: price.output_per_million,
+        };
+        let known = self.known.iter().filter_map(|m| Some((&m.name, price(m.price?))));
+        let usual = ByModel::usual(self.name.clone(), self.price.map(price));
+        known.fold(usual, |prices, (name, price)| prices.with(name, price))
+    }
+
+    /// Returns the context windows by model. `context_tokens` applies to every model without an
+    /// entry of its own.
+    #[must_use]
+    pub fn windows(&self) -> ByModel<u32> {
+        let known = self.known.iter().filter_map(|m| Some((&m.name, m.context_tokens?)));
+        let usual = ByModel::usual(self.name.clone(), self.context_tokens);
+        let usual = usual.others(self.context_tokens);
+        known.fold(usual, |windows, (name, tokens)| windows.with(name, tokens))
+    }
+}
+
+/// The price of a model's tokens, in US dollars per million.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelPrice {
+    /// The price of input tokens.
+    pub input_per_million: f64,
+    /// The price of output tokens.
+    pub output_per_million: f64,
+}
+
+/// The wire format of a model provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelKind {
+    /// Chat completions as OpenAI defined them.
+    OpenAi,
+    /// Anthropic's messages.
+    Anthropic,
+    /// Google's Gemini.
+    Gemini,
+    /// Ollama's own API.
+    Ollama,
+    /// The scripted model, inside this process.
+    Script,
+}
+
+/// Time limits of one model call, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelTimeouts {
+    /// Timeout of opening a connection.
+    pub connect: u64,
+    /// Timeout from the request to the first piece of the reply.
+    pub first_token: u64,
+    /// Timeout between two pieces of the reply.
+    pub idle: u64,
+    /// Timeout of the whole call, retries included.
+    pub total: u64,
+}
+
+/// Retries inside one model call.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelRetry {
+    /// The maximum number of attempts (1 to 20).
+    pub max_attempts: u32,
+    /// The wait before the second attempt, in milliseconds.
+    pub initial_interval_ms: u64,
+    /// The factor between two successive waits (1.0 to 10.0).
+    pub backoff_factor: f32,
+    /// The longest single wait, in milliseconds.
+    pub max_interval_ms: u64,
+    /// `true` if waits are randomised.
+    pub jitter: bool,
+    /// The bound of the sum of all waits, in milliseconds.
+    pub max_wait_ms: u64,
+}
+
+impl Section for Model {
+    const NAME: &'static str = "model";
+    const DEFAULTS: &'static str = include_str!("model.toml");
+    const SECRETS: &'static [&'static str] = &["model.api_key"];
+
+    fn secrets(&mut self) -> Vec<&mut Option<Secret>> {
+        vec![&mut self.api_key]
+    }
+
+    fn check(&self, check: &mut Check) {
+        bounds(self, check);
+        provider(self, check);
+        known(self, check);
+        waits(self, check);
+    }
+}
+
+fn bounds(model: &Model, check: &mut Check) {
+    let (timeouts, retry) = (&model.timeouts_ms, &model.retry);
+    check.bounds(&[
+        ("model.max_reply_bytes", wide(model.max_reply_bytes), 1_024, 1 << 30),
+        ("model.timeouts_ms.connect", timeouts.connect, 1, DAY),
+        ("model.timeouts_ms.first_token", timeouts.first_token, 1, DAY),
+        ("model.timeouts_ms.idle", timeouts.idle, 1, DAY),
+        ("model.timeouts_ms.total", timeouts.total, 1, DAY),
+        ("model.retry.max_attempts", retry.max_attempts.into(), 1, 20),
+        ("model.retry.initial_interval_ms", retry.initial_interval_ms, 0, HOUR),
+        ("model.retry.max_interval_ms", retry.max_interval_ms, 0, HOUR),
+        ("model.retry.max_wait_ms", retry.max_wait_ms, 0, DAY),
+    ]);
+    if let Some(tokens) = model.max_tokens {
+        check.bounds(&[("model.max_tokens", tokens.into(), 1, 100_000_000)]);
+    }
+    if let Some(tokens) = model.context_tokens {
+        let (min, max) = (*CONTEXT_TOKENS.start(), *CONTEXT_TOKENS.end());
+        check.bounds(&[("model.context_tokens", tokens.into(), min.into(), max.into())]);
+    }
+    if model.temperature.is_some_and(|t| !(0.0..=2.0).contains(&t)) {
+        check.wrong("model.temperature", "must be 0.0 to 2.0");
+    }
+    if model.top_p.is_some_and(|p| !(p > 0.0 && p <= 1.0)) {
+        check.wrong("model.top_p", "must be above 0.0 and at most 1.0");
+    }
+    if !(1.0..=10.0).contains(&retry.backoff_factor) {
+        check.wrong("model.retry.backoff_factor", "must be 1.0 to 10.0");
+    }
+}
+
+fn provider(model: &Model, check: &mut Check) {
+    match (model.kind, &model.name) {
+        (Some(_), None) => check.wrong("model.name", "is missing: model.kind is set"),
+        (None, Some(_)) => check.wrong("model.kind", "is missing: model.name is set"),
+        (Some(_), Some(_)) | (None, None) => {}
+    }
+    if model.name.as_deref().is_some_and(|name| !is_model_name(name)) {
+        check.wrong("model.name", "must be 1 to 256 characters without control characters");
+    }
+    match (model.kind, &model.script) {
+        (Some(ModelKind::Script), None) => {
+            check.wrong("model.script", "is missing: model.kind is script");
+        }
+        (Some(ModelKind::Script), Some(_)) | (_, None) => {}
+        (_, Some(_)) => check.wrong("model.script", "is only for model.kind = \"script\""),
+    }
+    let public = model.base_url.is_none()
+        && model.kind.is_some_and(|k| k != ModelKind::Ollama && k != ModelKind::Script);
+    if public && model.api_key.is_none() {
+        let why = "is missing: the public address of this model.kind needs one";
+        check.wrong("model.api_key", why);
+    }
+    if let Some(url) = &model.base_url {
+        check.http("model.base_url", url, "; use model.api_key");
+    }
+}
+
+/// Checks the context windows and prices of models that are listed by name, and the default model's
+/// price.
+fn known(model: &Model, check: &mut Check) {
+    let mut wrong = |key: String, why: &str| check.wrong(key, why);
+    let fits = |price: &ModelPrice| {
+        let fits = |price: f64| price.is_finite() && price >= 0.0;
+        fits(price.input_per_million) && fits(price.output_per_million)
+    };
+    if model.price.as_ref().is_some_and(|price| !fits(price)) {
+        wrong("model.price".to_owned(), "must not be negative");
+    }
+    for (at, one) in model.known.iter().enumerate() {
+        let key = |field: &str| format!("model.known[{at}].{field}");
+        if !is_model_name(&one.name) {
+            let why = "must be 1 to 256 characters without control characters";
+            wrong(key("name"), why);
+        }
+        if model.known.iter().take(at).any(|earlier| earlier.name == one.name) {
+            wrong(key("name"), "is listed twice; list each model once");
+        }
+        if one.context_tokens.is_some_and(|n| !CONTEXT_TOKENS.contains(&n)) {
+            wrong(key("context_tokens"), "must be 256 to 100000000");
+        }
+        if one.price.as_ref().is_some_and(|price| !fits(price)) {
+            wrong(key("price"), "must not be negative");
+        }
+        if one.context_tokens.is_none() && one.price.is_none() {
+            wrong(key("price"), "is missing, and so is context_tokens; set at least one of them");
+        }
+    }
+}
+
+/// Waits that exceed what they are part of.
+fn waits(model: &Model, check: &mut Check) {
+    let (timeouts, retry) = (&model.timeouts_ms, &model.retry);
+    for (key, part, of, whole) in [
+        ("model.timeouts_ms.connect", timeouts.connect, "model.timeouts_ms.total", timeouts.total),
+        (
+            "model.timeouts_ms.first_token",
+            timeouts.first_token,
+            "model.timeouts_ms.total",
+            timeouts.total,
+        ),
+        ("model.timeouts_ms.idle", timeouts.idle, "model.timeouts_ms.total", timeouts.total),
+        (
+            "model.retry.initial_interval_ms",
+            retry.initial_interval_ms,
+            "model.retry.max_interval_ms",
+            retry.max_interval_ms,
+        ),
+    ] {
+        if part > whole {
+            check.wrong(key, format!("must not exceed {of} ({whole})"));
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The settings of the connection to the broker.
+
+use std::path::PathBuf;
+
+use broker::nats::{Certificate, NatsOptions, check_inbox};
+use proto::subject::Subjects;
+use serde::Deserialize;
+use url::Url;
+
+use crate::config::{Check, HOUR, Secret, Section};
+
+/// The connection to the broker, and the layout of its streams.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nats {
+    /// Addresses of the servers, separated by commas.
+    pub url: String,
+    /// The first token of every subject.
+    pub prefix: String,
+    /// The number of streams that hold the jobs (1 to 256). It cannot change after the installation
+    /// is created.
+    pub shards: u16,
+    /// The number of replicas of every record (1, 3 or 5).
+    pub replicas: u8,
+    /// Time without a heartbeat after which a command is redelivered, in milliseconds (1 s to 1 h).
+    pub ack_wait_ms: u64,
+    /// Time after which a fact that no supervisor acknowledged is redelivered, in milliseconds (1 s
+    /// to 1 h).
+    pub facts_ack_wait_ms: u64,
+    /// Time after which another supervisor takes over the shards of a dead one, in milliseconds (1
+    /// s to 1 h).
+    pub pin_timeout_ms: u64,
+    /// Timeout of a connection attempt, in milliseconds.
+    pub connect_timeout_ms: u64,
+    /// Timeout of a request to the server, in milliseconds.
+    pub request_timeout_ms: u64,
+    /// The content of a NATS credentials file. Excludes `nkey`.
+    pub credentials: Option<Secret>,
+    /// The seed of an nkey. Excludes `credentials`.
+    pub nkey: Option<Secret>,
+    /// The inbox prefix of every reply to this process. Broker permissions keep other clients out
+    /// of it.
+    pub inbox_prefix: String,
+    /// The inbox prefixes to which the front door sends replies.
+    pub reply_inboxes: Vec<String>,
+    /// `true` if missing streams, consumers and buckets are created. Otherwise a missing one is an
+    /// error that names it.
+    pub create: bool,
+    /// TLS of the connection.
+    pub tls: NatsTls,
+}
+
+/// TLS of the connection to the broker.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NatsTls {
+    /// `true` if a connection without TLS is refused.
+    pub required: bool,
+    /// A PEM file of certificate authorities, in addition to those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// This client's certificate, in PEM. Present exactly when `key` is.
+    pub cert: Option<PathBuf>,
+    /// The certificate's private key, in PEM.
+    pub key: Option<PathBuf>,
+}
+
+impl Nats {
+    /// Iterates over the addresses of the servers.
+    pub fn servers(&self) -> impl Iterator<Item = &str> {
+        self.url.split(',').map(str::trim)
+    }
+}
+
+impl From<&Nats> for NatsOptions {
+    fn from(nats: &Nats) -> Self {
+        let certificate = nats.tls.cert.clone().zip(nats.tls.key.clone());
+        Self {
+            servers: nats.servers().map(str::to_owned).collect(),
+            credentials: nats.credentials.as_ref().map(|secret| secret.value().clone()),
+            nkey: nats.nkey.as_ref().map(|secret| secret.value().clone()),
+            require_tls: nats.tls.required,
+            ca_file: nats.tls.ca_file.clone(),
+            certificate: certificate.map(|(file, key_file)| Certificate { file, key_file }),
+            inbox_prefix: nats.inbox_prefix.clone(),
+            reply_inboxes: nats.reply_inboxes.clone(),
+            create: nats.create,
+            replicas: nats.replicas,
+            ack_wait_ms: nats.ack_wait_ms,
+            facts_ack_wait_ms: nats.facts_ack_wait_ms,
+            pin_timeout_ms: nats.pin_timeout_ms,
+            connect_timeout_ms: nats.connect_timeout_ms,
+            request_timeout_ms: nats.request_timeout_ms,
+            ..Self::default()
+        }
+    }
+}
+
+impl Section for Nats {
+    const NAME: &'static str = "nats";
+    const DEFAULTS: &'static str = include_str!("nats.toml");
+    const SECRETS: &'static [&'static str] = &["nats.credentials", "nats.nkey"];
+
+    fn secrets(&mut self) -> Vec<&mut Option<Secret>> {
+        vec![&mut self.credentials, &mut self.nkey]
+    }
+
+    fn check(&self, check: &mut Check) {
+        check.bounds(&[
+            ("nats.ack_wait_ms", self.ack_wait_ms, 1_000, HOUR),
+            ("nats.facts_ack_wait_ms", self.facts_ack_wait_ms, 1_000, HOUR),
+            ("nats.pin_timeout_ms", self.pin_timeout_ms, 1_000, HOUR),
+            ("nats.connect_timeout_ms", self.connect_timeout_ms, 10, HOUR),
+            ("nats.request_timeout_ms", self.request_timeout_ms, 10, HOUR),
+        ]);
+        addresses(self, check);
+        inboxes(self, check);
+        credentials(self, check);
+        if self.pin_timeout_ms > self.facts_ack_wait_ms {
+            let why = format!(
+                "must not exceed nats.facts_ack_wait_ms ({}), or the facts of a dead supervisor are not redelivered",
+                self.facts_ack_wait_ms
+            );
+            check.wrong("nats.pin_timeout_ms", why);
+        }
+    }
+}
+
+fn addresses(nats: &Nats, check: &mut Check) {
+    for server in nats.servers() {
+        if let Err(why) = server_url(server) {
+            check.wrong("nats.url", why);
+        }
+    }
+    if let Err(error) = Subjects::new(&nats.prefix, 1) {
+        check.wrong("nats.prefix", error.to_string());
+    }
+    if let Err(error) = Subjects::new("cb", nats.shards) {
+        check.wrong("nats.shards", error.to_string());
+    }
+    if ![1, 3, 5].contains(&nats.replicas) {
+        check.wrong("nats.replicas", format!("must be 1, 3 or 5, got {}", nats.replicas));
+    }
+}
+
+fn inboxes(nats: &Nats, check: &mut Check) {
+    if let Err(why) = check_inbox(&nats.inbox_prefix, &nats.prefix) {
+        check.wrong("nats.inbox_prefix", why);
+    }
+    if nats.reply_inboxes.is_empty() {
+        check.wrong(
+            "nats.reply_inboxes",
+            "must name at least one inbox; otherwise no request gets a reply",
+        );
+    }
+    for (n, inbox) in nats.reply_inboxes.iter().enumerate() {
+        if let Err(why) = check_inbox(inbox, &nats.prefix) {
+            check.wrong(format!("nats.reply_inboxes[{n}]"), why);
+        }
+    }
+}
+
+fn credentials(nats: &Nats, check: &mut Check) {
+    if nats.credentials.is_some() && nats.nkey.is_some() {
+        check.wrong("nats.nkey", "nats.credentials is set too: a connection has one of them");
+    }
+    if let Some(seed) = &nats.nkey
+        && let Err(why) = broker::nats::keys::check_user(seed.value())
+    {
+        check.wrong("nats.nkey", why.to_string());
+    }
+    match (&nats.tls.cert, &nats.tls.key) {
+        (Some(_), None) => check.wrong("nats.tls.key", "is missing: nats.tls.cert is set"),
+        (None, Some(_)) => check.wrong("nats.tls.cert", "is missing: nats.tls.key is set"),
+        (Some(_), Some(_)) | (None, None) => {}
+    }
+    let files = [("ca_file", &nats.tls.ca_file), ("cert", &nats.tls.cert), ("key", &nats.tls.key)];
+    for (key, file) in files {
+        if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
+            check.wrong(format!("nats.tls.{key}"), "names no file");
+        }
+    }
+}
+
+/// Checks one address. An error never repeats the whole address, which may hold a password.
+fn server_url(server: &str) -> Result<(), String> {
+    let url = Url::parse(server)
+        .map_err(|e| format!("not an address such as nats://127.0.0.1:4222: {e}"))?;
+    if !["nats", "tls", "ws", "wss"].contains(&url.scheme()) {
+        return Err(format!("must begin with nats:// or tls://, not with {}:", url.scheme()));
+    }
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err("names no host".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(
+            "must not hold a user or password; use nats.credentials or nats.nkey".to_owned()
+        );
+    }
+    Ok(())
+}
