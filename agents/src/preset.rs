@@ -4,7 +4,8 @@ use proto::tool::ToolSpec;
 
 use crate::source;
 
-/// What of a schema says how arguments go together, so that a part of them cannot be held against it.
+/// Keywords of a JSON Schema that constrain several arguments together. A part of the arguments
+/// cannot be checked against them.
 const TOGETHER: [&str; 10] = [
     "required",
     "minProperties",

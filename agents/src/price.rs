@@ -1,5 +1,5 @@
-//! What models cost and take, by the name they are asked by. Which model a figure is for is decided here
-//! and nowhere else.
+//! Prices and context windows of models, by name. Only this module decides which model a figure
+//! belongs to.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ impl<T: Copy> ByModel<T> {
         self
     }
 
-    /// What holds for models of which nothing else is known.
+    /// Sets the figure of models without a figure of their own.
     #[must_use]
     pub fn others(mut self, figure: Option<T>) -> Self {
         self.others = figure;
@@ -49,7 +49,7 @@ impl<T: Copy> ByModel<T> {
         named.or(self.usual.as_ref().filter(|_| is_usual)).or(self.others.as_ref()).copied()
     }
 
-    /// What the usual model is called, where that is known.
+    /// Returns the name of the default model, when it is known.
     #[must_use]
     pub fn usual_name(&self) -> Option<&str> {
         self.usual_name.as_deref()

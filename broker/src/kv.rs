@@ -106,7 +106,7 @@ pub enum KvError {
 }
 
 impl KvError {
-    /// Whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Unavailable(_))

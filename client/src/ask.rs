@@ -18,7 +18,7 @@ impl Client {
     /// `already_answered`, and `winner` shows that it was this one.
     ///
     /// # Errors
-    /// What the server refuses, or why it could not be asked.
+    /// Returns the server's refusal, or the reason for which the request got no reply.
     pub async fn call<R: Request + Serialize>(&self, request: &R) -> Result<R::Reply, Failure> {
         self.send::<R>(body(request)?).await
     }

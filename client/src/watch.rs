@@ -25,7 +25,7 @@ const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(100), Duration:
 pub struct WatchOptions {
     /// The items before this place are left out.
     pub from: Position,
-    /// Whether the text of work in progress is wanted too.
+    /// `true` to receive the text of work in progress.
     pub live: bool,
     /// Time for which the server may be unreachable before the watch fails.
     pub give_up_after: Duration,

@@ -59,9 +59,12 @@ async fn newest(log: &dyn Reader, limit: usize) -> Result<DeadLetters, Failure> 
         let looks = stream::iter(open).map(|job| letters(log, job)).buffered(AT_A_TIME);
         let all: Vec<Vec<DeadLetter>> = looks.try_collect().await?;
         found.extend(all.into_iter().flatten());
-        if found.len() >= limit {
+        if found.len() > limit {
             found.truncate(limit);
             return Ok(DeadLetters { letters: found, more: true });
+        }
+        if found.len() == limit {
+            break;
         }
     }
     let more = !submissions.take(1).await?.is_empty();

@@ -13,8 +13,8 @@ impl Prompts {
     /// The prompts in these files, each a name and its source.
     ///
     /// # Panics
-    /// When a template cannot be compiled: the files are compiled in, and a test of the crate that
-    /// has them compiles each.
+    /// Panics if a template does not compile. The files are part of the program, and a test of
+    /// their crate compiles each.
     #[must_use]
     pub fn new(files: impl IntoIterator<Item = (&'static str, &'static str)>) -> Self {
         let mut env = Environment::new();
@@ -34,7 +34,7 @@ impl Prompts {
     /// A prompt with values in it. `language` is the code of a language.
     ///
     /// # Panics
-    /// When there is no such prompt, or it wants another value: a test of the crate that has the
+    /// Panics if the prompt does not exist or needs another value. A test of the crate that has the
     /// files renders each.
     #[must_use]
     pub fn render(&self, language: &str, name: &str, values: Value) -> String {

@@ -54,7 +54,7 @@ pub mod trace;
 pub mod view;
 pub mod wire;
 
-/// Whether a field has its default value: records leave it out then.
+/// Returns whether a field has its default value, which records omit.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -130,7 +130,7 @@ pub struct Binding {
     pub pool: Pool,
     /// Effect class of the tool.
     pub effect: Effect,
-    /// Whether people are asked first.
+    /// The need for an approval.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub approval: Approval,
     /// Version that the planner or the model saw.

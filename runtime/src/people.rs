@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use proto::{
     digest,
+    door::Role,
     error::{Code, Failure},
     id::ID_MAX,
     limits,
@@ -22,20 +23,6 @@ pub struct Person {
     pub token_sha256: String,
     /// The user's rights; never empty.
     pub roles: Vec<Role>,
-}
-
-/// What somebody may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Submit jobs.
-    Submit,
-    /// Answer questions.
-    Answer,
-    /// Cancel, pause and resume jobs.
-    Operate,
-    /// See jobs, questions and tools.
-    Read,
 }
 
 /// The name of a user of the front door: 1 to 64 characters of A-Z a-z 0-9 _ - @.

@@ -37,7 +37,7 @@ pub(crate) struct Environment {
     pub(crate) fault_rates: FaultRates,
     pub(crate) story: Story,
     pub(crate) plant: Option<Mutation>,
-    /// What stands in for models, tools and people when a recorded job is played.
+    /// The replacements of models, tools and people when a recorded job is replayed.
     pub(crate) props: Option<Arc<dyn Props>>,
     pub(crate) bound: Bound,
     pace: Pace,

@@ -12,7 +12,7 @@ pub(crate) trait Props: Debug + Send + Sync {
     /// The tools that the process offers.
     ///
     /// # Errors
-    /// When two of them have the same name.
+    /// An error is returned when two tools have the same name.
     fn toolset(self: Arc<Self>, bench: &Bench) -> Result<Toolset, InvalidToolset>;
 
     /// The fact that is stored in place of the one that a worker reports; nothing when the worker

@@ -119,7 +119,7 @@ pub(crate) fn tally(evidence: &Evidence, story: &Story) {
     evidence.runs.iter().for_each(|_| story.count("runs of tools"));
 }
 
-/// Whether it orders a worker to try again. A child that is started again is a job of its own.
+/// Returns whether a decision is a retry by a worker. A restarted child is a job of its own.
 fn is_another_attempt(decision: &Decision) -> bool {
     decision.kind() != DecisionKind::Spawn
         && decision.unit().is_some_and(|unit| unit.attempt != Attempt::FIRST)

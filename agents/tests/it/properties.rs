@@ -1,4 +1,4 @@
-//! What must hold for any draft of a plan, not for chosen ones.
+//! Properties of every draft of a plan.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     })
 }
 
-/// Whether every step can be carried out after those it depends on, and has an id of its own.
+/// Returns whether every step can run after its dependencies and has an id of its own.
 fn can_be_carried_out(plan: &Plan) -> bool {
     let ids: BTreeSet<_> = plan.steps.iter().map(|step| &step.id).collect();
     let mut done = BTreeSet::new();
@@ -42,7 +42,7 @@ fn can_be_carried_out(plan: &Plan) -> bool {
     ids.len() == plan.steps.len() && done.len() == ids.len()
 }
 
-/// What a model would have written to mean the plan.
+/// Returns the JSON that a model would write for the plan.
 fn written(plan: &Plan) -> Value {
     let steps = plan.steps.iter().map(
         |step| json!({"id": step.id, "description": step.description, "depends_on": step.depends_on}),

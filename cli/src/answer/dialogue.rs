@@ -65,7 +65,7 @@ impl<'a, W: Write> Dialogue<'a, W> {
         }
     }
 
-    /// Whether a line ends the job: that is asked once more.
+    /// Returns whether a line ends the job, which needs a confirmation.
     fn cancels(&self, line: &str) -> bool {
         matches!(self.draft.question().kind, QuestionKind::PlanCheck { .. })
             && parse::on_plan(line) == OnPlan::Cancel

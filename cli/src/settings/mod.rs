@@ -154,7 +154,7 @@ impl Config {
         secrets.into_iter().flatten().map(|secret| secret.value().clone())
     }
 
-    /// What may be put into traces by these settings; nothing when `telemetry.content` is off.
+    /// Returns the filter of content in traces, or `None` when `telemetry.content` is off.
     pub(crate) fn content(&self) -> Option<Arc<Content>> {
         Content::of(&self.telemetry, self.known_secrets())
     }

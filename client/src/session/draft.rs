@@ -50,7 +50,7 @@ impl AnswerDraft {
         self.fields().get(self.left.start)
     }
 
-    /// Whether a field of a form has been filled in.
+    /// Returns whether a field of the form has a value.
     #[must_use]
     pub fn is_begun(&self) -> bool {
         self.left.start > 0

@@ -124,7 +124,7 @@ impl SessionState {
         self.shown.remove(&question.key());
     }
 
-    /// Whether a question still waits for its answer, as far as is known.
+    /// Returns whether the question was open in the last update.
     #[must_use]
     pub fn is_open(&self, question: &OpenQuestion) -> bool {
         let is_in = |view| open_questions(view).iter().any(|open| open.key() == question.key());

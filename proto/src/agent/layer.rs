@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where an agent comes from; a later one wins.
+/// The layer that an agent comes from. A later layer wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {

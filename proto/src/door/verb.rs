@@ -33,10 +33,10 @@ pub struct VerbSpec {
     pub server: Server,
     /// A caller needs one of these.
     pub roles: &'static [Role],
-    /// Whether a client may send the same request again when its reply got lost. A submission needs
-    /// an id for that.
+    /// `true` if a client may repeat a request whose reply was lost. A repeated submission needs an
+    /// id.
     pub repeatable: bool,
-    /// Whether a request has many replies.
+    /// `true` if a request has many replies.
     pub streams: bool,
 }
 

@@ -22,7 +22,7 @@ pub use self::{
     secret::{Secret, SecretFrom},
     section::{Check, DAY, Entries, HOUR, MANY, Part, Section, Settings, wide},
 };
-pub use crate::people::{Person, PersonName, Role};
+pub use crate::people::{Person, PersonName};
 
 /// The file that is read when no other is named, relative to the working directory.
 pub const FILE: &str = "callboard.toml";

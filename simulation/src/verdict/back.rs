@@ -50,7 +50,7 @@ struct Back {
     again: bool,
 }
 
-/// Whether a record asks for a rollback that lets tools run again.
+/// Returns whether a record requests a rollback that lets tools run again.
 pub(super) fn may_run_again(entry: &Entry) -> bool {
     let said = entry.signal().map(|said| said.signal);
     matches!(said, Some(Signal::RollBack { again: true, .. }))

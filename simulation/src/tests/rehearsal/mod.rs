@@ -41,11 +41,12 @@ const ALL_OF_THEM: usize = 1_000;
 pub(crate) struct Played {
     /// Its state, its outcome, its steps and what should follow.
     pub(crate) end: Value,
-    /// How often each call of a `once` tool had its effect, before and after the cut, by its key.
+    /// The number of effects of each call of a `once` tool, before and after the cut, by
+    /// idempotency key.
     pub(crate) effects: BTreeMap<String, u32>,
-    /// What is wrong with its log.
+    /// The violations in the logs.
     pub(crate) wrong: Vec<String>,
-    /// Its records, a line each, for debugging.
+    /// The records of all jobs, one line each, for debugging.
     pub(crate) story: Vec<String>,
 }
 

@@ -49,6 +49,7 @@ async fn work_that_was_given_up_is_shown_and_a_retry_gives_it_another_attempt() 
     company.until(&job, |job| !job.waits().given_up.is_empty()).await;
     let found = letters(&company, r#"{"job":"j"}"#).await;
     assert_eq!(found, letters(&company, "").await);
+    assert_eq!(found, letters(&company, r#"{"limit":1}"#).await);
     let entries = company.broker.log.read(&job, Seq(0)).await.unwrap();
     let broke = entries.last().unwrap();
     let shown = json!([{
