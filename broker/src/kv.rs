@@ -100,6 +100,9 @@ pub enum KvError {
     /// The key contains characters that are not allowed.
     #[error("{0:?} is not a key")]
     InvalidKey(String),
+    /// The server refused the request: a right or the bucket is missing, or a bound is exceeded.
+    #[error("the key-value store refused: {0}")]
+    Refused(String),
     /// The key's revision is no longer the expected one.
     #[error("another writer changed {0} first")]
     Conflict(String),
@@ -117,8 +120,8 @@ impl KvError {
 /// elects a leader answers within it.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Repeats a request of a starting process while it fails because the store cannot be reached, for
-/// at most 30 s.
+/// Repeats a request of a starting process while it fails because the store cannot be reached. No
+/// attempt begins after 30 s.
 ///
 /// # Errors
 /// The last error of the request.

@@ -42,7 +42,7 @@ pub(super) fn plan(
         toolbox.find(call.tool.as_str()).map_err(|e| refused("call.tool", e.to_string()))?;
     arguments::check(schemas, tool, &call.args, Placeholders::Literal)
         .map_err(|why| refused("call.args", why))?;
-    // A placeholder would refer to the result of another step, and there is none.
+    // A placeholder would refer to another step, and a direct call has no other step.
     if let Some(step) = placeholder::references(&call.args).first() {
         let why = format!(
             "a direct call cannot read the result of another step: there is no step {step}"

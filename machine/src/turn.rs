@@ -126,8 +126,8 @@ pub(super) struct Unit {
     pub(super) name: String,
     /// Hash of tool and arguments, equal for equal calls.
     pub(super) signature: u64,
-    /// `true` if the call was refused for lack of room: too many calls in the turn, or no question
-    /// left.
+    /// `true` if the call was refused for lack of room: too many calls in the turn, no question
+    /// left, or too many open questions.
     pub(super) withheld: bool,
     pub(super) kind: UnitKind,
 }

@@ -36,8 +36,8 @@ pub struct Question {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum QuestionKind {
-    /// The confirmation of a plan. `approve` runs the plan, `respond` with a text requests a
-    /// revision, `edit` replaces the plan by another one, and `reject` cancels the job.
+    /// The confirmation of a plan: `approve` runs it, `respond` with a text requests a revision,
+    /// `edit` replaces it, and `reject` cancels the job.
     PlanCheck {
         /// Plan that would run.
         plan: Plan,

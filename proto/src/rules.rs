@@ -1,6 +1,5 @@
-//! The versions of the rules by which a log is folded. A job keeps the version of its submission: a
-//! newer Callboard folds an older log exactly as before, and changes of the rules affect new jobs
-//! only.
+//! The versions of the rules by which a log is folded. A job keeps the version of its submission, so
+//! that a change of the rules after the first release affects new jobs only.
 
 use serde::{Deserialize, Serialize};
 

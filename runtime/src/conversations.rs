@@ -60,7 +60,9 @@ pub async fn join(kv: &dyn Kv, id: &ConversationId, job: &JobId) -> Result<Membe
         match kv.update(Bucket::Conversations, id.as_str(), Bytes::from(written), revision).await {
             Ok(_) => return Ok(before),
             Err(KvError::Conflict(_)) => {}
-            Err(error @ (KvError::Unavailable(_) | KvError::InvalidKey(_))) => {
+            Err(
+                error @ (KvError::Unavailable(_) | KvError::Refused(_) | KvError::InvalidKey(_)),
+            ) => {
                 return Err(unavailable(&error));
             }
         }

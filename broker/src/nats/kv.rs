@@ -82,14 +82,14 @@ impl NatsKv {
         match self.link.write(&self.subject(bucket, key), headers, value).await {
             Ok(PubAck { seq, .. }) => Ok(seq),
             Err(error) if error.is_conflict() => Err(KvError::Conflict(key.to_owned())),
-            Err(error) => Err(unavailable(&error)),
+            Err(error) => Err(failure(&error)),
         }
     }
 
     async fn last(&self, bucket: Bucket, key: &str) -> Result<Option<Stored>, KvError> {
         let (stream, subject) = (self.stream(bucket), self.subject(bucket, key));
         let found = read::last_at_leader(&self.link, &stream, &subject).await;
-        found.map_err(|error| unavailable(&error))
+        found.map_err(|error| failure(&error))
     }
 
     /// Writes if the last write of the key, or of its deletion marker, is at `seq`, and determines
@@ -192,7 +192,7 @@ impl Kv for NatsKv {
         let mut values = Vec::new();
         for filter in filters {
             let found = read::all(&self.link, &stream, &filter, Seq(0), self.replicas).await;
-            for message in found.map_err(|error| unavailable(&error))? {
+            for message in found.map_err(|error| failure(&error))? {
                 let key = self.key(bucket, &message);
                 if let Change::Put(versioned) = change(key, message) {
                     values.push(versioned);
@@ -215,7 +215,7 @@ impl Kv for NatsKv {
             replicas: self.replicas,
         };
         let watched = tail::watch(Arc::clone(&self.link), tail, Seq(0)).await;
-        let watched = watched.map_err(|error| unavailable(&error))?;
+        let watched = watched.map_err(|error| failure(&error))?;
         let skip = self.subject(bucket, "").len();
         Ok(Box::pin(watched.map(move |watched| match watched {
             Ok(WatchItem::Message(message)) => {
@@ -223,7 +223,7 @@ impl Kv for NatsKv {
                 Ok(change(key, *message))
             }
             Ok(WatchItem::CaughtUp) => Ok(Change::CaughtUp),
-            Err(error) => Err(unavailable(&error)),
+            Err(error) => Err(failure(&error)),
         })))
     }
 }
@@ -272,8 +272,17 @@ fn change(key: String, message: Stored) -> Change {
     Change::Put(Versioned { key, value: message.payload, revision: message.seq.0 })
 }
 
-fn unavailable(error: &AskError) -> KvError {
-    KvError::Unavailable(error.to_string())
+fn failure(error: &AskError) -> KvError {
+    let permanent = match error {
+        AskError::NoResponders(_) | AskError::Lost(_) | AskError::Malformed(_) => false,
+        AskError::Denied(_) | AskError::TooLarge(_) => true,
+        AskError::Refused(refusal) => !refusal.is_full() && refusal.code < 500,
+    };
+    if permanent {
+        KvError::Refused(error.to_string())
+    } else {
+        KvError::Unavailable(error.to_string())
+    }
 }
 
 fn check(key: &str) -> Result<(), KvError> {

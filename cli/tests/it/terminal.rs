@@ -87,7 +87,7 @@ fn questions_are_answered_in_place_and_the_tree_is_drawn() {
     let mut terminal = Terminal::open(&dev, 80, &["run", "Summarise notes.md", "--id", "j1"]);
     terminal.types("how it is to change:", "");
     terminal.types("how it is to change:", "c");
-    terminal.types("number:", "7");
+    terminal.types("choose:", "7");
     terminal.types("not one of the options", "the cast");
     let shown = terminal.ends(0);
     for part in ["✓", "step3", "for the cast", "completed", "\u{1b}[?2026h", "\u{1b}[32m"] {
@@ -119,7 +119,7 @@ fn every_line_typed_in_the_demo_answers_the_question_before_it() {
     terminal.types("how it is to change:", "c");
     terminal.sees("Job 2");
     terminal.types("how it is to change:", "c");
-    terminal.types("number:", "2");
+    terminal.types("choose:", "2");
     let shown = terminal.ends(0);
     assert!(shown.contains("a summary for the cast"), "{shown}");
     assert!(shown.contains("both jobs did what they should"), "{shown}");
@@ -132,7 +132,7 @@ fn a_question_that_somebody_else_answers_is_given_up() {
     terminal.sees("how it is to change:");
     dev.run(&["inbox", "approve", "j1"]).expect(0);
     terminal.sees("the question is closed");
-    terminal.sees("number:");
+    terminal.sees("choose:");
     signal(&terminal.child, "-INT");
     let shown = terminal.ends(130);
     assert!(shown.contains("job j1 continues"), "{shown}");

@@ -47,7 +47,7 @@ impl AnswerDraft {
     /// The field of a form that the next line fills in.
     #[must_use]
     pub fn field(&self) -> Option<&Field> {
-        self.fields().get(self.left.start)
+        self.left.clone().next().and_then(|at| self.fields().get(at))
     }
 
     /// Returns whether a field of the form has a value.
@@ -93,8 +93,9 @@ impl AnswerDraft {
     /// Has the field that a refusal names asked for again and no other; all of them when it names none.
     pub fn refused(&mut self, failure: &Failure) {
         let named = failure.field.as_deref().unwrap_or_default();
-        let of_field = |field: &Field| named.split(['.', '/', '[']).any(|part| part == field.key);
-        match self.fields().iter().position(of_field) {
+        let path = named.strip_prefix("value").unwrap_or(named).trim_start_matches(['.', '/', '[']);
+        let key = path.split(['.', '/', '[', ']']).next().unwrap_or_default();
+        match self.fields().iter().position(|field| field.key == key) {
             Some(at) => self.left = at..at + 1,
             None => self.restart(),
         }

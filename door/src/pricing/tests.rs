@@ -70,7 +70,7 @@ fn every_model_that_may_be_asked_has_its_price(
     json!({"plan": {"when": "auto", "detect": "model", "detect_model": "secret"}}), known(), "\"secret\" (agent.plan.detect_model)"
 )]
 #[case::the_usual_one(json!({}), ByModel::usual(Some("m".to_owned()), None), "\"m\" (model.name of the configuration)")]
-#[case::one_without_a_name(json!({}), ByModel::default(), "the configured model costs")]
+#[case::one_without_a_name(json!({}), ByModel::default(), "the price of the configured model is unknown")]
 fn a_model_whose_price_nobody_knows_is_named_with_what_to_do(
     #[case] policies: Value,
     #[case] known: ByModel<Price>,

@@ -187,6 +187,7 @@ fn no_more_questions_are_open_at_a_time_than_may_be() {
         agent(|a| {
             a.ask.limit = AskLimit::Unlimited;
             a.step.on_failure = OnFailure::Continue;
+            a.guard.failing_warn = 1;
         }),
         plan_with(&format!("loop {}", names.join(" ")), steps),
     );
@@ -196,6 +197,7 @@ fn no_more_questions_are_open_at_a_time_than_may_be() {
     p.expect(&["turn g0.r0.loop.n1.t2 #1"]);
     let Some(Decision::Turn(turn)) = p.decisions.last() else { panic!("no turn") };
     assert!(turn.replies[0].text.starts_with("100 questions of this job wait"), "{turn:?}");
+    assert!(turn.notices.is_empty(), "the refusal is no failure of the tool: {turn:?}");
     p.answer("q1", Verdict::Reject, None);
     let labels = p.drive();
     assert!(labels.contains(&format!("ask q{} tool_approval", most + 1)), "{labels:?}");

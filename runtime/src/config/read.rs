@@ -1,4 +1,4 @@
-//! The reader of all sources into a checked [`Config`]. The serde types decide what is valid. The
+//! The reader of all sources into checked [`Settings`]. The serde types decide what is valid. The
 //! merged tree is deserialized repeatedly; each mistake is recorded and its value reset to the
 //! default, until deserialization succeeds. So all mistakes are found in one pass of the program.
 
@@ -43,6 +43,7 @@ pub fn load<S: Settings>(sources: &Sources) -> Result<(S, Vec<Setting>), ConfigE
     let env: Vec<_> =
         sources.env.iter().filter_map(|(n, v)| Some((n.clone(), v.clone()?))).collect();
     let places = Places { env: &env, cwd: &sources.cwd, settings: &layers.files };
+    debug_assert_eq!(secrets.len(), config.secrets().len(), "each secret has a key");
     for (key, secret) in secrets.into_iter().zip(config.secrets()) {
         if let Some(Err(why)) = secret.as_mut().map(|s| s.fetch(&places)) {
             mistakes.push(Mistake { key: key.to_owned(), origin: tree.origin(key), why });

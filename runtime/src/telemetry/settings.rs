@@ -1,4 +1,4 @@
-//! The settings of telemetry and of the admin listener.
+//! The settings of the log and of the export of telemetry.
 
 use serde::Deserialize;
 use url::Url;
@@ -53,7 +53,7 @@ pub struct Log {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// 127.0.0.1:9464, or a free port when another process uses that one.
+    /// `Pretty` on a terminal, `Json` otherwise.
     Auto,
     /// Readable by people, in colours where the terminal has them.
     Pretty,

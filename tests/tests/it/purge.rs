@@ -132,7 +132,7 @@ async fn what_has_ended_is_removed_and_nothing_else_beside_roles_that_work() {
     let (code, said) = stage.purge(&["quick0", "running0", "parked0", "--yes"]);
     assert!(code == Some(6) && said.contains("nothing was removed: running0, parked0"), "{said}");
     let (code, said) = stage.purge(&["quick0", "--ended-before", "1h", "--yes"]);
-    assert!(code == Some(6) && said.contains("lately"), "{said}");
+    assert!(code == Some(6) && said.contains("too recently"), "{said}");
     for job in &ended {
         assert!(stage.records(job).await > 3, "{job}");
     }

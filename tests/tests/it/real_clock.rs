@@ -124,8 +124,12 @@ fn used(path: &[String], before: Before, call: &Group) -> Option<Use> {
     Some(Use { line, what: format!("`{}`: {why}", path.join("::")) })
 }
 
-/// Returns whether a whole file is test code.
+/// Returns whether a whole file is test code on the real clock. The simulation's worlds run on a
+/// paused one.
 fn is_test_code(path: &str) -> bool {
+    if path.starts_with("simulation/src/") {
+        return false;
+    }
     let always = ["tests/src/", "broker/src/testing/"];
     path.ends_with("/tests.rs")
         || path.split('/').rev().skip(1).any(|directory| directory == "tests")

@@ -31,7 +31,7 @@ impl Labels {
     }
 }
 
-/// Returns the label of a sub-status; empty if there is none.
+/// Returns the label of a sub-status; empty for a job without one.
 pub(super) fn status(sub_status: Option<SubStatus>) -> &'static str {
     match sub_status {
         None => "",

@@ -130,7 +130,10 @@ async fn everything_that_can_be_wrong_is_named() {
     stage.forget_facts(&unattended).await;
     let found = stage.found(&[&unattended]).await;
     assert_eq!(found.len(), 1);
-    assert!(found[0].starts_with("unattended: a plan should follow record 0"), "{found:?}");
+    assert!(
+        found[0].starts_with("unattended: the decision plan should follow record 0"),
+        "{found:?}"
+    );
     expected.insert(unattended, "unattended");
 
     // Of one queue, one command is lost. Of another one's two commands, the first is held by a
