@@ -17,6 +17,10 @@ use crate::{
 /// The silence after which the broker closes a process's streams.
 const PLACE_KEPT: Duration = Duration::from_secs(2);
 
+/// The silence of the server after which the client requests commands again, by another inbox. A
+/// delivery that arrives later is ignored, and the broker redelivers the command.
+const SILENCE: Duration = Duration::from_secs(5);
+
 type Stream<T> = BoxStream<'static, Result<T, LogError>>;
 
 /// A stream from the broker, which notices the death of the process only after a while.
@@ -132,8 +136,13 @@ pub(super) fn commands(wire: Wire, commands: Stream<Delivery>) -> Stream<Deliver
                 }
                 None => return,
             };
-            wire.link.travel().await;
-            wire.link.hold().await;
+            let arrival = async {
+                wire.link.travel().await;
+                wire.link.hold().await;
+            };
+            if tokio::time::timeout(SILENCE, arrival).await.is_err() {
+                continue;
+            }
             if wire.plant == Some(Mutation::AckBeforeWork) {
                 delivery.ack.done().await;
             }

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, process::Stdio};
 
-use broker::Broker;
+use broker::{Broker, testing::wait::eventually};
 use callboard_tests::{
     company::{Company, Process},
     load,
@@ -104,6 +104,12 @@ async fn the_example_with_a_sub_agent_does_what_it_says_whatever_is_killed_in_be
     assert!(asked.iter().all(|event| event["type"] != "error"), "nothing is wrong: {asked:#?}");
     assert!(stage.does(&["watch", "note-1", "--no-follow"]).contains("of note-1/find"));
 
+    // A question enters the inbox after its job waits for it, and the kill may come in between.
+    eventually("the question in the inbox", async || {
+        let (found, said) = stage.ran(&["inbox", "show", "q1"]);
+        if found { Ok(()) } else { Err(said) }
+    })
+    .await;
     // The name may be the root, the job that asks, or the question.
     for named in ["note-1", child.as_str(), "q1"] {
         let shown = stage.does(&["inbox", "show", named]);

@@ -162,7 +162,7 @@ async fn everything_that_can_be_wrong_is_named() {
         }
     };
     assert_eq!(found.len(), 2, "{found:?}");
-    assert!(found[0].contains("one of 2 without a result, of which 1 are"), "{found:?}");
+    assert!(found[0].contains("one of 2 without a result, of which workers hold 1"), "{found:?}");
     expected.extend([(one, "dropped"), (two, "dropped")]);
 
     let uncovered = stage.job("uncovered", |_| {}).await;
