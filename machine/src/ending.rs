@@ -134,8 +134,8 @@ impl ActiveJob {
         Outcome::Failed { reason, message, results: self.results() }
     }
 
-    /// Returns the report of a job that ended before its goal: what was reached, what was not, and
-    /// what can be done.
+    /// Returns the report of a job that ended before its goal: its results, its unfinished parts, the
+    /// reason, and the recommended next action.
     fn report(&self, reason: FailReason, headline: &str) -> String {
         let done: Vec<String> = self.execution.done().map(StepRun::in_a_line).collect();
         text::report(self.brief.language, reason, headline, &done, &self.remaining())
