@@ -3,7 +3,7 @@
 
 use std::{net::TcpListener, path::Path, path::PathBuf};
 
-use broker::nats_server::{Child, ChildOptions, Version};
+use broker::nats_server::{Child, ChildOptions, StartError, Version};
 use serde::Serialize;
 
 use crate::Failed;
@@ -57,6 +57,21 @@ impl Servers {
         keeping: Keeping,
         dir: &Path,
     ) -> Result<Self, Failed> {
+        // Another process may take a free port before the server binds it; then other ports will do.
+        for _ in 0..3 {
+            match Self::start_once(program, keeping, dir).await {
+                Err(error) if error.is_port_taken() => {}
+                started => return Ok(started?),
+            }
+        }
+        Ok(Self::start_once(program, keeping, dir).await?)
+    }
+
+    async fn start_once(
+        program: Option<&Path>,
+        keeping: Keeping,
+        dir: &Path,
+    ) -> Result<Self, StartError> {
         let count = usize::from(keeping.replicas());
         let jetstream = match keeping {
             Keeping::Always => vec!["sync_interval: always".to_owned()],
@@ -81,7 +96,7 @@ impl Servers {
             children.push(child);
             all.push(options);
         }
-        let version = children.first().map(Child::version).ok_or("no server was started")?;
+        let version = children.first().map(Child::version).ok_or(StartError::NotFound)?;
         Ok(Self { children, options: all, version, profiles })
     }
 

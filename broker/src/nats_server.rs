@@ -155,6 +155,18 @@ pub enum StartError {
     TooSlow(Duration, String),
 }
 
+impl StartError {
+    /// `true` if another process bound one of the server's ports first.
+    #[must_use]
+    pub fn is_port_taken(&self) -> bool {
+        match self {
+            Self::Ended(log) => log.contains("address already in use"),
+            Self::Io(error) => error.kind() == io::ErrorKind::AddrInUse,
+            Self::NotFound | Self::TooOld(_) | Self::TooSlow(..) => false,
+        }
+    }
+}
+
 /// File with the process ids of a directory's server and of its parent.
 const PID_FILE: &str = "nats-server.pid";
 

@@ -4,8 +4,8 @@ use std::{net::TcpListener, path::PathBuf};
 
 use serde_json::Value;
 
-use super::{start, wait::eventually};
-use crate::nats_server::{Child, ChildOptions};
+use super::{Displayed, start, wait::eventually};
+use crate::nats_server::{Child, ChildOptions, StartError};
 
 /// Three clustered nats-servers with their own ports and directories. Dropping this kills them.
 #[derive(Debug)]
@@ -21,6 +21,17 @@ impl NatsCluster {
     /// # Panics
     /// If no nats-server is found or one does not start; the message says what to do.
     pub async fn start() -> Self {
+        // Another process may take a free port before a server binds it; then others will do.
+        for _ in 0..3 {
+            match Self::start_once().await {
+                Err(error) if error.is_port_taken() => {}
+                started => return started.map_err(Displayed).expect("servers for a test"),
+            }
+        }
+        Self::start_once().await.map_err(Displayed).expect("servers for a test")
+    }
+
+    async fn start_once() -> Result<Self, StartError> {
         let name = format!("callboard-test-{}", uuid::Uuid::new_v4().simple());
         let dir = std::env::temp_dir().join(name);
         let ports = free_ports();
@@ -36,12 +47,12 @@ impl NatsCluster {
                 keeps_name: true,
                 ..ChildOptions::default()
             };
-            let server = start(&options).await;
+            let server = Child::start(&options).await?;
             options.port = server.port();
             urls.push(server.url());
             servers.push((options, Some(server)));
         }
-        Self { servers, urls, dir }
+        Ok(Self { servers, urls, dir })
     }
 
     /// The URLs of the servers, in the order of their indices.

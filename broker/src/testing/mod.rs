@@ -120,8 +120,7 @@ async fn start(options: &ChildOptions) -> Child {
     // Another process may take a free port before the server binds it; then another port will do.
     for _ in 0..3 {
         match Child::start(options).await {
-            Err(crate::nats_server::StartError::Ended(log))
-                if options.port == 0 && log.contains("address already in use") => {}
+            Err(error) if options.port == 0 && error.is_port_taken() => {}
             started => return started.map_err(Displayed).expect("a nats-server for a test"),
         }
     }
