@@ -159,6 +159,8 @@ fn unfolded(first: &Entry) -> Option<JobSummary> {
         steps_done: 0,
         steps: 0,
         questions: 0,
+        failure: None,
+        retry: None,
         created: first.time,
         updated: first.time,
     })

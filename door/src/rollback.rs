@@ -7,6 +7,7 @@ use proto::{
     entry::Entry,
     error::{Code, Failure},
     id::{JobId, Seq, StepId, WorkId},
+    job::FailReason,
     limits,
     point::Point,
     record::Known,
@@ -101,6 +102,38 @@ impl<'a> Past<'a> {
                     format!("`callboard jobs describe {id}` shows which steps have started.");
                 refuse(Code::InvalidRequest, why, next)
             }
+        }
+    }
+
+    /// Returns the last position before the failure of a failed job. A retry cannot help a job that
+    /// has used up its time, its budget or its log.
+    pub(super) fn before_failure(&self) -> Result<Seq, Refused> {
+        let (id, field) = (self.job().id(), "signal.recover");
+        let refuse = |why: String, next: String| {
+            let failure = Failure::new(Code::InvalidRequest, format!("{field}: {why}"));
+            Err(Box::new(failure.at(field).advise(next)))
+        };
+        let Some((before, reason)) = machine::before_failure(id, self.entries) else {
+            let next = format!(
+                "`callboard jobs describe {id}` shows its state; `callboard jobs rollback {id}` returns it to any record."
+            );
+            return refuse(format!("job {id} has not failed"), next);
+        };
+        match reason {
+            FailReason::DeadlineExceeded | FailReason::BudgetExceeded | FailReason::HistoryFull => {
+                let why = format!("job {id} would fail again at once: {}", reason.as_str());
+                let next = format!(
+                    "`callboard jobs rollback {id} --to SEQ` returns it to an earlier record; a new submission can have other limits."
+                );
+                refuse(why, next)
+            }
+            FailReason::PlanFailed
+            | FailReason::StepFailed
+            | FailReason::QuestionExpired
+            | FailReason::ReplanLimit
+            | FailReason::QuestionRepeated
+            | FailReason::TooManyQuestions
+            | FailReason::NoProgress => Ok(before),
         }
     }
 

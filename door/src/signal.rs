@@ -44,7 +44,7 @@ impl Answers<SendSignal> for Door {
             Order::Retry => Signal::Retry,
             Order::Steer { text } => instruction(text)?,
             Order::Snapshot { name } => snapshot(name)?,
-            Order::RollBack { .. } | Order::Restart { .. } => {
+            Order::RollBack { .. } | Order::Restart { .. } | Order::Recover { .. } => {
                 let said = (request.reason, by);
                 return self.roll_back(call, &request.job, &request.signal, &entries, said).await;
             }
@@ -167,6 +167,7 @@ fn wanted(past: &Past<'_>, order: &Order) -> Result<(Seq, bool, &'static str), B
         Order::Restart { step, again } => {
             Ok((past.before_step(step)?, *again, "signal.restart.step"))
         }
+        Order::Recover { again } => Ok((past.before_failure()?, *again, "signal.recover")),
         Order::Cancel
         | Order::Pause
         | Order::Resume

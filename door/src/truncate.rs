@@ -137,6 +137,7 @@ mod tests {
             job: JobId::new("j").unwrap(),
             state: JobState::Completed,
             sub_status: None,
+            retries: Vec::new(),
             reason: None,
             goal: "g".to_owned(),
             agent: Agent::default().name,

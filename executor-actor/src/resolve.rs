@@ -8,7 +8,7 @@ use proto::{
     asking,
     decision::TurnWork,
     excerpt,
-    fact::{CallTarget, TurnCall, TurnReply, WorkError},
+    fact::{CallTarget, ErrorClass, TurnCall, TurnReply, WorkError},
     limits,
     message::{Message, ModelCall, StopReason},
     tool::ToolSpec,
@@ -39,7 +39,10 @@ pub(crate) fn resolve(
 ) -> TurnReply {
     match reply.stop {
         StopReason::Length => {
-            return failed("the reply was cut by the token limit; raise max_tokens", false);
+            return failed(
+                "the reply was cut by the token limit; raise max_tokens",
+                ErrorClass::Permanent,
+            );
         }
         StopReason::End | StopReason::ToolCalls | StopReason::ContentFilter => {}
     }
@@ -49,9 +52,10 @@ pub(crate) fn resolve(
             Ok(said) => end(said, reply, work, told),
             Err(wrong) => calls(&reply.text, vec![refused(call, wrong.text(work.language))]),
         },
-        many if many.len() > 2 * limits::CALLS_PER_TURN_MAX => {
-            failed(&format!("the model asked for {} calls in one turn", many.len()), true)
-        }
+        many if many.len() > 2 * limits::CALLS_PER_TURN_MAX => failed(
+            &format!("the model asked for {} calls in one turn", many.len()),
+            ErrorClass::Transient,
+        ),
         many => {
             let resolver = Resolver { work, tools, check_args };
             let resolved = many.iter().enumerate().map(|(n, call)| resolver.call(n, call));
@@ -65,17 +69,12 @@ pub(crate) fn resolve(
 
 /// Computes the outcome of a turn whose model call failed.
 pub(crate) fn no_reply(error: &ModelError) -> TurnReply {
-    let retry_after_ms =
-        error.retry_after().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-    let error =
-        WorkError { message: error.to_string(), transient: error.is_transient(), retry_after_ms };
-    TurnReply::Failed { error }
+    TurnReply::Failed { error: error.to_work_error() }
 }
 
 /// Computes the outcome of a turn that cannot run.
-pub(crate) fn failed(message: &str, transient: bool) -> TurnReply {
-    let message = message.to_owned();
-    TurnReply::Failed { error: WorkError { message, transient, retry_after_ms: None } }
+pub(crate) fn failed(message: &str, class: ErrorClass) -> TurnReply {
+    TurnReply::Failed { error: WorkError::new(message, class) }
 }
 
 /// A model's report of the step's end.

@@ -9,7 +9,7 @@ use machine::transcript::Run;
 use model::{Delta, Model, ModelRequest, TooLarge};
 use proto::{
     decision::TurnWork,
-    fact::{TurnReply, Turned},
+    fact::{ErrorClass, TurnReply, Turned},
     family,
     id::{JobId, Seq},
     message::Usage,
@@ -54,13 +54,17 @@ impl Executor {
         let entries = if machine::transcript::needs_log(work) {
             self.broker.log.read(job, Seq(0)).await.map_err(|error| {
                 let why = format!("the job's log could not be read: {error}");
-                resolve::failed(&why, error.is_transient())
+                let class = match error.is_transient() {
+                    true => ErrorClass::Transient,
+                    false => ErrorClass::Permanent,
+                };
+                resolve::failed(&why, class)
             })?
         } else {
             Vec::new()
         };
         machine::transcript::read(work, &entries)
-            .map_err(|broken| resolve::failed(&broken.to_string(), false))
+            .map_err(|broken| resolve::failed(&broken.to_string(), ErrorClass::Permanent))
     }
 
     /// Removes from a request whatever exceeds the model's context. People's instructions always
@@ -110,7 +114,7 @@ impl Executor {
             if run.has_past() { self.fit(work, &mut request) } else { Err(large) }
         });
         if let Err(large) = fitted {
-            return (resolve::failed(&large.to_string(), false), Usage::default());
+            return (resolve::failed(&large.to_string(), ErrorClass::Permanent), Usage::default());
         }
         let show = move |delta: &Delta| delta.update().into_iter().for_each(|said| live.send(said));
         match model::complete(&*self.model, request, show).await {

@@ -7,7 +7,6 @@ use proto::{id::WorkId, job::FailReason, notice::Notice, plan::Action, step::Ste
 use serde_json::Value;
 
 use super::{
-    attempts::Attempts,
     loops::{Came, Ended, signature},
     state::ActiveJob,
     step::{Exec, StepRun},
@@ -29,7 +28,7 @@ impl ActiveJob {
         }
         for step in self.execution.steps_mut() {
             let Exec::Turn(turn) = &step.exec else { continue };
-            if turn.work == *work && turn.attempts == Attempts::Idle {
+            if turn.work == *work && turn.attempts.is_idle() {
                 let run = turn.run;
                 step.stop(notice.clone(), run, notice.text(language), &self.brief.agent, at);
             }

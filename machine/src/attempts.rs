@@ -2,21 +2,34 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use proto::{
     agent::{Agent, OnGivenUp},
     decision::Wait,
-    fact::WorkError,
-    id::{Attempt, TimerName, WorkId},
-    retry::RetryPolicy,
+    fact::{ErrorClass, WorkError},
+    id::{Attempt, JobId, TimerName, WorkId},
+    retry::{OutagePolicy, RetryPolicy},
 };
 
 use super::names;
 
-/// The state of a unit of work. Its owner keeps the result.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Attempts {
+/// The attempts at a unit of work. Its owner keeps the result.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Attempts {
+    state: State,
+    /// Attempts that outages broke, in the life of the work.
+    by_outages: u32,
+    /// The outage that broke the last attempt, if one did.
+    outage: Option<Outage>,
+    /// Error of the last attempt that broke, for display.
+    last: Option<String>,
+}
+
+/// The progress of the current attempt.
+#[derive(Debug, Clone, Default, PartialEq)]
+enum State {
     /// The first command is to be sent.
+    #[default]
     Idle,
     /// A command is stored and awaits its result.
     Out {
@@ -40,8 +53,6 @@ pub(super) enum Attempts {
         timer: TimerName,
         /// End of the wait, by the server's clock.
         until: Timestamp,
-        /// Error that caused the wait, for display.
-        reason: String,
     },
     /// The wait is over, and the next command is to be sent.
     Due {
@@ -50,24 +61,104 @@ pub(super) enum Attempts {
     },
 }
 
+/// Consecutive attempts that an outage broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Outage {
+    /// Time of the first break, by the server's clock.
+    since: Timestamp,
+    /// Number of the attempts.
+    attempts: u32,
+}
+
+/// The policies for the attempts at a unit of work.
+#[derive(Clone, Copy)]
+pub(super) struct Retries<'a> {
+    policy: &'a RetryPolicy,
+    /// The policy for outages; `None` if every attempt counts.
+    outage: Option<&'a OutagePolicy>,
+    has_deadline: bool,
+    on_given_up: OnGivenUp,
+    /// Attempts that `policy` does not count.
+    others: u32,
+}
+
+impl<'a> Retries<'a> {
+    /// Returns the policies for planning rounds, model turns and calls.
+    pub(super) fn of_work(agent: &'a Agent) -> Self {
+        Self {
+            policy: &agent.tool.retry,
+            outage: Some(&agent.outage).filter(|outage| outage.waits()),
+            has_deadline: agent.deadline_ms.is_some(),
+            on_given_up: agent.tool.on_given_up,
+            others: 0,
+        }
+    }
+
+    /// Returns the policies for the runs of a step. A failed run is a result: it waits neither for
+    /// the end of an outage nor for an operator.
+    pub(super) fn of_step(agent: &'a Agent) -> Self {
+        Self {
+            policy: &agent.step.retry,
+            outage: None,
+            on_given_up: OnGivenUp::Fail,
+            ..Self::of_work(agent)
+        }
+    }
+
+    /// Excludes `others` attempts from the count.
+    pub(super) fn without(self, others: u32) -> Self {
+        Self { others, ..self }
+    }
+}
+
+/// The last broken attempt at work that is attempted again, for display.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Retry<'a> {
+    /// The next attempt, or the current one if its command is out.
+    pub(super) next: Attempt,
+    /// End of the wait before the next attempt; `None` if the attempt is due or running.
+    pub(super) until: Option<Timestamp>,
+    /// Error of the last attempt.
+    pub(super) error: &'a str,
+    /// Start of the outage that broke the last attempts.
+    pub(super) outage_since: Option<Timestamp>,
+}
+
 impl Attempts {
+    /// Creates attempts of which the last one broke.
+    pub(super) fn broken(attempt: Attempt, error: WorkError, at: Timestamp) -> Self {
+        let mut attempts = Self { state: State::Out { attempt }, ..Self::default() };
+        attempts.broke(error, at);
+        attempts
+    }
+
+    /// Returns `true` if no command was sent.
+    pub(super) fn is_idle(&self) -> bool {
+        self.state == State::Idle
+    }
+
     /// Returns the attempt whose command is to be sent now.
     pub(super) fn to_send(&self) -> Option<Attempt> {
-        match self {
-            Self::Idle => Some(Attempt::FIRST),
-            Self::Due { next } => Some(*next),
-            Self::Out { .. } | Self::Broken { .. } | Self::Backing { .. } => None,
+        match &self.state {
+            State::Idle => Some(Attempt::FIRST),
+            State::Due { next } => Some(*next),
+            State::Out { .. } | State::Broken { .. } | State::Backing { .. } => None,
         }
+    }
+
+    /// Returns the attempt whose command is queued or with a worker.
+    pub(super) fn out(&self) -> Option<Attempt> {
+        if let State::Out { attempt } = self.state { Some(attempt) } else { None }
     }
 
     /// Returns `true` if a command is queued or with a worker.
     pub(super) fn is_out(&self) -> bool {
-        matches!(self, Self::Out { .. })
+        self.out().is_some()
     }
 
     /// Returns `true` if a result of this attempt would count.
     pub(super) fn awaits(&self, attempt: Attempt) -> bool {
-        *self == Self::Out { attempt }
+        self.out() == Some(attempt)
     }
 
     /// Returns `true` if the end of this attempt is known.
@@ -77,10 +168,10 @@ impl Attempts {
 
     /// Returns the number of attempts so far.
     pub(super) fn count(&self) -> u32 {
-        match self {
-            Self::Idle => 0,
-            Self::Out { attempt } | Self::Broken { attempt, .. } => attempt.0,
-            Self::Backing { next, .. } | Self::Due { next } => next.0.saturating_sub(1),
+        match &self.state {
+            State::Idle => 0,
+            State::Out { attempt } | State::Broken { attempt, .. } => attempt.0,
+            State::Backing { next, .. } | State::Due { next } => next.0.saturating_sub(1),
         }
     }
 
@@ -88,139 +179,162 @@ impl Attempts {
     pub(super) fn sent(&mut self, attempt: Attempt) -> bool {
         let fits = self.to_send() == Some(attempt);
         if fits {
-            *self = Self::Out { attempt };
+            self.state = State::Out { attempt };
         }
         fits
     }
 
     /// Records that the attempt broke.
     pub(super) fn broke(&mut self, error: WorkError, at: Timestamp) {
-        *self = Self::Broken { attempt: Attempt(self.count().max(1)), error, at };
+        self.outage = match error.class {
+            ErrorClass::Outage => {
+                let since = self.outage.map_or(at, |outage| outage.since);
+                let attempts = self.outage.map_or(0, |outage| outage.attempts).saturating_add(1);
+                self.by_outages = self.by_outages.saturating_add(1);
+                Some(Outage { since, attempts })
+            }
+            ErrorClass::Permanent | ErrorClass::Transient => None,
+        };
+        self.last = Some(error.message.clone());
+        self.state = State::Broken { attempt: Attempt(self.count().max(1)), error, at };
     }
 
     /// Records a stored wait and returns `true` if it can follow.
     pub(super) fn waits(&mut self, wait: &Wait) -> bool {
-        let fits = matches!(self, Self::Broken { attempt, .. } if attempt.next() == wait.attempt);
+        let fits =
+            matches!(self.state, State::Broken { attempt, .. } if attempt.next() == wait.attempt);
         if fits {
-            *self = Self::Backing {
-                next: wait.attempt,
-                timer: wait.timer.clone(),
-                until: wait.until,
-                reason: wait.reason.clone(),
-            };
+            let Wait { attempt: next, timer, until, .. } = wait;
+            self.state = State::Backing { next: *next, timer: timer.clone(), until: *until };
         }
         fits
     }
 
     /// Ends the wait if its timer fired, and returns `true` if it did.
     pub(super) fn fired(&mut self, fired: &TimerName) -> bool {
-        match self {
-            Self::Backing { next, timer, .. } if timer == fired => {
-                *self = Self::Due { next: *next };
-                true
-            }
-            Self::Idle
-            | Self::Out { .. }
-            | Self::Broken { .. }
-            | Self::Backing { .. }
-            | Self::Due { .. } => false,
+        let is_it = self.timer() == Some(fired);
+        if is_it {
+            self.wait_no_longer();
         }
+        is_it
     }
 
     /// Ends a wait without its timer, because the timer belongs to an earlier generation.
     pub(super) fn wait_no_longer(&mut self) {
-        if let Self::Backing { next, .. } = self {
-            *self = Self::Due { next: *next };
+        if let State::Backing { next, .. } = self.state {
+            self.state = State::Due { next };
         }
     }
 
     /// Makes the next attempt due at once: ends a wait and, if `last` is set, allows one more
-    /// attempt after the last one broke. Returns `true` if anything changed.
+    /// attempt after the last one broke. An outage then counts from its next error. Returns `true`
+    /// if anything changed.
     pub(super) fn again(&mut self, last: bool) -> bool {
-        let next = match self {
-            Self::Backing { next, .. } => *next,
-            Self::Broken { attempt, error, .. } if last && error.transient => attempt.next(),
-            Self::Broken { .. } | Self::Idle | Self::Out { .. } | Self::Due { .. } => return false,
+        let next = match &self.state {
+            State::Backing { next, .. } => *next,
+            State::Broken { attempt, error, .. } if last && error.is_transient() => attempt.next(),
+            State::Broken { .. } | State::Idle | State::Out { .. } | State::Due { .. } => {
+                return false;
+            }
         };
-        *self = Self::Due { next };
+        (self.state, self.outage) = (State::Due { next }, None);
         true
     }
 
     /// Returns `true` if the work waits for an operator: no attempt is left, and the error was
     /// transient, so another attempt could succeed.
-    pub(super) fn is_parked(&self, agent: &Agent) -> bool {
-        self.is_parked_beside(0, agent)
+    pub(super) fn is_parked(&self, retries: Retries<'_>) -> bool {
+        retries.on_given_up == OnGivenUp::Park
+            && self.given_up(retries).is_some_and(WorkError::is_transient)
     }
 
-    /// Like [`Self::is_parked`], without counting `others` attempts.
-    pub(super) fn is_parked_beside(&self, others: u32, agent: &Agent) -> bool {
-        agent.tool.on_given_up == OnGivenUp::Park
-            && self.given_up_beside(others, &agent.tool.retry).is_some_and(|error| error.transient)
+    /// Returns the last error if no attempt is left and the work does not wait for an operator.
+    pub(super) fn failed(&self, retries: Retries<'_>) -> Option<&WorkError> {
+        self.given_up(retries).filter(|_| !self.is_parked(retries))
     }
 
     /// Returns the last error if no attempt is left.
-    pub(super) fn given_up(&self, policy: &RetryPolicy) -> Option<&WorkError> {
-        self.given_up_beside(0, policy)
+    fn given_up(&self, retries: Retries<'_>) -> Option<&WorkError> {
+        let State::Broken { attempt, error, at } = &self.state else { return None };
+        self.delay(*attempt, error, *at, 0, retries).is_none().then_some(error)
     }
 
-    /// Like [`Self::given_up`], without counting `others` attempts.
-    pub(super) fn given_up_beside(&self, others: u32, policy: &RetryPolicy) -> Option<&WorkError> {
-        match self {
-            Self::Broken { attempt, error, .. } => {
-                let again = error.transient && policy.delay(without(*attempt, others), 0).is_some();
-                (!again).then_some(error)
-            }
-            Self::Idle | Self::Out { .. } | Self::Backing { .. } | Self::Due { .. } => None,
-        }
+    /// Returns the last attempt, its error and its time, if it broke and no wait follows it yet.
+    pub(super) fn broken_attempt(&self) -> Option<(Attempt, &WorkError, Timestamp)> {
+        let State::Broken { attempt, error, at } = &self.state else { return None };
+        Some((*attempt, error, *at))
     }
 
     /// Returns the wait that should follow a broken attempt, if an attempt is left.
     pub(super) fn to_wait(
         &self,
         work: &WorkId,
-        policy: &RetryPolicy,
-        job: &str,
+        retries: Retries<'_>,
+        job: &JobId,
         waits: u32,
     ) -> Option<Wait> {
-        self.to_wait_beside(0, work, policy, job, waits)
-    }
-
-    /// Like [`Self::to_wait`], without counting `others` attempts.
-    pub(super) fn to_wait_beside(
-        &self,
-        others: u32,
-        work: &WorkId,
-        policy: &RetryPolicy,
-        job: &str,
-        waits: u32,
-    ) -> Option<Wait> {
-        let Self::Broken { attempt, error, at } = self else { return None };
-        if !error.transient {
-            return None;
-        }
-        let delay = policy.delay(without(*attempt, others), names::seed(job, work))?;
-        let asked = Duration::from_millis(error.retry_after_ms.unwrap_or(0));
-        let delay = delay.max(asked).min(Duration::from_millis(proto::limits::WAIT_MS_MAX));
-        let until = jiff::SignedDuration::try_from(delay).ok().and_then(|d| at.checked_add(d).ok());
+        let State::Broken { attempt, error, at } = &self.state else { return None };
+        let seed = names::seed(job.as_str(), work);
+        let delay = self.delay(*attempt, error, *at, seed, retries)?;
         Some(Wait {
             work: work.clone(),
             attempt: attempt.next(),
-            until: until.unwrap_or(*at),
+            until: later(*at, delay).unwrap_or(*at),
             timer: names::retry_timer(work.generation(), waits.saturating_add(1)),
             reason: error.message.clone(),
         })
     }
 
+    /// Returns the delay before the next attempt, or `None` if no attempt is left.
+    fn delay(
+        &self,
+        attempt: Attempt,
+        error: &WorkError,
+        at: Timestamp,
+        seed: u64,
+        retries: Retries<'_>,
+    ) -> Option<Duration> {
+        let uncounted = match retries.outage {
+            Some(_) => retries.others.saturating_add(self.by_outages),
+            None => retries.others,
+        };
+        let counted = Attempt(attempt.0.saturating_sub(uncounted).max(1));
+        let demanded = Duration::from_millis(error.retry_after_ms.unwrap_or(0));
+        let longest = Duration::from_millis(proto::limits::WAIT_MS_MAX);
+        match (error.class, retries.outage, self.outage) {
+            (ErrorClass::Permanent, _, _) => None,
+            (ErrorClass::Outage, Some(policy), Some(outage)) => {
+                let delay = policy.interval(Attempt(outage.attempts), seed);
+                let delay = delay.max(demanded).min(longest);
+                let end = later(outage.since, Duration::from_millis(policy.max_ms));
+                let is_in_time = retries.has_deadline || later(at, delay) <= end;
+                is_in_time.then_some(delay)
+            }
+            (ErrorClass::Outage, _, _) | (ErrorClass::Transient, _, _) => {
+                Some(retries.policy.delay(counted, seed)?.max(demanded).min(longest))
+            }
+        }
+    }
+
     /// Returns the timer of a stored wait.
     pub(super) fn timer(&self) -> Option<&TimerName> {
-        match self {
-            Self::Backing { timer, .. } => Some(timer),
-            Self::Idle | Self::Out { .. } | Self::Broken { .. } | Self::Due { .. } => None,
-        }
+        if let State::Backing { timer, .. } = &self.state { Some(timer) } else { None }
+    }
+
+    /// Returns the last broken attempt, if another attempt waits, is due or runs.
+    pub(super) fn retry(&self) -> Option<Retry<'_>> {
+        let (next, until) = match &self.state {
+            State::Out { attempt } => (*attempt, None),
+            State::Backing { next, until, .. } => (*next, Some(*until)),
+            State::Due { next } => (*next, None),
+            State::Idle | State::Broken { .. } => return None,
+        };
+        let outage_since = self.outage.map(|outage| outage.since);
+        Some(Retry { next, until, error: self.last.as_deref()?, outage_since })
     }
 }
 
-/// Returns the number of an attempt when `others` attempts do not count; at least 1.
-fn without(attempt: Attempt, others: u32) -> Attempt {
-    Attempt(attempt.0.saturating_sub(others).max(1))
+/// Returns the time after a delay, or `None` beyond the end of time.
+fn later(at: Timestamp, delay: Duration) -> Option<Timestamp> {
+    at.checked_add(SignedDuration::try_from(delay).ok()?).ok()
 }

@@ -10,7 +10,7 @@
 use agents::toolbox::NoTool;
 use proto::{
     decision::CallWork,
-    fact::{CallTarget, TurnCall, TurnReply, WorkError},
+    fact::{CallTarget, ErrorClass, TurnCall, TurnReply, WorkError},
     family,
     id::ToolName,
     limits,
@@ -33,10 +33,12 @@ const CLAIM_CHARS: usize = 60;
 /// contradicts the call is permanent.
 #[must_use]
 pub fn registry_refusal(call: &CallWork, registered: Option<&ToolSpec>) -> Option<WorkError> {
-    let refused = |message, transient| WorkError { message, transient, retry_after_ms: None };
     let (language, tool) = (call.language, &call.tool);
     let Some(spec) = registered else {
-        return Some(refused(Text::NotRegistered { tool }.text(language), true));
+        return Some(WorkError::new(
+            Text::NotRegistered { tool }.text(language),
+            ErrorClass::Transient,
+        ));
     };
     let fields = [
         ("pool", spec.pool.as_str(), call.pool.as_str()),
@@ -47,12 +49,13 @@ pub fn registry_refusal(call: &CallWork, registered: Option<&ToolSpec>) -> Optio
     if let Some((field, registered, claimed)) = &differs {
         let claimed = &excerpt::line(claimed, CLAIM_CHARS);
         let why = Text::RegisteredOtherwise { tool, field, registered, claimed };
-        return Some(refused(why.text(language), false));
+        return Some(WorkError::new(why.text(language), ErrorClass::Permanent));
     }
     match (spec.approval, &call.approved) {
-        (Approval::Always, None) => {
-            Some(refused(Text::ApprovalMissing { tool }.text(language), false))
-        }
+        (Approval::Always, None) => Some(WorkError::new(
+            Text::ApprovalMissing { tool }.text(language),
+            ErrorClass::Permanent,
+        )),
         (Approval::Always, Some(_)) | (Approval::Never, _) => None,
     }
 }

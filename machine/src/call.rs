@@ -4,20 +4,19 @@ use jiff::Timestamp;
 use proto::{
     agent::Agent,
     decision::{CallWork, Wait},
-    fact::{Called, WorkError},
+    fact::{Called, ErrorClass, WorkError},
     family::{self, Task},
     id::{AskId, Attempt, JobId, StepId, ToolName, WorkId},
     interaction::{QuestionKind, approval_digest},
     job::Outcome,
     lang::Language,
-    retry::RetryPolicy,
     tool::{Approval, Binding, Fault, ToolResult},
     view::{CallState, CallView},
 };
 use serde_json::Value;
 
 use super::{
-    attempts::Attempts,
+    attempts::{Attempts, Retries},
     excerpt,
     kin_text::{self, Text},
 };
@@ -77,7 +76,7 @@ impl Call {
             binding,
             args,
             agreement,
-            attempts: Attempts::Idle,
+            attempts: Attempts::default(),
             said_no: false,
             noes: 0,
             faults: 0,
@@ -121,7 +120,7 @@ impl Call {
     /// `true` if it had been sent.
     pub(super) fn go_on_as(&mut self, work: WorkId) -> bool {
         let was_sent = self.attempts.count() > 0;
-        (self.work, self.attempts, self.said_no) = (work, Attempts::Idle, false);
+        (self.work, self.attempts, self.said_no) = (work, Attempts::default(), false);
         (self.noes, self.faults) = (0, 0);
         match &self.agreement {
             Agreement::NotNeeded => {}
@@ -159,32 +158,38 @@ impl Call {
         if self.end.is_some() {
             return None;
         }
-        let (policy, others) = self.policy(agent);
-        self.attempts.to_wait_beside(others, &self.work, policy, job.as_str(), waits)
+        self.attempts.to_wait(&self.work, self.retries(agent), job, waits)
     }
 
-    /// Returns the retry policy for the last broken attempt, and the number of attempts that it
-    /// does not count.
-    fn policy<'a>(&self, agent: &'a Agent) -> (&'a RetryPolicy, u32) {
-        if self.said_no { (&agent.step.retry, self.faults) } else { (&agent.tool.retry, self.noes) }
+    /// Returns the policies for the last broken attempt. Negative answers and faults are counted
+    /// apart.
+    fn retries<'a>(&self, agent: &'a Agent) -> Retries<'a> {
+        match self.said_no {
+            true => Retries::of_step(agent).without(self.faults),
+            false => Retries::of_work(agent).without(self.noes),
+        }
     }
 
     /// Applies a worker's result. `is_step` is `true` if the call is a whole step: then a negative
     /// answer is retried by the step's policy. Otherwise the model is told.
     pub(super) fn answered(&mut self, called: &Called, is_step: bool, at: Timestamp) {
-        let broken =
-            || WorkError { message: why(&called.result), transient: true, retry_after_ms: None };
-        match called.fault {
+        let result = || called.result.clone().flattened();
+        let broken = |class| WorkError::new(why(&called.result), class);
+        match called.fault.map(|fault| (fault, fault.class())) {
             None if !called.result.success && is_step => {
                 self.said_no = true;
                 self.noes = self.noes.saturating_add(1);
-                self.attempts.broke(broken(), at);
+                self.attempts.broke(broken(ErrorClass::Transient), at);
             }
-            Some(fault) if fault.is_transient() => self.broke(broken(), at),
-            Some(Fault::Unknown) => {
-                self.end = Some(CallEnd::Unknown(called.result.clone().flattened()))
+            Some((_, class @ (ErrorClass::Transient | ErrorClass::Outage))) => {
+                self.broke(broken(class), at);
             }
-            None | Some(_) => self.end = Some(CallEnd::Answered(called.result.clone().flattened())),
+            Some((Fault::Unknown, ErrorClass::Permanent)) => {
+                self.end = Some(CallEnd::Unknown(result()));
+            }
+            None | Some((_, ErrorClass::Permanent)) => {
+                self.end = Some(CallEnd::Answered(result()));
+            }
         }
     }
 
@@ -198,15 +203,13 @@ impl Call {
     /// Returns `true` if the call was given up and waits for an operator. A negative answer is
     /// never given up.
     pub(super) fn is_parked(&self, agent: &Agent) -> bool {
-        self.end.is_none() && !self.said_no && self.attempts.is_parked_beside(self.noes, agent)
+        self.end.is_none() && self.attempts.is_parked(self.retries(agent))
     }
 
     /// Ends the call if no attempt is left.
     pub(super) fn settle(&mut self, agent: &Agent) {
-        let (policy, others) = self.policy(agent);
         if self.end.is_none()
-            && !self.is_parked(agent)
-            && let Some(error) = self.attempts.given_up_beside(others, policy)
+            && let Some(error) = self.attempts.failed(self.retries(agent))
         {
             self.end = Some(CallEnd::Answered(ToolResult::failed(error.message.clone())));
         }
@@ -276,7 +279,7 @@ impl Call {
                     Text::Failed { reason: &reason.as_str(), message: &message }.text(language);
                 if is_step {
                     self.said_no = true;
-                    let error = WorkError { message: error, transient: true, retry_after_ms: None };
+                    let error = WorkError::new(error, ErrorClass::Transient);
                     return self.attempts.broke(error, at);
                 }
                 ToolResult::failed(error)

@@ -10,6 +10,7 @@ use proto::{
 };
 
 use super::{
+    attempts::Retries,
     call::Call,
     names,
     outbox::Tell,
@@ -98,9 +99,9 @@ impl Job {
                 .map(|attempt| Decision::Plan(open.plan_work(attempt, self.age_ms())))
                 .or_else(|| {
                     let work = open.planning.work(open.generation());
-                    let policy = &open.brief.agent.tool.retry;
+                    let retries = Retries::of_work(&open.brief.agent);
                     attempts
-                        .to_wait(&work, policy, self.id.as_str(), open.timers.waits())
+                        .to_wait(&work, retries, &self.id, open.timers.waits())
                         .map(Decision::Wait)
                 }),
             Stage::Clarify { .. } | Stage::Confused { .. } | Stage::Check { .. } => open
@@ -126,7 +127,6 @@ impl Job {
     }
 
     fn for_step(&self, open: &ActiveJob, step: &StepRun) -> Option<Decision> {
-        let job = self.id.as_str();
         let command = match &step.exec {
             Exec::Tool(call) => self.for_call(open, step, call).or_else(|| {
                 call.to_wait(&open.brief.agent, &self.id, open.timers.waits()).map(Decision::Wait)
@@ -136,9 +136,9 @@ impl Job {
                 .to_send()
                 .map(|attempt| self.turn_or_stop(open, step, turn, attempt))
                 .or_else(|| {
-                    let policy = &open.brief.agent.tool.retry;
+                    let retries = Retries::of_work(&open.brief.agent);
                     turn.attempts
-                        .to_wait(&turn.work, policy, job, open.timers.waits())
+                        .to_wait(&turn.work, retries, &self.id, open.timers.waits())
                         .map(Decision::Wait)
                 }),
             Exec::Acting(acting) => acting.units.iter().find_map(|unit| match &unit.kind {
@@ -150,9 +150,8 @@ impl Job {
             }),
             Exec::Rerun(attempts) => {
                 let work = names::step(step.generation, step.revision, step.id());
-                attempts
-                    .to_wait(&work, &open.brief.agent.step.retry, job, open.timers.waits())
-                    .map(Decision::Wait)
+                let retries = Retries::of_step(&open.brief.agent);
+                attempts.to_wait(&work, retries, &self.id, open.timers.waits()).map(Decision::Wait)
             }
             Exec::NotBegun | Exec::Ended => None,
         };

@@ -13,6 +13,7 @@ use proto::{
 use serde_json::Value;
 
 use super::{
+    attempts::Retries,
     progress::StepContext,
     state::{ActiveJob, Brief},
     step::StepRun,
@@ -34,10 +35,7 @@ impl ActiveJob {
 
     fn settle_planning(&mut self) {
         let Some(attempts) = self.planning.stage().attempts() else { return };
-        if attempts.is_parked(&self.brief.agent) {
-            return;
-        }
-        if let Some(error) = attempts.given_up(&self.brief.agent.tool.retry) {
+        if let Some(error) = attempts.failed(Retries::of_work(&self.brief.agent)) {
             self.no_plan(&error.message.clone());
         }
     }

@@ -214,7 +214,7 @@ impl StepRun {
                 again.turns = u32::from(turn.attempts.count() > 0 && !turn.summarised);
                 let first = name(turn.run, turn.number);
                 turn.work = if turn.summarised { names::summarised(&first) } else { first };
-                (turn.attempts, turn.carries) = (Attempts::Idle, 0);
+                (turn.attempts, turn.carries) = (Attempts::default(), 0);
             }
             Exec::Acting(acting) => {
                 let turn = name(acting.run, acting.number);

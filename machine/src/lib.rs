@@ -32,6 +32,7 @@ mod effects;
 mod ending;
 pub mod events;
 mod excerpt;
+mod failure;
 mod family;
 mod fold;
 mod generation;
@@ -62,6 +63,7 @@ pub use self::{
     authorize::registry_refusal,
     decide::{Arm, Next},
     effects::{Effects, Repeated},
+    failure::before_failure,
     outbox::Tell,
     questions::QuestionStatus,
     replay::{Replay, replay, rollback_target},

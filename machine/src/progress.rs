@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use proto::{
     agent::{Agent, OnUnsuccessful, StepExec},
-    fact::WorkError,
+    fact::{ErrorClass, WorkError},
     id::{Attempt, StepId},
     lang::Language,
     notice::Notice,
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::{
     arguments,
-    attempts::Attempts,
+    attempts::{Attempts, Retries},
     call::{Call, CallEnd, why},
     names,
     step::{Exec, StepRun},
@@ -71,7 +71,7 @@ impl StepRun {
             run,
             number: 1,
             work: names::turn(self.generation, self.revision, self.id(), run, 1),
-            attempts: Attempts::Idle,
+            attempts: Attempts::default(),
             after: None,
             replies: Vec::new(),
             previous_error,
@@ -97,9 +97,7 @@ impl StepRun {
             }
             Exec::Turn(turn) => {
                 self.attempted = turn.run;
-                let is_parked = turn.attempts.is_parked(agent);
-                match turn.attempts.given_up(&agent.tool.retry).map(|e| e.message.clone()) {
-                    _ if is_parked => self.exec = Exec::Turn(turn),
+                match turn.attempts.failed(Retries::of_work(agent)).map(|e| e.message.clone()) {
                     None => self.exec = Exec::Turn(turn),
                     Some(error) => self.run_failed(turn.run, error, agent, at),
                 }
@@ -109,7 +107,7 @@ impl StepRun {
                 self.settle_acting(acting, agent, language, at);
             }
             Exec::Rerun(attempts) => {
-                match (attempts.to_send(), attempts.given_up(&agent.step.retry)) {
+                match (attempts.to_send(), attempts.failed(Retries::of_step(agent))) {
                     (Some(run), _) => {
                         let error = self.response.take();
                         (self.watch, self.notices) = (None, Vec::new());
@@ -237,9 +235,9 @@ impl StepRun {
         if agent.step.retry.delay(Attempt(run), 0).is_none() {
             return self.fail(error, at);
         }
-        let broken = WorkError { message: error.clone(), transient: true, retry_after_ms: None };
+        let broken = WorkError::new(error.clone(), ErrorClass::Transient);
         self.response = Some(error);
-        self.exec = Exec::Rerun(Attempts::Broken { attempt: Attempt(run), error: broken, at });
+        self.exec = Exec::Rerun(Attempts::broken(Attempt(run), broken, at));
     }
 
     fn complete(&mut self, result: Value, response: String, at: Timestamp) {

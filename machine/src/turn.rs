@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use proto::{
     agent::Agent,
     decision::{CallReply, FullResult},
-    fact::{Asked, CallTarget, TurnCall, WorkError},
+    fact::{Asked, CallTarget, ErrorClass, TurnCall, WorkError},
     id::{AskId, Attempt, Seq, WorkId},
     lang::Language,
     limits,
@@ -82,11 +82,10 @@ impl Turn {
         let is_nothing = summary.is_none() && texts.iter().all(Option::is_none);
         if !self.may_be_summarised(agent) || is_nothing {
             let message = Text::NoSummaryWanted.text(language);
-            let error = WorkError { message, transient: true, retry_after_ms: None };
-            return self.attempts.broke(error, at);
+            return self.attempts.broke(WorkError::new(message, ErrorClass::Transient), at);
         }
         self.work = names::summarised(&self.work);
-        self.attempts = Attempts::Idle;
+        self.attempts = Attempts::default();
         self.summarised = true;
         for (reply, text) in self.replies.iter_mut().zip(texts) {
             let Some(text) = text else { continue };
@@ -229,7 +228,7 @@ impl Acting {
             run: self.run,
             number,
             work: turn(number),
-            attempts: Attempts::Idle,
+            attempts: Attempts::default(),
             after: Some(self.heard),
             replies,
             previous_error: None,

@@ -2,7 +2,7 @@
 
 use proto::{
     agent::ReplanApply,
-    job::{JobState, SubStatus},
+    job::{JobState, Outcome, SubStatus},
     limits,
     plan::Action,
     step::StepState,
@@ -27,6 +27,7 @@ impl Job {
             state,
             sub_status,
             reason,
+            retries: open.retries(),
             goal: open.brief.goal.clone(),
             agent: open.brief.agent.name.clone(),
             language: open.brief.language,
@@ -79,6 +80,8 @@ impl Job {
             steps_done: count(steps().filter(|run| run.state.is_done()).count()),
             steps: count(steps().count()),
             questions: count(open.questions.open_in_order().count()),
+            failure: open.outcome().and_then(Outcome::failure),
+            retry: open.retries().into_iter().next(),
             created: self.created,
             updated: self.updated,
         })

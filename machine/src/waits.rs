@@ -2,11 +2,15 @@
 //! arrive; and an operator's retry, which ends some of those waits.
 
 use jiff::Timestamp;
-use proto::id::{self, AskId, Attempt, JobId, TimerName, WorkId};
+use proto::{
+    id::{self, AskId, Attempt, JobId, TimerName, WorkId},
+    limits,
+    view::RetryView,
+};
 
 use super::{
-    attempts::Attempts,
-    names,
+    attempts::{Attempts, Retries},
+    excerpt, names,
     state::{ActiveJob, AskedQuestion, Job},
     step::Exec,
 };
@@ -51,16 +55,9 @@ impl Job {
         let Some(open) = open else { return Waits::default() };
         let mut waits = Waits { paused: open.steering.paused().is_some(), ..Waits::default() };
         for Unit { work, attempts, .. } in open.units() {
-            match attempts {
-                Attempts::Out { attempt } => {
-                    waits.commands.push(id::Unit { work, attempt: *attempt });
-                }
-                Attempts::Backing { timer, .. } => {
-                    waits.timers.push(timer.clone());
-                    waits.backing_off = true;
-                }
-                Attempts::Idle | Attempts::Broken { .. } | Attempts::Due { .. } => {}
-            }
+            waits.commands.extend(attempts.out().map(|attempt| id::Unit { work, attempt }));
+            waits.timers.extend(attempts.timer().cloned());
+            waits.backing_off |= attempts.timer().is_some();
         }
         waits.children = open.family.alive().map(|child| child.spawn.child.clone()).collect();
         for asking in open.questions.open_in_order() {
@@ -74,6 +71,15 @@ impl Job {
         }
         waits.given_up = open.given_up();
         waits
+    }
+
+    /// Returns the retry of a unit of work that waits for the end of an outage, and the start of the
+    /// outage.
+    #[must_use]
+    pub fn outage_of(&self, work: &WorkId) -> Option<(RetryView, Timestamp)> {
+        let retries = self.open.as_ref()?.retries().into_iter();
+        let mut of_work = retries.filter(|retry| retry.work == *work);
+        of_work.find_map(|retry| retry.outage_since.map(|since| (retry, since)))
     }
 
     /// Returns `true` if the question waits for a person.
@@ -98,7 +104,7 @@ impl ActiveJob {
         let agent = &self.brief.agent;
         let retried = |work: WorkId, attempts| Unit {
             work,
-            is_parked: Attempts::is_parked(attempts, agent),
+            is_parked: Attempts::is_parked(attempts, Retries::of_work(agent)),
             attempts,
         };
         let mut units = Vec::new();
@@ -122,25 +128,34 @@ impl ActiveJob {
         units
     }
 
+    /// Returns the units of work whose last attempt broke and that are attempted again.
+    pub(super) fn retries(&self) -> Vec<RetryView> {
+        let units = self.units().into_iter();
+        let retries = units.filter_map(|unit| {
+            let retry = unit.attempts.retry()?;
+            Some(RetryView {
+                work: unit.work,
+                attempt: retry.next,
+                next_at: retry.until,
+                error: excerpt::line(retry.error, limits::EXCERPT_CHARS),
+                outage_since: retry.outage_since,
+            })
+        });
+        retries.collect()
+    }
+
     /// Returns the end and the reason of the first backoff, for display.
     pub(super) fn backing_off(&self) -> Option<String> {
-        let backing = |attempts: &Attempts| {
-            let Attempts::Backing { until, reason, .. } = attempts else { return None };
-            Some(format!("until {until}: {reason}"))
-        };
-        if let Some(attempts) = self.planning.stage().attempts() {
-            return backing(attempts);
-        }
-        self.units().into_iter().find_map(|unit| backing(unit.attempts))
+        let backing = |retry: RetryView| Some(format!("until {}: {}", retry.next_at?, retry.error));
+        self.retries().into_iter().find_map(backing)
     }
 
     /// Returns the work that waits for an operator.
     pub(super) fn given_up(&self) -> Vec<GivenUp> {
         let parked = self.units().into_iter().filter(|unit| unit.is_parked);
         let given_up = parked.filter_map(|Unit { work, attempts, .. }| {
-            let Attempts::Broken { attempt, error, at } = attempts else { return None };
-            let (error, since) = (error.message.clone(), *at);
-            Some(GivenUp { work, attempt: *attempt, error, since })
+            let (attempt, error, since) = attempts.broken_attempt()?;
+            Some(GivenUp { work, attempt, error: error.message.clone(), since })
         });
         given_up.collect()
     }
@@ -155,13 +170,13 @@ impl ActiveJob {
             again |= attempts.again(is_parked);
         };
         if let Some(attempts) = self.planning.attempts_mut() {
-            let is_parked = attempts.is_parked(agent);
+            let is_parked = attempts.is_parked(Retries::of_work(agent));
             one(attempts, is_parked);
         }
         for step in self.execution.steps_mut() {
             match &mut step.exec {
                 Exec::Turn(turn) => {
-                    let is_parked = turn.attempts.is_parked(agent);
+                    let is_parked = turn.attempts.is_parked(Retries::of_work(agent));
                     one(&mut turn.attempts, is_parked);
                 }
                 Exec::Rerun(attempts) => one(attempts, false),

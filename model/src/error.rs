@@ -5,6 +5,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use proto::fact::{ErrorClass, WorkError};
+
 /// The phase of a call whose time limit was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Phase {
@@ -98,26 +100,30 @@ impl ErrorKind {
         }
     }
 
-    /// `true` if the same request may succeed later.
+    /// Returns the prospects of the same request later. A reply that was cut or exceeded the time
+    /// for a whole call had started, so the provider could be reached: no outage.
     #[must_use]
-    pub const fn is_transient(self) -> bool {
+    pub const fn class(self) -> ErrorClass {
         match self {
             Self::RateLimited
             | Self::Overloaded
             | Self::ProviderFailed
-            | Self::Timeout { .. }
+            | Self::Unreachable
+            | Self::Timeout { which: Phase::Connect | Phase::FirstToken | Phase::Idle } => {
+                ErrorClass::Outage
+            }
+            Self::Timeout { which: Phase::Total }
             | Self::CutStream
             | Self::Malformed
             | Self::DuplicateCall
-            | Self::Unreachable
-            | Self::Empty => true,
+            | Self::Empty => ErrorClass::Transient,
             Self::Config
             | Self::Auth
             | Self::Quota
             | Self::InvalidRequest
             | Self::CutByLength
             | Self::TooLarge
-            | Self::Refused => false,
+            | Self::Refused => ErrorClass::Permanent,
         }
     }
 }
@@ -177,10 +183,26 @@ impl ModelError {
         self.attempts
     }
 
-    /// `true` if the same request may succeed later.
+    /// Returns the prospects of the same request later.
     #[must_use]
-    pub const fn is_transient(&self) -> bool {
-        self.kind.is_transient()
+    pub const fn class(&self) -> ErrorClass {
+        self.kind.class()
+    }
+
+    /// Returns whether the same request may succeed later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        self.class() != ErrorClass::Permanent
+    }
+
+    /// Returns the error of the unit of work that made the call.
+    #[must_use]
+    pub fn to_work_error(&self) -> WorkError {
+        let wait = self.retry_after();
+        WorkError {
+            retry_after_ms: wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+            ..WorkError::new(self.to_string(), self.class())
+        }
     }
 
     pub(crate) const fn with_status(mut self, status: u16) -> Self {
@@ -230,7 +252,7 @@ mod tests {
         for kind in
             [ErrorKind::Refused, ErrorKind::Auth, ErrorKind::TooLarge, ErrorKind::CutByLength]
         {
-            assert!(!kind.is_transient(), "{kind:?}");
+            assert_eq!(kind.class(), ErrorClass::Permanent, "{kind:?}");
         }
     }
 }

@@ -12,7 +12,7 @@ use proto::{
     asking,
     decision::PlanWork,
     excerpt::excerpt,
-    fact::{PlanReply, WorkError},
+    fact::{ErrorClass, PlanReply, WorkError},
     message::{ModelCall, StopReason},
     outline::Item,
 };
@@ -144,21 +144,12 @@ fn question(calls: &[ModelCall], work: &PlanWork) -> Result<proto::fact::Asked, 
 
 /// Builds the planner's reply when the conversation exceeds the model's context.
 pub(crate) fn too_large(error: &TooLarge) -> PlanReply {
-    let error = WorkError { message: error.to_string(), transient: false, retry_after_ms: None };
-    PlanReply::Failed { error }
+    PlanReply::Failed { error: WorkError::new(error.to_string(), ErrorClass::Permanent) }
 }
 
 /// Builds the planner's reply when the model call failed.
 pub(crate) fn failed(error: &ModelError) -> PlanReply {
-    let retry_after_ms =
-        error.retry_after().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-    PlanReply::Failed {
-        error: WorkError {
-            message: error.to_string(),
-            transient: error.is_transient(),
-            retry_after_ms,
-        },
-    }
+    PlanReply::Failed { error: error.to_work_error() }
 }
 
 #[cfg(test)]

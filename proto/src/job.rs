@@ -150,6 +150,15 @@ impl Outcome {
             Self::Canceled { .. } => JobState::Canceled,
         }
     }
+
+    /// Returns the reason of a failure.
+    #[must_use]
+    pub fn failure(&self) -> Option<FailReason> {
+        match self {
+            Self::Failed { reason, .. } => Some(*reason),
+            Self::Completed { .. } | Self::Canceled { .. } => None,
+        }
+    }
 }
 
 /// The reason why a job failed.

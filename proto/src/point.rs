@@ -96,6 +96,12 @@ pub enum Order {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
+    /// [`Signal::RollBack`] of a failed job to the last record before its failure.
+    Recover {
+        /// Confirms the rollback even when `once` tools would run again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
+    },
     /// [`Signal::RollBack`] to the record before the first command of a step of the plan in force.
     Restart {
         /// Step to restart.

@@ -1,5 +1,5 @@
-//! The retry policy of work: number and intervals of attempts. Field names follow Temporal's retry
-//! policy.
+//! The policies by which work is attempted again: after transient errors, and during outages. Field
+//! names follow Temporal's retry policy.
 
 use std::time::Duration;
 
@@ -47,9 +47,12 @@ impl RetryPolicy {
     /// `seed` determines the jitter. Equal seeds give equal waits, so a decision can be replayed.
     #[must_use]
     pub fn delay(&self, failed: Attempt, seed: u64) -> Option<Duration> {
-        if failed.0 >= self.max_attempts.min(limits::ATTEMPTS_MAX) {
-            return None;
-        }
+        let is_left = failed.0 < self.max_attempts.min(limits::ATTEMPTS_MAX);
+        is_left.then(|| self.interval(failed, seed))
+    }
+
+    /// Returns the wait after `failed` attempts, whatever the number of attempts left.
+    fn interval(&self, failed: Attempt, seed: u64) -> Duration {
         let exponent = i32::try_from(failed.0.saturating_sub(1)).unwrap_or(i32::MAX);
         #[expect(clippy::cast_precision_loss, reason = "waits are far below 2^52 milliseconds")]
         let full = (self.initial_interval_ms as f64 * self.backoff_factor.max(1.0).powi(exponent))
@@ -67,7 +70,7 @@ impl RetryPolicy {
             reason = "0 ≤ wait ≤ max_interval_ms"
         )]
         let ms = wait as u64;
-        Some(Duration::from_millis(ms.min(limits::WAIT_MS_MAX)))
+        Duration::from_millis(ms.min(limits::WAIT_MS_MAX))
     }
 
     /// Checks every bound.
@@ -94,9 +97,92 @@ impl RetryPolicy {
     }
 }
 
+/// The policy for outages: the service of a model or a tool cannot be reached. Attempts during an
+/// outage do not count as attempts of a [`RetryPolicy`]; the work waits for the service.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OutagePolicy {
+    /// Longest outage that a job without a deadline waits for, in milliseconds. A job with a
+    /// deadline waits until its deadline. 0: no job waits, and an outage is a transient error.
+    pub max_ms: u64,
+    /// Wait before the second attempt, in milliseconds.
+    pub initial_interval_ms: u64,
+    /// Factor between consecutive waits (1.0 to 10.0).
+    pub backoff_factor: f64,
+    /// Maximum wait, in milliseconds.
+    pub max_interval_ms: u64,
+}
+
+impl Default for OutagePolicy {
+    /// Waits for seven days. With these intervals a week of outage is about 200 attempts, and a
+    /// job notices the end of an outage within a third of the outage's length.
+    fn default() -> Self {
+        Self {
+            max_ms: 7 * 24 * 3600 * 1000,
+            initial_interval_ms: 1_000,
+            backoff_factor: 1.5,
+            max_interval_ms: 3_600_000,
+        }
+    }
+}
+
+impl OutagePolicy {
+    /// Creates a policy by which no job waits: an outage is a transient error.
+    #[must_use]
+    pub fn never() -> Self {
+        Self { max_ms: 0, ..Self::default() }
+    }
+
+    /// Returns whether jobs wait for the end of an outage.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.max_ms > 0
+    }
+
+    /// Returns the wait after `failed` attempts of one outage. Equal seeds give equal waits.
+    #[must_use]
+    pub fn interval(&self, failed: Attempt, seed: u64) -> Duration {
+        self.intervals().interval(failed, seed)
+    }
+
+    /// Checks every bound.
+    ///
+    /// # Errors
+    /// Returns the first field that is out of bounds, and its requirement.
+    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        if self.max_ms > limits::WAIT_MS_MAX {
+            return Err(("max_ms", "must be at most a year"));
+        }
+        self.intervals().check()
+    }
+
+    fn intervals(&self) -> RetryPolicy {
+        RetryPolicy {
+            initial_interval_ms: self.initial_interval_ms,
+            backoff_factor: self.backoff_factor,
+            max_interval_ms: self.max_interval_ms,
+            ..RetryPolicy::default()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_week_of_outage_is_few_attempts_and_ends_soon_after_the_service_returns() {
+        let policy = OutagePolicy::default();
+        let (mut elapsed, mut attempts) = (Duration::ZERO, 0);
+        while elapsed < Duration::from_millis(policy.max_ms) {
+            attempts += 1;
+            let wait = policy.interval(Attempt(attempts), u64::from(attempts));
+            assert!(wait <= Duration::from_secs(3600), "{wait:?}");
+            assert!(attempts < 4 || wait <= elapsed, "{wait:?} after {elapsed:?}");
+            elapsed += wait;
+        }
+        assert!((150..300).contains(&attempts), "{attempts}");
+    }
 
     #[test]
     fn waits_double_up_to_the_bound_and_then_end() {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    fact::ErrorClass,
     id::{Pool, ToolName},
     strict::is_deep,
 };
@@ -216,8 +217,12 @@ pub enum Fault {
     VersionMismatch,
     /// The call exceeded its run time.
     Timeout,
-    /// A service that the tool needs is unavailable for the moment.
+    /// A service that the tool needs cannot be reached or accepts no requests: an outage, which the
+    /// job waits out. Nothing was done.
     Unavailable,
+    /// A service that the arguments name, such as the host of a URL, cannot be reached or accepts no
+    /// requests. Nothing was done. Other arguments may help, so the attempts are bounded.
+    Unreachable,
     /// Several workers died while they ran the call.
     WorkerLost,
     /// The tool failed because of an error of its own.
@@ -227,13 +232,16 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Returns whether a retry may succeed without a change of the call or the tool.
+    /// Returns the prospects of another attempt without a change of the call or the tool.
     #[must_use]
-    pub fn is_transient(self) -> bool {
+    pub fn class(self) -> ErrorClass {
         match self {
-            Self::Timeout | Self::Unavailable | Self::WorkerLost | Self::Internal => true,
+            Self::Unavailable => ErrorClass::Outage,
+            Self::Timeout | Self::Unreachable | Self::WorkerLost | Self::Internal => {
+                ErrorClass::Transient
+            }
             Self::InvalidArguments | Self::UnknownTool | Self::VersionMismatch | Self::Unknown => {
-                false
+                ErrorClass::Permanent
             }
         }
     }

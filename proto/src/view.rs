@@ -8,9 +8,12 @@ use crate::{
     cost::ToolCost,
     family::{ChildView, Parent},
     file::FileTold,
-    id::{AgentName, ConversationId, Generation, JobId, Seq, SnapshotName, StepId, ToolName},
+    id::{
+        AgentName, Attempt, ConversationId, Generation, JobId, Seq, SnapshotName, StepId, ToolName,
+        WorkId,
+    },
     interaction::Question,
-    job::{JobState, Outcome, SubStatus},
+    job::{FailReason, JobState, Outcome, SubStatus},
     lang::Language,
     message::Usage,
     notice::Notice,
@@ -34,6 +37,9 @@ pub struct JobView {
     /// unreadable record, or the operator's reason for the pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Work whose last attempt broke and that is attempted again, in plan order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retries: Vec<RetryView>,
     /// Goal of the submission.
     pub goal: String,
     /// Name of the agent whose policies the job runs under.
@@ -101,6 +107,23 @@ pub struct JobView {
     pub created: Timestamp,
     /// Server time of the last record.
     pub updated: Timestamp,
+}
+
+/// A unit of work whose last attempt broke and that is attempted again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryView {
+    /// Unit of work.
+    pub work: WorkId,
+    /// Number of the next attempt, or of the running one.
+    pub attempt: Attempt,
+    /// Server time of the next attempt; absent once the attempt is due or runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_at: Option<Timestamp>,
+    /// Error of the last attempt, in one line.
+    pub error: String,
+    /// Start of the outage that broke the last attempts; absent after other errors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage_since: Option<Timestamp>,
 }
 
 /// A position of a job's log that a user named.
@@ -241,6 +264,12 @@ pub struct JobSummary {
     pub steps: u32,
     /// Number of open questions.
     pub questions: u32,
+    /// Reason of the failure of a failed job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailReason>,
+    /// First work whose last attempt broke and that is attempted again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryView>,
     /// Server time of the submission.
     pub created: Timestamp,
     /// Server time of the last record.

@@ -42,6 +42,7 @@ fn settle(effect: Effect, fault: ToolFault) -> ToolFault {
         | Fault::UnknownTool
         | Fault::VersionMismatch
         | Fault::Unavailable
+        | Fault::Unreachable
         | Fault::Unknown => false,
     };
     match effect {

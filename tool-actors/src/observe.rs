@@ -118,6 +118,7 @@ fn word(fault: Fault) -> &'static str {
         Fault::VersionMismatch => "version_mismatch",
         Fault::Timeout => "timeout",
         Fault::Unavailable => "unavailable",
+        Fault::Unreachable => "unreachable",
         Fault::WorkerLost => "worker_lost",
         Fault::Internal => "internal",
         Fault::Unknown => "unknown",

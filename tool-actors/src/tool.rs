@@ -133,10 +133,18 @@ impl ToolFault {
         Self { fault, message: message.into() }
     }
 
-    /// A required resource is unavailable. Nothing was done; a later attempt may succeed.
+    /// A service or resource that the tool always needs is unavailable. Nothing was done, and the
+    /// job waits until a later attempt succeeds.
     #[must_use]
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(Fault::Unavailable, message)
+    }
+
+    /// A service that the arguments name is unavailable. Nothing was done; a later attempt may
+    /// succeed.
+    #[must_use]
+    pub fn unreachable(message: impl Into<String>) -> Self {
+        Self::new(Fault::Unreachable, message)
     }
 
     /// The tool has a bug or failed unexpectedly.

@@ -6,6 +6,7 @@ use proto::{id::ConversationId, job::JobState};
 use super::{
     fsck::DeadCommand,
     purge::PurgeArgs,
+    retry::RetryJobsArgs,
     turning::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
 };
 
@@ -37,6 +38,8 @@ pub(crate) enum JobsCommand {
     Rollback(RollBackArgs),
     /// Take a job back to right before a step began, and go on from there
     Restart(RestartArgs),
+    /// Retry failed jobs from just before their failure, or end the backoff of running ones
+    Retry(RetryJobsArgs),
     /// Submit a new job that goes on from a point of this one
     Fork(ForkArgs),
     /// What differs between two points of a job, or between two jobs

@@ -7,6 +7,7 @@ mod inbox;
 mod jobs;
 mod operate;
 mod purge;
+mod retry;
 mod start;
 mod turning;
 mod watch;
@@ -23,6 +24,7 @@ pub(crate) use self::{
     jobs::{JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SignalArgs, SteerArgs},
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
     purge::PurgeArgs,
+    retry::RetryJobsArgs,
     start::{
         DemoArgs, DevArgs, JobArgs, KeysArgs, Person, RunArgs, ScriptArgs, ServeArgs, SetupArgs,
         SubmitArgs, Waiting,

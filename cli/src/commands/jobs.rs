@@ -53,6 +53,7 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
         JobsCommand::Snapshot(args) => turning::snapshot(global, output, args).await,
         JobsCommand::Rollback(args) => turning::roll_back(global, output, args).await,
         JobsCommand::Restart(args) => turning::restart(global, output, args).await,
+        JobsCommand::Retry(args) => Box::pin(super::retry::run(global, output, args)).await,
         JobsCommand::Fork(args) => turning::fork(global, output, args).await,
         JobsCommand::Diff(args) => Box::pin(turning::diff(global, output, args)).await,
         JobsCommand::Dead(command) => super::dead::run(global, output, command).await,
@@ -122,9 +123,11 @@ fn did(signal: &Order, before: &JobView, state: JobState) -> String {
                 "received the instruction: the next plan or model turn includes it; it is {state}"
             )
         }
-        Order::Retry | Order::Snapshot { .. } | Order::RollBack { .. } | Order::Restart { .. } => {
-            format!("is {state}")
-        }
+        Order::Retry
+        | Order::Snapshot { .. }
+        | Order::RollBack { .. }
+        | Order::Recover { .. }
+        | Order::Restart { .. } => format!("is {state}"),
     }
 }
 

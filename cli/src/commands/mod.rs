@@ -20,6 +20,7 @@ mod keys;
 mod operate;
 mod process;
 mod purge;
+mod retry;
 mod run;
 mod script_model;
 mod serve;

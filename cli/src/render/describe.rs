@@ -38,6 +38,7 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
             ("job", (Tone::Strong, view.job.to_string())),
             ("state", (tone, state)),
             ("why", (tone, why(view))),
+            ("retries", (Tone::Wait, retries(look, view))),
             ("goal", plain(escape::text(&view.goal))),
             ("files", plain(files(view))),
             ("agent", plain(format!("{} ({})", view.agent, view.language.code()))),
@@ -88,6 +89,21 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
 fn files(view: &JobView) -> String {
     let each = view.files.iter().map(|file| escape::line(&file.to_string()).into_owned());
     each.collect::<Vec<_>>().join("; ")
+}
+
+/// Lists the work that is attempted again, one unit a line.
+fn retries(look: &Look, view: &JobView) -> String {
+    let each = view.retries.iter().map(|retry| {
+        let when = match retry.next_at {
+            Some(at) => format!("at {}", look.clock(at)),
+            None => "is due or runs".to_owned(),
+        };
+        let outage =
+            retry.outage_since.map(|since| format!(" (outage since {})", look.clock(since)));
+        let (outage, error) = (outage.unwrap_or_default(), escape::line(&retry.error));
+        format!("{} attempt {} {when}{outage}: {error}", retry.work, retry.attempt)
+    });
+    each.collect::<Vec<_>>().join("\n")
 }
 
 /// Lists the cost of each tool that incurred any.

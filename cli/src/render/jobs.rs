@@ -76,6 +76,10 @@ fn row(look: &Look, job: &JobSummary) -> Vec<Piece> {
         None => format!("{mark} {}", job.state),
         Some(sub) => format!("{mark} {}, {sub}", job.state),
     };
+    let state = match &job.retry {
+        Some(retry) => format!("{state}, attempt {}", retry.attempt),
+        None => state,
+    };
     let tone = job.sub_status.map_or(tone, |sub| match marks::sub_status(sub) {
         Tone::Bad => Tone::Bad,
         Tone::Plain | Tone::Strong | Tone::Dim | Tone::Good | Tone::Busy | Tone::Wait => tone,

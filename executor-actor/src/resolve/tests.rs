@@ -50,7 +50,7 @@ fn line(reply: &TurnReply) -> String {
             format!("summarised: {summary:?} {results:?}")
         }
         TurnReply::Failed { error } => {
-            let kind = if error.transient { "transient" } else { "final" };
+            let kind = if error.is_transient() { "transient" } else { "final" };
             format!("failed {kind}: {}", error.message)
         }
         TurnReply::Calls { text, calls } => {

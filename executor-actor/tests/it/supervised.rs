@@ -51,7 +51,7 @@ async fn a_panic_ends_one_turn_and_leaves_the_others() {
     let (_, Fact::Turned(broken)) = stage.fact().await else { panic!("not a turn") };
     let TurnReply::Failed { error } = broken.reply else { panic!("{:?}", broken.reply) };
     let why = "the executor panicked: told to panic";
-    assert_eq!((error.message.as_str(), error.transient), (why, true));
+    assert_eq!((error.message.as_str(), error.is_transient()), (why, true));
     release.notify_one();
     let (_, Fact::Turned(answered)) = stage.fact().await else { panic!("not a turn") };
     assert!(matches!(answered.reply, TurnReply::Done { .. }), "{answered:?}");

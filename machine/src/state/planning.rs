@@ -71,7 +71,7 @@ impl Stage {
 impl Planning {
     pub(super) fn new() -> Self {
         Self {
-            stage: Stage::Plan { attempts: Attempts::Idle },
+            stage: Stage::Plan { attempts: Attempts::default() },
             round: 1,
             dialogue: Vec::new(),
             rejected: 0,
@@ -120,7 +120,7 @@ impl Planning {
 
     pub(crate) fn next_round(&mut self) {
         self.round = self.round.saturating_add(1);
-        self.stage = Stage::Plan { attempts: Attempts::Idle };
+        self.stage = Stage::Plan { attempts: Attempts::default() };
     }
 
     /// Asks for confirmation again, with another plan. The next round's number names the new
@@ -260,7 +260,7 @@ impl Planning {
         match &mut self.stage {
             Stage::Plan { attempts } => {
                 let was_sent = attempts.count() > 0 && self.rejected == 0;
-                *attempts = Attempts::Idle;
+                *attempts = Attempts::default();
                 (was_sent, 0)
             }
             Stage::Clarify { ask, .. } => (false, u32::from(ask.take().is_some())),

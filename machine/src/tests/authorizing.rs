@@ -5,7 +5,7 @@ use proto::{
     agent::{Agent, OnFailure, StepExec},
     decision::{CallWork, Decision, PlanTalk},
     event::{Happened, ToolPhase},
-    fact::{CallTarget, PlanReply, Submitted, TurnCall, WorkError},
+    fact::{CallTarget, ErrorClass, PlanReply, Submitted, TurnCall, WorkError},
     id::ToolName,
     interaction::{Answer, QuestionKind, Verdict},
     job::{FailReason, Outcome, SubStatus},
@@ -317,22 +317,22 @@ fn a_call_is_sent_as_the_registry_has_its_tool_or_not_at_all(
 ) {
     let refused = registry_refusal(&called(approved), Some(&registered));
     assert_eq!(refused.as_ref().map(|error| error.message.as_str()), why);
-    assert!(refused.is_none_or(|error| !error.transient));
+    assert!(refused.is_none_or(|error| !error.is_transient()));
 }
 
 #[test]
 fn a_tool_that_nobody_has_announced_may_be_announced_later() {
     let refused = registry_refusal(&called(None), None).unwrap();
     let why = "write_file: no worker has announced this tool; the call was not sent";
-    assert_eq!((refused.message.as_str(), refused.transient), (why, true));
+    assert_eq!((refused.message.as_str(), refused.is_transient()), (why, true));
 }
 
 /// Returns the decision with which the supervisor refuses to send a call.
-fn refuse(p: &Play, transient: bool) -> Decision {
+fn refuse(p: &Play, class: ErrorClass) -> Decision {
     let Some(Decision::Call(call)) = p.job.decide().map(|next| next.decision) else {
         panic!("no call")
     };
-    let error = WorkError { message: "not so".into(), transient, retry_after_ms: None };
+    let error = WorkError::new("not so", class);
     Decision::Call(CallWork { refused: Some(error), ..call })
 }
 
@@ -341,7 +341,7 @@ fn a_call_that_was_not_sent_goes_to_no_pool_and_fails_its_step() {
     let mut p = Play::planned(agent(|_| {}), plan("a"));
     let mut watching = Projection::default();
     watching.take(p.job.seq(), Timestamp::UNIX_EPOCH, None, &p.job);
-    let decision = refuse(&p, false);
+    let decision = refuse(&p, ErrorClass::Permanent);
     assert_eq!(decision.pool(), proto::decision::pools::nobody());
     p.decision(decision.clone());
     let (seq, known) = (p.job.seq(), Known::Decision(Box::new(decision)));
@@ -372,7 +372,7 @@ fn a_call_of_a_turn_that_was_not_sent_is_told_to_the_model() {
     let mut p = Play::planned(agent(|_| {}), tasks("a"));
     p.drive();
     p.turn("g0.r0.a.n1.t1", calls(vec![tool_call("x", "write_file", json!({}))]));
-    p.decision(refuse(&p, false));
+    p.decision(refuse(&p, ErrorClass::Permanent));
     p.expect(&["turn g0.r0.a.n1.t2 #1"]);
     let [Decision::Turn(turn)] = p.decisions.as_slice() else { panic!("not one turn") };
     assert_eq!(turn.replies[0].text, r#"{"success":false,"error":"not so"}"#);
@@ -381,7 +381,7 @@ fn a_call_of_a_turn_that_was_not_sent_is_told_to_the_model() {
 #[test]
 fn a_call_of_a_tool_that_nobody_has_announced_is_tried_again() {
     let mut p = Play::planned(agent(|_| {}), plan("a"));
-    p.decision(refuse(&p, true));
+    p.decision(refuse(&p, ErrorClass::Transient));
     p.expect(&["wait g0.r0.a #2"]);
     p.fire("retry-1");
     p.expect(&["call g0.r0.a #2"]);

@@ -38,11 +38,11 @@ fn a_fault_that_may_pass_is_tried_again_after_a_wait_with_the_same_key() {
 fn when_no_attempt_is_left_the_step_has_failed() {
     let mut p = Play::planned(agent(|a| a.tool.retry = tries(2)), plan("a b"));
     p.drive();
-    p.fault("g0.r0.a", Fault::Unavailable);
+    p.fault("g0.r0.a", Fault::Timeout);
     p.drive();
     p.fire("retry-1");
     p.drive();
-    p.fault("g0.r0.a", Fault::Unavailable);
+    p.fault("g0.r0.a", Fault::Timeout);
     p.expect(&[]);
     assert_eq!(p.states(), "a:failed b:running", "what runs may end");
     p.ok("g0.r0.b", json!(1));

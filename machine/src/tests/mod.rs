@@ -23,6 +23,7 @@ mod hostile;
 mod large;
 mod lifecycle;
 mod observing;
+mod outages;
 mod outlining;
 mod planning;
 mod play;

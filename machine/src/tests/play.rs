@@ -9,8 +9,8 @@ use proto::{
     cost::Cost,
     decision::{Decision, Note},
     fact::{
-        Answered, Asked, AskedKind, CallTarget, Called, Fact, Fired, PlanReply, Planned, Signal,
-        Signaled, Source, Submitted, TurnCall, TurnReply, Turned, WorkError,
+        Answered, Asked, AskedKind, CallTarget, Called, ErrorClass, Fact, Fired, PlanReply,
+        Planned, Signal, Signaled, Source, Submitted, TurnCall, TurnReply, Turned, WorkError,
     },
     id::{AskId, Attempt, JobId, Pool, Seq, StepId, TimerName, ToolName, WorkId},
     interaction::{Answer, Verdict},
@@ -386,7 +386,7 @@ impl Play {
 }
 
 pub(super) fn transient() -> WorkError {
-    WorkError { message: "503".into(), transient: true, retry_after_ms: None }
+    WorkError::new("503", ErrorClass::Transient)
 }
 
 fn label(decision: &Decision) -> String {

@@ -125,6 +125,10 @@ impl Call {
             price: self.target.watching.prices.of(self.model.as_deref()),
         };
         measured.record();
+        if let Some(error) = end.error.filter(|error| *error != CANCELED) {
+            let model = self.target.labels.asked(self.model.as_deref());
+            tracing::warn!(error, %model, took = ?measured.took, "a model call failed");
+        }
         if let Some(span) = self.span.take() {
             let name = self.target.labels.asked(self.model.as_deref());
             let first = self.first_chunk.map(|first| first.as_secs_f64());

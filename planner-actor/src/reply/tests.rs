@@ -48,7 +48,9 @@ fn line(reply: &PlanReply) -> String {
         PlanReply::Unparseable { text, error } => format!("no: {error} ← {text}"),
         PlanReply::Failed { error } => format!(
             "failed transient={} after={:?}: {}",
-            error.transient, error.retry_after_ms, error.message
+            error.is_transient(),
+            error.retry_after_ms,
+            error.message
         ),
     }
 }

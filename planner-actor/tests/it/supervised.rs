@@ -42,7 +42,7 @@ async fn a_panic_ends_one_plan_and_leaves_the_others() {
     let (_, Fact::Planned(broken)) = stage.fact().await else { panic!("not a plan") };
     let PlanReply::Failed { error } = broken.reply else { panic!("{:?}", broken.reply) };
     let why = "the planner panicked: told to panic";
-    assert_eq!((error.message.as_str(), error.transient), (why, true));
+    assert_eq!((error.message.as_str(), error.is_transient()), (why, true));
     release.notify_one();
     let (_, Fact::Planned(answered)) = stage.fact().await else { panic!("not a plan") };
     assert!(matches!(answered.reply, PlanReply::Plan { .. }), "{answered:?}");

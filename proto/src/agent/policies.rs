@@ -17,6 +17,7 @@ use crate::{
     limits,
     observe::Observe,
     policy::PlanProtocol,
+    retry::OutagePolicy,
 };
 
 /// The policies of a job.
@@ -59,6 +60,9 @@ pub struct Agent {
     pub step: Stepping,
     /// Policy of tool calls.
     pub tool: Calling,
+    /// Policy for models and tool services that cannot be reached.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub outage: OutagePolicy,
     /// Policy of replanning.
     pub replan: Replanning,
     /// Limits on spending.
@@ -95,6 +99,7 @@ impl Default for Agent {
             dispatch: Dispatch::Parallel,
             step: Stepping::default(),
             tool: Calling::default(),
+            outage: OutagePolicy::default(),
             replan: Replanning::default(),
             budget: Budget::default(),
             guard: Guard::default(),
@@ -149,6 +154,7 @@ impl Agent {
             ("guard", self.guard.check()),
             ("observe", self.observe.check()),
             ("memory", self.memory.check()),
+            ("outage", self.outage.check()),
         ] {
             if let Err((field, why)) = checked {
                 return Err(InvalidAgent { field: format!("{axis}.{field}"), why });

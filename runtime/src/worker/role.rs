@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proto::{
     decision::Decision,
-    fact::{Fact, WorkError},
+    fact::{ErrorClass, Fact, WorkError},
     id::{JobId, Seq},
     tool::Fault,
     trace::TraceContext,
@@ -119,7 +119,7 @@ impl Failure {
     /// attempt may succeed.
     #[must_use]
     pub fn error(&self) -> WorkError {
-        WorkError { message: self.message(), transient: true, retry_after_ms: None }
+        WorkError::new(self.message(), ErrorClass::Transient)
     }
 }
 

@@ -11,7 +11,7 @@ use proto::{
     decision::{Decision, DecisionKind},
     entry::Entry,
     fact::{Fact, Submitted},
-    id::{JobId, Seq, Shard},
+    id::{JobId, Seq, Shard, WorkId},
     trace::TraceContext,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -22,7 +22,7 @@ use tracing::Instrument;
 
 use super::{
     inbox::{Inbox, Waiting},
-    observe::{ActivationSpan, ActivationTimer, Census, Labels, ShardFigures, Tally},
+    observe::{self, ActivationSpan, ActivationTimer, Census, Labels, ShardFigures, Tally},
     registered,
     shard::ShardMsg,
 };
@@ -152,7 +152,13 @@ impl JobState {
                         self.tally.stored(after == Seq(0), is_end);
                     }
                     let kind = next.decision.kind();
+                    let wait = if let Decision::Wait(wait) = &next.decision {
+                        Some(wait.work.clone())
+                    } else {
+                        None
+                    };
                     self.stored(stored?, kind);
+                    wait.iter().for_each(|work| self.report_outage(work));
                     continue;
                 }
                 effect @ (Effect::Read
@@ -214,6 +220,18 @@ impl JobState {
                 tracing::debug!(%job, "another supervisor decided first; reading the log again");
                 self.activation.done(Outcome::Conflict);
             }
+        }
+    }
+
+    /// Logs and counts the wait of a unit of work, if it waits for the end of an outage. The error
+    /// may quote user content, so only the worker logs it, in its own words.
+    fn report_outage(&self, work: &WorkId) {
+        let Some(folded) = self.activation.folded_job() else { return };
+        let Some((retry, since)) = folded.outage_of(work) else { return };
+        let (attempt, next_at) = (retry.attempt, retry.next_at.map(tracing::field::display));
+        tracing::warn!(%work, %attempt, next_at, %since, "a model or a tool's service cannot be reached; the work waits for it");
+        if let Some(status) = folded.standing() {
+            observe::outage_wait(&status.agent, &self.args.labels);
         }
     }
 

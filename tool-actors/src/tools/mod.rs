@@ -105,9 +105,8 @@ fn not_done(error: &FileError, language: Language) -> Result<ToolResult, ToolFau
         | FileError::TooLarge { .. }
         | FileError::Failed { .. } => return Ok(ToolResult::failed(error.text(language))),
         FileError::Unknown(_) => Fault::Unknown,
-        FileError::Full(_) | FileError::Busy | FileError::Canceled | FileError::Unsupported => {
-            Fault::Unavailable
-        }
+        FileError::Full(_) | FileError::Busy | FileError::Canceled => Fault::Unavailable,
+        FileError::Unsupported => Fault::Internal,
     };
     Err(ToolFault::new(fault, error.text(language)))
 }

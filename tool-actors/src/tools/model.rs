@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use model::{Model, ModelRequest, Params};
 use proto::{
+    fact::ErrorClass,
     message::{Message, StopReason},
     tool::{Effect, ToolResult, ToolSpec},
 };
@@ -61,8 +62,11 @@ impl Tool for AskModel {
         let request = ModelRequest { messages, tools: Vec::new(), params: Params::default() };
         let reply = match model::complete(self.0.as_ref(), request, |_| {}).await {
             Ok(reply) => reply,
-            Err(error) if error.is_transient() => {
+            Err(error) if error.class() == ErrorClass::Outage => {
                 return Err(ToolFault::unavailable(error.to_string()));
+            }
+            Err(error) if error.is_transient() => {
+                return Err(ToolFault::internal(error.to_string()));
             }
             // A retry would fail in the same way.
             Err(error) => return Ok(ToolResult::failed(error.to_string())),

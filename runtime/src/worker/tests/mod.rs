@@ -400,7 +400,7 @@ async fn a_command_for_another_role_is_acknowledged_and_never_reaches_the_actor(
 #[test]
 fn a_lost_command_names_the_workers_that_died() {
     let failure = Failure::Lost { delivered: 6 };
-    assert!(failure.error().transient && failure.message().contains("5 times"), "{failure:?}");
+    assert!(failure.error().is_transient() && failure.message().contains("5 times"), "{failure:?}");
     assert_eq!(failure.fault(), Fault::WorkerLost);
     assert_eq!(Failure::Broken("why".into()).fault(), Fault::Internal);
 }

@@ -15,7 +15,7 @@ use broker::{
 };
 use proto::{
     decision::{CallWork, Decision, pools},
-    fact::{Called, Fact, PlanReply, Planned, TurnReply, Turned, WorkError},
+    fact::{Called, ErrorClass, Fact, PlanReply, Planned, TurnReply, Turned, WorkError},
     id::{Attempt, JobId, ToolName, WorkId, WorkerId},
     record::Known,
     tool::{Approval, Effect, Fault, ToolResult, ToolSpec},
@@ -63,11 +63,7 @@ impl Trick {
     }
 
     fn report(&self, fact: &Fact) -> Option<Fact> {
-        let error = || WorkError {
-            message: "the rehearsal has it fail".to_owned(),
-            transient: true,
-            retry_after_ms: None,
-        };
+        let error = || WorkError::new("the rehearsal has it fail", ErrorClass::Transient);
         let work = match fact {
             Fact::Planned(Planned { work, attempt, .. }) if self.fails(work, *attempt) => {
                 let Fact::Planned(said) = fact.clone() else { return None };

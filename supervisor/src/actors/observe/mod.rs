@@ -16,7 +16,7 @@ use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram},
 };
-use proto::budget::Axis;
+use proto::{budget::Axis, id::AgentName};
 use runtime::telemetry::{self, LATENCY, SECONDS, keys};
 
 pub(super) use self::load::run as watch_load;
@@ -33,6 +33,7 @@ struct Instruments {
     decision: Histogram<f64>,
     ignored: Counter<u64>,
     warned: Counter<u64>,
+    outage_waits: Counter<u64>,
     sweep_found: Counter<u64>,
 }
 
@@ -65,6 +66,10 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
             "callboard.budget.warnings",
             "Jobs that came near a limit of their budget.",
         ),
+        outage_waits: counter(
+            "callboard.outage.waits",
+            "Waits of work for a model or a tool's service that could not be reached.",
+        ),
         sweep_found,
     }
 });
@@ -72,6 +77,12 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
 /// Counts a job for which only a sweep found the missing decision.
 pub(super) fn swept() {
     INSTRUMENTS.sweep_found.add(1, &[]);
+}
+
+/// Counts a wait for the end of an outage.
+pub(super) fn outage_wait(agent: &AgentName, labels: &Labels) {
+    let agent = KeyValue::new(keys::GEN_AI_AGENT_NAME, labels.agent(agent));
+    INSTRUMENTS.outage_waits.add(1, &[agent]);
 }
 
 fn ignored(kind: &'static str) {

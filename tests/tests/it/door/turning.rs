@@ -8,8 +8,9 @@ use callboard_tests::drive::{self, Timers};
 use machine::{Job, check};
 use proto::{
     error::Code,
-    fact::{Called, Fact},
+    fact::{Called, ErrorClass, Fact, PlanReply, Planned, WorkError},
     id::{JobId, Seq},
+    job::FailReason,
     tool::{Effect, ToolResult},
 };
 use rstest::rstest;
@@ -81,6 +82,80 @@ async fn a_job_that_has_ended_goes_back_and_completes_again() {
     assert_eq!(again.generation().0, 2);
     let listed = ask(&company.broker, "list", r#"{"states":["completed"]}"#, None).await.unwrap();
     assert_eq!(listed["jobs"][0]["job"], "j");
+}
+
+/// Steps that are calls of a pure tool.
+fn looks<const N: usize>(steps: [&str; N]) -> Fact {
+    let step = |step| jobs::step(step, "look", json!({}), jobs::binding(Effect::Pure));
+    Fact::Planned(jobs::planned(steps.map(step).to_vec()))
+}
+
+fn ended(work: &str, result: ToolResult) -> Fact {
+    Fact::Called(Called { result, ..jobs::called(work) })
+}
+
+async fn submitted(hall: &Hall, agent: &str) -> JobId {
+    let body = json!({"id": "j", "goal": "look", "agent": agent}).to_string();
+    hall.ask("submit", body).await.unwrap();
+    let job = JobId::new("j").unwrap();
+    drive(hall, &job).await;
+    job
+}
+
+#[tokio::test]
+async fn a_failed_job_continues_from_just_before_its_failure() {
+    let hall = Hall::new().await;
+    let job = submitted(&hall, "unattended").await;
+    for fact in [
+        looks(["a", "b<a", "c<a"]),
+        ended("g0.r0.a", ToolResult::ok(json!("kept"))),
+        // The failure of b is the job's, although c continues.
+        ended("g0.r0.b", ToolResult::failed("the store is closed")),
+        ended("g0.r0.c", ToolResult::ok(json!("late"))),
+    ] {
+        tell(&hall, &job, fact).await;
+    }
+    let listed = hall.ask("list", r#"{"states":["failed"]}"#).await.unwrap();
+    assert_eq!(listed["jobs"][0]["failure"], "step_failed");
+    let recover = json!({"job": "j", "signal": {"recover": {}}}).to_string();
+    let answer = hall.ask("signal", recover).await.unwrap();
+    assert_eq!(answer["state"], "working");
+    drive(&hall, &job).await;
+    for work in ["g1.r0.b", "g1.r0.c"] {
+        tell(&hall, &job, ended(work, ToolResult::ok(json!("done")))).await;
+    }
+    let view = drive(&hall, &job).await.view().unwrap();
+    assert_eq!((view.state, view.generation.0), (proto::job::JobState::Completed, 1));
+    let steps = view.plan.unwrap().steps;
+    let responses: Vec<_> = steps.iter().map(|step| step.response.as_deref().unwrap()).collect();
+    assert_eq!(responses, ["kept", "done", "done"]);
+}
+
+#[tokio::test]
+async fn a_failed_planning_is_tried_again_with_the_job_itself() {
+    let hall = Hall::new().await;
+    let job = submitted(&hall, "unattended").await;
+    let error = WorkError::new("the account has no credit", ErrorClass::Permanent);
+    let planned = Planned { reply: PlanReply::Failed { error }, ..jobs::planned(Vec::new()) };
+    tell(&hall, &job, Fact::Planned(planned)).await;
+    let view = drive(&hall, &job).await.view().unwrap();
+    assert_eq!(view.outcome.unwrap().failure(), Some(FailReason::PlanFailed));
+    let recover = json!({"job": "j", "signal": {"recover": {}}}).to_string();
+    hall.ask("signal", recover).await.unwrap();
+    let waits = drive(&hall, &job).await.waits();
+    assert_eq!(waits.commands.iter().map(|unit| unit.work.as_str()).collect::<Vec<_>>(), ["g1.p1"]);
+}
+
+#[tokio::test]
+async fn only_a_failed_job_can_recover() {
+    let hall = Hall::new().await;
+    let job = submitted(&hall, "unattended").await;
+    let recover = || json!({"job": "j", "signal": {"recover": {}}}).to_string();
+    let refused = (Code::InvalidRequest, "signal.recover".to_owned());
+    assert_eq!(hall.refused("signal", recover()).await, refused, "a running job");
+    tell(&hall, &job, looks(["a"])).await;
+    tell(&hall, &job, ended("g0.r0.a", ToolResult::ok(json!(1)))).await;
+    assert_eq!(hall.refused("signal", recover()).await, refused, "a completed job");
 }
 
 #[rstest]

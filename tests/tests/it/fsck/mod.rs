@@ -12,7 +12,7 @@ use operator::fsck::{self, JobCondition, Scope};
 use proto::{
     agent::{Agent, OnGivenUp, PlanWhen},
     decision::{Decision, DecisionKind, Finish, pools},
-    fact::{Answered, Fact, PlanReply, Signal, Signaled, Source, WorkError},
+    fact::{Answered, ErrorClass, Fact, PlanReply, Signal, Signaled, Source, WorkError},
     id::{AskId, Generation, JobId, Shard, TimerName},
     interaction::Answer,
     job::Outcome,
@@ -30,7 +30,7 @@ fn far() -> Timestamp {
 
 fn transient() -> PlanReply {
     let message = "503".to_owned();
-    PlanReply::Failed { error: WorkError { message, transient: true, retry_after_ms: None } }
+    PlanReply::Failed { error: WorkError::new(message, ErrorClass::Transient) }
 }
 
 #[tokio::test(flavor = "multi_thread")]
