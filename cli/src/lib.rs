@@ -13,12 +13,13 @@ mod failure;
 mod input;
 mod interrupt;
 mod live;
-mod look;
+
 mod output;
 mod refusal;
 mod render;
 pub mod roles;
 pub mod settings;
+mod style;
 mod text;
 mod token;
 
@@ -30,8 +31,8 @@ pub use self::exit::Exit;
 use self::{
     args::{Cli, Global},
     failure::CliError,
-    look::Times,
     output::{Color, Format, Loudness, Output},
+    style::Times,
 };
 
 /// Runs the program with this process's arguments.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::{
     exit::Exit,
     failure::{CliError, Outcome},
-    look::{Look, Times},
+    style::{Style, Times},
 };
 
 /// The form of what is printed.
@@ -75,17 +75,17 @@ impl Output {
     }
 
     /// Returns the style of standard output, with the current time.
-    pub(crate) fn look(&self) -> Look {
+    pub(crate) fn style(&self) -> Style {
         let color = match self.color {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => AutoStream::choice(&std::io::stdout()) != ColorChoice::Never,
         };
-        Look { width: columns(), color, times: self.times, now: Timestamp::now() }
+        Style { width: columns(), color, times: self.times, now: Timestamp::now() }
     }
 
     /// Returns the style of standard error, with the current time.
-    pub(crate) fn look_of_notes(&self) -> Look {
+    pub(crate) fn style_of_notes(&self) -> Style {
         let stderr = std::io::stderr();
         let color = match self.color {
             Color::Always => true,
@@ -93,7 +93,7 @@ impl Output {
             Color::Auto => AutoStream::choice(&stderr) != ColorChoice::Never,
         };
         let width = if stderr.is_terminal() { columns() } else { None };
-        Look { width, color, times: self.times, now: Timestamp::now() }
+        Style { width, color, times: self.times, now: Timestamp::now() }
     }
 
     /// Prints a text unchanged.
@@ -122,10 +122,10 @@ impl Output {
         whole: &impl Serialize,
         items: &[T],
         id: impl Fn(&T) -> String,
-        table: impl FnOnce(&Look) -> String,
+        table: impl FnOnce(&Style) -> String,
     ) -> Outcome {
         match self.format {
-            Format::Table => self.print(&table(&self.look())),
+            Format::Table => self.print(&table(&self.style())),
             Format::Json => self.json(whole),
             Format::Jsonl => items.iter().try_for_each(|item| self.json(item)),
             Format::Ids => items.iter().try_for_each(|item| self.line(&id(item))),
@@ -138,10 +138,10 @@ impl Output {
         &self,
         item: &T,
         id: &str,
-        text: impl FnOnce(&Look) -> String,
+        text: impl FnOnce(&Style) -> String,
     ) -> Outcome {
         match self.format {
-            Format::Table => self.print(&text(&self.look())),
+            Format::Table => self.print(&text(&self.style())),
             Format::Json | Format::Jsonl => self.json(item),
             Format::Ids => self.line(id),
         }?;

@@ -32,8 +32,8 @@ pub(crate) use self::{
 };
 use crate::{
     exit,
-    look::Times,
     output::{Color, Format},
+    style::Times,
 };
 
 const EXAMPLES: &str = "\
@@ -153,7 +153,7 @@ pub(crate) enum Command {
     Chat(ChatArgs),
     /// Print what happens in a job, event by event
     Watch(WatchArgs),
-    /// Look at jobs and steer them
+    /// Style at jobs and steer them
     #[command(subcommand, visible_alias = "job")]
     Jobs(JobsCommand),
     /// Questions that wait for a person

@@ -16,9 +16,9 @@ use crate::{
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
-    look::Times,
     output::{Color, Format, Loudness, Output},
     render::agents as render,
+    style::Times,
 };
 
 /// Time limit for reaching a front door that knows the registered tools.
@@ -36,7 +36,7 @@ pub(super) async fn run(global: &Global, output: Output, command: AgentsCommand)
 
 async fn ls(global: &Global, output: Output) -> Outcome {
     let found = connect::client(global, output).await?.agents(None).await?;
-    output.list(&found, &found.agents, |a| a.name.to_string(), |look| render::list(look, &found))
+    output.list(&found, &found.agents, |a| a.name.to_string(), |style| render::list(style, &found))
 }
 
 async fn show(global: &Global, output: Output, name: &AgentName) -> Outcome {
@@ -76,8 +76,8 @@ async fn check(global: &Global, output: Output, args: &CheckAgentsArgs) -> Outco
         &checked,
         &checked,
         |one| one.agent.to_string(),
-        |look| {
-            let lines = checked.iter().map(|one| render::checked(look, &one.place, &one.mistakes));
+        |style| {
+            let lines = checked.iter().map(|one| render::checked(style, &one.place, &one.mistakes));
             lines.collect()
         },
     )?;

@@ -24,10 +24,10 @@ use crate::{
     args::{DemoArgs, Global, Person, Waiting},
     exit::Exit,
     failure::{CliError, Outcome},
-    look::Tone,
     output::{self, Loudness, Output},
     roles,
     settings::Config,
+    style::Tone,
     text,
 };
 
@@ -127,14 +127,14 @@ impl Demo<'_> {
     }
 
     fn introduce(&self) -> Result<(), CliError> {
-        let look = self.output.look();
+        let style = self.output.style();
         self.output
-            .line(&look.paint(Tone::Strong, "Callboard: two jobs, from the goal to the result"))?;
+            .line(&style.paint(Tone::Strong, "Callboard: two jobs, from the goal to the result"))?;
         let tone = match self.embedded.kept {
             Storage::Server { .. } => Tone::Good,
             Storage::Memory(_) => Tone::Wait,
         };
-        self.output.line(&look.paint(tone, &self.embedded.kept.words()))?;
+        self.output.line(&style.paint(tone, &self.embedded.kept.words()))?;
         if let Some(server) = &self.embedded.model.script {
             let words = format!("the model is scripted and speaks HTTP at {}", server.base_url());
             self.output.line(&words)?;
@@ -148,12 +148,12 @@ impl Demo<'_> {
     }
 
     fn head(&self, number: &str, goal: &str) -> Result<(), CliError> {
-        let head = self.output.look().paint(Tone::Strong, &format!("\nJob {number}: {goal}"));
+        let head = self.output.style().paint(Tone::Strong, &format!("\nJob {number}: {goal}"));
         self.output.line(&head)
     }
 
     fn good(&self, words: &str) -> String {
-        self.output.look().paint(Tone::Good, words)
+        self.output.style().paint(Tone::Good, words)
     }
 
     /// Submits a job and watches it to its end.

@@ -13,9 +13,9 @@ use crate::{
     args::{DevArgs, Global},
     connect,
     failure::{CliError, Outcome},
-    look::Tone,
     output::Output,
     roles,
+    style::Tone,
 };
 
 /// Default port of the child nats-server, which is also the clients' default.
@@ -64,12 +64,12 @@ fn greet(
     workspace: &str,
     admin: Option<SocketAddr>,
 ) -> Result<(), CliError> {
-    let look = output.look();
+    let style = output.style();
     let tone = match embedded.kept {
         Storage::Server { .. } => Tone::Good,
         Storage::Memory(_) => Tone::Wait,
     };
-    output.line(&look.paint(tone, &embedded.kept.words()))?;
+    output.line(&style.paint(tone, &embedded.kept.words()))?;
     output.line(&match &embedded.model.script {
         Some(server) => format!("the model is scripted, at {}", server.base_url()),
         None => "the model is the configured one".to_owned(),

@@ -21,9 +21,9 @@ use crate::{
     failure::{CliError, Outcome},
     input,
     interrupt::Interrupts,
-    look::Tone,
     output::{self, Output},
     render::question,
+    style::Tone,
 };
 
 mod wait;
@@ -35,7 +35,7 @@ pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) 
         InboxCommand::Show(arg) => {
             let entry = wait::question(&client, &arg).await?;
             let id = entry.question.id.to_string();
-            output.one(&entry, &id, |look| question::show(look, &entry.job, &entry.question))
+            output.one(&entry, &id, |style| question::show(style, &entry.job, &entry.question))
         }
         InboxCommand::Answer(args) => answer(&client, output, args).await,
         InboxCommand::Approve(args) => approve(&client, output, global.yes, args).await,
@@ -50,7 +50,7 @@ async fn ls(client: &Client, output: Output, args: InboxListArgs) -> Outcome {
     };
     let page = client.call(&Inbox { job, limit: Some(args.limit) }).await?;
     let id = |entry: &InboxEntry| format!("{} {}", entry.job, entry.question.id);
-    output.list(&page, &page.questions, id, |look| question::list(look, &page))
+    output.list(&page, &page.questions, id, |style| question::list(style, &page))
 }
 
 /// Finds a question by its job, by an ancestor of that job, or by its own id if no job has that id
@@ -169,7 +169,7 @@ async fn converse(client: &Client, output: Output, entry: &InboxEntry) -> Outcom
     let mut keyboard = Keyboard::open();
     let mut interrupts = Interrupts::take()?;
     let (out, asked) = (std::io::stdout(), entry.question.clone());
-    let mut dialogue = Dialogue::new(&mut keyboard, out, output.look(), asked);
+    let mut dialogue = Dialogue::new(&mut keyboard, out, output.style(), asked);
     let mut refused: Option<Failure> = None;
     loop {
         let given = tokio::select! {
@@ -234,8 +234,8 @@ pub(super) fn request(entry: &InboxEntry, answer: Answer) -> GiveAnswer {
 }
 
 pub(super) fn taken(output: Output, answered: &AnswerTaken) -> Outcome {
-    output.one(answered, answered.ask.as_str(), |look| {
+    output.one(answered, answered.ask.as_str(), |style| {
         let words = format!("✓ {} {} is answered", answered.job, answered.ask);
-        format!("{}\n", look.paint(Tone::Good, &words))
+        format!("{}\n", style.paint(Tone::Good, &words))
     })
 }

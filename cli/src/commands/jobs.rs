@@ -19,9 +19,9 @@ use crate::{
     failure::{CliError, Outcome},
     input,
     interrupt::Interrupts,
-    look::Look,
     output::Output,
     render::{describe, dot, jobs, marks, revisions, tree},
+    style::Style,
 };
 
 pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -> Outcome {
@@ -34,9 +34,9 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
                 true => super::show::edits(&client, &view.job).await?,
                 false => Vec::new(),
             };
-            output.one(&view, view.job.as_str(), |look| {
-                let described = describe::describe(look, &view);
-                let revisions = args.revisions.then(|| revisions::show(look, &view, &edits));
+            output.one(&view, view.job.as_str(), |style| {
+                let described = describe::describe(style, &view);
+                let revisions = args.revisions.then(|| revisions::show(style, &view, &edits));
                 revisions.map_or(described.clone(), |shown| format!("{described}\n{shown}"))
             })
         }
@@ -70,7 +70,7 @@ async fn ls(global: &Global, output: Output, args: ListArgs) -> Outcome {
     let list = List { states: state, limit: Some(limit), conversation, after };
     let listed = client.call(&list).await?;
     let show =
-        |look: &Look| if tree { jobs::tree(look, &listed) } else { jobs::list(look, &listed) };
+        |style: &Style| if tree { jobs::tree(style, &listed) } else { jobs::list(style, &listed) };
     output.list(&listed, &listed.jobs, |j| j.job.to_string(), show)
 }
 
@@ -79,10 +79,10 @@ async fn plan(global: &Global, output: Output, args: &PlanArgs) -> Outcome {
     let view = connect::job(&client, &args.job).await?;
     match args.format {
         PlanForm::Dot => output.print(&dot::graph(&view)).map(|()| Exit::Success),
-        PlanForm::Tree => output.one(&view.plan, view.job.as_str(), |look| match &view.plan {
+        PlanForm::Tree => output.one(&view.plan, view.job.as_str(), |style| match &view.plan {
             None => "there is no plan yet\n".to_owned(),
             Some(plan) => {
-                let lines = tree::plan_lines(look, plan, &tree::Said::new());
+                let lines = tree::plan_lines(style, plan, &tree::Said::new());
                 lines.iter().map(|line| format!("{line}\n")).collect()
             }
         }),
@@ -98,10 +98,10 @@ async fn signal(global: &Global, output: Output, signal: Order, args: SignalArgs
     }
     let request = SendSignal { job: view.job.clone(), signal, reason: args.reason, by: caller() };
     let signaled = client.call(&request).await?;
-    output.one(&signaled, signaled.job.as_str(), |look| {
+    output.one(&signaled, signaled.job.as_str(), |style| {
         let (mark, tone) = marks::job(signaled.state);
         let did = did(&request.signal, &view, signaled.state);
-        format!("{}\n", look.paint(tone, &format!("{mark} {} {did}", signaled.job)))
+        format!("{}\n", style.paint(tone, &format!("{mark} {} {did}", signaled.job)))
     })
 }
 

@@ -53,7 +53,7 @@ pub(super) async fn run(global: &Global, output: Output, args: PurgeArgs) -> Out
 
 fn told(output: Output, report: &Report) -> Outcome {
     let job = |ended: &Ended| ended.job.to_string();
-    output.list(report, &report.jobs, job, |look| words::report(look, report))
+    output.list(report, &report.jobs, job, |style| words::report(style, report))
 }
 
 /// Fails if a named job must stay; then nothing is removed, not even the other jobs.

@@ -40,7 +40,7 @@ pub(super) async fn snapshot(global: &Global, output: Output, args: SnapshotArgs
 async fn named(client: &Client, output: Output, job: &str) -> Outcome {
     let view = connect::job(client, job).await?;
     let all = &view.snapshots;
-    output.list(all, all, |one| one.name.to_string(), |look| points::list(look, &view))
+    output.list(all, all, |one| one.name.to_string(), |style| points::list(style, &view))
 }
 
 pub(super) async fn roll_back(global: &Global, output: Output, args: RollBackArgs) -> Outcome {
@@ -94,9 +94,9 @@ async fn send(
     let job = view.job;
     let request = SendSignal { job, signal, reason, by: caller() };
     let signaled = client.call(&request).await?;
-    output.one(&signaled, signaled.job.as_str(), |look| {
+    output.one(&signaled, signaled.job.as_str(), |style| {
         let (mark, tone) = marks::job(signaled.state);
-        format!("{}\n", look.paint(tone, &format!("{mark} {}", said(&signaled))))
+        format!("{}\n", style.paint(tone, &format!("{mark} {}", said(&signaled))))
     })?;
     Ok(request)
 }
@@ -122,7 +122,7 @@ pub(super) async fn diff(global: &Global, output: Output, args: DiffArgs) -> Out
     let from = at(&client, one, args.a).await?;
     let to = at(&client, other, args.b).await?;
     let difference = JobDiff::between(&from, &to);
-    output.one(&difference, difference.to.job.as_str(), |look| diff::show(look, &difference))
+    output.one(&difference, difference.to.job.as_str(), |style| diff::show(style, &difference))
 }
 
 async fn at(client: &Client, now: JobView, point: Option<Point>) -> Result<JobView, CliError> {

@@ -6,27 +6,27 @@ use proto::{
 };
 
 use crate::{
-    look::{Look, Tone},
     render::table::{Piece, note, plain, table},
+    style::{Style, Tone},
 };
 
 /// Renders the list, with a note if jobs were not examined.
-pub(crate) fn list(look: &Look, found: &DeadLetters) -> String {
-    let mut out = rows(look, &found.letters);
+pub(crate) fn list(style: &Style, found: &DeadLetters) -> String {
+    let mut out = rows(style, &found.letters);
     if found.more {
-        out.push_str(&note(look, "there may be more: `callboard fsck` checks every job"));
+        out.push_str(&note(style, "there may be more: `callboard fsck` checks every job"));
     }
     out
 }
 
 /// Renders one row per dead letter.
-pub(crate) fn rows(look: &Look, letters: &[DeadLetter]) -> String {
+pub(crate) fn rows(style: &Style, letters: &[DeadLetter]) -> String {
     let heads = ["JOB", "WHY", "RECORD", "SINCE?", "WORK?", "REASON"];
-    let rows = letters.iter().map(|letter| row(look, letter)).collect();
-    table(look, &heads, rows, "no dead letters")
+    let rows = letters.iter().map(|letter| row(style, letter)).collect();
+    table(style, &heads, rows, "no dead letters")
 }
 
-fn row(look: &Look, letter: &DeadLetter) -> Vec<Piece> {
+fn row(style: &Style, letter: &DeadLetter) -> Vec<Piece> {
     let why = match letter.kind {
         DeadKind::Unreadable => "unreadable",
         DeadKind::Broken => "broken",
@@ -41,7 +41,7 @@ fn row(look: &Look, letter: &DeadLetter) -> Vec<Piece> {
         plain(letter.job.as_str()),
         (Tone::Bad, why.to_owned()),
         plain(letter.seq.to_string()),
-        plain(look.time(letter.since)),
+        plain(style.time(letter.since)),
         plain(work),
         plain(escape::line(&letter.reason)),
     ]

@@ -8,7 +8,6 @@ use proto::{
 };
 
 use crate::{
-    look::{Look, Tone},
     render::{
         family,
         line::Line,
@@ -16,10 +15,11 @@ use crate::{
         table::{pairs, plain},
         tree::{self, Said},
     },
+    style::{Style, Tone},
     text,
 };
 
-pub(crate) fn describe(look: &Look, view: &JobView) -> String {
+pub(crate) fn describe(style: &Style, view: &JobView) -> String {
     let (mark, tone) = marks::job(view.state);
     let state = match view.sub_status {
         None => format!("{mark} {}", view.state),
@@ -33,7 +33,7 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
         n => format!("{n} results came late, twice or from elsewhere, and changed nothing"),
     };
     let mut out = pairs(
-        look,
+        style,
         &[
             ("job", (Tone::Strong, view.job.to_string())),
             ("state", (tone, state)),
@@ -41,9 +41,9 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
             ("goal", plain(escape::text(&view.goal))),
             ("files", plain(files(view))),
             ("agent", plain(format!("{} ({})", view.agent, view.language.code()))),
-            ("submitted", plain(look.time(view.created))),
-            ("changed", plain(look.time(view.updated))),
-            ("took", plain(tree::age(view, look.now))),
+            ("submitted", plain(style.time(view.created))),
+            ("changed", plain(style.time(view.updated))),
+            ("took", plain(tree::age(view, style.now))),
             ("tokens", plain(usage)),
             ("tools cost", plain(tools(view))),
             ("budget", (budget_tone(view), budget(view))),
@@ -58,16 +58,16 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
     );
     if let Some(plan) = &view.plan {
         out.push('\n');
-        for line in tree::plan_lines(look, plan, &Said::new()) {
+        for line in tree::plan_lines(style, plan, &Said::new()) {
             out.push_str(&line);
             out.push('\n');
         }
     }
     for asked in &view.questions {
         out.push('\n');
-        out.push_str(&question::show(look, &view.job, asked));
+        out.push_str(&question::show(style, &view.job, asked));
     }
-    for line in family::lines(look, view) {
+    for line in family::lines(style, view) {
         out.push('\n');
         out.push_str(&line);
     }
@@ -76,11 +76,11 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
     }
     for below in view.children.iter().flat_map(|child| &child.questions) {
         out.push('\n');
-        out.push_str(&question::show(look, &below.job, &below.question));
+        out.push_str(&question::show(style, &below.job, &below.question));
     }
     if let Some(outcome) = &view.outcome {
         out.push('\n');
-        out.push_str(&ending(look, outcome, progress::failed(view).as_deref()));
+        out.push_str(&ending(style, outcome, progress::failed(view).as_deref()));
     }
     out
 }
@@ -143,7 +143,7 @@ fn why(view: &JobView) -> String {
 }
 
 /// Renders the outcome in full; `place` names the failed step, in the language of the job.
-pub(crate) fn ending(look: &Look, outcome: &Outcome, place: Option<&str>) -> String {
+pub(crate) fn ending(style: &Style, outcome: &Outcome, place: Option<&str>) -> String {
     let (mark, tone) = marks::job(outcome.state());
     let (head, body): (String, Option<&str>) = match outcome {
         Outcome::Completed { summary, .. } => ("completed".to_owned(), Some(summary)),
@@ -153,11 +153,11 @@ pub(crate) fn ending(look: &Look, outcome: &Outcome, place: Option<&str>) -> Str
         }
         Outcome::Canceled { reason } => ("canceled".to_owned(), reason.as_deref()),
     };
-    let mut out = format!("{}\n", Line::new().add(tone, format!("{mark} {head}")).render(look));
+    let mut out = format!("{}\n", Line::new().add(tone, format!("{mark} {head}")).render(style));
     if let Some(body) = body.filter(|b| !b.trim().is_empty()) {
         let body = escape::text(body.trim_end());
-        if look.width.is_some() {
-            out.push_str(&text::indent(&body, 2, look.columns()));
+        if style.width.is_some() {
+            out.push_str(&text::indent(&body, 2, style.columns()));
         } else {
             // A pipe has no width, so the text is printed unwrapped.
             out.push_str(&body);

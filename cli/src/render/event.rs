@@ -14,12 +14,12 @@ use proto::{
 use serde_json::Value;
 
 use crate::{
-    look::{Look, Tone},
     render::{line::Line, marks},
+    style::{Style, Tone},
 };
 
 /// Renders an event; empty for events that only programs need.
-pub(crate) fn lines(look: &Look, happened: &Happened) -> Vec<String> {
+pub(crate) fn lines(style: &Style, happened: &Happened) -> Vec<String> {
     let lines = match happened {
         Happened::Error(error) => vec![self::error(error)],
         Happened::Message(message) => vec![self::message(message)],
@@ -30,7 +30,7 @@ pub(crate) fn lines(look: &Look, happened: &Happened) -> Vec<String> {
         Happened::Step(step) => vec![self::step(step)],
         Happened::Job(job) => vec![self::job(job)],
     };
-    lines.iter().map(|line| line.render(look)).collect()
+    lines.iter().map(|line| line.render(style)).collect()
 }
 
 fn words(text: &str) -> String {

@@ -4,7 +4,7 @@ use proto::escape;
 use serde::Serialize;
 
 use crate::{
-    look::{Look, Tone},
+    style::{Style, Tone},
     text,
 };
 
@@ -69,9 +69,9 @@ impl Finding {
 }
 
 /// Renders the findings, in the order of the checks.
-pub(crate) fn list(look: &Look, findings: &[Finding]) -> String {
+pub(crate) fn list(style: &Style, findings: &[Finding]) -> String {
     let widest = findings.iter().map(|f| f.check.len()).max().unwrap_or(0);
-    let narrow = look.width.is_some_and(|width| width < 60);
+    let narrow = style.width.is_some_and(|width| width < 60);
     let lead = if narrow { 2 } else { widest + 4 };
     let mut out = String::new();
     for finding in findings {
@@ -82,8 +82,8 @@ pub(crate) fn list(look: &Look, findings: &[Finding]) -> String {
             Grade::Bad => ("✗", Tone::Bad),
         };
         let head = format!("{mark} {:widest$}", finding.check);
-        let found = text::indent(&escape::text(&finding.found), lead, look.columns());
-        out.push_str(&look.paint(tone, head.trim_end()));
+        let found = text::indent(&escape::text(&finding.found), lead, style.columns());
+        out.push_str(&style.paint(tone, head.trim_end()));
         if narrow {
             out.push('\n');
             out.push_str(&found);
@@ -93,8 +93,8 @@ pub(crate) fn list(look: &Look, findings: &[Finding]) -> String {
         }
         if let Some(advice) = &finding.advice {
             let advice = format!("→ {}", escape::text(advice));
-            for line in text::indent(&advice, lead, look.columns()).lines() {
-                out.push_str(&format!("{}\n", look.paint(tone, line)));
+            for line in text::indent(&advice, lead, style.columns()).lines() {
+                out.push_str(&format!("{}\n", style.paint(tone, line)));
             }
         }
     }

@@ -4,17 +4,21 @@
 use proto::view::JobView;
 
 use crate::{
-    look::Look,
     render::table::{plain, table},
+    style::Style,
 };
 
 /// Renders the snapshots, oldest first.
-pub(crate) fn list(look: &Look, view: &JobView) -> String {
+pub(crate) fn list(style: &Style, view: &JobView) -> String {
     let heads = ["NAME", "RECORD", "SINCE"];
     let rows = view.snapshots.iter().map(|named| {
-        vec![plain(named.name.as_str()), plain(named.seq.to_string()), plain(look.time(named.time))]
+        vec![
+            plain(named.name.as_str()),
+            plain(named.seq.to_string()),
+            plain(style.time(named.time)),
+        ]
     });
-    table(look, &heads, rows.collect(), "no snapshots")
+    table(style, &heads, rows.collect(), "no snapshots")
 }
 
 /// Renders all snapshots in one line; empty without any.

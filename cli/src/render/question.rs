@@ -9,13 +9,13 @@ use proto::{
 };
 
 use crate::{
-    look::{Look, Tone},
     render::table::{note, pairs, plain, table},
+    style::{Style, Tone},
     text,
 };
 
 /// Renders the inbox, oldest first.
-pub(crate) fn list(look: &Look, page: &proto::door::InboxPage) -> String {
+pub(crate) fn list(style: &Style, page: &proto::door::InboxPage) -> String {
     let heads = ["JOB", "QUESTION", "KIND?", "AGE?", "CLOSES?", "PROMPT"];
     let rows = page.questions.iter().map(|entry| {
         let asked = &entry.question;
@@ -23,14 +23,14 @@ pub(crate) fn list(look: &Look, page: &proto::door::InboxPage) -> String {
             plain(whose(entry)),
             (Tone::Wait, asked.id.to_string()),
             plain(asked.kind.name()),
-            plain(look.time(entry.asked)),
-            plain(asked.deadline.map(|at| look.time(at)).unwrap_or_default()),
+            plain(style.time(entry.asked)),
+            plain(asked.deadline.map(|at| style.time(at)).unwrap_or_default()),
             plain(escape::line(&asked.prompt)),
         ]
     });
-    let mut out = table(look, &heads, rows.collect(), "no open questions");
+    let mut out = table(style, &heads, rows.collect(), "no open questions");
     if page.more {
-        out.push_str(&note(look, "there are more; raise --limit"));
+        out.push_str(&note(style, "there are more; raise --limit"));
     }
     out
 }
@@ -44,23 +44,23 @@ fn whose(entry: &proto::door::InboxEntry) -> String {
 }
 
 /// Renders a line that names a sub-agent's path; empty for the job's own question.
-pub(crate) fn whose_below(look: &Look, path: Option<&str>) -> String {
-    let line = |path| painted(look, Tone::Dim, &format!("{} asks:", escape::line(path)), 2);
+pub(crate) fn whose_below(style: &Style, path: Option<&str>) -> String {
+    let line = |path| painted(style, Tone::Dim, &format!("{} asks:", escape::line(path)), 2);
     path.map(line).unwrap_or_default()
 }
 
 /// Renders a whole question, with the commands that answer it.
-pub(crate) fn show(look: &Look, job: &JobId, asked: &Question) -> String {
+pub(crate) fn show(style: &Style, job: &JobId, asked: &Question) -> String {
     let closes = match (asked.deadline, &asked.default) {
         (None, _) => String::new(),
-        (Some(at), None) => format!("{}; without an answer the job fails", look.time(at)),
+        (Some(at), None) => format!("{}; without an answer the job fails", style.time(at)),
         (Some(at), Some(default)) => {
-            format!("{}; then the answer is {}", look.time(at), escape::line(&default.to_string()))
+            format!("{}; then the answer is {}", style.time(at), escape::line(&default.to_string()))
         }
     };
     let step = asked.step.as_ref().map(ToString::to_string).unwrap_or_default();
     let mut out = pairs(
-        look,
+        style,
         &[
             ("question", (Tone::Wait, format!("{} {}", job, asked.id))),
             ("kind", plain(asked.kind.name())),
@@ -69,18 +69,18 @@ pub(crate) fn show(look: &Look, job: &JobId, asked: &Question) -> String {
         ],
     );
     out.push('\n');
-    out.push_str(&body(look, asked));
+    out.push_str(&body(style, asked));
     out.push('\n');
     for line in how(job, asked) {
-        out.push_str(&look.paint(Tone::Dim, &format!("  {line}")));
+        out.push_str(&style.paint(Tone::Dim, &format!("  {line}")));
         out.push('\n');
     }
     out
 }
 
 /// Renders a question without the commands that answer it.
-pub(crate) fn body(look: &Look, asked: &Question) -> String {
-    let mut out = text::indent(&escape::text(&asked.prompt), 2, look.columns());
+pub(crate) fn body(style: &Style, asked: &Question) -> String {
+    let mut out = text::indent(&escape::text(&asked.prompt), 2, style.columns());
     match &asked.kind {
         QuestionKind::Question => {}
         QuestionKind::PlanCheck { plan, revision, .. } => {
@@ -90,80 +90,80 @@ pub(crate) fn body(look: &Look, asked: &Question) -> String {
                 n => format!("{title} (plan {})", n + 1),
             };
             out.push('\n');
-            out.push_str(&painted(look, Tone::Strong, &title, 2));
+            out.push_str(&painted(style, Tone::Strong, &title, 2));
             for step in &plan.steps {
-                out.push_str(&planned(look, step));
+                out.push_str(&planned(style, step));
             }
             if !plan.replan.is_empty() {
                 let after: Vec<_> = plan.replan.iter().map(proto::id::StepId::as_str).collect();
                 let words = format!("planned on after {}", after.join(", "));
-                out.push_str(&painted(look, Tone::Dim, &words, 2));
+                out.push_str(&painted(style, Tone::Dim, &words, 2));
             }
         }
         QuestionKind::Choice { options, multiple } => {
             let which = if *multiple { "one or more of:" } else { "one of:" };
-            out.push_str(&look.paint(Tone::Dim, &format!("  {which}\n")));
+            out.push_str(&style.paint(Tone::Dim, &format!("  {which}\n")));
             for (n, option) in options.iter().enumerate() {
-                out.push_str(&option_line(look, n, &option.value, option.label.as_deref()));
+                out.push_str(&option_line(style, n, &option.value, option.label.as_deref()));
             }
         }
         QuestionKind::Form { fields } => {
             for field in fields {
-                out.push_str(&field_lines(look, field));
+                out.push_str(&field_lines(style, field));
             }
         }
         QuestionKind::ToolApproval { tool, version, args, digest } => {
             let head = format!("{tool} (version {})", escape::line(version));
             out.push('\n');
-            out.push_str(&painted(look, Tone::Strong, &head, 2));
-            out.push_str(&text::indent(&escape::json(args), 4, look.columns()));
+            out.push_str(&painted(style, Tone::Strong, &head, 2));
+            out.push_str(&text::indent(&escape::json(args), 4, style.columns()));
             let digest = format!("digest {}", escape::line(digest));
-            out.push_str(&painted(look, Tone::Dim, &digest, 2));
+            out.push_str(&painted(style, Tone::Dim, &digest, 2));
         }
     }
     out
 }
 
 /// Wraps, indents and colours a text.
-fn painted(look: &Look, tone: Tone, words: &str, by: usize) -> String {
-    let lines = text::indent(words, by, look.columns());
-    lines.lines().map(|line| format!("{}\n", look.paint(tone, line))).collect()
+fn painted(style: &Style, tone: Tone, words: &str, by: usize) -> String {
+    let lines = text::indent(words, by, style.columns());
+    lines.lines().map(|line| format!("{}\n", style.paint(tone, line))).collect()
 }
 
-fn planned(look: &Look, step: &proto::plan::Step) -> String {
+fn planned(style: &Style, step: &proto::plan::Step) -> String {
     let after: Vec<_> = step.depends_on.iter().map(proto::id::StepId::as_str).collect();
     let after =
         if after.is_empty() { String::new() } else { format!(" (after {})", after.join(", ")) };
     let mut out = text::indent(
         &format!("{}. {}{after}", step.id, escape::line(step.label())),
         2,
-        look.columns(),
+        style.columns(),
     );
     if !step.title.is_empty() && step.title != step.description {
-        out.push_str(&text::indent(&escape::text(&step.description), 6, look.columns()));
+        out.push_str(&text::indent(&escape::text(&step.description), 6, style.columns()));
     }
     match &step.action {
         Action::Agent => {}
         Action::Tool { tool, args, .. } => {
             let args = if args.is_null() { String::new() } else { args.to_string() };
             let call = format!("{tool} {}", escape::line(&args));
-            out.push_str(&painted(look, Tone::Dim, call.trim_end(), 6));
+            out.push_str(&painted(style, Tone::Dim, call.trim_end(), 6));
         }
     }
     out
 }
 
-fn option_line(look: &Look, n: usize, value: &str, label: Option<&str>) -> String {
+fn option_line(style: &Style, n: usize, value: &str, label: Option<&str>) -> String {
     let value = escape::line(value);
     let words = match label.map(escape::line) {
         Some(label) if label != value => format!("{label} ({value})"),
         Some(_) | None => value.into_owned(),
     };
-    text::indent(&format!("{}. {words}", n + 1), 4, look.columns())
+    text::indent(&format!("{}. {words}", n + 1), 4, style.columns())
 }
 
 /// Renders a field of a form and its accepted values.
-pub(crate) fn field_lines(look: &Look, field: &Field) -> String {
+pub(crate) fn field_lines(style: &Style, field: &Field) -> String {
     let must = if field.required { " *" } else { "" };
     let head = format!(
         "{}{must} [{}] {}",
@@ -171,19 +171,19 @@ pub(crate) fn field_lines(look: &Look, field: &Field) -> String {
         escape::line(&field.key),
         takes(&field.input)
     );
-    let mut out = text::indent(head.trim_end(), 4, look.columns());
+    let mut out = text::indent(head.trim_end(), 4, style.columns());
     if let Some(words) = &field.description {
-        out.push_str(&text::indent(&escape::text(words), 8, look.columns()));
+        out.push_str(&text::indent(&escape::text(words), 8, style.columns()));
     }
     if let Some(default) = &field.default {
         let words = format!("default: {}", escape::line(&default.to_string()));
-        out.push_str(&text::indent(&words, 8, look.columns()));
+        out.push_str(&text::indent(&words, 8, style.columns()));
     }
     if let Input::Select { options, .. } = &field.input {
         for (n, option) in options.iter().enumerate() {
             out.push_str(&format!(
                 "    {}",
-                option_line(look, n, &option.value, option.label.as_deref())
+                option_line(style, n, &option.value, option.label.as_deref())
             ));
         }
     }
@@ -252,7 +252,7 @@ mod tests {
             ]},
         });
         let asked: Question = serde_json::from_value(asked).unwrap();
-        let shown = show(&Look::plain(Some(80)), &JobId::new("j").unwrap(), &asked);
+        let shown = show(&Style::plain(Some(80)), &JobId::new("j").unwrap(), &asked);
         let plan = "Find and tell\n  find. Find\n      Find it with @search\n  tell. Tell Li (after find)\n  planned on after find\n";
         assert!(shown.contains(plan), "{shown}");
         for how in ["inbox approve j q1", "inbox answer j q1 --text", "inbox reject j q1"] {

@@ -7,15 +7,15 @@ use proto::{
 };
 
 use crate::{
-    look::{Look, Tone},
     render::table::{Piece, plain, table},
+    style::{Style, Tone},
 };
 
 /// Renders the list, by name.
-pub(crate) fn list(look: &Look, tools: &Tools) -> String {
+pub(crate) fn list(style: &Style, tools: &Tools) -> String {
     let heads = ["TOOL", "POOL?", "EFFECT", "TIMEOUT?", "ASKS", "VERSION?", "DESCRIPTION"];
     let rows = tools.tools.iter().map(row).collect();
-    table(look, &heads, rows, "no tools are registered; start a process with the role `tools`")
+    table(style, &heads, rows, "no tools are registered; start a process with the role `tools`")
 }
 
 fn row(tool: &ToolSpec) -> Vec<Piece> {

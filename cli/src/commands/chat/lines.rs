@@ -23,8 +23,8 @@ use crate::{
         words::Text,
     },
     failure::CliError,
-    look::Tone,
     render::{describe, tools},
+    style::Tone,
     text,
 };
 
@@ -72,7 +72,7 @@ impl Session {
     /// Displays a goal typed before the conversation was resumed.
     fn recall(&mut self, goal: &str) -> Result<(), CliError> {
         let goal = proto::escape::text(goal).into_owned();
-        let goal = self.output.look().paint(Tone::Dim, &format!("… {}", goal.trim_end()));
+        let goal = self.output.style().paint(Tone::Dim, &format!("… {}", goal.trim_end()));
         self.say(&format!("{goal}\n"))
     }
 
@@ -123,8 +123,8 @@ impl Session {
             Err(why) => self.complain(&why),
             Ok(Slash::Help) => self.help(&specs),
             Ok(Slash::Tools) => {
-                let look = self.output.look();
-                let listed = tools::list(&look, &proto::door::Tools { tools: specs });
+                let style = self.output.style();
+                let listed = tools::list(&style, &proto::door::Tools { tools: specs });
                 self.say(&listed)
             }
             Ok(Slash::Status) => self.status(),
@@ -184,8 +184,8 @@ impl Session {
         let view = self.task.as_ref().and_then(|task| task.session.state.view()).cloned();
         match view {
             Some(view) => {
-                let look = self.output.look();
-                self.say(&describe::describe(&look, &view))
+                let style = self.output.style();
+                self.say(&describe::describe(&style, &view))
             }
             None => {
                 let language = self.tongue();

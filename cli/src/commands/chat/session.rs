@@ -23,9 +23,9 @@ use crate::{
     exit::Exit,
     failure::{CliError, Outcome},
     live::screen::Screen,
-    look::Tone,
     output::{self, Output},
     render::{describe, question},
+    style::Tone,
 };
 
 /// Interval at which streamed model output is redrawn.
@@ -198,16 +198,16 @@ impl Session {
         let Some(front) = self.front() else { return Ok(()) };
         match front.session.state.apply(item) {
             Change::Nothing | Change::Text => Ok(()),
-            Change::Job => self.look(),
+            Change::Job => self.show_question(),
             Change::End(None) => self.ended(),
             Change::End(Some(failure)) => Err(failure.into()),
         }
     }
 
     fn happened(&mut self, event: &Event) -> Result<(), CliError> {
-        let look = self.output.look();
+        let style = self.output.style();
         if self.command.is_some() {
-            return match show::command(&look, &event.happened) {
+            return match show::command(&style, &event.happened) {
                 Some(text) => self.say(&text),
                 None => Ok(()),
             };
@@ -215,23 +215,23 @@ impl Session {
         let language = self.language.unwrap_or(Language::En);
         let Some(front) = self.front() else { return Ok(()) };
         let language = front.session.state.view().map_or(language, |view| view.language);
-        for line in front.course.task(&look, language, &event.happened) {
+        for line in front.course.task(&style, language, &event.happened) {
             self.progress(&line)?;
         }
         Ok(())
     }
 
     /// Displays a new question.
-    fn look(&mut self) -> Result<(), CliError> {
+    fn show_question(&mut self) -> Result<(), CliError> {
         let Some(front) = self.front() else { return Ok(()) };
-        let (fresh, closed) = front.look();
+        let (fresh, closed) = front.compare_questions();
         if closed {
             self.say("the question is closed: another user answered it, or it expired\n")?;
         }
         if let Some(fresh) = fresh {
-            let look = self.output.look();
-            let whose = question::whose_below(&look, fresh.path.as_deref());
-            self.say(&format!("\n{whose}{}", question::body(&look, &fresh.question)))?;
+            let style = self.output.style();
+            let whose = question::whose_below(&style, fresh.path.as_deref());
+            self.say(&format!("\n{whose}{}", question::body(&style, &fresh.question)))?;
         }
         Ok(())
     }
@@ -266,21 +266,21 @@ impl Session {
     /// Displays the outcome of a task.
     pub(super) fn ending(&mut self, view: &JobView) -> Result<(), CliError> {
         let Some(outcome) = &view.outcome else { return Ok(()) };
-        let look = self.output.look();
+        let style = self.output.style();
         let place = proto::progress::failed(view);
-        self.say(&describe::ending(&look, outcome, place.as_deref()))
+        self.say(&describe::ending(&style, outcome, place.as_deref()))
     }
 
     /// Displays the task's question again after a command.
     pub(super) fn remind(&mut self) -> Result<(), CliError> {
         let asked = self.task.as_ref().and_then(|task| task.asked.as_ref());
         let Some(asked) = asked.filter(|asked| !asked.draft.is_begun()) else { return Ok(()) };
-        let (look, question) = (self.output.look(), asked.open.question.clone());
-        self.say(&format!("\n{}", question::body(&look, &question)))
+        let (style, question) = (self.output.style(), asked.open.question.clone());
+        self.say(&format!("\n{}", question::body(&style, &question)))
     }
 
     pub(super) fn complain(&mut self, why: &str) -> Result<(), CliError> {
-        let why = self.output.look().paint(Tone::Bad, &proto::escape::text(why));
+        let why = self.output.style().paint(Tone::Bad, &proto::escape::text(why));
         self.say(&format!("{why}\n"))
     }
 
@@ -315,16 +315,16 @@ impl Session {
         let prompt = asked.map_or_else(|| "> ".to_owned(), |asked| format!("  {asked} "));
         self.hide()?;
         self.prompted = true;
-        self.output.print(&self.output.look().paint(Tone::Wait, &prompt))
+        self.output.print(&self.output.style().paint(Tone::Wait, &prompt))
     }
 
     /// Draws the streamed model output.
     fn draw(&mut self) -> Result<(), CliError> {
-        let look = self.output.look();
+        let style = self.output.style();
         let Some(front) = self.front() else { return Ok(()) };
-        let lines = show::speech(&look, front.session.state.text());
+        let lines = show::speech(&style, front.session.state.text());
         let rows = crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows));
-        let drawn = self.drawn.draw(&mut std::io::stdout().lock(), &lines, (look.columns(), rows));
+        let drawn = self.drawn.draw(&mut std::io::stdout().lock(), &lines, (style.columns(), rows));
         drawn.map_err(|e| CliError::io("standard output", &e))
     }
 
@@ -332,7 +332,7 @@ impl Session {
         if !self.draws {
             return Ok(());
         }
-        let columns = self.output.look().columns();
+        let columns = self.output.style().columns();
         let cleared = self.drawn.clear(&mut std::io::stdout().lock(), columns);
         cleared.map_err(|e| CliError::io("standard output", &e))
     }

@@ -34,7 +34,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DoctorArgs) -> Ou
         Err(error) if output.format == Format::Table => {
             let advice = error.hint.clone().unwrap_or_default();
             let finding = Finding::bad("config", error.message.clone(), advice);
-            output.print(&findings::list(&output.look(), &[finding]))?;
+            output.print(&findings::list(&output.style(), &[finding]))?;
             return Ok(Exit::Usage);
         }
         Err(error) => return Err(error),
@@ -55,7 +55,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DoctorArgs) -> Ou
     found.extend(surroundings::receiver(&config.telemetry).await);
     found.push(surroundings::admin(&config.admin).await);
     let bad = found.iter().any(|finding| finding.grade == Grade::Bad);
-    output.list(&found, &found, |f| f.check.to_owned(), |look| findings::list(look, &found))?;
+    output.list(&found, &found, |f| f.check.to_owned(), |style| findings::list(style, &found))?;
     Ok(if bad { Exit::Failed } else { Exit::Success })
 }
 

@@ -201,13 +201,13 @@ impl Watching<'_> {
         } else {
             self.display.leave(&self.watched.state);
         }
-        let look = self.session.output.look();
+        let style = self.session.output.style();
         if let Some(path) = &open.path {
             self.display.say(&format!("{} asks:", escape::line(path)));
         }
         let mut keyboard = self.session.asking.keyboard();
         let mut refused: Option<Failure> = None;
-        let mut dialogue = Dialogue::new(&mut keyboard, std::io::stdout(), look, asked.clone());
+        let mut dialogue = Dialogue::new(&mut keyboard, std::io::stdout(), style, asked.clone());
         let mut gone = false;
         loop {
             let answer = {
@@ -265,7 +265,7 @@ fn print_end(output: Output, view: &JobView, raw: bool) -> Result<(), CliError> 
         (Format::Table, Some(Ending::Completed { summary, .. })) if raw => output.line(summary),
         (Format::Table, Some(outcome)) => {
             let place = proto::progress::failed(view);
-            output.print(&describe::ending(&output.look(), outcome, place.as_deref()))
+            output.print(&describe::ending(&output.style(), outcome, place.as_deref()))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The style of output: width, colour, times. Determined once and passed to all rendering, which
 //! accesses neither terminal nor clock.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
 use jiff::{Timestamp, tz::TimeZone};
 
 /// How times are shown.
@@ -34,12 +34,12 @@ pub(crate) enum Tone {
 }
 
 impl Tone {
-    fn style(self) -> Style {
-        let fg = |color: AnsiColor| Style::new().fg_color(Some(color.into()));
+    fn escapes(self) -> anstyle::Style {
+        let fg = |color: AnsiColor| anstyle::Style::new().fg_color(Some(color.into()));
         match self {
-            Self::Plain => Style::new(),
-            Self::Strong => Style::new().bold(),
-            Self::Dim => Style::new().dimmed(),
+            Self::Plain => anstyle::Style::new(),
+            Self::Strong => anstyle::Style::new().bold(),
+            Self::Dim => anstyle::Style::new().dimmed(),
             Self::Good => fg(AnsiColor::Green),
             Self::Busy => fg(AnsiColor::Cyan),
             Self::Wait => fg(AnsiColor::Yellow),
@@ -50,7 +50,7 @@ impl Tone {
 
 /// The style of output.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
+pub(crate) struct Style {
     /// Columns of the output; absent for unlimited lines.
     pub(crate) width: Option<usize>,
     /// `true` if colours are used.
@@ -61,12 +61,12 @@ pub(crate) struct Look {
     pub(crate) now: Timestamp,
 }
 
-impl Look {
+impl Style {
     pub(crate) fn paint(&self, tone: Tone, text: &str) -> String {
         if !self.color || tone == Tone::Plain || text.is_empty() {
             return text.to_owned();
         }
-        let style = tone.style();
+        let style = tone.escapes();
         format!("{style}{text}{style:#}")
     }
 
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn times_read_as_people_say_them() {
         let at = |s: &str| s.parse::<Timestamp>().unwrap();
-        let look = Look::plain(None);
+        let style = Style::plain(None);
         for (time, shown) in [
             ("2026-11-21T09:59:59.5Z", "now"),
             ("2026-11-21T09:59:30Z", "30s ago"),
@@ -144,7 +144,7 @@ mod tests {
             ("2026-11-18T09:00:00Z", "3d ago"),
             ("2026-11-21T10:05:00Z", "in 5m"),
         ] {
-            assert_eq!(look.time(at(time)), shown);
+            assert_eq!(style.time(at(time)), shown);
         }
         let from = at("2026-11-21T10:00:00Z");
         for (to, shown) in [
