@@ -7,32 +7,32 @@ use clap::ValueEnum;
 /// A planted bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Mutation {
-    /// Decisions are stored whatever was decided meanwhile: no compare-and-set.
+    /// The broker stores decisions without compare-and-set
     NoCompareAndSet,
-    /// Timers are armed and never fire.
+    /// Armed timers never fire
     DropTimers,
-    /// A job's log is read once by each process, and never again: decisions are made before reading.
+    /// Each process reads a job's log once, and decides without reading it again
     DecideBeforeReading,
-    /// Commands are acknowledged before they are carried out.
+    /// Workers acknowledge commands before they carry them out
     AckBeforeWork,
-    /// Facts are acknowledged before what follows from them is decided.
+    /// Supervisors acknowledge facts before they store the decisions that follow
     AckBeforeDeciding,
-    /// A `once` tool does not see who began its run before.
+    /// A `once` tool does not see the intents of earlier attempts
     BlindIntents,
-    /// Nobody tells another supervisor that the facts of a shard were handed to somebody else.
+    /// A feed does not reset when another supervisor received facts of the shard
     NoResets,
-    /// Results count whatever attempt they are of.
+    /// Results of every attempt count
     AcceptAnyResult,
-    /// What a result cost is counted twice.
+    /// The cost of a result counts twice
     CountTwice,
-    /// Work on a job goes on after its end: no worker ever sees that it has ended or is to.
+    /// Workers do not see that a job ended or was canceled, and continue its work
     NeverUnwanted,
-    /// Results of work that a roll-back has taken out count for what is done in its place.
+    /// Results that a rollback removed count for the work that replaces them
     CountOldResults,
-    /// Nobody tells a job what came of those that work for it, nor what they ask.
+    /// Results and questions of child jobs do not reach the parent
     ForgetParent,
-    /// Nobody tells the jobs that work for a job that nobody waits for them any more.
+    /// Child jobs are not canceled when the parent no longer needs them
     ForgetChildren,
-    /// A fork lacks the last record before the point from which it goes on.
+    /// A fork lacks the last record before its starting point
     ShortFork,
 }
