@@ -17,6 +17,7 @@ use super::{keyboard::Keyboard, prompt};
 use crate::{
     render::question,
     style::{Style, Tone},
+    words::Text,
 };
 
 /// A dialogue over a keyboard and an output.
@@ -50,14 +51,14 @@ impl<'a, W: Write> Dialogue<'a, W> {
             }
         }
         loop {
-            let line = self.prompt(&prompt::of(&self.draft)).await?;
+            let line = self.prompt(&prompt::of(&self.style, &self.draft)).await?;
             if self.cancels(&line) {
-                let sure = self.prompt("end the job? [y/N]").await?;
+                let sure = self.prompt(&self.style.say(Text::EndJob)).await?;
                 if parse::yes(&sure) != Some(true) {
                     continue;
                 }
             }
-            match self.draft.take(&line) {
+            match self.draft.take(self.style.language, &line) {
                 Taken::More => {}
                 Taken::Refused(why) => self.complain(&why),
                 Taken::Answer(answer) => return Some(answer),

@@ -14,6 +14,7 @@ mod watch;
 use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, builder::Styles};
+use proto::lang::Language;
 
 pub(crate) use self::{
     agents::{AgentsCommand, CheckAgentsArgs, PutAgentArgs},
@@ -191,6 +192,36 @@ pub(crate) enum Command {
     },
     /// Print the version
     Version,
+}
+
+impl Command {
+    /// Returns the language that the user selected with `--language`.
+    pub(crate) fn language(&self) -> Option<Language> {
+        match self {
+            Self::Submit(args) => args.job.language,
+            Self::Run(args) => args.job.language,
+            Self::Chat(args) => args.language,
+            Self::Demo(_)
+            | Self::Dev(_)
+            | Self::Serve(_)
+            | Self::Setup(_)
+            | Self::Keys(_)
+            | Self::Watch(_)
+            | Self::Jobs(_)
+            | Self::Inbox(_)
+            | Self::Agents(_)
+            | Self::Tools(_)
+            | Self::Crew(_)
+            | Self::Doctor(_)
+            | Self::Fsck(_)
+            | Self::Health(_)
+            | Self::Log(_)
+            | Self::Config(_)
+            | Self::ScriptModel(_)
+            | Self::Completions { .. }
+            | Self::Version => None,
+        }
+    }
 }
 
 /// `tools`.

@@ -16,6 +16,7 @@ use crate::{
     failure::{CliError, Outcome},
     output::Output,
     render::{dead, marks},
+    words::Text,
 };
 
 pub(super) async fn run(global: &Global, output: Output, command: DeadCommand) -> Outcome {
@@ -58,7 +59,7 @@ async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
         |style| {
             let line = |one: &Signaled| {
                 let (_, tone) = marks::job(one.state);
-                format!("{}\n", style.paint(tone, &format!("{} is retried", one.job)))
+                format!("{}\n", style.paint(tone, &style.say(Text::JobRetried { job: &one.job })))
             };
             all.iter().map(line).collect()
         },

@@ -18,6 +18,7 @@ use crate::{
     output::{Format, Output},
     render::event,
     style::{Style, Tone},
+    words::Text,
 };
 
 pub(super) async fn run(global: &Global, output: Output, args: WatchArgs) -> Outcome {
@@ -26,9 +27,7 @@ pub(super) async fn run(global: &Global, output: Output, args: WatchArgs) -> Out
     // Live updates are only for programs; lines for users show lasting events.
     let live = args.live && output.format.is_json();
     if args.live && !live {
-        output.note(
-            "--live is for programs: with -o jsonl it adds what models say while they say it",
-        );
+        output.note(Text::LiveForPrograms);
     }
     let after = args.after.unwrap_or(EventId::START);
     let options =

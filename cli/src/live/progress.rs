@@ -12,6 +12,7 @@ use proto::{
 use crate::{
     render::{line::Line, marks, tree},
     style::{Style, Tone, lasted},
+    words::Text,
 };
 
 /// Renders the changes from `old` to `new`.
@@ -78,12 +79,11 @@ fn job(style: &Style, view: &JobView) -> String {
 }
 
 fn planned(style: &Style, plan: &PlanView) -> Vec<String> {
-    let title = format!("plan {}: {}", plan.revision + 1, escape::line(&plan.title));
+    let (number, title) = (&(plan.revision + 1), &escape::line(&plan.title));
+    let title = style.say(Text::PlanTitle { number, title });
     let mut lines = vec![Line::new().add(Tone::Strong, title).render(style)];
     lines.extend(plan.steps.iter().map(|step| {
-        let after: Vec<_> = step.depends_on.iter().map(proto::id::StepId::as_str).collect();
-        let after =
-            if after.is_empty() { String::new() } else { format!(" (after {})", after.join(", ")) };
+        let after = tree::after(style, &step.depends_on);
         let head = Line::new().add(Tone::Dim, format!("  {} ", step.id));
         head.add(Tone::Plain, label(step)).add(Tone::Dim, after).render(style)
     }));
@@ -126,7 +126,7 @@ fn stepped(
             .add(tone, format!("{mark} "))
             .add(Tone::Plain, escape::line(&call.tool));
         if call.attempts > 1 {
-            line = line.add(Tone::Wait, format!(" (try {})", call.attempts));
+            line = line.add(Tone::Wait, style.say(Text::TryNumber { number: &call.attempts }));
         }
         if let Some(message) = call.message.as_deref().filter(|m| !m.is_empty()) {
             line = line.add(Tone::Dim, format!(" {}", escape::line(message)));
@@ -157,10 +157,10 @@ fn step_line(style: &Style, step: &StepView, place: &StepPosition) -> String {
     let mut line =
         Line::new().add(tone, format!("{mark} {}", step.id)).add(Tone::Plain, format!(" {words}"));
     if step.attempts > 1 {
-        line = line.add(Tone::Wait, format!(" (try {})", step.attempts));
+        line = line.add(Tone::Wait, style.say(Text::TryNumber { number: &step.attempts }));
     }
     if step.state == StepState::Completed && step.success == Some(false) {
-        line = line.add(tone, " completed without success");
+        line = line.add(tone, style.say(Text::CompletedWithoutSuccess));
     } else if !matches!(step.state, StepState::Completed | StepState::Running) {
         line = line.add(tone, format!(" {}", step.state));
     }

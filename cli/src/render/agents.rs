@@ -8,13 +8,13 @@ use proto::{
 use crate::{
     render::table::{Piece, plain, table},
     style::{Style, Tone},
+    words::Text,
 };
 
 /// Renders the list, by name.
 pub(crate) fn list(style: &Style, agents: &AgentList) -> String {
-    let heads = ["AGENT", "FROM", "EXTENDS?", "WHAT FOR"];
     let rows = agents.agents.iter().map(row).collect();
-    table(style, &heads, rows, "there are no agents")
+    table(style, Text::AgentsHeads, rows, Text::NoAgents)
 }
 
 fn row(agent: &AgentEntry) -> Vec<Piece> {

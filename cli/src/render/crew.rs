@@ -10,13 +10,13 @@ use proto::{
 use crate::{
     render::table::{Piece, plain, table},
     style::{Style, Tone},
+    words::Text,
 };
 
 /// Renders the list, by id.
 pub(crate) fn list(style: &Style, crew: &Crew) -> String {
-    let heads = ["WORKER", "UP SINCE?", "HOST?", "VERSION?", "SHARDS?", "BUSY?", "ROLES"];
     let rows = crew.workers.iter().map(|worker| row(style, worker)).collect();
-    table(style, &heads, rows, "no live processes; start `callboard serve` or `callboard dev`")
+    table(style, Text::CrewHeads, rows, Text::NoCrew)
 }
 
 fn row(style: &Style, worker: &Presence) -> Vec<Piece> {

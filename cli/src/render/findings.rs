@@ -1,12 +1,16 @@
 //! Findings of `callboard doctor`, with advice.
 
-use proto::escape;
+use proto::{escape, lang::Language};
 use serde::Serialize;
 
 use crate::{
+    failure::CliError,
     style::{Style, Tone},
     text,
 };
+
+/// Language of all findings.
+pub(crate) const LANGUAGE: Language = Language::En;
 
 /// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -35,6 +39,12 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
+    /// A problem that a command reports as its error.
+    pub(crate) fn error(check: &'static str, error: &CliError) -> Self {
+        let hint = error.hint.as_ref().map_or("", |hint| hint.text(LANGUAGE));
+        Self::bad(check, error.message.text(LANGUAGE), hint)
+    }
+
     fn new(check: &'static str, grade: Grade, found: impl Into<String>) -> Self {
         Self { check, grade, found: found.into(), advice: None }
     }

@@ -10,13 +10,13 @@ use crate::{
     },
     style::{Style, Tone},
     text,
+    words::Text,
 };
 
 /// Renders defects, dead letters and a summary line.
 pub(crate) fn report(style: &Style, report: &Report) -> String {
     let mut out = String::new();
     if !report.wrong.is_empty() {
-        let heads = ["JOB", "SHARD?", "WRONG", "FOUND"];
         let rows: Vec<Vec<Piece>> = report
             .wrong
             .iter()
@@ -30,7 +30,7 @@ pub(crate) fn report(style: &Style, report: &Report) -> String {
                 ]
             })
             .collect();
-        out.push_str(&table(style, &heads, rows, ""));
+        out.push_str(&table(style, Text::FsckHeads, rows, Text::NoJobs));
         let mut advice: Vec<(&str, &str)> = Vec::new();
         for found in report.wrong.iter().flat_map(|wrong| &wrong.findings) {
             if !advice.iter().any(|(word, _)| *word == found.word()) {

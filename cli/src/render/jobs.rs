@@ -14,18 +14,17 @@ use crate::{
         table::{Piece, note, plain, table},
     },
     style::{Style, Tone},
+    words::Text,
 };
 
 /// Renders the list, newest first.
 pub(crate) fn list(style: &Style, listed: &Listed) -> String {
-    let heads = ["JOB", "STATE", "STEPS?", "AGE", "AGENT?", "GOAL"];
     let rows = listed.jobs.iter().map(|job| row(style, job)).collect();
-    shown(style, listed, &heads, rows)
+    shown(style, listed, rows)
 }
 
 /// Renders the list with every job below its parent, if the parent is listed.
 pub(crate) fn tree(style: &Style, listed: &Listed) -> String {
-    let heads = ["JOB", "STATE", "STEPS?", "AGE", "AGENT?", "GOAL"];
     let is_listed = |id: &JobId| listed.jobs.iter().any(|job| job.job == *id);
     let tops = listed.jobs.iter().filter(|job| !job.parent.as_ref().is_some_and(is_listed));
     let mut rows = Vec::new();
@@ -45,15 +44,15 @@ pub(crate) fn tree(style: &Style, listed: &Listed) -> String {
             (format!("{rail}{mark}"), format!("{rail}{goes_on}"), job)
         }));
     }
-    shown(style, listed, &heads, rows)
+    shown(style, listed, rows)
 }
 
-fn shown(style: &Style, listed: &Listed, heads: &[&str], rows: Vec<Vec<Piece>>) -> String {
-    let mut out = table(style, heads, rows, "no jobs");
+fn shown(style: &Style, listed: &Listed, rows: Vec<Vec<Piece>>) -> String {
+    let mut out = table(style, Text::JobsHeads, rows, Text::NoJobs);
     if listed.more {
         let more = match &listed.next {
-            Some(next) => format!("there are more: --after {next}"),
-            None => "there are more; raise --limit or narrow --state".to_owned(),
+            Some(next) => style.say(Text::MoreJobsAfter { next }),
+            None => style.say(Text::MoreJobs),
         };
         out.push_str(&note(style, &more));
     }

@@ -5,18 +5,22 @@ use proto::{
     escape,
     id::JobId,
     interaction::{Field, Input, Question, QuestionKind},
+    lang::Language,
     plan::Action,
 };
 
 use crate::{
-    render::table::{note, pairs, plain, table},
+    render::{
+        table::{note, pairs, plain, table},
+        tree,
+    },
     style::{Style, Tone},
     text,
+    words::Text,
 };
 
 /// Renders the inbox, oldest first.
 pub(crate) fn list(style: &Style, page: &proto::door::InboxPage) -> String {
-    let heads = ["JOB", "QUESTION", "KIND?", "AGE?", "CLOSES?", "PROMPT"];
     let rows = page.questions.iter().map(|entry| {
         let asked = &entry.question;
         vec![
@@ -28,9 +32,9 @@ pub(crate) fn list(style: &Style, page: &proto::door::InboxPage) -> String {
             plain(escape::line(&asked.prompt)),
         ]
     });
-    let mut out = table(style, &heads, rows.collect(), "no open questions");
+    let mut out = table(style, Text::InboxHeads, rows.collect(), Text::NoQuestions);
     if page.more {
-        out.push_str(&note(style, "there are more; raise --limit"));
+        out.push_str(&note(style, &style.say(Text::MoreQuestions)));
     }
     out
 }
@@ -45,7 +49,10 @@ fn whose(entry: &proto::door::InboxEntry) -> String {
 
 /// Renders a line that names a sub-agent's path; empty for the job's own question.
 pub(crate) fn whose_below(style: &Style, path: Option<&str>) -> String {
-    let line = |path| painted(style, Tone::Dim, &format!("{} asks:", escape::line(path)), 2);
+    let line = |path| {
+        let asks = style.say(Text::Asks { path: &escape::line(path) });
+        painted(style, Tone::Dim, &asks, 2)
+    };
     path.map(line).unwrap_or_default()
 }
 
@@ -53,25 +60,26 @@ pub(crate) fn whose_below(style: &Style, path: Option<&str>) -> String {
 pub(crate) fn show(style: &Style, job: &JobId, asked: &Question) -> String {
     let closes = match (asked.deadline, &asked.default) {
         (None, _) => String::new(),
-        (Some(at), None) => format!("{}; without an answer the job fails", style.time(at)),
+        (Some(at), None) => style.say(Text::ClosesFailing { time: &style.time(at) }),
         (Some(at), Some(default)) => {
-            format!("{}; then the answer is {}", style.time(at), escape::line(&default.to_string()))
+            let value = default.to_string();
+            style.say(Text::ClosesWith { time: &style.time(at), value: &escape::line(&value) })
         }
     };
     let step = asked.step.as_ref().map(ToString::to_string).unwrap_or_default();
     let mut out = pairs(
         style,
         &[
-            ("question", (Tone::Wait, format!("{} {}", job, asked.id))),
-            ("kind", plain(asked.kind.name())),
-            ("step", plain(step)),
-            ("closes", plain(closes)),
+            (Text::QuestionLabel, (Tone::Wait, format!("{} {}", job, asked.id))),
+            (Text::KindLabel, plain(asked.kind.name())),
+            (Text::StepLabel, plain(step)),
+            (Text::ClosesLabel, plain(closes)),
         ],
     );
     out.push('\n');
     out.push_str(&body(style, asked));
     out.push('\n');
-    for line in how(job, asked) {
+    for line in how(style.language, job, asked) {
         out.push_str(&style.paint(Tone::Dim, &format!("  {line}")));
         out.push('\n');
     }
@@ -87,7 +95,7 @@ pub(crate) fn body(style: &Style, asked: &Question) -> String {
             let title = escape::line(&plan.title);
             let title = match revision {
                 0 => title.into_owned(),
-                n => format!("{title} (plan {})", n + 1),
+                n => format!("{title}{}", style.say(Text::PlanNumber { number: &(n + 1) })),
             };
             out.push('\n');
             out.push_str(&painted(style, Tone::Strong, &title, 2));
@@ -96,12 +104,12 @@ pub(crate) fn body(style: &Style, asked: &Question) -> String {
             }
             if !plan.replan.is_empty() {
                 let after: Vec<_> = plan.replan.iter().map(proto::id::StepId::as_str).collect();
-                let words = format!("planned on after {}", after.join(", "));
+                let words = style.say(Text::PlannedOnAfter { steps: &after.join(", ") });
                 out.push_str(&painted(style, Tone::Dim, &words, 2));
             }
         }
         QuestionKind::Choice { options, multiple } => {
-            let which = if *multiple { "one or more of:" } else { "one of:" };
+            let which = style.say(which_of(*multiple));
             out.push_str(&style.paint(Tone::Dim, &format!("  {which}\n")));
             for (n, option) in options.iter().enumerate() {
                 out.push_str(&option_line(style, n, &option.value, option.label.as_deref()));
@@ -113,11 +121,12 @@ pub(crate) fn body(style: &Style, asked: &Question) -> String {
             }
         }
         QuestionKind::ToolApproval { tool, version, args, digest } => {
-            let head = format!("{tool} (version {})", escape::line(version));
+            let version = &escape::line(version);
+            let head = style.say(Text::ToolVersion { tool, version });
             out.push('\n');
             out.push_str(&painted(style, Tone::Strong, &head, 2));
             out.push_str(&text::indent(&escape::json(args), 4, style.columns()));
-            let digest = format!("digest {}", escape::line(digest));
+            let digest = style.say(Text::Digest { digest: &escape::line(digest) });
             out.push_str(&painted(style, Tone::Dim, &digest, 2));
         }
     }
@@ -131,9 +140,7 @@ fn painted(style: &Style, tone: Tone, words: &str, by: usize) -> String {
 }
 
 fn planned(style: &Style, step: &proto::plan::Step) -> String {
-    let after: Vec<_> = step.depends_on.iter().map(proto::id::StepId::as_str).collect();
-    let after =
-        if after.is_empty() { String::new() } else { format!(" (after {})", after.join(", ")) };
+    let after = tree::after(style, &step.depends_on);
     let mut out = text::indent(
         &format!("{}. {}{after}", step.id, escape::line(step.label())),
         2,
@@ -169,14 +176,14 @@ pub(crate) fn field_lines(style: &Style, field: &Field) -> String {
         "{}{must} [{}] {}",
         escape::line(&field.label),
         escape::line(&field.key),
-        takes(&field.input)
+        takes(style, &field.input)
     );
     let mut out = text::indent(head.trim_end(), 4, style.columns());
     if let Some(words) = &field.description {
         out.push_str(&text::indent(&escape::text(words), 8, style.columns()));
     }
     if let Some(default) = &field.default {
-        let words = format!("default: {}", escape::line(&default.to_string()));
+        let words = style.say(Text::FieldDefault { value: &escape::line(&default.to_string()) });
         out.push_str(&text::indent(&words, 8, style.columns()));
     }
     if let Input::Select { options, .. } = &field.input {
@@ -191,43 +198,50 @@ pub(crate) fn field_lines(style: &Style, field: &Field) -> String {
 }
 
 /// Describes the values that a field accepts.
-pub(crate) fn takes(input: &Input) -> String {
+pub(crate) fn takes(style: &Style, input: &Input) -> String {
     match input {
-        Input::Text { max_length, min_length, multiline: _ } => match (min_length, max_length) {
-            (None, None) => "text".to_owned(),
-            (Some(min), None) => format!("text, at least {min} characters"),
-            (None, Some(max)) => format!("text, at most {max} characters"),
-            (Some(min), Some(max)) => format!("text, {min} to {max} characters"),
-        },
+        Input::Text { max_length, min_length, multiline: _ } => {
+            style.say(match (min_length, max_length) {
+                (None, None) => Text::String,
+                (Some(min), None) => Text::StringAtLeast { min },
+                (None, Some(max)) => Text::StringAtMost { max },
+                (Some(min), Some(max)) => Text::StringBetween { min, max },
+            })
+        }
         Input::Number { min, max, integer } => {
-            let what = if *integer { "whole number" } else { "number" };
+            let what = style.say(if *integer { Text::WholeNumber } else { Text::Number });
             match (min, max) {
-                (None, None) => what.to_owned(),
-                (Some(min), None) => format!("{what}, at least {min}"),
-                (None, Some(max)) => format!("{what}, at most {max}"),
-                (Some(min), Some(max)) => format!("{what}, {min} to {max}"),
+                (None, None) => what,
+                (Some(min), None) => style.say(Text::AtLeast { what: &what, min }),
+                (None, Some(max)) => style.say(Text::AtMost { what: &what, max }),
+                (Some(min), Some(max)) => style.say(Text::Between { what: &what, min, max }),
             }
         }
-        Input::Boolean => "yes or no".to_owned(),
-        Input::Select { multiple: true, .. } => "one or more of:".to_owned(),
-        Input::Select { multiple: false, .. } => "one of:".to_owned(),
+        Input::Boolean => style.say(Text::YesOrNo),
+        Input::Select { multiple, .. } => style.say(which_of(*multiple)),
     }
 }
 
+fn which_of(multiple: bool) -> Text<'static> {
+    if multiple { Text::OneOrMoreOf } else { Text::OneOf }
+}
+
 /// Lists the commands that answer the question.
-pub(crate) fn how(job: &JobId, asked: &Question) -> Vec<String> {
+pub(crate) fn how(language: Language, job: &JobId, asked: &Question) -> Vec<String> {
     let id = &asked.id;
     let answer = format!("callboard inbox answer {job} {id}");
+    let change = Text::HowToChange.text(language);
+    let why = Text::WhyNot.text(language);
     match &asked.kind {
         QuestionKind::PlanCheck { .. } => vec![
             format!("callboard inbox approve {job} {id}"),
-            format!("{answer} --text \"how it is to change\""),
+            format!("{answer} --text \"{change}\""),
             format!("{answer} --edit"),
             format!("callboard inbox reject {job} {id}"),
         ],
         QuestionKind::ToolApproval { digest, .. } => vec![
             format!("callboard inbox approve {job} {id} --digest {}", escape::line(digest)),
-            format!("callboard inbox reject {job} {id} --text \"why\""),
+            format!("callboard inbox reject {job} {id} --text \"{why}\""),
         ],
         QuestionKind::Question => vec![format!("{answer} --text \"…\"")],
         QuestionKind::Choice { multiple: false, .. } => vec![format!("{answer} --value '\"…\"'")],

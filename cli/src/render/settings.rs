@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::{
     render::table::{plain, table},
     style::{Style, Tone},
+    words::Text,
 };
 
 /// A setting for programs.
@@ -44,5 +45,5 @@ pub(crate) fn list(style: &Style, settings: &[Setting]) -> String {
             (tone, escape::line(&setting.source.to_string()).into_owned()),
         ]
     });
-    table(style, &["KEY", "VALUE", "SOURCE"], rows.collect(), "no settings")
+    table(style, Text::SettingsHeads, rows.collect(), Text::NoSettings)
 }

@@ -1,11 +1,11 @@
 //! Snapshots of all rendering: unlimited, 100, 40 and 20 columns without colour, and once with
 //! colour.
 
-use proto::job::Outcome;
+use proto::{job::Outcome, lang::Language};
 use serde_json::json;
 
 use super::*;
-use crate::{style::Style, text};
+use crate::{live::progress, style::Style, text};
 
 const WIDTHS: [Option<usize>; 4] = [None, Some(100), Some(40), Some(20)];
 
@@ -31,6 +31,22 @@ fn check(name: &str, draw: impl Fn(&Style) -> String) {
 #[test]
 fn a_list_of_jobs() {
     check("jobs", |style| jobs::list(style, &samples::listed()));
+}
+
+/// Renders the most common displays for a user with a Chinese locale.
+#[test]
+fn displays_in_chinese() {
+    let style = Style { language: Language::Zh, ..Style::plain(Some(100)) };
+    let view = samples::view();
+    let displays = [
+        jobs::list(&style, &samples::listed()),
+        question::list(&style, &samples::inbox()),
+        describe::describe(&style, &view),
+        progress::between(&style, None, &view).join("\n"),
+    ];
+    let shown = displays.join("\n");
+    assert!(shown.lines().all(|line| line.contains("callboard inbox") || text::width(line) <= 100));
+    insta::assert_snapshot!("chinese", shown);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::{
     render::line::Line,
     style::{Style, Tone},
     text,
+    words::Text,
 };
 
 /// Fewest columns of the last cell; with less space, rows become blocks.
@@ -21,11 +22,18 @@ pub(crate) fn plain(text: impl Into<String>) -> Piece {
 
 /// Renders rows under their headings. Columns whose heading ends with `?` are omitted for lack of
 /// space, from right to left. `empty` replaces a table without rows.
-pub(crate) fn table(style: &Style, heads: &[&str], rows: Vec<Vec<Piece>>, empty: &str) -> String {
+pub(crate) fn table(
+    style: &Style,
+    heads: Text<'_>,
+    rows: Vec<Vec<Piece>>,
+    empty: Text<'_>,
+) -> String {
     if rows.is_empty() {
-        return note(style, empty);
+        return note(style, &style.say(empty));
     }
-    let (heads, rows, last) = match arranged(style, heads, rows) {
+    let heads = style.say(heads);
+    let heads: Vec<&str> = heads.split(';').collect();
+    let (heads, rows, last) = match arranged(style, &heads, rows) {
         Ok(arranged) => arranged,
         Err((heads, rows)) => return blocks(style, &heads, &rows),
     };
@@ -133,14 +141,16 @@ fn blocks(style: &Style, heads: &[&str], rows: &[Vec<Piece>]) -> String {
 }
 
 /// Renders labels and values; the values are wrapped beside their labels.
-pub(crate) fn pairs(style: &Style, pairs: &[(&str, Piece)]) -> String {
-    let shown = || pairs.iter().filter(|(_, (_, value))| !value.is_empty());
+pub(crate) fn pairs(style: &Style, pairs: &[(Text<'_>, Piece)]) -> String {
+    let said = pairs.iter().map(|(label, piece)| (style.say(*label), piece));
+    let said: Vec<(String, &Piece)> = said.collect();
+    let shown = || said.iter().filter(|(_, (_, value))| !value.is_empty());
     let widest = shown().map(|(label, _)| text::width(label)).max().unwrap_or(0);
     let room = style.columns().saturating_sub(widest + 2).max(8);
     let mut out = String::new();
     for (label, (tone, value)) in shown() {
         for (n, line) in text::wrap(value, room).into_iter().enumerate() {
-            let label = if n == 0 { *label } else { "" };
+            let label = if n == 0 { label.as_str() } else { "" };
             let space = " ".repeat(widest + 2 - text::width(label));
             out.push_str(&style.paint(Tone::Dim, label));
             out.push_str(format!("{space}{}", style.paint(*tone, &line)).trim_end());

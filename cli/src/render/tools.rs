@@ -9,13 +9,13 @@ use proto::{
 use crate::{
     render::table::{Piece, plain, table},
     style::{Style, Tone},
+    words::Text,
 };
 
 /// Renders the list, by name.
 pub(crate) fn list(style: &Style, tools: &Tools) -> String {
-    let heads = ["TOOL", "POOL?", "EFFECT", "TIMEOUT?", "ASKS", "VERSION?", "DESCRIPTION"];
     let rows = tools.tools.iter().map(row).collect();
-    table(style, &heads, rows, "no tools are registered; start a process with the role `tools`")
+    table(style, Text::ToolsHeads, rows, Text::NoTools)
 }
 
 fn row(tool: &ToolSpec) -> Vec<Piece> {

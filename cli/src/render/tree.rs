@@ -16,6 +16,7 @@ use crate::{
     render::{family, line::Line, marks},
     style::{Style, Tone, lasted},
     text,
+    words::Text,
 };
 
 /// Streamed model output, by step.
@@ -63,8 +64,12 @@ fn header(style: &Style, view: &JobView) -> Vec<String> {
     }
     lines.push(Line::new().add(Tone::Dim, format!("  {}", escape::line(&view.goal))).render(style));
     if let Some(detected) = &view.detected {
-        let needs = if detected.complex { "needs a plan" } else { "needs no plan" };
-        let words = format!("  {needs}: {}", escape::line(&detected.why));
+        let why = &escape::line(&detected.why);
+        let needs = match detected.complex {
+            true => Text::NeedsPlan { why },
+            false => Text::NeedsNoPlan { why },
+        };
+        let words = format!("  {}", style.say(needs));
         lines.push(Line::new().add(Tone::Dim, words).render(style));
     }
     lines
@@ -97,10 +102,11 @@ pub(crate) fn reason(view: &JobView) -> Option<&str> {
 pub(crate) fn plan_lines(style: &Style, plan: &PlanView, said: &Said) -> Vec<String> {
     let mut title = Line::new().add(Tone::Strong, format!("  {}", escape::line(&plan.title)));
     if plan.revision > 0 {
-        title = title.add(Tone::Dim, format!(" (plan {})", plan.revision + 1));
+        let number = Text::PlanNumber { number: &(plan.revision + 1) };
+        title = title.add(Tone::Dim, style.say(number));
     }
     if !plan.confirmed {
-        title = title.add(Tone::Wait, " · to be confirmed");
+        title = title.add(Tone::Wait, style.say(Text::ToBeConfirmed));
     }
     let mut lines = vec![title.render(style)];
     let aligned = aligned(style, &plan.steps);
@@ -116,8 +122,9 @@ pub(crate) fn plan_lines(style: &Style, plan: &PlanView, said: &Said) -> Vec<Str
         }
         lines.extend(result_line(style, step, rail));
         if !step.attachments.is_empty() {
-            let words =
-                format!("{rail}  attachments: {}", escape::line(&step.attachments.join(", ")));
+            let names = step.attachments.join(", ");
+            let words = style.say(Text::Attachments { names: &escape::line(&names) });
+            let words = format!("{rail}  {words}");
             lines.push(Line::new().add(Tone::Dim, words).render(style));
         }
     }
@@ -150,14 +157,13 @@ fn step_line(style: &Style, step: &StepView, branch: &str, aligned: usize) -> St
     };
     let mut line = id.add(Tone::Plain, text::fit(&label(step), room));
     if step.attempts > 1 {
-        line = line.add(Tone::Wait, format!(" (try {})", step.attempts));
+        line = line.add(Tone::Wait, style.say(Text::TryNumber { number: &step.attempts }));
     }
     if step.state == StepState::Completed && step.success == Some(false) {
-        line = line.add(tone, " without success");
+        line = line.add(tone, style.say(Text::WithoutSuccess));
     }
     if step.started.is_none() && !step.depends_on.is_empty() && !step.state.is_terminal() {
-        let on: Vec<_> = step.depends_on.iter().map(StepId::as_str).collect();
-        line = line.add(Tone::Dim, format!(" after {}", on.join(", ")));
+        line = line.add(Tone::Dim, after(style, &step.depends_on));
     }
     line.add_right(Tone::Dim, &right, aligned, style).render(style)
 }
@@ -182,7 +188,7 @@ fn call_line(style: &Style, step: &StepView, call: &CallView, rail: &str) -> Opt
         .add(tone, format!("{mark} "))
         .add(Tone::Plain, escape::line(&call.tool));
     if call.attempts > 1 {
-        line = line.add(Tone::Wait, format!(" (try {})", call.attempts));
+        line = line.add(Tone::Wait, style.say(Text::TryNumber { number: &call.attempts }));
     }
     if let Some(message) = call.message.as_deref().filter(|m| !m.is_empty()) {
         line = line.add(Tone::Dim, format!(" {}", escape::line(message)));
@@ -217,18 +223,31 @@ fn footer(style: &Style, view: &JobView) -> String {
     let mut parts = Vec::new();
     if let Some(plan) = &view.plan {
         let done = plan.steps.iter().filter(|s| s.state.is_done()).count();
-        parts.push(format!("{done}/{}", text::count(plan.steps.len(), "step")));
+        let steps = plan.steps.len();
+        parts.push(style.say(match steps {
+            1 => Text::StepsDoneOfOne { done: &done },
+            _ => Text::StepsDone { done: &done, steps: &steps },
+        }));
     }
-    parts.extend(usage(view.usage));
+    parts.extend(usage(style, view.usage));
     let until = if view.outcome.is_some() { view.updated } else { style.now };
     parts.push(lasted(view.created, until.max(view.created)));
     Line::new().add(Tone::Dim, format!("  {}", parts.join(" · "))).render(style)
 }
 
 /// Formats token counts; `None` if both are zero.
-pub(crate) fn usage(usage: Usage) -> Option<String> {
-    let Usage { input_tokens, output_tokens } = usage;
-    (input_tokens + output_tokens > 0).then(|| format!("{input_tokens} in, {output_tokens} out"))
+pub(crate) fn usage(style: &Style, usage: Usage) -> Option<String> {
+    let Usage { input_tokens: input, output_tokens: output } = &usage;
+    (input + output > 0).then(|| style.say(Text::Tokens { input, output }))
+}
+
+/// Names the steps that a step waits for; empty without any.
+pub(crate) fn after(style: &Style, steps: &[StepId]) -> String {
+    let steps: Vec<_> = steps.iter().map(StepId::as_str).collect();
+    if steps.is_empty() {
+        return String::new();
+    }
+    style.say(Text::After { steps: &steps.join(", ") })
 }
 
 /// Formats the duration of a job up to its end or now.

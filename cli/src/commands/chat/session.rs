@@ -19,13 +19,13 @@ use super::{
 };
 use crate::{
     answer::{keyboard::Keyboard, prompt},
-    chat::show,
+    chat::{show, words::Text},
     exit::Exit,
     failure::{CliError, Outcome},
     live::screen::Screen,
     output::{self, Output},
     render::{describe, question},
-    style::Tone,
+    style::{Style, Tone},
 };
 
 /// Interval at which streamed model output is redrawn.
@@ -173,9 +173,8 @@ impl Session {
         self.hide()?;
         if let Some(front) = &self.task {
             let (job, conversation) = (front.session.job(), &self.conversation);
-            self.output.note(&format!(
-                "job {job} continues; return to it with\n  callboard chat --conversation {conversation}"
-            ));
+            let text = Text::Continues { job, conversation };
+            self.output.note(text.text(self.tongue()));
         }
         Ok(())
     }
@@ -183,7 +182,7 @@ impl Session {
     /// Discards the typed line and the answer so far.
     fn take_back(&mut self) -> Result<(), CliError> {
         self.prompted = false;
-        self.say("\n(press again to leave; jobs continue)\n")?;
+        self.tell(Text::PressAgain)?;
         if let Some(asked) = self.front().and_then(|front| front.asked.as_mut()) {
             asked.draft.restart();
         }
@@ -205,7 +204,7 @@ impl Session {
     }
 
     fn happened(&mut self, event: &Event) -> Result<(), CliError> {
-        let style = self.output.style();
+        let style = self.style();
         if self.command.is_some() {
             return match show::command(&style, &event.happened) {
                 Some(text) => self.say(&text),
@@ -226,10 +225,10 @@ impl Session {
         let Some(front) = self.front() else { return Ok(()) };
         let (fresh, closed) = front.compare_questions();
         if closed {
-            self.say("the question is closed: another user answered it, or it expired\n")?;
+            self.tell(Text::QuestionClosed)?;
         }
         if let Some(fresh) = fresh {
-            let style = self.output.style();
+            let style = self.style();
             let whose = question::whose_below(&style, fresh.path.as_deref());
             self.say(&format!("\n{whose}{}", question::body(&style, &fresh.question)))?;
         }
@@ -266,7 +265,7 @@ impl Session {
     /// Displays the outcome of a task.
     pub(super) fn ending(&mut self, view: &JobView) -> Result<(), CliError> {
         let Some(outcome) = &view.outcome else { return Ok(()) };
-        let style = self.output.style();
+        let style = self.style();
         let place = proto::progress::failed(view);
         self.say(&describe::ending(&style, outcome, place.as_deref()))
     }
@@ -275,13 +274,24 @@ impl Session {
     pub(super) fn remind(&mut self) -> Result<(), CliError> {
         let asked = self.task.as_ref().and_then(|task| task.asked.as_ref());
         let Some(asked) = asked.filter(|asked| !asked.draft.is_begun()) else { return Ok(()) };
-        let (style, question) = (self.output.style(), asked.open.question.clone());
+        let (style, question) = (self.style(), asked.open.question.clone());
         self.say(&format!("\n{}", question::body(&style, &question)))
     }
 
     pub(super) fn complain(&mut self, why: &str) -> Result<(), CliError> {
-        let why = self.output.style().paint(Tone::Bad, &proto::escape::text(why));
+        let why = self.style().paint(Tone::Bad, &proto::escape::text(why));
         self.say(&format!("{why}\n"))
+    }
+
+    /// Prints a text in the language of the conversation, and a line end.
+    pub(super) fn tell(&mut self, text: Text<'_>) -> Result<(), CliError> {
+        let text = text.text(self.tongue());
+        self.say(&format!("{text}\n"))
+    }
+
+    /// Returns the style of the output, in the language of the conversation.
+    pub(super) fn style(&self) -> Style {
+        Style { language: self.tongue(), ..self.output.style() }
     }
 
     /// Prints text that belongs to the conversation.
@@ -309,18 +319,19 @@ impl Session {
         if self.prompted || !self.interactive || busy {
             return Ok(());
         }
+        let style = self.style();
         let asked = self
             .front()
-            .and_then(|front| front.asked.as_ref().map(|asked| prompt::of(&asked.draft)));
+            .and_then(|front| front.asked.as_ref().map(|asked| prompt::of(&style, &asked.draft)));
         let prompt = asked.map_or_else(|| "> ".to_owned(), |asked| format!("  {asked} "));
         self.hide()?;
         self.prompted = true;
-        self.output.print(&self.output.style().paint(Tone::Wait, &prompt))
+        self.output.print(&self.style().paint(Tone::Wait, &prompt))
     }
 
     /// Draws the streamed model output.
     fn draw(&mut self) -> Result<(), CliError> {
-        let style = self.output.style();
+        let style = self.style();
         let Some(front) = self.front() else { return Ok(()) };
         let lines = show::speech(&style, front.session.state.text());
         let rows = crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows));
@@ -332,7 +343,7 @@ impl Session {
         if !self.draws {
             return Ok(());
         }
-        let columns = self.output.style().columns();
+        let columns = self.style().columns();
         let cleared = self.drawn.clear(&mut std::io::stdout().lock(), columns);
         cleared.map_err(|e| CliError::io("standard output", &e))
     }

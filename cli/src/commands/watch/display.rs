@@ -1,7 +1,7 @@
 //! The display of a watched job: a tree redrawn in place, appended lines, or JSON.
 
 use client::session::SessionState;
-use proto::{door::Watched, view::JobView};
+use proto::{door::Watched, lang::Words, view::JobView};
 
 use crate::{
     failure::CliError,
@@ -69,7 +69,7 @@ impl Display {
         };
         let style = self.output.style_of_notes();
         for line in progress::between(&style, last.as_deref(), view) {
-            self.output.warn(&line);
+            self.output.warn(line);
         }
         *last = Some(Box::new(view.clone()));
         Ok(())
@@ -108,7 +108,7 @@ impl Display {
     }
 
     /// Prints a message between the displayed states.
-    pub(super) fn say(&mut self, words: &str) {
+    pub(super) fn say(&mut self, words: impl Into<Words>) {
         match &mut self.form {
             Form::Tree(screen) => {
                 screen.leave();
