@@ -10,6 +10,7 @@ use agents::{
 use proto::{
     agent::{Agent, Layer},
     id::AgentName,
+    lang::Language,
 };
 
 use crate::{input, settings::Config};
@@ -107,6 +108,6 @@ pub(crate) fn source(file: &Path, name: Option<AgentName>) -> Result<Source, Age
     };
     // One byte above the limit is read, so that the check of agents reports an oversized file.
     let text = input::file("agent", file, FILE_BYTES_MAX + 1)
-        .map_err(|e| AgentsError::Unreadable(e.message))?;
+        .map_err(|e| AgentsError::Unreadable(e.message.text(Language::En).to_owned()))?;
     Ok(Source { name, place, text })
 }

@@ -12,7 +12,9 @@ use proto::{
 };
 use runtime::config::{Flag, SecretFrom, Sources};
 
-use crate::{args::Global, failure::CliError, output::Output, settings::Config, token};
+use crate::{
+    args::Global, failure::CliError, output::Output, settings::Config, token, words::Text,
+};
 
 /// Reads the configuration, overridden by flags.
 ///
@@ -65,14 +67,18 @@ pub(crate) async fn broker(
 pub(crate) async fn client(global: &Global, output: Output) -> Result<Client, CliError> {
     let config = config(global)?;
     let token = token::find(global)?;
-    token.warning.iter().for_each(|warning| output.warn(warning));
+    token.warning.into_iter().for_each(|warning| output.warn(warning));
     for secret in [&config.nats.credentials, &config.nats.nkey].into_iter().flatten() {
         if let SecretFrom::File(path) = secret.from() {
-            token::open_to_others(path).iter().for_each(|warning| output.warn(warning));
+            token::open_to_others(path).into_iter().for_each(|warning| output.warn(warning));
         }
     }
     // The client notifies the user once when it retries.
-    let retries = RetryPolicy::new(move |words| output.note(&format!("callboard: {words}")));
+    let retries = RetryPolicy::new(move |verb, total| {
+        let seconds = total.as_secs_f64();
+        let words = Text::Retrying { verb: &verb, seconds: &seconds }.text(output.language);
+        output.note(format!("callboard: {words}"));
+    });
     let client = door(&config).await?.with_token(token.value).with_retries(Some(retries));
     Ok(match global.timeout {
         None => client,
@@ -130,8 +136,8 @@ pub(crate) async fn job(client: &Client, named: &str) -> Result<JobView, CliErro
         [] => Err(missing.into()),
         [one] => Ok(client.get(one).await?),
         [one, two, ..] => {
-            Err(CliError::usage(format!("more than one job begins with {named}: {one}, {two} …"))
-                .hint("write more of the id"))
+            Err(CliError::usage(Text::AmbiguousJob { named: &named, one, two })
+                .hint(Text::LongerId))
         }
     }
 }

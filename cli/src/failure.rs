@@ -4,10 +4,11 @@
 use proto::{
     error::{Code, Failure},
     escape,
+    lang::{Language, Words},
 };
 use serde_json::{Value, json};
 
-use crate::{exit::Exit, refusal};
+use crate::{exit::Exit, refusal, words::Text};
 
 /// The error of a command.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,11 +18,11 @@ pub(crate) struct CliError {
     /// Stable identifier of the error, for programs.
     pub(crate) code: &'static str,
     /// Description of the error.
-    pub(crate) message: String,
+    pub(crate) message: Words,
     /// The flag, field or key that is wrong, if one is.
     pub(crate) field: Option<String>,
     /// Advice about the next step.
-    pub(crate) hint: Option<String>,
+    pub(crate) hint: Option<Words>,
     /// Further details, for programs.
     pub(crate) details: Option<Box<Value>>,
 }
@@ -31,38 +32,37 @@ const CLOSED: &str = "closed";
 pub(crate) type Outcome = Result<Exit, CliError>;
 
 impl CliError {
-    fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
+    fn new(exit: Exit, code: &'static str, message: impl Into<Words>) -> Self {
         Self { exit, code, message: message.into(), field: None, hint: None, details: None }
     }
 
     /// The command line is invalid.
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl Into<Words>) -> Self {
         Self::new(Exit::Usage, "usage", message)
     }
 
     /// A given input is invalid.
-    pub(crate) fn input(field: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn input(field: &str, message: impl Into<Words>) -> Self {
         Self { field: Some(field.to_owned()), ..Self::new(Exit::Usage, "input", message) }
     }
 
     /// A setting is invalid.
-    pub(crate) fn setting(message: impl Into<String>) -> Self {
+    pub(crate) fn setting(message: impl Into<Words>) -> Self {
         Self::new(Exit::Usage, "config", message)
     }
 
     /// A role or program cannot start.
-    pub(crate) fn start(message: impl Into<String>) -> Self {
+    pub(crate) fn start(message: impl Into<Words>) -> Self {
         Self::new(Exit::Failed, "start", message)
     }
 
     /// Callboard is unreachable.
-    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
-        Self::new(Exit::Unavailable, Code::Unavailable.as_str(), message)
-            .hint("`callboard doctor` says what is missing")
+    pub(crate) fn unavailable(message: impl Into<Words>) -> Self {
+        Self::new(Exit::Unavailable, Code::Unavailable.as_str(), message).hint(Text::DoctorSays)
     }
 
     /// The operation is not permitted in the current state.
-    pub(crate) fn refused(code: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn refused(code: &'static str, message: impl Into<Words>) -> Self {
         Self::new(Exit::Refused, code, message)
     }
 
@@ -77,14 +77,21 @@ impl CliError {
     }
 
     /// The user interrupted the command.
-    pub(crate) fn interrupted(message: impl Into<String>) -> Self {
+    pub(crate) fn interrupted(message: impl Into<Words>) -> Self {
         Self::new(Exit::Interrupted, "interrupted", message)
     }
 
     /// The command needs a confirmation, and there is no terminal to ask for it.
-    pub(crate) fn unconfirmed(what: &str) -> Self {
-        Self::new(Exit::Usage, "unconfirmed", format!("{what} needs a confirmation"))
-            .hint("add --yes")
+    pub(crate) fn unconfirmed(what: Text<'_>) -> Self {
+        let message = Words::new(|language| {
+            Text::NeedsConfirmation { what: &what.text(language) }.text(language)
+        });
+        Self::new(Exit::Usage, "unconfirmed", message).hint(Text::AddYes)
+    }
+
+    /// The named object does not exist.
+    pub(crate) fn not_found(message: impl Into<Words>) -> Self {
+        Self::new(Exit::of(Code::NotFound), Code::NotFound.as_str(), message)
     }
 
     /// An I/O operation failed.
@@ -93,20 +100,21 @@ impl CliError {
     }
 
     /// A bug in Callboard.
-    pub(crate) fn internal(message: impl Into<String>) -> Self {
+    pub(crate) fn internal(message: impl Into<Words>) -> Self {
         Self::new(Exit::Internal, Code::Internal.as_str(), message)
     }
 
     /// Adds advice about the next step.
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<Words>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Formats the error for users.
-    pub(crate) fn text(&self) -> String {
-        let mut text = format!("callboard: {}", escape::text(&self.message));
-        if let Some(hint) = self.hint.as_ref().filter(|h| !h.is_empty()) {
+    pub(crate) fn text(&self, language: Language) -> String {
+        let mut text = format!("callboard: {}", escape::text(self.message.text(language)));
+        let hint = self.hint.as_ref().map(|hint| hint.text(language));
+        if let Some(hint) = hint.filter(|hint| !hint.is_empty()) {
             text.push_str("\n  → ");
             text.push_str(&escape::text(hint));
         }
@@ -114,17 +122,17 @@ impl CliError {
     }
 
     /// Formats the error for programs, in one line.
-    pub(crate) fn json(&self) -> String {
+    pub(crate) fn json(&self, language: Language) -> String {
         let mut error = json!({
             "code": self.code,
-            "message": self.message,
+            "message": self.message.text(language),
             "exit": self.exit.code(),
         });
         if let Some(field) = &self.field {
             error["field"] = json!(field);
         }
         if let Some(hint) = &self.hint {
-            error["hint"] = json!(hint);
+            error["hint"] = json!(hint.text(language));
         }
         if let Some(details) = &self.details {
             error["details"] = Value::clone(details);
@@ -143,10 +151,11 @@ impl From<Failure> for CliError {
                 "text": winner.answer.text,
             }}))
         });
-        let (mut message, hint) = (refusal::message(&failure), refusal::hint(&failure));
-        if let Some(winner) = &failure.winner {
-            message = format!("{message} (by {})", winner.by);
-        }
+        let (message, hint) = (refusal::message(&failure), refusal::hint(&failure));
+        let message = match &failure.winner {
+            None => Words::from(message),
+            Some(winner) => Text::AnsweredBy { message: &message, by: &winner.by }.into(),
+        };
         Self {
             exit: Exit::of(failure.code),
             code: failure.code.as_str(),
@@ -171,7 +180,7 @@ impl From<runtime::config::ConfigErrors> for CliError {
             details: Some(Box::new(json!({"mistakes": mistakes}))),
             ..Self::new(Exit::Usage, "config", errors.to_string())
         }
-        .hint("docs/configuration.md lists every key with its default and its bounds")
+        .hint(Text::ConfigurationReference)
     }
 }
 
@@ -182,9 +191,9 @@ mod tests {
     #[test]
     fn an_error_cannot_drive_a_terminal() {
         let error = CliError::usage("bad \u{1b}[2J goal").hint("look\u{202e}");
-        let text = error.text();
+        let text = error.text(Language::En);
         assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
-        let json: Value = serde_json::from_str(&error.json()).unwrap();
+        let json: Value = serde_json::from_str(&error.json(Language::En)).unwrap();
         assert_eq!(json["error"]["exit"], 2);
         assert_eq!(json["error"]["code"], "usage");
     }
@@ -193,7 +202,7 @@ mod tests {
     fn a_refusal_keeps_the_code_field_and_hint_of_the_server() {
         let error = CliError::from(Failure::new(Code::InvalidAnswer, "too short").at("value.name"));
         assert_eq!(error.exit, Exit::Refused);
-        let json: Value = serde_json::from_str(&error.json()).unwrap();
+        let json: Value = serde_json::from_str(&error.json(Language::En)).unwrap();
         assert_eq!(json["error"]["field"], "value.name");
         assert_eq!(json["error"]["code"], "invalid_answer");
     }

@@ -2,11 +2,13 @@
 //! limited in size, UTF-8, and never from a source that would block for ever.
 
 use std::{
-    io::{IsTerminal, Read},
+    io::{IsTerminal, Read, Write},
     path::Path,
 };
 
-use crate::failure::CliError;
+use proto::lang::{Language, Words};
+
+use crate::{failure::CliError, words::Text};
 
 /// Reads an argument that may name a file. `@@` escapes a text that begins with `@`.
 ///
@@ -17,11 +19,11 @@ pub(crate) fn text(field: &str, argument: &str, bytes_max: usize) -> Result<Stri
         None => argument.to_owned(),
         Some(rest) if rest.starts_with('@') => rest.to_owned(),
         Some("-") => stdin(field, bytes_max)?,
-        Some("") => return Err(CliError::input(field, "@ names no file; write @file or @-")),
+        Some("") => return Err(CliError::input(field, Text::NoFileNamed)),
         Some(path) => file(field, Path::new(path), bytes_max)?,
     };
     if text.len() > bytes_max {
-        return Err(too_large(field, "the text", bytes_max));
+        return Err(too_large(field, Text::ThisInput, bytes_max));
     }
     Ok(text)
 }
@@ -29,12 +31,10 @@ pub(crate) fn text(field: &str, argument: &str, bytes_max: usize) -> Result<Stri
 fn stdin(field: &str, bytes_max: usize) -> Result<String, CliError> {
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
-        let _ = std::io::Write::write_all(
-            &mut std::io::stderr(),
-            b"reading from the terminal; end with Ctrl-D\n",
-        );
+        let words = Text::ReadingTerminal.text(crate::language());
+        let _ = writeln!(std::io::stderr(), "{words}");
     }
-    decode(field, "standard input", bounded(field, "standard input", stdin, bytes_max)?)
+    decode(field, Text::StandardInput, bounded(field, Text::StandardInput, stdin, bytes_max)?)
 }
 
 /// Reads a text file.
@@ -42,7 +42,7 @@ fn stdin(field: &str, bytes_max: usize) -> Result<String, CliError> {
 /// # Errors
 /// If the file is missing, not regular, too large or not UTF-8.
 pub(crate) fn file(field: &str, path: &Path, bytes_max: usize) -> Result<String, CliError> {
-    decode(field, &path.display().to_string(), bytes(field, path, bytes_max)?)
+    decode(field, path.display().to_string(), bytes(field, path, bytes_max)?)
 }
 
 /// Reads a file as bytes.
@@ -55,45 +55,54 @@ pub(crate) fn bytes(field: &str, path: &Path, bytes_max: usize) -> Result<Vec<u8
     // The type is checked before the open, which would block on a pipe without a writer.
     let kind = std::fs::metadata(path).map_err(|e| fail(e.to_string()))?;
     if kind.is_dir() {
-        return Err(fail("is a directory, not a file".to_owned()));
+        return Err(CliError::input(field, Text::Directory { name: &name }));
     }
     if !kind.is_file() {
-        return Err(fail("is not a regular file".to_owned())
-            .hint("write what comes from a pipe to a file first"));
+        return Err(CliError::input(field, Text::NotRegular { name: &name }).hint(Text::PipeToFile));
     }
     let opened = std::fs::File::open(path).map_err(|e| fail(e.to_string()))?;
-    bounded(field, &name, opened, bytes_max)
+    bounded(field, name, opened, bytes_max)
 }
 
 fn bounded(
     field: &str,
-    name: &str,
+    name: impl Into<Words>,
     from: impl Read,
     bytes_max: usize,
 ) -> Result<Vec<u8>, CliError> {
-    let mut bytes = Vec::new();
+    let (name, mut bytes) = (name.into(), Vec::new());
     let most = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
-    from.take(most)
-        .read_to_end(&mut bytes)
-        .map_err(|e| CliError::input(field, format!("{name}: {e}")))?;
+    from.take(most).read_to_end(&mut bytes).map_err(|e| {
+        CliError::input(field, Words::new(|language| format!("{}: {e}", name.text(language))))
+    })?;
     if bytes.len() > bytes_max {
         return Err(too_large(field, name, bytes_max));
     }
     Ok(bytes)
 }
 
-fn decode(field: &str, name: &str, bytes: Vec<u8>) -> Result<String, CliError> {
+fn decode(field: &str, name: impl Into<Words>, bytes: Vec<u8>) -> Result<String, CliError> {
+    let name = name.into();
     if bytes.contains(&0) {
-        return Err(CliError::input(field, format!("{name} is binary, not text")));
+        return Err(about(field, &name, |name, language| {
+            Text::Binary { name: &name }.text(language)
+        }));
     }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        CliError::input(field, format!("{name} is not UTF-8 text (byte {at})"))
+        about(field, &name, |name, language| Text::NotUtf8 { name: &name, at: &at }.text(language))
     })
 }
 
-fn too_large(field: &str, name: &str, bytes_max: usize) -> CliError {
-    CliError::input(field, format!("{name} is larger than {bytes_max} bytes"))
+fn too_large(field: &str, name: impl Into<Words>, bytes_max: usize) -> CliError {
+    about(field, &name.into(), |name, language| {
+        Text::TooLarge { name: &name, max: &bytes_max }.text(language)
+    })
+}
+
+/// Builds an error about an input that has a name in every language.
+fn about(field: &str, name: &Words, text: impl Fn(&str, Language) -> String) -> CliError {
+    CliError::input(field, Words::new(|language| text(name.text(language), language)))
 }
 
 #[cfg(test)]
@@ -124,7 +133,8 @@ mod tests {
             match (text("goal", &argument, 10), expected) {
                 (Ok(got), Ok(expected)) => assert_eq!(got, expected),
                 (Err(error), Err(part)) => {
-                    assert!(error.message.contains(part), "{name}: {}", error.message);
+                    let message = error.message.text(Language::En);
+                    assert!(message.contains(part), "{name}: {message}");
                     assert_eq!(error.field.as_deref(), Some("goal"));
                 }
                 (got, expected) => panic!("{name}: {got:?}, not {expected:?}"),

@@ -13,25 +13,28 @@ mod failure;
 mod input;
 mod interrupt;
 mod live;
-mod look;
+
 mod output;
 mod refusal;
 mod render;
 pub mod roles;
 pub mod settings;
+mod style;
 mod text;
 mod token;
+mod words;
 
 use std::{ffi::OsString, process::ExitCode};
 
 use clap::{Parser, error::ErrorKind};
+use proto::lang::Language;
 
 pub use self::exit::Exit;
 use self::{
-    args::{Cli, Global},
+    args::Cli,
     failure::CliError,
-    look::Times,
     output::{Color, Format, Loudness, Output},
+    style::Times,
 };
 
 /// Runs the program with this process's arguments.
@@ -42,7 +45,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return misread(&error, &arguments).into(),
     };
-    let output = output_of(&cli.global);
+    let output = output_of(&cli);
     if cli.global.verbose > 1 {
         let log = runtime::telemetry::settings::Log {
             level: "debug".to_owned(),
@@ -66,14 +69,21 @@ pub fn main() -> ExitCode {
     exit.into()
 }
 
-fn output_of(global: &Global) -> Output {
+fn output_of(cli: &Cli) -> Output {
+    let global = &cli.global;
     let loudness = match (global.quiet, global.verbose) {
         (true, _) => Loudness::Quiet,
         (false, 0) => Loudness::Normal,
         (false, _) => Loudness::Verbose,
     };
     let format = if global.json { Format::Json } else { global.output };
-    Output::new(format, loudness, global.color, global.time)
+    let language = cli.command.language().unwrap_or_else(language);
+    Output::new(format, loudness, global.color, global.time, language)
+}
+
+/// Returns the language of this process's locale.
+fn language() -> Language {
+    words::of_locale(|name| std::env::var(name).ok())
 }
 
 /// Prints an error to standard error, as text or JSON.
@@ -81,8 +91,12 @@ fn told(output: Output, error: &CliError) -> Exit {
     if error.is_closed() {
         return error.exit;
     }
-    let told = if output.format.is_json() { error.json() } else { error.text() };
-    output.warn(&told);
+    let told = if output.format.is_json() {
+        error.json(output.language)
+    } else {
+        error.text(output.language)
+    };
+    output.warn(told);
     error.exit
 }
 
@@ -97,7 +111,8 @@ fn misread(error: &clap::Error, arguments: &[OsString]) -> Exit {
     if wants_json(arguments) {
         let rendered = error.render().to_string();
         let message = rendered.trim_start_matches("error: ").trim();
-        let output = Output::new(Format::Json, Loudness::Normal, Color::Never, Times::default());
+        let output =
+            Output::new(Format::Json, Loudness::Normal, Color::Never, Times::default(), language());
         return told(output, &CliError::usage(message));
     }
     let _ = error.print();

@@ -5,12 +5,14 @@ use std::io::{ErrorKind, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use jiff::Timestamp;
+use proto::lang::{Language, Words};
 use serde::Serialize;
 
 use crate::{
     exit::Exit,
     failure::{CliError, Outcome},
-    look::{Look, Times},
+    style::{Style, Times},
+    words::Text,
 };
 
 /// The form of what is printed.
@@ -64,28 +66,41 @@ pub(crate) struct Output {
     pub(crate) format: Format,
     /// Verbosity of notes.
     pub(crate) loudness: Loudness,
+    /// Language of texts for the user.
+    pub(crate) language: Language,
     color: Color,
     times: Times,
 }
 
 impl Output {
     /// Creates the output that the flags select.
-    pub(crate) fn new(format: Format, loudness: Loudness, color: Color, times: Times) -> Self {
-        Self { format, loudness, color, times }
+    pub(crate) fn new(
+        format: Format,
+        loudness: Loudness,
+        color: Color,
+        times: Times,
+        language: Language,
+    ) -> Self {
+        Self { format, loudness, language, color, times }
+    }
+
+    /// Returns the same output without notes.
+    pub(crate) fn quiet(self) -> Self {
+        Self { loudness: Loudness::Quiet, ..self }
     }
 
     /// Returns the style of standard output, with the current time.
-    pub(crate) fn look(&self) -> Look {
+    pub(crate) fn style(&self) -> Style {
         let color = match self.color {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => AutoStream::choice(&std::io::stdout()) != ColorChoice::Never,
         };
-        Look { width: columns(), color, times: self.times, now: Timestamp::now() }
+        self.styled(columns(), color)
     }
 
     /// Returns the style of standard error, with the current time.
-    pub(crate) fn look_of_notes(&self) -> Look {
+    pub(crate) fn style_of_notes(&self) -> Style {
         let stderr = std::io::stderr();
         let color = match self.color {
             Color::Always => true,
@@ -93,7 +108,12 @@ impl Output {
             Color::Auto => AutoStream::choice(&stderr) != ColorChoice::Never,
         };
         let width = if stderr.is_terminal() { columns() } else { None };
-        Look { width, color, times: self.times, now: Timestamp::now() }
+        self.styled(width, color)
+    }
+
+    fn styled(&self, width: Option<usize>, color: bool) -> Style {
+        let (times, language) = (self.times, self.language);
+        Style { width, color, times, now: Timestamp::now(), language }
     }
 
     /// Prints a text unchanged.
@@ -105,6 +125,11 @@ impl Output {
     /// Prints a text and a line end.
     pub(crate) fn line(&self, text: &str) -> Result<(), CliError> {
         self.print(&format!("{text}\n"))
+    }
+
+    /// Prints a text in the user's language and a line end.
+    pub(crate) fn say(&self, text: Text<'_>) -> Result<(), CliError> {
+        self.line(&text.text(self.language))
     }
 
     /// Prints a JSON value: indented for `json`, on one line for `jsonl`.
@@ -122,10 +147,10 @@ impl Output {
         whole: &impl Serialize,
         items: &[T],
         id: impl Fn(&T) -> String,
-        table: impl FnOnce(&Look) -> String,
+        table: impl FnOnce(&Style) -> String,
     ) -> Outcome {
         match self.format {
-            Format::Table => self.print(&table(&self.look())),
+            Format::Table => self.print(&table(&self.style())),
             Format::Json => self.json(whole),
             Format::Jsonl => items.iter().try_for_each(|item| self.json(item)),
             Format::Ids => items.iter().try_for_each(|item| self.line(&id(item))),
@@ -138,10 +163,10 @@ impl Output {
         &self,
         item: &T,
         id: &str,
-        text: impl FnOnce(&Look) -> String,
+        text: impl FnOnce(&Style) -> String,
     ) -> Outcome {
         match self.format {
-            Format::Table => self.print(&text(&self.look())),
+            Format::Table => self.print(&text(&self.style())),
             Format::Json | Format::Jsonl => self.json(item),
             Format::Ids => self.line(id),
         }?;
@@ -149,16 +174,16 @@ impl Output {
     }
 
     /// Prints a note to standard error, unless output is quiet.
-    pub(crate) fn note(&self, text: &str) {
+    pub(crate) fn note(&self, text: impl Into<Words>) {
         if self.loudness > Loudness::Quiet {
             self.warn(text);
         }
     }
 
     /// Prints a message to standard error, even if output is quiet.
-    pub(crate) fn warn(&self, text: &str) {
+    pub(crate) fn warn(&self, text: impl Into<Words>) {
         // A closed standard error cannot be reported anywhere.
-        let _ = writeln!(std::io::stderr(), "{text}");
+        let _ = writeln!(std::io::stderr(), "{}", text.into().text(self.language));
     }
 }
 

@@ -1,7 +1,12 @@
 //! Refusals of the front door, translated to the command line: flags and arguments instead of
 //! request fields, commands instead of advice to programs.
 
-use proto::error::{Code, Failure};
+use proto::{
+    error::{Code, Failure},
+    lang::Words,
+};
+
+use crate::words::Text;
 
 /// Flags and arguments by request field.
 const FLAGS: &[(&str, &str)] = &[
@@ -46,35 +51,25 @@ pub(crate) fn message(failure: &Failure) -> String {
 
 /// Returns the advice. The server's advice on this case takes precedence; its general advice for a
 /// code is meant for programs.
-pub(crate) fn hint(failure: &Failure) -> Option<String> {
+pub(crate) fn hint(failure: &Failure) -> Option<Words> {
     if failure.hint != failure.code.hint() {
-        return Some(failure.hint.clone()).filter(|hint| !hint.is_empty());
+        return Some(failure.hint.as_str()).filter(|hint| !hint.is_empty()).map(Words::from);
     }
-    general(failure.code).map(str::to_owned)
+    general(failure.code)
 }
 
-fn general(code: Code) -> Option<&'static str> {
-    match code {
+fn general(code: Code) -> Option<Words> {
+    let hint = match code {
         // The message is complete, and there is no further advice.
-        Code::InvalidRequest => None,
-        Code::UnsupportedVersion => {
-            Some("the program and the server are of different versions; see `callboard version`")
-        }
-        Code::UnknownAgent => Some(
-            "`callboard agents ls` lists the agents; --agent @FILE takes the policies from a file",
-        ),
-        Code::UnknownPrice => Some(
-            "set the price of the model in model.known of the configuration, or in budget.prices of the agent",
-        ),
-        Code::AlreadyAnswered => Some("no action is needed: the first answer counts"),
-        Code::InvalidAnswer => Some("`callboard inbox show JOB` shows the question"),
-        Code::WouldRepeat => {
-            Some("roll back to a later record, or allow the repetition with --again")
-        }
-        Code::IdempotencyConflict => Some("take another --id for a new job"),
-        Code::Forbidden => Some(
-            "use the token of a caller with the required role: $CALLBOARD_TOKEN or --token-file; see docs/front-door.md",
-        ),
+        Code::InvalidRequest => return None,
+        Code::UnsupportedVersion => Text::OtherVersion,
+        Code::UnknownAgent => Text::UnknownAgent,
+        Code::UnknownPrice => Text::UnknownPrice,
+        Code::AlreadyAnswered => Text::FirstAnswerCounts,
+        Code::InvalidAnswer => Text::ShowsQuestion,
+        Code::WouldRepeat => Text::WouldRepeat,
+        Code::IdempotencyConflict => Text::OtherId,
+        Code::Forbidden => Text::NeedsRole,
         Code::InvalidEncoding
         | Code::TooDeep
         | Code::TooLarge
@@ -87,12 +82,15 @@ fn general(code: Code) -> Option<&'static str> {
         | Code::Unavailable
         | Code::Timeout
         | Code::Poisoned
-        | Code::Internal => Some(code.hint()),
-    }
+        | Code::Internal => return Some(code.hint().into()),
+    };
+    Some(hint.into())
 }
 
 #[cfg(test)]
 mod tests {
+    use proto::lang::Language;
+
     use super::*;
 
     #[test]
@@ -117,12 +115,13 @@ mod tests {
     #[test]
     fn no_hint_speaks_of_what_a_person_cannot_see() {
         for code in Code::ALL {
-            let hint = hint(&Failure::new(*code, "m")).unwrap_or_default();
+            let hint = hint(&Failure::new(*code, "m"));
+            let hint = hint.as_ref().map_or("", |hint| hint.text(Language::En));
             for of_programs in ["`field`", "in the request", "inline", "`winner`", "same body"] {
                 assert!(!hint.contains(of_programs), "{code}: {hint}");
             }
         }
         let own = Failure::new(Code::NotFound, "m").advise("look there");
-        assert_eq!(hint(&own).as_deref(), Some("look there"));
+        assert_eq!(hint(&own), Some("look there".into()));
     }
 }

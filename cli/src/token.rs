@@ -3,7 +3,9 @@
 
 use std::{os::unix::fs::PermissionsExt, path::Path};
 
-use crate::{args::Global, failure::CliError, input};
+use proto::lang::Words;
+
+use crate::{args::Global, failure::CliError, input, words::Text};
 
 /// Environment variable that contains a token.
 const VARIABLE: &str = "CALLBOARD_TOKEN";
@@ -16,7 +18,7 @@ pub(crate) struct Token {
     /// The token, if one is configured.
     pub(crate) value: Option<String>,
     /// Warning about a file that other users can read.
-    pub(crate) warning: Option<String>,
+    pub(crate) warning: Option<Words>,
 }
 
 /// Hides the token.
@@ -33,10 +35,9 @@ impl std::fmt::Debug for Token {
 pub(crate) fn find(global: &Global) -> Result<Token, CliError> {
     // The message does not repeat the argument.
     if global.token.is_some() {
-        let why = "--token is refused: arguments are seen by everybody on this machine and kept in the shell's history";
-        let hint =
-            format!("put the token into ${VARIABLE}, or into a file that --token-file names");
-        return Err(CliError::usage(why).hint(hint));
+        return Err(
+            CliError::usage(Text::TokenArgument).hint(Text::TokenPlace { variable: &VARIABLE })
+        );
     }
     let Some(path) = &global.token_file else { return from_environment() };
     let text = input::file("token-file", path, BYTES_MAX)?;
@@ -49,7 +50,7 @@ fn from_environment() -> Result<Token, CliError> {
         Ok(text) => Ok(Token { value: Some(checked(VARIABLE, &text)?), warning: None }),
         Err(std::env::VarError::NotPresent) => Ok(Token::default()),
         Err(std::env::VarError::NotUnicode(_)) => {
-            Err(CliError::input(VARIABLE, format!("${VARIABLE} is not UTF-8 text")))
+            Err(CliError::input(VARIABLE, Text::TokenNotUtf8 { variable: &VARIABLE }))
         }
     }
 }
@@ -57,22 +58,18 @@ fn from_environment() -> Result<Token, CliError> {
 fn checked(field: &str, text: &str) -> Result<String, CliError> {
     let token = text.trim();
     if token.is_empty() {
-        return Err(CliError::input(field, format!("{field} holds no token")));
+        return Err(CliError::input(field, Text::NoToken { field: &field }));
     }
     if token.chars().any(char::is_control) {
-        return Err(CliError::input(field, format!("{field} holds more than one line")));
+        return Err(CliError::input(field, Text::TokenLines { field: &field }));
     }
     Ok(token.to_owned())
 }
 
 /// Returns a warning if other users can read a secret's file.
-pub(crate) fn open_to_others(path: &Path) -> Option<String> {
+pub(crate) fn open_to_others(path: &Path) -> Option<Words> {
     let mode = std::fs::metadata(path).ok()?.permissions().mode();
     let shown = path.display();
-    (mode & 0o044 != 0).then(|| {
-        format!(
-            "warning: {shown} can be read by others on this machine (mode {:03o}); chmod 600 {shown}",
-            mode & 0o777
-        )
-    })
+    let octal = format!("{:03o}", mode & 0o777);
+    (mode & 0o044 != 0).then(|| Text::ReadableByOthers { file: &shown, mode: &octal }.into())
 }

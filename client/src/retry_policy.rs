@@ -19,7 +19,7 @@ const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(100), Duration:
 /// The retries of requests that no process serves, for as long as a client waits for a reply.
 #[derive(Clone)]
 pub struct RetryPolicy {
-    report: Arc<dyn Fn(&str) + Send + Sync>,
+    report: Arc<dyn Fn(Verb, Duration) + Send + Sync>,
     reported: Arc<AtomicBool>,
 }
 
@@ -30,8 +30,9 @@ impl std::fmt::Debug for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Calls `report` before the first retry, once for all requests.
-    pub fn new(report: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    /// Calls `report` with the verb and the total time of its retries before the first retry, once
+    /// for all requests.
+    pub fn new(report: impl Fn(Verb, Duration) + Send + Sync + 'static) -> Self {
         Self { report: Arc::new(report), reported: Arc::default() }
     }
 
@@ -48,10 +49,8 @@ impl RetryPolicy {
             return false;
         }
         if !self.reported.swap(true, Ordering::Relaxed) {
-            let seconds = total.as_secs_f64();
-            let words = format!("no responders for `{verb}` yet; retrying for up to {seconds} s");
             tracing::warn!(%verb, ?total, "no responders yet; retrying");
-            (self.report)(&words);
+            (self.report)(verb, total);
         }
         tokio::time::sleep(BACKOFF.after(tries).min(left)).await;
         true

@@ -30,7 +30,7 @@ impl Language {
     }
 }
 
-/// A text in every language.
+/// A text in every language. A text from elsewhere, such as a path, is the same in each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Words(Vec<(Language, String)>);
 
@@ -46,6 +46,18 @@ impl Words {
     pub fn text(&self, language: Language) -> &str {
         let found = self.0.iter().find(|(of, _)| *of == language);
         found.map_or("", |(_, text)| text)
+    }
+}
+
+impl From<&str> for Words {
+    fn from(text: &str) -> Self {
+        Self::new(|_| text.to_owned())
+    }
+}
+
+impl From<String> for Words {
+    fn from(text: String) -> Self {
+        Self::from(text.as_str())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     flaky_model,
     ledger::Ledger,
     link::{Link, Pace},
-    plant::Mutation,
+    mutation::Mutation,
     props::Props,
     story::Story,
 };
@@ -36,7 +36,7 @@ pub(crate) struct Environment {
     pub(crate) ledger: Ledger,
     pub(crate) fault_rates: FaultRates,
     pub(crate) story: Story,
-    pub(crate) plant: Option<Mutation>,
+    pub(crate) mutation: Option<Mutation>,
     /// The replacements of models, tools and people when a recorded job is replayed.
     pub(crate) props: Option<Arc<dyn Props>>,
     pub(crate) bound: Bound,
@@ -49,7 +49,7 @@ pub(crate) struct Environment {
 
 impl Environment {
     /// Creates the environment of a seed's world. Must be called in the world's runtime.
-    pub(crate) fn lay(seed: u64, plant: Option<Mutation>, story: Story) -> Self {
+    pub(crate) fn lay(seed: u64, mutation: Option<Mutation>, story: Story) -> Self {
         let chance = Chance::new(seed, "ground");
         let origin = Timestamp::from_second(ORIGIN_S).unwrap_or(Timestamp::UNIX_EPOCH);
         let clock = VirtualClock::starting_at(origin);
@@ -73,7 +73,7 @@ impl Environment {
             ledger: Ledger::default(),
             fault_rates: FaultRates::new(Rough::draw(&chance)),
             story,
-            plant,
+            mutation,
             props: None,
             bound: Bound::default(),
             pace: Pace {

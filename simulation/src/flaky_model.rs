@@ -46,7 +46,7 @@ impl Model for Moody {
         tokio::time::sleep(self.chance.millis(1..=longest)).await;
         self.link.run().await;
         if self.chance.percent(self.fault_rates.model_percent()) {
-            return self.trouble();
+            return self.misbehave();
         }
         let functions = request.tools.iter().map(|tool| tool.name.as_str());
         let function = functions.into_iter().find(|name| HANDED_OVER_BY.contains(name));
@@ -60,7 +60,7 @@ impl Model for Moody {
 }
 
 impl Moody {
-    fn trouble(&self) -> Result<ModelStream, ModelError> {
+    fn misbehave(&self) -> Result<ModelStream, ModelError> {
         let failed = |kind| Err(ModelError::new(kind, "the simulation has it fail"));
         match self.chance.number(0..=5) {
             0 => failed(ErrorKind::Overloaded),

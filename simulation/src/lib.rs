@@ -12,15 +12,16 @@
 mod agents;
 mod bound;
 mod chance;
+mod disruption;
 mod door_client;
 mod environment;
 mod fault_rates;
 mod flaky_model;
 mod ledger;
 mod link;
+mod mutation;
 mod operator_actions;
 mod people;
-mod plant;
 mod process;
 mod process_slot;
 mod props;
@@ -31,13 +32,12 @@ mod sub_agents;
 #[cfg(test)]
 mod tests;
 mod tools;
-mod trouble;
 mod verdict;
 mod wire;
 mod workload;
 mod world;
 
 pub use self::{
-    plant::Mutation,
+    mutation::Mutation,
     run::{Judged, Sweep, judge, story, sweep},
 };

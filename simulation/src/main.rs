@@ -11,36 +11,36 @@ use std::{
 use callboard_simulation::{Mutation, Sweep, story, sweep};
 use clap::{Parser, ValueEnum};
 
-/// Runs the whole of Callboard from seeds, with everything that can go wrong.
+/// Simulates the whole of Callboard from seeds, with faults of every kind
 #[derive(Debug, Parser)]
 struct Options {
-    /// How many seeds.
+    /// Number of seeds
     #[arg(long, default_value_t = 2_000)]
     seeds: u64,
-    /// The first one.
+    /// First seed
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// Only this seed.
+    /// Run only this seed
     #[arg(long)]
     seed: Option<u64>,
-    /// Print what happens in the world of `--seed`.
+    /// Print the events of the world of --seed
     #[arg(long, requires = "seed")]
     trace: bool,
-    /// Threads; as many as there are processors when absent.
+    /// Number of threads [default: one per processor]
     #[arg(long)]
     threads: Option<usize>,
-    /// Stop after so many seeds in which something is wrong.
+    /// Stop after this many seeds with violations
     #[arg(long, default_value_t = 20)]
     failures: usize,
-    /// A bug to plant, to see that it is found.
-    #[arg(long)]
-    plant: Option<Mutation>,
+    /// Plant a bug, to show that the simulation finds it
+    #[arg(long = "plant", value_name = "BUG")]
+    mutation: Option<Mutation>,
 }
 
 fn main() -> ExitCode {
     let options = Options::parse();
     if let (Some(seed), true) = (options.seed, options.trace) {
-        print!("{}", story(seed, options.plant));
+        print!("{}", story(seed, options.mutation));
         return ExitCode::SUCCESS;
     }
     let (from, seeds) = options.seed.map_or((options.from, options.seeds), |seed| (seed, 1));
@@ -53,13 +53,13 @@ fn main() -> ExitCode {
             eprint!("\r{} of {seeds} seeds, {} failed", so_far.seeds, so_far.failed.len());
         }
     };
-    let swept = sweep(from, seeds, threads, options.failures, options.plant, progress);
+    let swept = sweep(from, seeds, threads, options.failures, options.mutation, progress);
     let seconds = begin.elapsed().as_secs_f64();
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    #[expect(clippy::cast_precision_loss, reason = "an approximate figure")]
     let speed = swept.seeds as f64 / seconds;
     eprintln!();
     println!(
-        "{} seeds, each twice, in {seconds:.1} s ({speed:.1} a second): {:.0} hours of their own time; {} failed",
+        "{} seeds, each run twice, in {seconds:.1} s ({speed:.1} a second): {:.0} hours of simulated time; {} failed",
         swept.seeds,
         swept.time.as_secs_f64() / 3600.0,
         swept.failed.len(),
@@ -69,12 +69,12 @@ fn main() -> ExitCode {
     for failed in &swept.failed {
         println!("seed {}:", failed.seed);
         failed.wrong.iter().for_each(|what| println!("  {what}"));
-        let plant = options.plant.and_then(|plant| plant.to_possible_value());
-        let plant = plant.map(|plant| format!(" --plant {}", plant.get_name()));
+        let mutation = options.mutation.and_then(|mutation| mutation.to_possible_value());
+        let mutation = mutation.map(|mutation| format!(" --plant {}", mutation.get_name()));
         println!(
             "  cargo run --profile simulation -p callboard-simulation -- --seed {} --trace{}",
             failed.seed,
-            plant.unwrap_or_default(),
+            mutation.unwrap_or_default(),
         );
     }
     if swept.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -152,7 +152,7 @@ fn equip(
         link: Arc::clone(link),
         chance: environment.wires.clone(),
         fault_rates: environment.fault_rates.clone(),
-        plant: environment.plant,
+        mutation: environment.mutation,
         decides: post.role == Role::Supervisor,
         props: environment.props.clone(),
     };

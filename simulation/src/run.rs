@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    plant::Mutation,
+    mutation::Mutation,
     verdict,
     world::{self, Outcome},
 };
@@ -47,24 +47,24 @@ pub struct Sweep {
 }
 
 /// Runs a world in a runtime of its own, with a seeded generator for its thread.
-fn once(seed: u64, plant: Option<Mutation>, with_story: bool) -> Outcome {
+fn once(seed: u64, mutation: Option<Mutation>, with_story: bool) -> Outcome {
     fastrand::seed(seed);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .expect("a runtime without I/O needs nothing from the machine");
-    runtime.block_on(world::run(seed, plant, with_story))
+    runtime.block_on(world::run(seed, mutation, with_story))
 }
 
 /// Runs a seed twice, and returns its violations. A different second run is a violation too.
 #[must_use]
-pub fn judge(seed: u64, plant: Option<Mutation>) -> Judged {
-    let first = once(seed, plant, false);
+pub fn judge(seed: u64, mutation: Option<Mutation>) -> Judged {
+    let first = once(seed, mutation, false);
     let mut wrong = first.wrong.clone();
     // A failed seed is replayed by a developer, so the second run is skipped.
     if wrong.is_empty() {
-        let second = once(seed, plant, false);
+        let second = once(seed, mutation, false);
         if verdict::hash(&first.transcript) != verdict::hash(&second.transcript) {
             wrong.push(format!("it does not replay: {}", differ(&first, &second)));
         }
@@ -91,8 +91,8 @@ fn differ(first: &Outcome, second: &Outcome) -> String {
 
 /// Returns the story of a seed as text, with the violations at its end.
 #[must_use]
-pub fn story(seed: u64, plant: Option<Mutation>) -> String {
-    let outcome = once(seed, plant, true);
+pub fn story(seed: u64, mutation: Option<Mutation>) -> String {
+    let outcome = once(seed, mutation, true);
     let mut text = String::new();
     for line in &outcome.story {
         let _ = writeln!(text, "{:>10.3}  {:<8} {}", line.at.as_secs_f64(), line.who, line.what);
@@ -114,7 +114,7 @@ pub fn sweep(
     seeds: u64,
     threads: usize,
     failures_max: usize,
-    plant: Option<Mutation>,
+    mutation: Option<Mutation>,
     progress: impl Fn(&Sweep) + Sync,
 ) -> Sweep {
     let (next, enough) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -127,7 +127,7 @@ pub fn sweep(
                     if n >= seeds || enough.load(Ordering::Relaxed) {
                         return;
                     }
-                    let judged = judge(from.saturating_add(n), plant);
+                    let judged = judge(from.saturating_add(n), mutation);
                     let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
                     total.seeds += 1;
                     total.time += judged.time;

@@ -18,18 +18,18 @@ use tokio::time::Instant;
 
 use crate::{
     chance::Chance,
+    disruption::{self, Disruptions},
     door_client::Counter,
     environment::Environment,
     fault_rates::{FaultRates, Rough},
     link::{Link, Pace},
+    mutation::Mutation,
     operator_actions,
     people::{People, Told},
-    plant::Mutation,
     process::Role,
     process_slot::ProcessSlot,
     quiescence,
     story::{Counts, Line, Story},
-    trouble::{self, Troubles},
     verdict::{self, Evidence, Logs},
     wire::{self, Wire},
     workload::Workload,
@@ -38,7 +38,7 @@ use crate::{
 /// The time that a world has to come to rest after the last fault.
 const REST_WITHIN: Duration = Duration::from_secs(30 * 60);
 /// The same with a planted bug, which most worlds show by a job that does not come to rest.
-const PLANTED_REST_WITHIN: Duration = Duration::from_secs(5 * 60);
+const MUTATED_REST_WITHIN: Duration = Duration::from_secs(5 * 60);
 /// The time for which a world is observed after it came to rest, so that late messages arrive.
 const AFTER_REST: Duration = Duration::from_secs(30);
 /// The interval between checks whether the world rests.
@@ -60,10 +60,10 @@ pub(crate) struct Outcome {
 }
 
 /// Runs the world of a seed. Must be called in a runtime whose time is paused while tasks are busy.
-pub(crate) async fn run(seed: u64, plant: Option<Mutation>, with_story: bool) -> Outcome {
+pub(crate) async fn run(seed: u64, mutation: Option<Mutation>, with_story: bool) -> Outcome {
     let begin = Instant::now();
     let story = Story::begin(with_story);
-    let environment = Arc::new(Environment::lay(seed, plant, story.clone()));
+    let environment = Arc::new(Environment::lay(seed, mutation, story.clone()));
     let chance = Chance::new(seed, "world");
     let rough = chance.millis(5_000..=60_000);
     let posts = posts(&environment, &chance);
@@ -71,11 +71,11 @@ pub(crate) async fn run(seed: u64, plant: Option<Mutation>, with_story: bool) ->
     operator_actions::add(seed, &mut workloads);
     let jobs: Vec<JobId> = workloads.iter().map(|workload| workload.job.clone()).collect();
     let people = people(&environment, seed, workloads);
-    let troubles = Troubles::draw(&Chance::new(seed, "troubles"), rough, posts.len());
-    tokio::spawn(troubles.happen(Arc::clone(&environment), posts.clone()));
+    let disruptions = Disruptions::draw(&Chance::new(seed, "troubles"), rough, posts.len());
+    tokio::spawn(disruptions.inject(Arc::clone(&environment), posts.clone()));
     let life = async {
         tokio::time::sleep(rough).await;
-        trouble::end_all(&environment, &posts);
+        disruption::end_all(&environment, &posts);
         until_it_rests(&environment, &jobs, &people, begin).await
     };
     let (wrong, evidence) = tokio::select! {
@@ -120,7 +120,8 @@ async fn until_it_rests(
 ) -> (Vec<String>, Evidence) {
     let witness = witness(environment);
     let mut wrong = Vec::new();
-    let rest_within = if environment.plant.is_some() { PLANTED_REST_WITHIN } else { REST_WITHIN };
+    let rest_within =
+        if environment.mutation.is_some() { MUTATED_REST_WITHIN } else { REST_WITHIN };
     let until = Instant::now() + rest_within;
     let evidence = loop {
         if let Err(moving) = come_to_rest(&witness, jobs, people, until).await {
@@ -161,7 +162,7 @@ async fn evidence(
         travel: environment.travel(),
         handed_out_twice: ["duplicate deliveries", "redeliveries"]
             .iter()
-            .any(|trouble| environment.story.counts().contains_key(trouble)),
+            .any(|disruption| environment.story.counts().contains_key(disruption)),
     }
 }
 
@@ -207,7 +208,7 @@ fn people(environment: &Environment, seed: u64, workloads: Vec<Workload>) -> Peo
         link: Arc::new(environment.link()),
         chance: environment.wires.clone(),
         fault_rates: environment.fault_rates.clone(),
-        plant: None,
+        mutation: None,
         decides: false,
         props: None,
     };
@@ -224,7 +225,7 @@ pub(crate) fn witness(environment: &Environment) -> Broker {
         link: Arc::new(Link::new(chance.clone(), pace, environment.bound.clone())),
         chance,
         fault_rates: FaultRates::new(Rough::default()),
-        plant: None,
+        mutation: None,
         decides: false,
         props: None,
     };

@@ -15,8 +15,9 @@ use proto::{
 
 use super::{keyboard::Keyboard, prompt};
 use crate::{
-    look::{Look, Tone},
     render::question,
+    style::{Style, Tone},
+    words::Text,
 };
 
 /// A dialogue over a keyboard and an output.
@@ -24,15 +25,15 @@ use crate::{
 pub(crate) struct Dialogue<'a, W> {
     keyboard: &'a mut Keyboard,
     out: W,
-    look: Look,
+    style: Style,
     /// The answer so far, so that one refused field does not cost the others.
     draft: AnswerDraft,
 }
 
 impl<'a, W: Write> Dialogue<'a, W> {
     /// Starts a dialogue over `keyboard` and `out`.
-    pub(crate) fn new(keyboard: &'a mut Keyboard, out: W, look: Look, asked: Question) -> Self {
-        Self { keyboard, out, look, draft: AnswerDraft::new(asked) }
+    pub(crate) fn new(keyboard: &'a mut Keyboard, out: W, style: Style, asked: Question) -> Self {
+        Self { keyboard, out, style, draft: AnswerDraft::new(asked) }
     }
 
     /// Asks for an answer. `refused` is the server's reason for refusing the previous one. `None`
@@ -40,7 +41,7 @@ impl<'a, W: Write> Dialogue<'a, W> {
     pub(crate) async fn ask(&mut self, refused: Option<&Failure>) -> Option<Answer> {
         match refused {
             None => {
-                self.say(&question::body(&self.look, self.draft.question()));
+                self.say(&question::body(&self.style, self.draft.question()));
                 self.keyboard.forget();
             }
             Some(failure) => {
@@ -50,14 +51,14 @@ impl<'a, W: Write> Dialogue<'a, W> {
             }
         }
         loop {
-            let line = self.prompt(&prompt::of(&self.draft)).await?;
+            let line = self.prompt(&prompt::of(&self.style, &self.draft)).await?;
             if self.cancels(&line) {
-                let sure = self.prompt("end the job? [y/N]").await?;
+                let sure = self.prompt(&self.style.say(Text::EndJob)).await?;
                 if parse::yes(&sure) != Some(true) {
                     continue;
                 }
             }
-            match self.draft.take(&line) {
+            match self.draft.take(self.style.language, &line) {
                 Taken::More => {}
                 Taken::Refused(why) => self.complain(&why),
                 Taken::Answer(answer) => return Some(answer),
@@ -77,13 +78,13 @@ impl<'a, W: Write> Dialogue<'a, W> {
     }
 
     async fn prompt(&mut self, words: &str) -> Option<String> {
-        let prompt = self.look.paint(Tone::Wait, &format!("  {words} "));
+        let prompt = self.style.paint(Tone::Wait, &format!("  {words} "));
         self.say(&prompt);
         self.keyboard.line().await
     }
 
     fn complain(&mut self, why: &str) {
-        let why = self.look.paint(Tone::Bad, &format!("  {}\n", escape::line(why)));
+        let why = self.style.paint(Tone::Bad, &format!("  {}\n", escape::line(why)));
         self.say(&why);
     }
 }
@@ -104,7 +105,7 @@ mod tests {
         let mut keyboard = Keyboard::of(&[]);
         let mut out = Vec::new();
         let mut dialogue =
-            Dialogue::new(&mut keyboard, &mut out, Look::plain(Some(80)), question(n));
+            Dialogue::new(&mut keyboard, &mut out, Style::plain(Some(80)), question(n));
         // Input typed before the question is shown is ignored.
         *dialogue.keyboard = Keyboard::of(typed);
         let answer = dialogue.ask(Some(&Failure::new(Code::InvalidAnswer, "again"))).await;
@@ -142,8 +143,8 @@ mod tests {
     async fn a_field_the_server_refuses_is_asked_again_and_no_other() {
         let mut keyboard = Keyboard::of(&["Li", "7", "yes", "1", "Wang"]);
         let mut out = Vec::new();
-        let look = Look::plain(Some(80));
-        let mut dialogue = Dialogue::new(&mut keyboard, &mut out, look, question(3));
+        let style = Style::plain(Some(80));
+        let mut dialogue = Dialogue::new(&mut keyboard, &mut out, style, question(3));
         let first = Failure::new(Code::InvalidAnswer, "again");
         dialogue.ask(Some(&first)).await.unwrap();
         let refused = Failure::new(Code::InvalidAnswer, "is taken").at("value.name");
@@ -164,8 +165,8 @@ mod tests {
     async fn what_is_asked_cannot_drive_the_terminal() {
         let mut keyboard = Keyboard::of(&[]);
         let mut out = Vec::new();
-        let look = Look::plain(Some(80));
-        Dialogue::new(&mut keyboard, &mut out, look, question(4)).ask(None).await;
+        let style = Style::plain(Some(80));
+        Dialogue::new(&mut keyboard, &mut out, style, question(4)).ask(None).await;
         let shown = String::from_utf8(out).unwrap();
         assert!(shown.contains(r"eve\u200b@example.org") && shown.contains("9f86d081884c7d65"));
         assert!(!shown.contains('\u{1b}'), "{shown}");

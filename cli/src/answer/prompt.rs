@@ -7,26 +7,31 @@ use proto::{
 };
 use serde_json::Value;
 
+use crate::{style::Style, words::Text};
+
 /// The prompt for the next line of an answer.
-pub(crate) fn of(draft: &AnswerDraft) -> String {
+pub(crate) fn of(style: &Style, draft: &AnswerDraft) -> String {
     match &draft.question().kind {
-        QuestionKind::PlanCheck { .. } => {
-            "confirm [c], cancel [x], or say how it is to change:".to_owned()
+        QuestionKind::PlanCheck { .. } => style.say(Text::PromptPlan),
+        QuestionKind::ToolApproval { .. } => style.say(Text::PromptApproval),
+        QuestionKind::Question => style.say(Text::PromptQuestion),
+        QuestionKind::Choice { multiple: false, .. } => style.say(Text::PromptChoice),
+        QuestionKind::Choice { multiple: true, .. } => style.say(Text::PromptChoices),
+        QuestionKind::Form { .. } => {
+            draft.field().map(|field| self::field(style, field)).unwrap_or_default()
         }
-        QuestionKind::ToolApproval { .. } => "run it [y], do not [n], or say why not:".to_owned(),
-        QuestionKind::Question => "answer:".to_owned(),
-        QuestionKind::Choice { multiple: false, .. } => "choose:".to_owned(),
-        QuestionKind::Choice { multiple: true, .. } => "choose, with commas:".to_owned(),
-        QuestionKind::Form { .. } => draft.field().map(field).unwrap_or_default(),
     }
 }
 
-fn field(field: &Field) -> String {
-    let label = escape::line(&field.label);
+fn field(style: &Style, field: &Field) -> String {
+    let label = &escape::line(&field.label);
     match (&field.default, field.required) {
-        (Some(default), _) => format!("{label} [{}]:", escape::line(&plain(default))),
-        (None, true) => format!("{label}:"),
-        (None, false) => format!("{label} (may be left empty):"),
+        (Some(default), _) => {
+            let default = plain(default);
+            style.say(Text::PromptFieldDefault { label, default: &escape::line(&default) })
+        }
+        (None, true) => style.say(Text::PromptField { label }),
+        (None, false) => style.say(Text::PromptFieldOptional { label }),
     }
 }
 

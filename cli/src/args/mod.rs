@@ -15,6 +15,7 @@ mod watch;
 use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, builder::Styles};
+use proto::lang::Language;
 
 pub(crate) use self::{
     agents::{AgentsCommand, CheckAgentsArgs, PutAgentArgs},
@@ -34,8 +35,8 @@ pub(crate) use self::{
 };
 use crate::{
     exit,
-    look::Times,
     output::{Color, Format},
+    style::Times,
 };
 
 const EXAMPLES: &str = "\
@@ -155,7 +156,7 @@ pub(crate) enum Command {
     Chat(ChatArgs),
     /// Print what happens in a job, event by event
     Watch(WatchArgs),
-    /// Look at jobs and steer them
+    /// Style at jobs and steer them
     #[command(subcommand, visible_alias = "job")]
     Jobs(JobsCommand),
     /// Questions that wait for a person
@@ -193,6 +194,36 @@ pub(crate) enum Command {
     },
     /// Print the version
     Version,
+}
+
+impl Command {
+    /// Returns the language that the user selected with `--language`.
+    pub(crate) fn language(&self) -> Option<Language> {
+        match self {
+            Self::Submit(args) => args.job.language,
+            Self::Run(args) => args.job.language,
+            Self::Chat(args) => args.language,
+            Self::Demo(_)
+            | Self::Dev(_)
+            | Self::Serve(_)
+            | Self::Setup(_)
+            | Self::Keys(_)
+            | Self::Watch(_)
+            | Self::Jobs(_)
+            | Self::Inbox(_)
+            | Self::Agents(_)
+            | Self::Tools(_)
+            | Self::Crew(_)
+            | Self::Doctor(_)
+            | Self::Fsck(_)
+            | Self::Health(_)
+            | Self::Log(_)
+            | Self::Config(_)
+            | Self::ScriptModel(_)
+            | Self::Completions { .. }
+            | Self::Version => None,
+        }
+    }
 }
 
 /// `tools`.

@@ -1,6 +1,8 @@
 //! Resolution of slash commands: built-in commands, commands declared by tools, and tools by name.
 //! No model is involved.
 
+use std::fmt::Display;
+
 use proto::{
     door::DirectCall,
     lang::Language,
@@ -24,7 +26,7 @@ pub(crate) enum Slash {
 }
 
 /// Built-in commands with their descriptions. They take precedence over tools.
-pub(crate) const OWN: [(&str, Text); 5] = [
+pub(crate) const OWN: [(&str, Text<'_>); 5] = [
     ("help", Text::Help),
     ("status", Text::Status),
     ("tools", Text::Tools),
@@ -35,8 +37,13 @@ pub(crate) const OWN: [(&str, Text); 5] = [
 /// Resolves a slash command.
 ///
 /// # Errors
-/// If no such command exists, or its arguments are invalid; worded for users.
-pub(crate) fn resolve(name: &str, rest: &str, tools: &[ToolSpec]) -> Result<Slash, String> {
+/// If no such command exists, or its arguments are invalid; in the user's language.
+pub(crate) fn resolve(
+    language: Language,
+    name: &str,
+    rest: &str,
+    tools: &[ToolSpec],
+) -> Result<Slash, String> {
     match name {
         "help" | "?" => return Ok(Slash::Help),
         "status" => return Ok(Slash::Status),
@@ -49,12 +56,12 @@ pub(crate) fn resolve(name: &str, rest: &str, tools: &[ToolSpec]) -> Result<Slas
         Some((tool, command))
     });
     if let Some((tool, command)) = declared {
-        let args = of_command(command, name, rest)?;
+        let args = of_command(language, command, name, rest)?;
         return Ok(Slash::Call(DirectCall { tool: tool.name.clone(), args }));
     }
     let tool = tools.iter().find(|tool| tool.name.as_str() == name);
-    let tool = tool.ok_or_else(|| format!("there is no command /{name}; /help lists them"))?;
-    let args = of_tool(tool, name, rest)?;
+    let tool = tool.ok_or_else(|| Text::NoCommand { name: &name }.text(language))?;
+    let args = of_tool(language, tool, name, rest)?;
     Ok(Slash::Call(DirectCall { tool: tool.name.clone(), args }))
 }
 
@@ -69,9 +76,15 @@ pub(crate) fn all(tools: &[ToolSpec], language: Language) -> Vec<(String, String
     own.chain(declared).collect()
 }
 
-fn of_command(command: &SlashCommand, name: &str, rest: &str) -> Result<Value, String> {
+fn of_command(
+    language: Language,
+    command: &SlashCommand,
+    name: &str,
+    rest: &str,
+) -> Result<Value, String> {
+    let (name, about): (&dyn Display, _) = (&name, &command.about);
     if rest.starts_with('{') && !command.whole {
-        return object(name, rest);
+        return object(language, name, rest);
     }
     match &command.argument {
         Some(argument) if command.whole => {
@@ -80,12 +93,15 @@ fn of_command(command: &SlashCommand, name: &str, rest: &str) -> Result<Value, S
         }
         Some(argument) if !rest.is_empty() => match &command.split {
             None => Ok(one(argument, rest.to_owned())),
-            Some(split) => in_parts(argument, split, rest)
-                .ok_or_else(|| format!("/{name}: {}: {}", parted_by(split), command.about)),
+            Some(split) => in_parts(argument, split, rest).ok_or_else(|| {
+                let word = split.after.first().map(String::as_str).unwrap_or_default();
+                let argument = &split.argument;
+                Text::InTwoParts { name, argument, word: &word, about }.text(language)
+            }),
         },
-        Some(_) => Err(format!("/{name} needs words after it: {}", command.about)),
+        Some(_) => Err(Text::NeedsWords { name, about }.text(language)),
         None if rest.is_empty() => Ok(Value::Object(Map::new())),
-        None => Err(format!("/{name} takes a JSON object or nothing: {}", command.about)),
+        None => Err(Text::ObjectOrNothing { name, about }.text(language)),
     }
 }
 
@@ -97,28 +113,26 @@ fn in_parts(argument: &str, split: &Split, text: &str) -> Option<Value> {
     Some(Value::Object(Map::from_iter(two)))
 }
 
-fn parted_by(split: &Split) -> String {
-    let word = split.after.first().map(String::as_str).unwrap_or_default();
-    format!("say the {} after `{word}`", split.argument)
-}
-
-fn of_tool(tool: &ToolSpec, name: &str, rest: &str) -> Result<Value, String> {
+fn of_tool(language: Language, tool: &ToolSpec, name: &str, rest: &str) -> Result<Value, String> {
     if rest.starts_with('{') {
-        return object(name, rest);
+        return object(language, &name, rest);
     }
     if rest.is_empty() {
         return Ok(Value::Object(Map::new()));
     }
     let argument = only_text(&tool.schema).ok_or_else(|| {
         let names = properties(&tool.schema).map(|(name, _)| name.as_str()).collect::<Vec<_>>();
-        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        format!("/{name} takes a JSON object; its arguments are: {names}")
+        let names = match names.is_empty() {
+            true => Text::NoArguments.text(language),
+            false => names.join(&Text::Comma.text(language)),
+        };
+        Text::ObjectOnly { name: &name, names: &names }.text(language)
     })?;
     Ok(one(argument, rest.to_owned()))
 }
 
-fn object(name: &str, rest: &str) -> Result<Value, String> {
-    serde_json::from_str(rest).map_err(|e| format!("/{name}: what follows is not JSON: {e}"))
+fn object(language: Language, name: &dyn Display, rest: &str) -> Result<Value, String> {
+    serde_json::from_str(rest).map_err(|e| Text::CommandNotJson { name, why: &e }.text(language))
 }
 
 fn one(argument: &str, text: String) -> Value {
@@ -216,7 +230,7 @@ mod tests {
             ("list_tasks", "pending", "list_tasks", json!({"status": "pending"})),
             ("sleep", r#"{"ms":5}"#, "sleep", json!({"ms": 5})),
         ] {
-            let found = resolve(name, rest, &tools);
+            let found = resolve(Language::En, name, rest, &tools);
             let Ok(Slash::Call(call)) = found else { panic!("/{name} {rest}: {found:?}") };
             assert_eq!((call.tool.as_str(), call.args), (tool, args), "/{name} {rest}");
         }
@@ -237,10 +251,10 @@ mod tests {
             ("two", "words", "its arguments are: a, b"),
             ("sleep", "5", "its arguments are: ms"),
         ] {
-            let refused = resolve(name, rest, &tools).unwrap_err();
+            let refused = resolve(Language::En, name, rest, &tools).unwrap_err();
             assert!(refused.contains(why), "{refused}");
         }
-        assert_eq!(resolve("help", "", &tools), Ok(Slash::Help));
+        assert_eq!(resolve(Language::En, "help", "", &tools), Ok(Slash::Help));
         assert_eq!(all(&tools, Language::En).iter().filter(|(name, _)| name == "help").count(), 1);
         for (name, about) in all(&[], Language::Zh) {
             assert!(!about.is_ascii(), "/{name} is explained in English: {about}");

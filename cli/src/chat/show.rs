@@ -12,8 +12,8 @@ use proto::{
 use serde_json::Value;
 
 use crate::{
-    look::{Look, Tone},
     render::{event, line::Line},
+    style::{Style, Tone},
 };
 
 /// The displayed progress of a task's plan.
@@ -30,7 +30,7 @@ impl Course {
     /// texts of the progress are in the job's language.
     pub(crate) fn task(
         &mut self,
-        look: &Look,
+        style: &Style,
         language: Language,
         happened: &Happened,
     ) -> Vec<String> {
@@ -40,7 +40,7 @@ impl Course {
             let steps = plan.steps.iter().filter(|step| !step.state.is_terminal()).count();
             if plan.confirmed && self.told.replace(plan.revision) != Some(plan.revision) {
                 let words = progress::planned(language, plan.revision, steps);
-                lines.push(Line::new().add(Tone::Strong, format!("▸ {words}")).render(look));
+                lines.push(Line::new().add(Tone::Strong, format!("▸ {words}")).render(style));
             }
         }
         if let Happened::Step(step) = happened
@@ -50,16 +50,16 @@ impl Course {
         {
             let label = escape::line(step.label.trim());
             let words = progress::step(language, place + 1, self.steps.len(), &label);
-            lines.push(Line::new().add(Tone::Busy, format!("▸ {words}")).render(look));
+            lines.push(Line::new().add(Tone::Busy, format!("▸ {words}")).render(style));
             return lines;
         }
-        lines.extend(task(look, happened));
+        lines.extend(task(style, happened));
         lines
     }
 }
 
 /// Renders an event without context.
-fn task(look: &Look, happened: &Happened) -> Vec<String> {
+fn task(style: &Style, happened: &Happened) -> Vec<String> {
     let shown = match happened {
         Happened::Plan(plan) => plan.confirmed,
         Happened::Step(step) => match step.phase {
@@ -77,11 +77,11 @@ fn task(look: &Look, happened: &Happened) -> Vec<String> {
         Happened::Error(error) => error.work.is_some(),
         Happened::Interaction(_) | Happened::Usage(_) | Happened::Job(_) => false,
     };
-    if shown { event::lines(look, happened) } else { Vec::new() }
+    if shown { event::lines(style, happened) } else { Vec::new() }
 }
 
 /// Renders an event of a command: the tool's result and nothing before it.
-pub(crate) fn command(look: &Look, happened: &Happened) -> Option<String> {
+pub(crate) fn command(style: &Style, happened: &Happened) -> Option<String> {
     let Happened::Tool(tool) = happened else { return None };
     let ToolPhase::Called { success, result, error, message, fault: _, duration_ms: _ } =
         &tool.phase
@@ -90,7 +90,7 @@ pub(crate) fn command(look: &Look, happened: &Happened) -> Option<String> {
     };
     let (mark, tone) = if *success { ("✓", Tone::Good) } else { ("✗", Tone::Bad) };
     let said = error.as_deref().or(message.as_deref()).unwrap_or_default();
-    let mut text = look.paint(tone, &format!("{mark} {}", tool.tool));
+    let mut text = style.paint(tone, &format!("{mark} {}", tool.tool));
     if !said.is_empty() {
         text.push_str(&format!(": {}", escape::text(said.trim_end())));
     }
@@ -106,7 +106,7 @@ pub(crate) fn command(look: &Look, happened: &Happened) -> Option<String> {
 }
 
 /// Renders the model output streamed now, one line for each step.
-pub(crate) fn speech(look: &Look, text: &LiveText) -> Vec<String> {
+pub(crate) fn speech(style: &Style, text: &LiveText) -> Vec<String> {
     let last = |text: &str| text.trim_end().lines().last().unwrap_or_default().to_owned();
     let of_steps = text.of_steps();
     let steps = of_steps.iter().map(|(step, text)| (step.to_string(), last(text)));
@@ -114,12 +114,12 @@ pub(crate) fn speech(look: &Look, text: &LiveText) -> Vec<String> {
     steps
         .chain(planner)
         .map(|(who, text)| {
-            let room = look.columns().saturating_sub(who.len() + 6);
+            let room = style.columns().saturating_sub(who.len() + 6);
             // The tail of the text is the new part.
             let from = text.chars().count().saturating_sub(room / 2);
             let tail: String = text.chars().skip(from).collect();
             let line = Line::new().add(Tone::Busy, format!("┆ {who} "));
-            line.add(Tone::Dim, escape::line(&tail)).render(look)
+            line.add(Tone::Dim, escape::line(&tail)).render(style)
         })
         .collect()
 }
@@ -165,7 +165,7 @@ mod tests {
 
     /// Renders the lines of a plan that is shown, confirmed, started and replanned.
     fn told(language: Language) -> Vec<String> {
-        let (mut course, look) = (Course::default(), Look::plain(None));
+        let (mut course, style) = (Course::default(), Style::plain(None));
         [
             plan(0, false, &["a", "b"]),
             plan(0, true, &["a", "b"]),
@@ -175,7 +175,7 @@ mod tests {
             started("c"),
         ]
         .iter()
-        .flat_map(|happened| course.task(&look, language, happened))
+        .flat_map(|happened| course.task(&style, language, happened))
         .filter(|line| line.starts_with('▸'))
         .collect()
     }

@@ -16,8 +16,7 @@ use crate::{
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
-    look::Times,
-    output::{Color, Format, Loudness, Output},
+    output::Output,
     render::agents as render,
 };
 
@@ -36,7 +35,7 @@ pub(super) async fn run(global: &Global, output: Output, command: AgentsCommand)
 
 async fn ls(global: &Global, output: Output) -> Outcome {
     let found = connect::client(global, output).await?.agents(None).await?;
-    output.list(&found, &found.agents, |a| a.name.to_string(), |look| render::list(look, &found))
+    output.list(&found, &found.agents, |a| a.name.to_string(), |style| render::list(style, &found))
 }
 
 async fn show(global: &Global, output: Output, name: &AgentName) -> Outcome {
@@ -68,16 +67,16 @@ async fn check(global: &Global, output: Output, args: &CheckAgentsArgs) -> Outco
         names.extend(catalogue.names().cloned());
     }
     let checked: Vec<Checked> = names.iter().filter_map(|name| said(&catalogue, name)).collect();
-    for warning in unannounced(global, &catalogue, &names).await {
-        output.warn(&format!("! {warning}"));
+    for warning in unannounced(global, output, &catalogue, &names).await {
+        output.warn(format!("! {warning}"));
     }
     let is_wrong = checked.iter().any(|one| !one.mistakes.is_empty());
     output.list(
         &checked,
         &checked,
         |one| one.agent.to_string(),
-        |look| {
-            let lines = checked.iter().map(|one| render::checked(look, &one.place, &one.mistakes));
+        |style| {
+            let lines = checked.iter().map(|one| render::checked(style, &one.place, &one.mistakes));
             lines.collect()
         },
     )?;
@@ -86,16 +85,27 @@ async fn check(global: &Global, output: Output, args: &CheckAgentsArgs) -> Outco
 
 /// Finds tools that agents name but no worker announces. Without a reachable server the list is
 /// empty: files can be checked offline.
-async fn unannounced(global: &Global, catalogue: &Catalogue, names: &[AgentName]) -> Vec<String> {
+async fn unannounced(
+    global: &Global,
+    output: Output,
+    catalogue: &Catalogue,
+    names: &[AgentName],
+) -> Vec<String> {
     let usable = names.iter().filter_map(|name| Some((name, catalogue.get(name)?.as_ref().ok()?)));
     let naming: Vec<_> = usable.filter(|(_, agent)| agent.tools.is_some()).collect();
     if naming.is_empty() {
         return Vec::new();
     }
     let asked = async {
-        let quiet = Output::new(Format::Table, Loudness::Quiet, Color::Never, Times::default());
         Some(
-            connect::client(global, quiet).await.ok()?.with_retries(None).tools().await.ok()?.tools,
+            connect::client(global, output.quiet())
+                .await
+                .ok()?
+                .with_retries(None)
+                .tools()
+                .await
+                .ok()?
+                .tools,
         )
     };
     let Ok(Some(registered)) = tokio::time::timeout(LOOK, asked).await else { return Vec::new() };
@@ -124,7 +134,7 @@ async fn put(global: &Global, output: Output, args: PutAgentArgs) -> Outcome {
     let set = SetAgent { name: source.name, text: source.text };
     let changed = connect::client(global, output).await?.call(&set).await?;
     for warning in &changed.warnings {
-        output.warn(&format!("! {}", proto::escape::line(warning)));
+        output.warn(format!("! {}", proto::escape::line(warning)));
     }
     output.one(&changed, changed.name.as_str(), |_| {
         format!("{} is stored in the bucket; running jobs keep their policies\n", changed.name)

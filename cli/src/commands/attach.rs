@@ -9,7 +9,7 @@ use proto::{
     limits,
 };
 
-use crate::{failure::CliError, input, interrupt::Interrupts};
+use crate::{failure::CliError, input, interrupt::Interrupts, words::Text};
 
 /// A file named on the command line.
 pub(super) enum Named {
@@ -25,18 +25,14 @@ pub(super) enum Named {
 /// The first file that cannot be read or is too large.
 pub(super) fn read(named: &[String]) -> Result<Vec<Named>, CliError> {
     if named.len() > limits::FILES_MAX {
-        let why = format!(
-            "{} files are too many; at most {} are allowed",
-            named.len(),
-            limits::FILES_MAX
-        );
+        let why = Text::TooManyFiles { count: &named.len(), max: &limits::FILES_MAX };
         return Err(CliError::input("file", why));
     }
     let mut files = named.iter().map(|named| one(named)).collect::<Result<Vec<_>, _>>()?;
     let bytes: u64 = files.iter().map(Named::bytes).sum();
     if bytes > limits::FILES_BYTES_MAX {
         let max = limits::FILES_BYTES_MAX;
-        let why = format!("the files have {bytes} bytes together; at most {max} are allowed");
+        let why = Text::FilesTooLarge { bytes: &bytes, max: &max };
         return Err(CliError::input("file", why));
     }
     tell_apart(&mut files)?;
@@ -115,7 +111,7 @@ pub(super) async fn upload(
     tokio::select! {
         uploaded = upload => uploaded,
         () = interrupts.next() => {
-            Err(CliError::interrupted("interrupted while files were uploaded; there is no job"))
+            Err(CliError::interrupted(Text::UploadInterrupted))
         }
     }
 }

@@ -11,5 +11,5 @@ use crate::{
 pub(super) fn show(global: &Global, output: Output) -> Outcome {
     let config = connect::config(global)?;
     let shown: Vec<Shown> = config.explain().iter().map(Shown::from).collect();
-    output.list(&shown, &shown, |s| s.key.clone(), |look| settings::list(look, config.explain()))
+    output.list(&shown, &shown, |s| s.key.clone(), |style| settings::list(style, config.explain()))
 }

@@ -4,5 +4,5 @@ use crate::{args::Global, connect, failure::Outcome, output::Output, render::cre
 
 pub(super) async fn ls(global: &Global, output: Output) -> Outcome {
     let found = connect::client(global, output).await?.crew().await?;
-    output.list(&found, &found.workers, |w| w.worker.to_string(), |look| crew::list(look, &found))
+    output.list(&found, &found.workers, |w| w.worker.to_string(), |style| crew::list(style, &found))
 }

@@ -16,6 +16,7 @@ use crate::{
     failure::{CliError, Outcome},
     output::Output,
     render::{dead, marks},
+    words::Text,
 };
 
 pub(super) async fn run(global: &Global, output: Output, command: DeadCommand) -> Outcome {
@@ -29,7 +30,7 @@ async fn ls(global: &Global, output: Output, args: DeadListArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let found = client.call(&Dead { job: args.job, limit: Some(args.limit) }).await?;
     let id = |letter: &proto::door::DeadLetter| letter.job.to_string();
-    output.list(&found, &found.letters, id, |look| dead::list(look, &found))
+    output.list(&found, &found.letters, id, |style| dead::list(style, &found))
 }
 
 async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
@@ -55,10 +56,10 @@ async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
         &all,
         &all,
         |one| one.job.to_string(),
-        |look| {
+        |style| {
             let line = |one: &Signaled| {
                 let (_, tone) = marks::job(one.state);
-                format!("{}\n", look.paint(tone, &format!("{} is retried", one.job)))
+                format!("{}\n", style.paint(tone, &style.say(Text::JobRetried { job: &one.job })))
             };
             all.iter().map(line).collect()
         },

@@ -7,6 +7,7 @@ use proto::{
     door::Submit,
     id::JobId,
     interaction::{Answer, Question, QuestionKind, Verdict},
+    lang::Words,
 };
 use runtime::{
     config::{Flag, Sources},
@@ -24,11 +25,11 @@ use crate::{
     args::{DemoArgs, Global, Person, Waiting},
     exit::Exit,
     failure::{CliError, Outcome},
-    look::Tone,
     output::{self, Loudness, Output},
     roles,
     settings::Config,
-    text,
+    style::Tone,
+    words::Text,
 };
 
 /// Goal of the first job: four task calls; the third one needs the id that the second one returns.
@@ -66,9 +67,8 @@ pub(super) async fn run(global: &Global, output: Output, args: DemoArgs) -> Outc
     drop(embedded.stop().await);
     if keep {
         // An in-memory log has vanished by now.
-        let what = if memory { "the file that was made" } else { "everything" };
-        output
-            .note(&format!("{what} is in {}; delete it when you have seen enough", dir.display()));
+        let dir = &dir.display();
+        output.note(if memory { Text::DemoKeptFile { dir } } else { Text::DemoKept { dir } });
     }
     ended
 }
@@ -122,38 +122,33 @@ impl Demo<'_> {
             return Ok(second);
         }
         self.check_file()?;
-        self.output.line(&self.good("✓ both jobs did what they should"))?;
+        let style = self.output.style();
+        let done = format!("✓ {}", style.say(Text::DemoDone));
+        self.output.line(&style.paint(Tone::Good, &done))?;
         Ok(Exit::Success)
     }
 
     fn introduce(&self) -> Result<(), CliError> {
-        let look = self.output.look();
-        self.output
-            .line(&look.paint(Tone::Strong, "Callboard: two jobs, from the goal to the result"))?;
+        let style = self.output.style();
+        self.output.line(&style.paint(Tone::Strong, &style.say(Text::DemoTitle)))?;
         let tone = match self.embedded.kept {
             Storage::Server { .. } => Tone::Good,
             Storage::Memory(_) => Tone::Wait,
         };
-        self.output.line(&look.paint(tone, &self.embedded.kept.words()))?;
+        self.output.line(&style.paint(tone, &self.embedded.kept.words(style.language)))?;
         if let Some(server) = &self.embedded.model.script {
-            let words = format!("the model is scripted and speaks HTTP at {}", server.base_url());
-            self.output.line(&words)?;
+            self.output.say(Text::DemoModel { url: &server.base_url() })?;
         }
         match self.person {
-            Person::Present => self.output.line("plans are confirmed and questions answered by you"),
-            Person::Absent => self.output.line(
-                "the demo confirms plans and answers questions by itself (no terminal, CI, or --yes), and says so",
-            ),
+            Person::Present => self.output.say(Text::DemoByUser),
+            Person::Absent => self.output.say(Text::DemoByItself),
         }
     }
 
     fn head(&self, number: &str, goal: &str) -> Result<(), CliError> {
-        let head = self.output.look().paint(Tone::Strong, &format!("\nJob {number}: {goal}"));
-        self.output.line(&head)
-    }
-
-    fn good(&self, words: &str) -> String {
-        self.output.look().paint(Tone::Good, words)
+        let style = self.output.style();
+        let head = style.say(Text::DemoJob { number: &number, goal: &goal });
+        self.output.line(&style.paint(Tone::Strong, &format!("\n{head}")))
     }
 
     /// Submits a job and watches it to its end.
@@ -184,13 +179,15 @@ impl Demo<'_> {
         let mut lines = Vec::new();
         for task in &all {
             let (mark, state) = match task.status {
-                Status::Completed => ("✓", "done"),
-                Status::Pending => ("○", "open"),
-                Status::Deleted => ("–", "deleted"),
+                Status::Completed => ("✓", Text::TaskDone),
+                Status::Pending => ("○", Text::TaskOpen),
+                Status::Deleted => ("–", Text::TaskDeleted),
             };
+            let state = state.text(self.output.language);
             lines.push(format!("  {mark} {} {} ({state})", task.id, task.title()));
         }
-        self.output.line(&format!("the task list now:\n{}", lines.join("\n")))?;
+        self.output.say(Text::DemoTasks)?;
+        self.output.line(&lines.join("\n"))?;
         let is = |title: &str, status: Status| {
             all.iter().any(|task| task.title() == title && task.status == status)
         };
@@ -201,7 +198,7 @@ impl Demo<'_> {
         if as_planned || self.person == Person::Present {
             return Ok(());
         }
-        Err(CliError::start("the first job completed, but the task list has unexpected contents"))
+        Err(CliError::start(Text::DemoUnexpected))
     }
 
     /// Verifies the effect of the second job: the file.
@@ -210,10 +207,10 @@ impl Demo<'_> {
         match std::fs::read_to_string(&path) {
             Ok(text) if text.contains("20:45") || self.person == Person::Present => {
                 let shown = proto::escape::text(&text);
-                self.output.line(&format!("{} says:\n", path.display()))?;
+                self.output.say(Text::DemoFile { path: &path.display() })?;
                 self.output.line(shown.trim_end())
             }
-            Ok(_) => Err(CliError::start(format!("{} is not the summary", path.display()))),
+            Ok(_) => Err(CliError::start(Text::DemoNoSummary { path: &path.display() })),
             Err(_) if self.person == Person::Present => Ok(()),
             Err(error) => Err(CliError::io(&path.display().to_string(), &error)),
         }
@@ -221,25 +218,25 @@ impl Demo<'_> {
 }
 
 /// Returns the demo's automatic answer and a text about it.
-fn by_itself(asked: &Question) -> Option<(Answer, String)> {
+fn by_itself(asked: &Question) -> Option<(Answer, Words)> {
     match &asked.kind {
         QuestionKind::PlanCheck { digest, plan, .. } => {
-            let steps = text::count(plan.steps.len(), "step");
-            let said = format!("the demo confirms this plan of {steps} by itself");
+            let said = match plan.steps.len() {
+                1 => Words::from(Text::DemoConfirmsOne),
+                steps => Text::DemoConfirms { steps: &steps }.into(),
+            };
             Some((Answer::approve(Some(digest.clone())), said))
         }
         QuestionKind::Choice { options, .. } => {
             let reader = options.iter().find(|option| option.value == READER)?;
-            let said = format!(
-                "{} the demo answers by itself: {READER}",
-                proto::escape::line(&asked.prompt)
-            );
-            Some((Answer::respond(json!(reader.value)), said))
+            let prompt = proto::escape::line(&asked.prompt);
+            let said = Text::DemoAnswers { prompt: &prompt, answer: &READER };
+            Some((Answer::respond(json!(reader.value)), said.into()))
         }
         QuestionKind::Question | QuestionKind::Form { .. } => None,
         QuestionKind::ToolApproval { .. } => {
             let no = Answer { decision: Verdict::Reject, value: None, text: None, digest: None };
-            Some((no, "the demo approves no tool calls".to_owned()))
+            Some((no, Text::DemoRejects.into()))
         }
     }
 }

@@ -13,9 +13,10 @@ use crate::{
     args::{DevArgs, Global},
     connect,
     failure::{CliError, Outcome},
-    look::Tone,
     output::Output,
     roles,
+    style::Tone,
+    words::Text,
 };
 
 /// Default port of the child nats-server, which is also the clients' default.
@@ -47,7 +48,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outco
         Ok(()) | Err(_) => {}
     }
     shutdown.cancelled().await;
-    output.note("finishing the work in progress; a second signal stops at once");
+    output.note(Text::Finishing);
     process.end(embedded.stop()).await
 }
 
@@ -64,28 +65,24 @@ fn greet(
     workspace: &str,
     admin: Option<SocketAddr>,
 ) -> Result<(), CliError> {
-    let look = output.look();
+    let style = output.style();
     let tone = match embedded.kept {
         Storage::Server { .. } => Tone::Good,
         Storage::Memory(_) => Tone::Wait,
     };
-    output.line(&look.paint(tone, &embedded.kept.words()))?;
-    output.line(&match &embedded.model.script {
-        Some(server) => format!("the model is scripted, at {}", server.base_url()),
-        None => "the model is the configured one".to_owned(),
-    })?;
-    output.line(&format!("tools read and write files in {workspace}"))?;
-    if let Some(admin) = admin {
-        output.line(&format!("health and metrics are at http://{admin}"))?;
+    output.line(&style.paint(tone, &embedded.kept.words(style.language)))?;
+    match &embedded.model.script {
+        Some(server) => output.say(Text::ModelScripted { url: &server.base_url() }),
+        None => output.say(Text::ModelConfigured),
+    }?;
+    output.say(Text::Workspace { path: &workspace })?;
+    if let Some(address) = &admin {
+        output.say(Text::Admin { address })?;
     }
     match &embedded.kept {
-        Storage::Server { url, .. } => output.line(&format!(
-            "in another terminal:\n  callboard --url {url} run \"Read examples/demo/notes.md and write a summary\"\n  callboard --url {url} jobs ls"
-        )),
+        Storage::Server { url, .. } => output.say(Text::TryDev { url }),
         // Other processes cannot reach an in-memory log.
-        Storage::Memory(_) => output.line(
-            "without nats-server nothing outside this process reaches it; try `callboard demo --memory`",
-        ),
+        Storage::Memory(_) => output.say(Text::TryDemo),
     }
 }
 

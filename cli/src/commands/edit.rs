@@ -13,6 +13,7 @@ use proto::{
     error::Code,
     escape,
     interaction::{Answer, QuestionKind, Verdict, plan_digest},
+    lang::{Language, Words},
     limits,
     plan::{Plan, Step},
 };
@@ -23,14 +24,8 @@ use crate::{
     failure::{CliError, Outcome},
     input,
     output::{self, Output},
+    words::Text,
 };
-
-/// The comment above the plan in the editor.
-const HEAD: &str = "\
-# Change the plan, save and leave. Steps may be added, removed, reordered and changed.
-# A step is a tool call (tool and args) or a task for an agent (neither of them).
-# It is shown again before anything runs. Leave without a change to leave the question open.
-";
 
 /// Reads a plan from a file, as an answer.
 ///
@@ -57,24 +52,22 @@ pub(super) async fn in_editor(client: &Client, output: Output, entry: &InboxEntr
     let (plan, digest) = shown(entry)?;
     // A plan truncated in the inbox must not be sent back as if it were complete.
     if plan_digest(&entry.job, plan) != *digest {
-        return Err(CliError::usage("the plan is too large to be edited here").hint(format!(
-            "write the whole plan to a file: callboard inbox answer {} {} --plan FILE",
-            entry.job, entry.question.id
-        )));
+        let hint = Text::PlanToFile { job: &entry.job, question: &entry.question.id };
+        return Err(CliError::usage(Text::PlanTooLarge).hint(hint));
     }
     let editor = editor()?;
-    let draft = Draft::new(entry, &written(plan)?)?;
+    let draft = Draft::new(output.language, entry, &written(plan)?)?;
     loop {
         draft.edit(&editor)?;
         let text = draft.text()?;
         let value = match read(&text) {
             Ok(value) if value == as_planned(plan) => {
                 draft.remove();
-                return Err(CliError::usage("nothing was changed; the question stays open"));
+                return Err(CliError::usage(Text::NotChanged));
             }
             Ok(value) => value,
             Err(error) => {
-                draft.complain(&text, &error.message)?;
+                draft.complain(&text, error.message.text(output.language))?;
                 draft.refused(error)?;
                 continue;
             }
@@ -96,7 +89,7 @@ pub(super) async fn in_editor(client: &Client, output: Output, entry: &InboxEntr
 fn shown(entry: &InboxEntry) -> Result<(&Plan, &String), CliError> {
     let QuestionKind::PlanCheck { plan, digest, .. } = &entry.question.kind else {
         let kind = entry.question.kind.name();
-        return Err(CliError::usage(format!("a {kind} is not a plan; only a plan can be edited")));
+        return Err(CliError::usage(Text::NotAPlan { kind: &kind }));
     };
     Ok((plan, digest))
 }
@@ -109,12 +102,12 @@ fn answer(value: Value, digest: &str) -> Answer {
 /// Parses YAML, of which JSON is a subset.
 fn read(text: &str) -> Result<Value, CliError> {
     serde_saphyr::from_str(text)
-        .map_err(|e| CliError::input("plan", format!("the plan is neither YAML nor JSON: {e}")))
+        .map_err(|e| CliError::input("plan", Text::PlanUnreadable { why: &e }))
 }
 
 fn written(plan: &Plan) -> Result<String, CliError> {
     serde_saphyr::to_string(&as_planned(plan))
-        .map_err(|e| CliError::usage(format!("the plan cannot be written as YAML: {e}")))
+        .map_err(|e| CliError::usage(Text::PlanUnwritable { why: &e }))
 }
 
 /// Converts a plan to the planner's format, without the machine's own data.
@@ -133,23 +126,22 @@ fn editor() -> Result<String, CliError> {
     match named("VISUAL").or_else(|| named("EDITOR")) {
         Some(editor) => Ok(editor),
         None if output::is_interactive() => Ok("vi".to_owned()),
-        None => Err(CliError::usage("the plan cannot be edited without a terminal").hint(
-            "set EDITOR to a program that needs no terminal, or pass the plan with --plan FILE",
-        )),
+        None => Err(CliError::usage(Text::NoTerminalToEdit).hint(Text::EditorWithoutTerminal)),
     }
 }
 
 /// The edited file, kept after any failure.
 struct Draft {
     path: PathBuf,
+    language: Language,
 }
 
 impl Draft {
-    fn new(entry: &InboxEntry, plan: &str) -> Result<Self, CliError> {
+    fn new(language: Language, entry: &InboxEntry, plan: &str) -> Result<Self, CliError> {
         let name =
             format!("callboard-{}-{}-{}.yaml", entry.job, entry.question.id, std::process::id());
-        let draft = Self { path: std::env::temp_dir().join(name) };
-        draft.write(&format!("{HEAD}\n{plan}"))?;
+        let draft = Self { path: std::env::temp_dir().join(name), language };
+        draft.write(&format!("{}\n{plan}", Text::EditHead.text(language)))?;
         Ok(draft)
     }
 
@@ -172,16 +164,12 @@ impl Draft {
         let program = words.next().unwrap_or("vi");
         let status = Command::new(program).args(words).arg(&self.path).status();
         let status = status.map_err(|e| {
-            CliError::usage(format!("the editor {program} cannot be run: {e}"))
-                .hint("set EDITOR to an editor, or give the plan with --plan FILE")
+            CliError::usage(Text::EditorFailed { program: &program, why: &e }).hint(Text::SetEditor)
         })?;
         if status.success() {
             return Ok(());
         }
-        Err(CliError::interrupted(format!(
-            "the editor ended with {status}; the question stays open"
-        ))
-        .hint(self.kept()))
+        Err(CliError::interrupted(Text::EditorEnded { status: &status }).hint(self.kept()))
     }
 
     /// Writes an error above the edited text.
@@ -198,8 +186,9 @@ impl Draft {
             return Err(error.hint(self.kept()));
         }
         let mut err = std::io::stderr();
-        let why = escape::text(&error.message);
-        let _ = write!(err, "{why}\nedit again? [Y/n] ").and_then(|()| err.flush());
+        let why = escape::text(error.message.text(self.language));
+        let again = Text::EditAgain.text(self.language);
+        let _ = write!(err, "{why}\n{again}").and_then(|()| err.flush());
         let mut line = String::new();
         let read = std::io::stdin().read_line(&mut line).unwrap_or(0);
         if read == 0 || line.trim().eq_ignore_ascii_case("n") {
@@ -208,8 +197,8 @@ impl Draft {
         Ok(())
     }
 
-    fn kept(&self) -> String {
-        format!("your text is in {}", self.path.display())
+    fn kept(&self) -> Words {
+        Text::DraftKept { path: &self.path.display() }.into()
     }
 
     fn remove(&self) {
@@ -230,14 +219,16 @@ mod tests {
              "binding": {"pool": "p", "effect": "pure", "version": "1"}},
         ]}))
         .unwrap();
-        let text = format!("{HEAD}\n{}", written(&plan).unwrap());
-        assert_eq!(read(&text).unwrap(), as_planned(&plan), "{text}");
+        for language in Language::ALL {
+            let text = format!("{}\n{}", Text::EditHead.text(*language), written(&plan).unwrap());
+            assert_eq!(read(&text).unwrap(), as_planned(&plan), "{text}");
+        }
     }
 
     #[test]
     fn what_is_wrong_stands_above_what_was_written_and_is_replaced_the_next_time() {
         let path = std::env::temp_dir().join(format!("callboard-draft-{}", std::process::id()));
-        let draft = Draft { path };
+        let draft = Draft { path, language: Language::En };
         draft.complain("title: t\n", "first\nand more").unwrap();
         let text = draft.text().unwrap();
         assert_eq!(text, "# ! first\n# ! and more\ntitle: t\n");

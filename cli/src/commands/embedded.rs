@@ -15,7 +15,11 @@ use broker::{
     nats_server::{self, Child, ChildOptions, Version},
 };
 use client::Client;
-use proto::{id::WorkerId, subject::Subjects};
+use proto::{
+    id::WorkerId,
+    lang::{Language, Words},
+    subject::Subjects,
+};
 use runtime::telemetry::Identity;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +28,7 @@ use crate::{
     failure::CliError,
     roles::{self, Company, ModelSetup, Role},
     settings::Config,
+    words::Text,
 };
 
 /// Time limit for stopping nats-server.
@@ -53,19 +58,17 @@ pub(super) enum Storage {
         dir: PathBuf,
     },
     /// Memory only; holds the reason.
-    Memory(String),
+    Memory(Words),
 }
 
 impl Storage {
     /// Describes the storage for users.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn words(&self, language: Language) -> String {
         match self {
             Self::Server { version, url, dir } => {
-                format!("the log is kept by nats-server {version} at {url}, in {}", dir.display())
+                Text::KeptByServer { version, url, dir: &dir.display() }.text(language)
             }
-            Self::Memory(why) => {
-                format!("jobs are kept in memory: {why}; they are lost when this process ends")
-            }
+            Self::Memory(why) => Text::KeptInMemory { why: &why.text(language) }.text(language),
         }
     }
 }
@@ -135,16 +138,15 @@ pub(super) fn all() -> BTreeSet<Role> {
 /// Starts a child nats-server, or returns the reason for running without one.
 async fn server(options: &Options) -> Result<(Option<Child>, Storage), CliError> {
     if options.memory {
-        return Ok((None, Storage::Memory("--memory was given".to_owned())));
+        return Ok((None, Storage::Memory(Text::MemoryFlag.into())));
     }
     let found = match nats_server::find() {
         None => {
-            return Ok((None, Storage::Memory("there is no nats-server on the PATH".to_owned())));
+            return Ok((None, Storage::Memory(Text::NoServer.into())));
         }
         Some(found) if found.version < Version::FLOOR => {
-            let why =
-                format!("nats-server {} is too old, {} is needed", found.version, Version::FLOOR);
-            return Ok((None, Storage::Memory(why)));
+            let why = Text::OldServer { found: &found.version, needed: &Version::FLOOR };
+            return Ok((None, Storage::Memory(why.into())));
         }
         Some(found) => found,
     };

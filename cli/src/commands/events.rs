@@ -15,9 +15,10 @@ use crate::{
     exit::Exit,
     failure::{CliError, Outcome},
     interrupt::Interrupts,
-    look::{Look, Tone},
     output::{Format, Output},
     render::event,
+    style::{Style, Tone},
+    words::Text,
 };
 
 pub(super) async fn run(global: &Global, output: Output, args: WatchArgs) -> Outcome {
@@ -26,16 +27,14 @@ pub(super) async fn run(global: &Global, output: Output, args: WatchArgs) -> Out
     // Live updates are only for programs; lines for users show lasting events.
     let live = args.live && output.format.is_json();
     if args.live && !live {
-        output.note(
-            "--live is for programs: with -o jsonl it adds what models say while they say it",
-        );
+        output.note(Text::LiveForPrograms);
     }
     let after = args.after.unwrap_or(EventId::START);
     let options =
         WatchOptions { live, give_up_after: super::watch::PATIENCE, ..WatchOptions::events(after) };
     let mut stream = pin!(client.watch(&job, options));
     let mut interrupts = Interrupts::take()?;
-    let look = output.look();
+    let style = output.style();
     // An endless stream is never one JSON value; the events up to now are.
     let mut whole = (output.format == Format::Json && args.no_follow).then(Vec::new);
     loop {
@@ -46,7 +45,7 @@ pub(super) async fn run(global: &Global, output: Output, args: WatchArgs) -> Out
         match item {
             Some(Ok(Watched::Event { event })) => match &mut whole {
                 Some(all) => all.push(event),
-                None => print(output, &look, &event)?,
+                None => print(output, &style, &event)?,
             },
             Some(Ok(said @ Watched::Live { .. })) => compact(output, &said)?,
             // A view marks the end of the stored events.
@@ -63,17 +62,17 @@ pub(super) async fn run(global: &Global, output: Output, args: WatchArgs) -> Out
     Ok(Exit::Success)
 }
 
-fn print(output: Output, look: &Look, event: &Event) -> Result<(), CliError> {
+fn print(output: Output, style: &Style, event: &Event) -> Result<(), CliError> {
     match output.format {
         Format::Json | Format::Jsonl => compact(output, event),
         Format::Ids => output.line(&event.id.to_string()),
         Format::Table => {
-            let time = look.paint(Tone::Dim, &look.clock(event.time));
+            let time = style.paint(Tone::Dim, &style.clock(event.time));
             // The time stamp occupies columns of every line; continuation lines have the same
             // indent.
             let width =
-                look.width.map(|width| width.saturating_sub(look.clock(event.time).len() + 1));
-            let narrow = Look { width, ..*look };
+                style.width.map(|width| width.saturating_sub(style.clock(event.time).len() + 1));
+            let narrow = Style { width, ..*style };
             let lines = event::lines(&narrow, &event.happened);
             lines.iter().try_for_each(|line| output.line(&format!("{time} {line}")))
         }

@@ -41,7 +41,7 @@ pub(super) async fn run(global: &Global, output: Output, args: FsckArgs) -> Outc
         &report,
         wrong,
         |wrong| wrong.job.to_string(),
-        |look| render::fsck::report(look, &report),
+        |style| render::fsck::report(style, &report),
     )?;
     Ok(if report.is_clean() { Exit::Success } else { Exit::Failed })
 }

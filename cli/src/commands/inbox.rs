@@ -8,6 +8,7 @@ use proto::{
     error::{Code, Failure},
     id::JobId,
     interaction::{Answer, QuestionKind, Verdict},
+    lang::Words,
     limits,
     view::JobView,
 };
@@ -21,9 +22,10 @@ use crate::{
     failure::{CliError, Outcome},
     input,
     interrupt::Interrupts,
-    look::Tone,
     output::{self, Output},
     render::question,
+    style::Tone,
+    words::Text,
 };
 
 mod wait;
@@ -35,7 +37,7 @@ pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) 
         InboxCommand::Show(arg) => {
             let entry = wait::question(&client, &arg).await?;
             let id = entry.question.id.to_string();
-            output.one(&entry, &id, |look| question::show(look, &entry.job, &entry.question))
+            output.one(&entry, &id, |style| question::show(style, &entry.job, &entry.question))
         }
         InboxCommand::Answer(args) => answer(&client, output, args).await,
         InboxCommand::Approve(args) => approve(&client, output, global.yes, args).await,
@@ -50,7 +52,7 @@ async fn ls(client: &Client, output: Output, args: InboxListArgs) -> Outcome {
     };
     let page = client.call(&Inbox { job, limit: Some(args.limit) }).await?;
     let id = |entry: &InboxEntry| format!("{} {}", entry.job, entry.question.id);
-    output.list(&page, &page.questions, id, |look| question::list(look, &page))
+    output.list(&page, &page.questions, id, |style| question::list(style, &page))
 }
 
 /// Finds a question by its job, by an ancestor of that job, or by its own id if no job has that id
@@ -62,20 +64,18 @@ async fn find(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError
         entries.retain(|entry| entry.question.id == *ask);
     }
     if let [first, .., last] = entries.as_slice() {
-        let same = first.job == last.job;
-        let which = if same { "the question" } else { "the job that asks" };
-        let n = entries.len();
-        return Err(CliError::usage(format!("{named} has {n} open questions; name {which}"))
-            .hint("callboard inbox ls"));
+        let count = entries.len();
+        let why = match first.job == last.job {
+            true => Text::SeveralQuestions { job: named, count: &count },
+            false => Text::SeveralJobs { job: named, count: &count },
+        };
+        return Err(CliError::usage(why).hint("callboard inbox ls"));
     }
     entries.pop().ok_or_else(|| {
-        let why = match &arg.ask {
-            None => format!("job {named} has no open question"),
-            Some(ask) => format!(
-                "job {named} has no open question {ask}: it was answered, closed, or never asked"
-            ),
-        };
-        Failure::new(Code::NotFound, why).into()
+        CliError::not_found(match &arg.ask {
+            None => Text::NoQuestion { job: named },
+            Some(question) => Text::NoSuchQuestion { job: named, question },
+        })
     })
 }
 
@@ -132,16 +132,19 @@ async fn answer(client: &Client, output: Output, args: Answering) -> Outcome {
     match given {
         Some(given) => send(client, output, &entry, given).await,
         None if output::is_interactive() => converse(client, output, &entry).await,
-        None => Err(CliError::usage("give the answer with --value or --text")
-            .hint(question::how(&entry.job, &entry.question).join("\n    "))),
+        None => Err(CliError::usage(Text::AnswerByFlag).hint(how(&entry))),
     }
+}
+
+/// Lists the commands that answer a question, one per line.
+fn how(entry: &InboxEntry) -> Words {
+    Words::new(|language| question::how(language, &entry.job, &entry.question).join("\n    "))
 }
 
 fn json(field: &str, argument: &str) -> Result<Value, CliError> {
     let text = input::text(field, argument, limits::REQUEST_BYTES_MAX)?;
     serde_json::from_str(&text).map_err(|e| {
-        CliError::input(field, format!("--{field} is not JSON: {e}"))
-            .hint("a text needs quotes of its own: --value '\"text\"'; or use --text")
+        CliError::input(field, Text::NotJson { field: &field, why: &e }).hint(Text::JsonQuotes)
     })
 }
 
@@ -156,11 +159,9 @@ fn worded(entry: &InboxEntry, text: &str) -> Result<Answer, CliError> {
             Ok(Answer::respond(Value::from(text)))
         }
         QuestionKind::Choice { multiple: true, .. } => Ok(Answer::respond(Value::from(vec![text]))),
-        QuestionKind::Form { .. } => Err(CliError::usage("a form is answered with --value")
-            .hint(question::how(&entry.job, &entry.question).join("\n    "))),
+        QuestionKind::Form { .. } => Err(CliError::usage(Text::FormByValue).hint(how(entry))),
         QuestionKind::ToolApproval { .. } => {
-            Err(CliError::usage("a tool call is approved or rejected")
-                .hint(question::how(&entry.job, &entry.question).join("\n    ")))
+            Err(CliError::usage(Text::CallByVerdict).hint(how(entry)))
         }
     }
 }
@@ -169,7 +170,7 @@ async fn converse(client: &Client, output: Output, entry: &InboxEntry) -> Outcom
     let mut keyboard = Keyboard::open();
     let mut interrupts = Interrupts::take()?;
     let (out, asked) = (std::io::stdout(), entry.question.clone());
-    let mut dialogue = Dialogue::new(&mut keyboard, out, output.look(), asked);
+    let mut dialogue = Dialogue::new(&mut keyboard, out, output.style(), asked);
     let mut refused: Option<Failure> = None;
     loop {
         let given = tokio::select! {
@@ -177,7 +178,7 @@ async fn converse(client: &Client, output: Output, entry: &InboxEntry) -> Outcom
             () = interrupts.next() => None,
         };
         let Some(given) = given else {
-            return Err(CliError::interrupted("no answer was given; the question stays open"));
+            return Err(CliError::interrupted(Text::StaysOpen));
         };
         match client.call(&request(entry, given)).await {
             Err(failure) if failure.code == Code::InvalidAnswer => refused = Some(failure),
@@ -193,11 +194,10 @@ async fn approve(client: &Client, output: Output, yes: bool, args: ApproveArgs) 
         (QuestionKind::PlanCheck { digest, .. }, None) => Some(digest.clone()),
         (QuestionKind::ToolApproval { digest, .. }, None) => {
             if !yes && !output::is_interactive() {
-                let how = question::how(&entry.job, &entry.question).join("\n    ");
-                return Err(CliError::usage(
-                    "approving a tool call without seeing it needs --digest, which binds what was seen",
-                )
-                .hint(format!("callboard inbox show {} {}\n    {how}", entry.job, entry.question.id)));
+                let shows = format!("callboard inbox show {} {}", entry.job, entry.question.id);
+                let hint =
+                    Words::new(|language| format!("{shows}\n    {}", how(&entry).text(language)));
+                return Err(CliError::usage(Text::DigestNeeded).hint(hint));
             }
             if !yes {
                 return converse(client, output, &entry).await;
@@ -234,8 +234,8 @@ pub(super) fn request(entry: &InboxEntry, answer: Answer) -> GiveAnswer {
 }
 
 pub(super) fn taken(output: Output, answered: &AnswerTaken) -> Outcome {
-    output.one(answered, answered.ask.as_str(), |look| {
-        let words = format!("✓ {} {} is answered", answered.job, answered.ask);
-        format!("{}\n", look.paint(Tone::Good, &words))
+    output.one(answered, answered.ask.as_str(), |style| {
+        let words = style.say(Text::Answered { job: &answered.job, question: &answered.ask });
+        format!("{}\n", style.paint(Tone::Good, &format!("✓ {words}")))
     })
 }

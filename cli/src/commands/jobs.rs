@@ -3,8 +3,9 @@
 use std::io::IsTerminal;
 
 use proto::{
-    door::{List, SendSignal},
+    door::{List, SendSignal, Signaled},
     job::{JobState, SubStatus},
+    lang::Words,
     limits,
     point::Order,
     view::JobView,
@@ -19,9 +20,10 @@ use crate::{
     failure::{CliError, Outcome},
     input,
     interrupt::Interrupts,
-    look::Look,
     output::Output,
     render::{describe, dot, jobs, marks, revisions, tree},
+    style::Style,
+    words::Text,
 };
 
 pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -> Outcome {
@@ -34,9 +36,9 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
                 true => super::show::edits(&client, &view.job).await?,
                 false => Vec::new(),
             };
-            output.one(&view, view.job.as_str(), |look| {
-                let described = describe::describe(look, &view);
-                let revisions = args.revisions.then(|| revisions::show(look, &view, &edits));
+            output.one(&view, view.job.as_str(), |style| {
+                let described = describe::describe(style, &view);
+                let revisions = args.revisions.then(|| revisions::show(style, &view, &edits));
                 revisions.map_or(described.clone(), |shown| format!("{described}\n{shown}"))
             })
         }
@@ -71,7 +73,7 @@ async fn ls(global: &Global, output: Output, args: ListArgs) -> Outcome {
     let list = List { states: state, limit: Some(limit), conversation, after };
     let listed = client.call(&list).await?;
     let show =
-        |look: &Look| if tree { jobs::tree(look, &listed) } else { jobs::list(look, &listed) };
+        |style: &Style| if tree { jobs::tree(style, &listed) } else { jobs::list(style, &listed) };
     output.list(&listed, &listed.jobs, |j| j.job.to_string(), show)
 }
 
@@ -80,10 +82,10 @@ async fn plan(global: &Global, output: Output, args: &PlanArgs) -> Outcome {
     let view = connect::job(&client, &args.job).await?;
     match args.format {
         PlanForm::Dot => output.print(&dot::graph(&view)).map(|()| Exit::Success),
-        PlanForm::Tree => output.one(&view.plan, view.job.as_str(), |look| match &view.plan {
-            None => "there is no plan yet\n".to_owned(),
+        PlanForm::Tree => output.one(&view.plan, view.job.as_str(), |style| match &view.plan {
+            None => format!("{}\n", style.say(Text::NoPlanYet)),
             Some(plan) => {
-                let lines = tree::plan_lines(look, plan, &tree::Said::new());
+                let lines = tree::plan_lines(style, plan, &tree::Said::new());
                 lines.iter().map(|line| format!("{line}\n")).collect()
             }
         }),
@@ -99,55 +101,50 @@ async fn signal(global: &Global, output: Output, signal: Order, args: SignalArgs
     }
     let request = SendSignal { job: view.job.clone(), signal, reason: args.reason, by: caller() };
     let signaled = client.call(&request).await?;
-    output.one(&signaled, signaled.job.as_str(), |look| {
+    output.one(&signaled, signaled.job.as_str(), |style| {
         let (mark, tone) = marks::job(signaled.state);
-        let did = did(&request.signal, &view, signaled.state);
-        format!("{}\n", look.paint(tone, &format!("{mark} {} {did}", signaled.job)))
+        let did = style.say(did(&request.signal, &view, &signaled));
+        format!("{}\n", style.paint(tone, &format!("{mark} {did}")))
     })
 }
 
 /// Describes the effect of a signal and the job's new state.
-fn did(signal: &Order, before: &JobView, state: JobState) -> String {
+fn did<'a>(signal: &Order, before: &JobView, signaled: &'a Signaled) -> Text<'a> {
+    let Signaled { job, state, .. } = signaled;
     match signal {
-        Order::Cancel if state == JobState::Canceled => "is canceled".to_owned(),
-        Order::Cancel => format!("will be canceled; it is {state}"),
-        Order::Pause => {
-            format!("is paused: no new work starts, running work may finish; it is {state}")
-        }
+        Order::Cancel if *state == JobState::Canceled => Text::JobCanceled { job },
+        Order::Cancel => Text::JobWillBeCanceled { job, state },
+        Order::Pause => Text::JobPaused { job, state },
         Order::Resume if before.sub_status == Some(SubStatus::Paused) => {
-            format!("continues; it is {state}")
+            Text::JobContinues { job, state }
         }
-        Order::Resume => format!("was not paused; it is {state}"),
-        Order::Steer { .. } => {
-            format!(
-                "received the instruction: the next plan or model turn includes it; it is {state}"
-            )
-        }
+        Order::Resume => Text::JobNotPaused { job, state },
+        Order::Steer { .. } => Text::JobSteered { job, state },
         Order::Retry
         | Order::Snapshot { .. }
         | Order::RollBack { .. }
         | Order::Recover { .. }
-        | Order::Restart { .. } => format!("is {state}"),
+        | Order::Restart { .. } => Text::JobIs { job, state },
     }
 }
 
 /// Asks the user to confirm the cancellation of a job.
 async fn confirm(output: Output, view: &JobView) -> Result<(), CliError> {
     let goal = proto::escape::line(&view.goal);
-    let what = "No new work will start; completed work is not undone. Cancel it? [y/N]";
-    confirmed(output, "canceling a job", &[format!("{}: {goal}", view.job), what.to_owned()]).await
+    let lines = [format!("{}: {goal}", view.job).into(), Text::ConfirmCancel.into()];
+    confirmed(output, Text::CancelingJob, lines).await
 }
 
 /// Asks for a confirmation; the last of `words` is the question.
 pub(super) async fn confirmed(
     output: Output,
-    what: &str,
-    words: &[String],
+    what: Text<'_>,
+    words: impl IntoIterator<Item = Words>,
 ) -> Result<(), CliError> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(CliError::unconfirmed(what));
     }
-    words.iter().for_each(|line| output.warn(line));
+    words.into_iter().for_each(|line| output.warn(line));
     let mut interrupts = Interrupts::take()?;
     let mut keyboard = Keyboard::open();
     let line = tokio::select! {
@@ -157,7 +154,7 @@ pub(super) async fn confirmed(
     if line.and_then(|line| client::session::parse::yes(&line)) == Some(true) {
         return Ok(());
     }
-    Err(CliError::usage("nothing was done"))
+    Err(CliError::usage(Text::NothingDone))
 }
 
 /// Returns the local user's name, for the record of an installation without tokens.

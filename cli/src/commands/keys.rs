@@ -27,12 +27,12 @@ pub(super) fn run(output: Output, args: &KeysArgs) -> Outcome {
     for user in &args.users {
         let path = args.dir.join(format!("{user}.nk"));
         if path.exists() && !args.rotate {
-            output.note(&format!("{} exists and is kept", path.display()));
+            output.note(format!("{} exists and is kept", path.display()));
             continue;
         }
         let made = User::new().map_err(|e| CliError::internal(e.to_string()))?;
         write_secret(&path, &made.seed).map_err(|e| CliError::io(&shown(&path), &e))?;
-        output.note(&format!("{} is created", path.display()));
+        output.note(format!("{} is created", path.display()));
     }
     let public = args.dir.join(PUBLIC);
     let known = known(&args.dir)?;

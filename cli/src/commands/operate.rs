@@ -32,7 +32,7 @@ pub(super) async fn health(global: &Global, output: Output, args: HealthArgs) ->
         match Answer::of(global, &place, |to, at| to.get(format!("{at}{path}"))).await {
             Ok(answer) => (answer.status.is_success(), answer.text),
             Err(error) if output.format == Format::Table => {
-                output.warn(&error.text());
+                output.warn(error.text(output.language));
                 return Ok(Exit::Failed);
             }
             Err(error) => return Err(CliError { exit: Exit::Failed, ..error }),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use broker::Broker;
 use jiff::{SignedDuration, Timestamp};
 use operator::purge::{self, Ended, Garbage, PurgeError, PurgeReport, Stays, Terms};
-use proto::id::JobId;
+use proto::{id::JobId, lang::Words};
 
 use crate::{
     args::{Global, PurgeArgs},
@@ -14,6 +14,7 @@ use crate::{
     failure::{CliError, Outcome},
     output::Output,
     render::purge::{self as words, Report},
+    words::Text,
 };
 
 /// Default time since the end of the jobs to remove, if no job is named.
@@ -53,7 +54,7 @@ pub(super) async fn run(global: &Global, output: Output, args: PurgeArgs) -> Out
 
 fn told(output: Output, report: &Report) -> Outcome {
     let job = |ended: &Ended| ended.job.to_string();
-    output.list(report, &report.jobs, job, |look| words::report(look, report))
+    output.list(report, &report.jobs, job, |style| words::report(style, report))
 }
 
 /// Fails if a named job must stay; then nothing is removed, not even the other jobs.
@@ -83,19 +84,21 @@ fn refuse(found: &PurgeReport) -> Result<(), CliError> {
 }
 
 async fn confirm(output: Output, report: &Report, objects: bool) -> Result<(), CliError> {
-    let mut lines = vec![words::summary(report)];
+    let mut lines = vec![words::summary(report).into()];
     if objects {
-        lines.push("Then large values that no record refers to.".to_owned());
+        lines.push(Text::ThenObjects.into());
     }
-    lines.push("This cannot be undone. Remove? [y/N]".to_owned());
-    super::jobs::confirmed(output, "removing jobs", &lines).await
+    lines.push(Text::ConfirmPurge.into());
+    super::jobs::confirmed(output, Text::RemovingJobs, lines).await
 }
 
 async fn remove(broker: &Broker, jobs: &[Ended]) -> Result<Vec<JobId>, CliError> {
     purge::remove(broker, jobs).await.map_err(|(removed, error)| {
         let failed = failed(&error);
-        let message =
-            format!("{removed} of {} jobs were removed, then: {}", jobs.len(), failed.message);
+        let message = Words::new(|language| {
+            let why = failed.message.text(language);
+            format!("{removed} of {} jobs were removed, then: {why}", jobs.len())
+        });
         CliError { message, ..failed }.hint("run it again: it continues where it stopped")
     })
 }

@@ -9,6 +9,7 @@ use proto::{
     door::{List, SendSignal, Signaled},
     id::JobId,
     job::JobState,
+    lang::Words,
     limits,
     point::Order,
     view::JobSummary,
@@ -22,6 +23,7 @@ use crate::{
     failure::{CliError, Outcome},
     output::Output,
     render::marks,
+    words::Text,
 };
 
 pub(super) async fn run(global: &Global, output: Output, args: RetryJobsArgs) -> Outcome {
@@ -31,7 +33,7 @@ pub(super) async fn run(global: &Global, output: Output, args: RetryJobsArgs) ->
         true => {
             let failed = failed(&client, &args).await?;
             if !failed.is_empty() && !global.yes {
-                confirmed(output, "retrying failed jobs", &question(&failed)).await?;
+                confirmed(output, Text::RetryingJobs, question(&failed)).await?;
             }
             let order = Order::Recover { again: args.again };
             failed.into_iter().map(|job| (job.job, order.clone())).collect()
@@ -45,7 +47,9 @@ pub(super) async fn run(global: &Global, output: Output, args: RetryJobsArgs) ->
             Ok(signaled) => all.push(signaled),
             Err(failure) => {
                 let failure = CliError::from(failure);
-                output.warn(&format!("{}: {}", request.job, failure.message));
+                let job = &request.job;
+                let why = |language| format!("{job}: {}", failure.message.text(language));
+                output.warn(Words::new(why));
                 refused.get_or_insert(failure);
             }
         }
@@ -54,13 +58,15 @@ pub(super) async fn run(global: &Global, output: Output, args: RetryJobsArgs) ->
         &all,
         &all,
         |one| one.job.to_string(),
-        |look| {
+        |style| {
             let line = |one: &Signaled| {
-                let (mark, tone) = marks::job(one.state);
-                format!("{}\n", look.paint(tone, &format!("{mark} {} is retried", one.job)))
+                let (_, tone) = marks::job(one.state);
+                format!("{}\n", style.paint(tone, &style.say(Text::JobRetried { job: &one.job })))
             };
-            let lines: String = all.iter().map(line).collect();
-            if lines.is_empty() { "no failed job was retried\n".to_owned() } else { lines }
+            match (all.is_empty(), &refused) {
+                (true, None) => format!("{}\n", style.say(Text::NoFailedJobs)),
+                (true, Some(_)) | (false, _) => all.iter().map(line).collect(),
+            }
         },
     )?;
     refused.map_or(Ok(Exit::Success), Err)
@@ -120,16 +126,17 @@ async fn failed(client: &Client, args: &RetryJobsArgs) -> Result<Vec<JobSummary>
 }
 
 /// Returns the number of jobs by reason, and the question.
-fn question(failed: &[JobSummary]) -> Vec<String> {
+fn question(failed: &[JobSummary]) -> [Words; 2] {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for job in failed {
         let reason = job.failure.map_or("failed", |failure| failure.as_str());
         *reasons.entry(reason).or_default() += 1;
     }
     let each: Vec<_> = reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-    let noun = if failed.len() == 1 { "job" } else { "jobs" };
-    vec![
-        format!("{} failed {noun}: {}", failed.len(), each.join(", ")),
-        "Their failed work runs again, tools included. Retry? [y/N]".to_owned(),
-    ]
+    let reasons = &each.join(", ");
+    let count = match failed.len() {
+        1 => Words::from(Text::FailedJob { reasons }),
+        count => Words::from(Text::FailedJobs { count: &count, reasons }),
+    };
+    [count, Text::ConfirmRetry.into()]
 }

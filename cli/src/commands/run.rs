@@ -9,14 +9,12 @@ use crate::{
     connect,
     failure::{CliError, Outcome},
     output::{self, Format, Output},
+    words::Text,
 };
 
 pub(super) async fn run(global: &Global, output: Output, args: RunArgs) -> Outcome {
     if args.waiting.raw && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
-        return Err(CliError::usage(
-            "--raw writes the model's text unescaped, which may control a terminal",
-        )
-        .hint("redirect the output to a file or a pipe"));
+        return Err(CliError::usage(Text::RawAtTerminal).hint(Text::Redirect));
     }
     let request = match &args.goal {
         Some(goal) => Some((submit::request(goal, &args.job)?, attach::read(&args.job.files)?)),
@@ -27,12 +25,15 @@ pub(super) async fn run(global: &Global, output: Output, args: RunArgs) -> Outco
         (Some((mut request, files)), _) => {
             request.files = attach::upload(&client, files).await?;
             let submitted = submit::store(&client, output, request).await?;
-            let attached = if submitted.created { "" } else { " (it existed already)" };
-            output.note(&format!("job {}{attached}", submitted.job));
+            let job = &submitted.job;
+            output.note(match submitted.created {
+                true => Text::Submitted { job },
+                false => Text::SubmittedBefore { job },
+            });
             submitted.job
         }
         (None, Some(named)) => connect::job(&client, named).await?.job,
-        (None, None) => return Err(CliError::usage("a goal or --attach is needed")),
+        (None, None) => return Err(CliError::usage(Text::GoalOrAttach)),
     };
     if output.format == Format::Ids {
         output.line(job.as_str())?;

@@ -26,7 +26,7 @@ pub(super) async fn run(output: Output, args: ScriptArgs) -> Outcome {
     output.line(&server.base_url())?;
     output.note("serving until Ctrl-C; point an OpenAI-compatible client at this address");
     Interrupts::take()?.next().await;
-    output.note(&format!(
+    output.note(format!(
         "{} requests, {} of them not answered by a rule",
         server.requests(),
         server.unanswered()

@@ -30,7 +30,7 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
             .await?;
     // A log in JSON must stay JSON on every line; it contains an equivalent entry.
     if runtime::telemetry::is_for_people(&config.log) {
-        output.note(&format!("{} serves {}", company.worker(), names.join(", ")));
+        output.note(format!("{} serves {}", company.worker(), names.join(", ")));
     }
     process.at_work(&company);
     let ended = async {

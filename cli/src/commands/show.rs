@@ -22,9 +22,9 @@ use crate::{
     exit::Exit,
     failure::{CliError, Outcome},
     interrupt::Interrupts,
-    look::Look,
     output::{Format, Output},
     render::history,
+    style::Style,
 };
 
 pub(super) async fn run(global: &Global, output: Output, args: ShowArgs) -> Outcome {
@@ -83,7 +83,7 @@ pub(super) async fn edits(client: &Client, job: &JobId) -> Result<Vec<Edit>, Cli
 struct Log {
     job: JobId,
     output: Output,
-    look: Look,
+    style: Style,
     after: Seq,
     /// `true` for the JSON format, which is one value and printed at the end.
     is_whole: bool,
@@ -98,7 +98,7 @@ impl Log {
         Self {
             job,
             output,
-            look: output.look(),
+            style: output.style(),
             after: Seq(args.after),
             is_whole: output.format == Format::Json && !args.follow,
             timeline: Timeline::default(),
@@ -135,7 +135,7 @@ impl Log {
         }
         for (seq, item) in std::mem::take(&mut self.held) {
             let (counts, item) = self.marked(seq, item);
-            line(self.output, &self.look, &item, counts)?;
+            line(self.output, &self.style, &item, counts)?;
         }
         Ok(())
     }
@@ -160,7 +160,7 @@ impl Log {
     }
 }
 
-fn line(output: Output, look: &Look, item: &Value, counts: bool) -> Result<(), CliError> {
+fn line(output: Output, style: &Style, item: &Value, counts: bool) -> Result<(), CliError> {
     match output.format {
         Format::Json | Format::Jsonl => output.line(&item.to_string()),
         Format::Ids => output.line(&item["seq"].to_string()),
@@ -168,11 +168,11 @@ fn line(output: Output, look: &Look, item: &Value, counts: bool) -> Result<(), C
             let entry = history::Entry {
                 seq: item["seq"].as_u64().unwrap_or_default(),
                 family: item["family"].as_str().unwrap_or_default(),
-                time: item["time"].as_str().and_then(|t| t.parse().ok()).unwrap_or(look.now),
+                time: item["time"].as_str().and_then(|t| t.parse().ok()).unwrap_or(style.now),
                 record: &item["record"],
                 counts,
             };
-            output.line(&history::line(look, &entry))
+            output.line(&history::line(style, &entry))
         }
     }
 }

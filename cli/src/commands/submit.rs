@@ -25,6 +25,7 @@ use crate::{
     input,
     interrupt::Interrupts,
     output::{Format, Output},
+    words::Text,
 };
 
 /// Time limit for looking up an interrupted submission.
@@ -64,7 +65,7 @@ pub(super) fn print(output: Output, submitted: &Submitted) -> Result<(), CliErro
         Format::Json | Format::Jsonl => output.json(submitted)?,
     }
     if !submitted.created {
-        output.note(&format!("{job} already exists with the same goal; nothing was stored"));
+        output.note(Text::ExistsAlready { job: &job });
     }
     Ok(())
 }
@@ -74,7 +75,7 @@ pub(super) fn print(output: Output, submitted: &Submitted) -> Result<(), CliErro
 pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
     let goal = input::text("goal", goal, limits::GOAL_BYTES_MAX)?;
     if goal.trim().is_empty() {
-        return Err(CliError::input("goal", "the goal is empty"));
+        return Err(CliError::input("goal", Text::GoalEmpty));
     }
     let agent = job.agent.as_deref().map(agent).transpose()?;
     Ok(Submit {
@@ -129,11 +130,11 @@ pub(super) async fn store(
     tokio::select! {
         stored = client.submit(submit) => {
             let submitted = stored.map_err(|failure| unsure(failure, &id))?;
-            submitted.warnings.iter().for_each(|warning| output.warn(&format!("! {}", escape::line(warning))));
+            submitted.warnings.iter().for_each(|warning| output.warn(format!("! {}", escape::line(warning))));
             Ok(submitted)
         }
         () = interrupts.next() => {
-            output.note("interrupted; checking whether the job was stored (Ctrl-C stops at once)");
+            output.note(Text::CheckingStored);
             Err(interrupted(client, &id).await)
         }
     }
@@ -144,30 +145,20 @@ fn unsure(failure: Failure, id: &JobId) -> CliError {
     let unknown = matches!(failure.code, Code::Timeout | Code::Unavailable);
     let error = CliError::from(failure);
     if unknown {
-        let hint = format!(
-            "whether job {id} exists is not known; submit the same goal with --id {id}: it attaches to the job if the job exists"
-        );
-        return error.hint(hint);
+        return error.hint(Text::MaybeStored { id });
     }
     error
 }
 
 async fn interrupted(client: &Client, id: &JobId) -> CliError {
     let found = tokio::time::timeout(LOOK, client.get(id)).await;
-    let again =
-        format!("submit the same goal with --id {id}: it attaches to the job if the job exists");
+    let again = Text::SubmitAgain { id };
     match found {
-        Ok(Ok(view)) => {
-            CliError::interrupted(format!("interrupted; job {id} exists and is {}", view.state))
-                .hint(format!("callboard run --attach {id}"))
-        }
+        Ok(Ok(view)) => CliError::interrupted(Text::InterruptedStored { id, state: &view.state })
+            .hint(format!("callboard run --attach {id}")),
         Ok(Err(failure)) if failure.code == Code::NotFound => {
-            CliError::interrupted(format!("interrupted; job {id} does not exist, or not yet"))
-                .hint(again)
+            CliError::interrupted(Text::InterruptedAbsent { id }).hint(again)
         }
-        Ok(Err(_)) | Err(_) => {
-            CliError::interrupted(format!("interrupted; whether job {id} exists is not known"))
-                .hint(again)
-        }
+        Ok(Err(_)) | Err(_) => CliError::interrupted(Text::InterruptedUnknown { id }).hint(again),
     }
 }

@@ -4,8 +4,9 @@
 use client::Client;
 use proto::{
     diff::JobDiff,
-    door::{SendSignal, Submit},
+    door::{SendSignal, Signaled, Submit},
     id::JobId,
+    lang::Words,
     point::{Fork, Order, Point},
     view::JobView,
 };
@@ -21,6 +22,7 @@ use crate::{
     failure::{CliError, Outcome},
     output::Output,
     render::{diff, marks, points},
+    words::Text,
 };
 
 pub(super) async fn snapshot(global: &Global, output: Output, args: SnapshotArgs) -> Outcome {
@@ -29,10 +31,11 @@ pub(super) async fn snapshot(global: &Global, output: Output, args: SnapshotArgs
     let (order, reason) = (Order::Snapshot { name: name.clone() }, None);
     let SendSignal { job, .. } =
         send(&client, output, &args.job, order, reason, true, |signaled| {
-            format!("{} is {} at record {}", signaled.job, name, signaled.seq)
+            let Signaled { job, seq, .. } = signaled;
+            Text::SnapshotMade { job, name: &name, seq }.into()
         })
         .await?;
-    output.note(&format!("Roll back with: callboard jobs rollback {job} --to {name}"));
+    output.note(Text::RollBackWith { job: &job, name: &name });
     Ok(Exit::Success)
 }
 
@@ -40,21 +43,27 @@ pub(super) async fn snapshot(global: &Global, output: Output, args: SnapshotArgs
 async fn named(client: &Client, output: Output, job: &str) -> Outcome {
     let view = connect::job(client, job).await?;
     let all = &view.snapshots;
-    output.list(all, all, |one| one.name.to_string(), |look| points::list(look, &view))
+    output.list(all, all, |one| one.name.to_string(), |style| points::list(style, &view))
 }
 
 pub(super) async fn roll_back(global: &Global, output: Output, args: RollBackArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let RollBackArgs { job, to, again, reason } = args;
-    let said = format!("was rolled back to {to}");
-    back(&client, output, &job, Order::RollBack { to, again }, reason, global.yes, &said).await
+    let order = Order::RollBack { to: to.clone(), again };
+    back(&client, output, &job, order, reason, global.yes, |Signaled { job, state, .. }| {
+        Text::RolledBack { job, to: &to, state }.into()
+    })
+    .await
 }
 
 pub(super) async fn restart(global: &Global, output: Output, args: RestartArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let RestartArgs { job, step, again, reason } = args;
-    let said = format!("restarted at {step}");
-    back(&client, output, &job, Order::Restart { step, again }, reason, global.yes, &said).await
+    let order = Order::Restart { step: step.clone(), again };
+    back(&client, output, &job, order, reason, global.yes, |Signaled { job, state, .. }| {
+        Text::Restarted { job, step: &step, state }.into()
+    })
+    .await
 }
 
 async fn back(
@@ -64,12 +73,9 @@ async fn back(
     order: Order,
     reason: Option<String>,
     yes: bool,
-    said: &str,
+    said: impl FnOnce(&Signaled) -> Words,
 ) -> Outcome {
-    send(client, output, named, order, reason, yes, |signaled| {
-        format!("{} {said} and is {}", signaled.job, signaled.state)
-    })
-    .await?;
+    send(client, output, named, order, reason, yes, said).await?;
     Ok(Exit::Success)
 }
 
@@ -80,23 +86,25 @@ async fn send(
     signal: Order,
     reason: Option<String>,
     yes: bool,
-    said: impl FnOnce(&proto::door::Signaled) -> String,
+    said: impl FnOnce(&Signaled) -> Words,
 ) -> Result<SendSignal, CliError> {
     let view = connect::job(client, named).await?;
     // An ended job that is rolled back runs again and repeats its effects.
     let goes_back = matches!(signal, Order::RollBack { .. } | Order::Restart { .. });
     if goes_back && view.state.is_terminal() && !yes {
         let goal = proto::escape::line(&view.goal);
-        let what = "The work after that point runs again, tools included. Roll back? [y/N]";
-        let lines = [format!("{} is {}: {goal}", view.job, view.state), what.to_owned()];
-        confirmed(output, "rolling back a job that has ended", &lines).await?;
+        let job = Text::JobWithGoal { job: &view.job, state: &view.state, goal: &goal };
+        let lines = [job, Text::ConfirmRollBack].map(Words::from);
+        confirmed(output, Text::RollingBackEnded, lines).await?;
     }
     let job = view.job;
     let request = SendSignal { job, signal, reason, by: caller() };
     let signaled = client.call(&request).await?;
-    output.one(&signaled, signaled.job.as_str(), |look| {
+    output.one(&signaled, signaled.job.as_str(), |style| {
         let (mark, tone) = marks::job(signaled.state);
-        format!("{}\n", look.paint(tone, &format!("{mark} {}", said(&signaled))))
+        let said = said(&signaled);
+        let said = said.text(style.language);
+        format!("{}\n", style.paint(tone, &format!("{mark} {said}")))
     })?;
     Ok(request)
 }
@@ -122,7 +130,7 @@ pub(super) async fn diff(global: &Global, output: Output, args: DiffArgs) -> Out
     let from = at(&client, one, args.a).await?;
     let to = at(&client, other, args.b).await?;
     let difference = JobDiff::between(&from, &to);
-    output.one(&difference, difference.to.job.as_str(), |look| diff::show(look, &difference))
+    output.one(&difference, difference.to.job.as_str(), |style| diff::show(style, &difference))
 }
 
 async fn at(client: &Client, now: JobView, point: Option<Point>) -> Result<JobView, CliError> {

@@ -10,34 +10,35 @@ use proto::{
 };
 
 use crate::{
-    look::{Look, Tone, lasted},
     render::{line::Line, marks, tree},
+    style::{Style, Tone, lasted},
+    words::Text,
 };
 
 /// Renders the changes from `old` to `new`.
-pub(crate) fn between(look: &Look, old: Option<&JobView>, new: &JobView) -> Vec<String> {
+pub(crate) fn between(style: &Style, old: Option<&JobView>, new: &JobView) -> Vec<String> {
     let mut lines = Vec::new();
     let stands = |view: &JobView| (view.state, view.sub_status, view.reason.clone());
     if old.map(stands) != Some(stands(new)) && new.outcome.is_none() {
-        lines.push(job(look, new));
+        lines.push(job(style, new));
     }
     if let Some(plan) = &new.plan {
         let before = old.and_then(|view| view.plan.as_ref());
         if before.is_none_or(|b| b.revision != plan.revision || b.title != plan.title) {
-            lines.extend(planned(look, plan));
+            lines.extend(planned(style, plan));
         }
         for (n, step) in plan.steps.iter().enumerate() {
             let was = before.and_then(|b| b.steps.iter().find(|s| s.id == step.id));
             let place =
                 StepPosition { language: new.language, number: n + 1, steps: plan.steps.len() };
-            lines.extend(stepped(look, was, step, &place));
+            lines.extend(stepped(style, was, step, &place));
         }
     }
     for question in &new.questions {
         if old.is_none_or(|view| view.questions.iter().all(|q| q.id != question.id)) {
             let head = format!("⏸ {} {}: ", question.id, question.kind.name());
             let line = Line::new().add(Tone::Wait, head);
-            lines.push(line.add(Tone::Plain, escape::line(&question.prompt)).render(look));
+            lines.push(line.add(Tone::Plain, escape::line(&question.prompt)).render(style));
         }
     }
     for child in &new.children {
@@ -46,7 +47,7 @@ pub(crate) fn between(look: &Look, old: Option<&JobView>, new: &JobView) -> Vec<
             let (mark, tone) = marks::job(child.state);
             let head =
                 format!("{mark} {} · {} {}", escape::line(&child.path), child.agent, child.state);
-            lines.push(Line::new().add(tone, head).render(look));
+            lines.push(Line::new().add(tone, head).render(style));
         }
         for below in &child.questions {
             if was.is_none_or(|was| {
@@ -56,15 +57,16 @@ pub(crate) fn between(look: &Look, old: Option<&JobView>, new: &JobView) -> Vec<
             }) {
                 let head = format!("⏸ {} {}: ", escape::line(&below.path), below.question.id);
                 let line = Line::new().add(Tone::Wait, head);
-                lines
-                    .push(line.add(Tone::Plain, escape::line(&below.question.prompt)).render(look));
+                lines.push(
+                    line.add(Tone::Plain, escape::line(&below.question.prompt)).render(style),
+                );
             }
         }
     }
     lines
 }
 
-fn job(look: &Look, view: &JobView) -> String {
+fn job(style: &Style, view: &JobView) -> String {
     let (mark, tone) = marks::job(view.state);
     let mut line = Line::new().add(tone, format!("{mark} {}", view.state));
     if let Some(sub) = view.sub_status {
@@ -73,18 +75,17 @@ fn job(look: &Look, view: &JobView) -> String {
     if let Some(reason) = tree::reason(view) {
         line = line.add(Tone::Dim, format!(" · {}", escape::line(reason)));
     }
-    line.render(look)
+    line.render(style)
 }
 
-fn planned(look: &Look, plan: &PlanView) -> Vec<String> {
-    let title = format!("plan {}: {}", plan.revision + 1, escape::line(&plan.title));
-    let mut lines = vec![Line::new().add(Tone::Strong, title).render(look)];
+fn planned(style: &Style, plan: &PlanView) -> Vec<String> {
+    let (number, title) = (&(plan.revision + 1), &escape::line(&plan.title));
+    let title = style.say(Text::PlanTitle { number, title });
+    let mut lines = vec![Line::new().add(Tone::Strong, title).render(style)];
     lines.extend(plan.steps.iter().map(|step| {
-        let after: Vec<_> = step.depends_on.iter().map(proto::id::StepId::as_str).collect();
-        let after =
-            if after.is_empty() { String::new() } else { format!(" (after {})", after.join(", ")) };
+        let after = tree::after(style, &step.depends_on);
         let head = Line::new().add(Tone::Dim, format!("  {} ", step.id));
-        head.add(Tone::Plain, label(step)).add(Tone::Dim, after).render(look)
+        head.add(Tone::Plain, label(step)).add(Tone::Dim, after).render(style)
     }));
     lines
 }
@@ -102,7 +103,7 @@ struct StepPosition {
 }
 
 fn stepped(
-    look: &Look,
+    style: &Style,
     was: Option<&StepView>,
     step: &StepView,
     place: &StepPosition,
@@ -125,20 +126,20 @@ fn stepped(
             .add(tone, format!("{mark} "))
             .add(Tone::Plain, escape::line(&call.tool));
         if call.attempts > 1 {
-            line = line.add(Tone::Wait, format!(" (try {})", call.attempts));
+            line = line.add(Tone::Wait, style.say(Text::TryNumber { number: &call.attempts }));
         }
         if let Some(message) = call.message.as_deref().filter(|m| !m.is_empty()) {
             line = line.add(Tone::Dim, format!(" {}", escape::line(message)));
         }
-        lines.push(line.render(look));
+        lines.push(line.render(style));
     }
     if moved && !told {
-        lines.push(step_line(look, step, place));
+        lines.push(step_line(style, step, place));
     }
     lines
 }
 
-fn step_line(look: &Look, step: &StepView, place: &StepPosition) -> String {
+fn step_line(style: &Style, step: &StepView, place: &StepPosition) -> String {
     let (mark, tone) = marks::step(step);
     let words = match step.state {
         StepState::Running => {
@@ -156,10 +157,10 @@ fn step_line(look: &Look, step: &StepView, place: &StepPosition) -> String {
     let mut line =
         Line::new().add(tone, format!("{mark} {}", step.id)).add(Tone::Plain, format!(" {words}"));
     if step.attempts > 1 {
-        line = line.add(Tone::Wait, format!(" (try {})", step.attempts));
+        line = line.add(Tone::Wait, style.say(Text::TryNumber { number: &step.attempts }));
     }
     if step.state == StepState::Completed && step.success == Some(false) {
-        line = line.add(tone, " completed without success");
+        line = line.add(tone, style.say(Text::CompletedWithoutSuccess));
     } else if !matches!(step.state, StepState::Completed | StepState::Running) {
         line = line.add(tone, format!(" {}", step.state));
     }
@@ -169,7 +170,7 @@ fn step_line(look: &Look, step: &StepView, place: &StepPosition) -> String {
     if let Some(response) = step.response.as_deref().filter(|r| !r.trim().is_empty()) {
         line = line.add(Tone::Dim, format!(" — {}", escape::line(response.trim())));
     }
-    line.render(look)
+    line.render(style)
 }
 
 #[cfg(test)]
@@ -179,15 +180,15 @@ mod tests {
 
     #[test]
     fn only_what_changed_is_told() {
-        let look = Look::plain(None);
+        let style = Style::plain(None);
         let new = samples::view();
-        insta::assert_snapshot!("everything", between(&look, None, &new).join("\n"));
-        assert!(between(&look, Some(&new), &new).is_empty());
+        insta::assert_snapshot!("everything", between(&style, None, &new).join("\n"));
+        assert!(between(&style, Some(&new), &new).is_empty());
         let mut old = new.clone();
         let steps = &mut old.plan.as_mut().unwrap().steps;
         steps[2].state = StepState::Pending;
         steps[2].calls.clear();
         old.questions.truncate(4);
-        insta::assert_snapshot!("difference", between(&look, Some(&old), &new).join("\n"));
+        insta::assert_snapshot!("difference", between(&style, Some(&old), &new).join("\n"));
     }
 }

@@ -85,7 +85,7 @@ fn clipped(lines: &[String], rows: usize) -> Vec<String> {
     let left_out = lines.len() - (room - 1);
     let head = lines.iter().take(HEAD).cloned();
     let tail = lines.iter().skip(HEAD + left_out).cloned();
-    head.chain([format!("  … {left_out} lines")]).chain(tail).collect()
+    head.chain([format!("  … +{left_out}")]).chain(tail).collect()
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
         let lines: Vec<String> = (0..20).map(|n| format!("l{n}")).collect();
         let shown = clipped(&lines, 8);
         assert_eq!(shown.len(), 7);
-        assert_eq!(shown[..3], ["l0", "l1", "  … 14 lines"]);
+        assert_eq!(shown[..3], ["l0", "l1", "  … +14"]);
         assert_eq!(shown[6], "l19");
         assert_eq!(clipped(&lines, 24).len(), 20);
     }

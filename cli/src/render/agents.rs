@@ -6,15 +6,15 @@ use proto::{
 };
 
 use crate::{
-    look::{Look, Tone},
     render::table::{Piece, plain, table},
+    style::{Style, Tone},
+    words::Text,
 };
 
 /// Renders the list, by name.
-pub(crate) fn list(look: &Look, agents: &AgentList) -> String {
-    let heads = ["AGENT", "FROM", "EXTENDS?", "WHAT FOR"];
+pub(crate) fn list(style: &Style, agents: &AgentList) -> String {
     let rows = agents.agents.iter().map(row).collect();
-    table(look, &heads, rows, "there are no agents")
+    table(style, Text::AgentsHeads, rows, Text::NoAgents)
 }
 
 fn row(agent: &AgentEntry) -> Vec<Piece> {
@@ -55,12 +55,12 @@ pub(crate) fn show(agent: &AgentEntry) -> String {
 }
 
 /// Renders the result of checking one file.
-pub(crate) fn checked(look: &Look, place: &str, mistakes: &[String]) -> String {
+pub(crate) fn checked(style: &Style, place: &str, mistakes: &[String]) -> String {
     if mistakes.is_empty() {
-        return format!("{} {}\n", look.paint(Tone::Good, "✓"), escape::line(place));
+        return format!("{} {}\n", style.paint(Tone::Good, "✓"), escape::line(place));
     }
     let lines = mistakes
         .iter()
-        .map(|mistake| format!("{} {}\n", look.paint(Tone::Bad, "✗"), escape::line(mistake)));
+        .map(|mistake| format!("{} {}\n", style.paint(Tone::Bad, "✗"), escape::line(mistake)));
     lines.collect()
 }

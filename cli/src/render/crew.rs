@@ -8,18 +8,18 @@ use proto::{
 };
 
 use crate::{
-    look::{Look, Tone},
     render::table::{Piece, plain, table},
+    style::{Style, Tone},
+    words::Text,
 };
 
 /// Renders the list, by id.
-pub(crate) fn list(look: &Look, crew: &Crew) -> String {
-    let heads = ["WORKER", "UP SINCE?", "HOST?", "VERSION?", "SHARDS?", "BUSY?", "ROLES"];
-    let rows = crew.workers.iter().map(|worker| row(look, worker)).collect();
-    table(look, &heads, rows, "no live processes; start `callboard serve` or `callboard dev`")
+pub(crate) fn list(style: &Style, crew: &Crew) -> String {
+    let rows = crew.workers.iter().map(|worker| row(style, worker)).collect();
+    table(style, Text::CrewHeads, rows, Text::NoCrew)
 }
 
-fn row(look: &Look, worker: &Presence) -> Vec<Piece> {
+fn row(style: &Style, worker: &Presence) -> Vec<Piece> {
     let roles = worker.roles.join(",");
     let shards: Vec<String> = worker.shards.iter().map(ToString::to_string).collect();
     let started =
@@ -31,7 +31,7 @@ fn row(look: &Look, worker: &Presence) -> Vec<Piece> {
     };
     vec![
         plain(worker.worker.as_str()),
-        plain(started.map(|at| look.time(at)).unwrap_or_default()),
+        plain(started.map(|at| style.time(at)).unwrap_or_default()),
         plain(format!("{}:{}", escape::line(&worker.host), worker.pid)),
         plain(escape::line(&worker.version)),
         plain(shards.join(",")),

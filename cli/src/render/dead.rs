@@ -6,31 +6,31 @@ use proto::{
 };
 
 use crate::{
-    look::{Look, Tone},
     render::table::{Piece, note, plain, table},
+    style::{Style, Tone},
+    words::Text,
 };
 
 /// Renders the list, with a note if jobs were not examined.
-pub(crate) fn list(look: &Look, found: &DeadLetters) -> String {
-    let mut out = rows(look, &found.letters);
+pub(crate) fn list(style: &Style, found: &DeadLetters) -> String {
+    let mut out = rows(style, &found.letters);
     if found.more {
-        out.push_str(&note(look, "there may be more: `callboard fsck` checks every job"));
+        out.push_str(&note(style, &style.say(Text::MoreDeadLetters)));
     }
     out
 }
 
 /// Renders one row per dead letter.
-pub(crate) fn rows(look: &Look, letters: &[DeadLetter]) -> String {
-    let heads = ["JOB", "WHY", "RECORD", "SINCE?", "WORK?", "REASON"];
-    let rows = letters.iter().map(|letter| row(look, letter)).collect();
-    table(look, &heads, rows, "no dead letters")
+pub(crate) fn rows(style: &Style, letters: &[DeadLetter]) -> String {
+    let rows = letters.iter().map(|letter| row(style, letter)).collect();
+    table(style, Text::DeadHeads, rows, Text::NoDeadLetters)
 }
 
-fn row(look: &Look, letter: &DeadLetter) -> Vec<Piece> {
+fn row(style: &Style, letter: &DeadLetter) -> Vec<Piece> {
     let why = match letter.kind {
-        DeadKind::Unreadable => "unreadable",
-        DeadKind::Broken => "broken",
-        DeadKind::GivenUp => "given up",
+        DeadKind::Unreadable => Text::Unreadable,
+        DeadKind::Broken => Text::Broken,
+        DeadKind::GivenUp => Text::GivenUp,
     };
     let work = match (&letter.work, letter.attempt) {
         (Some(work), Some(attempt)) => format!("{work} #{attempt}"),
@@ -39,9 +39,9 @@ fn row(look: &Look, letter: &DeadLetter) -> Vec<Piece> {
     };
     vec![
         plain(letter.job.as_str()),
-        (Tone::Bad, why.to_owned()),
+        (Tone::Bad, style.say(why)),
         plain(letter.seq.to_string()),
-        plain(look.time(letter.since)),
+        plain(style.time(letter.since)),
         plain(work),
         plain(escape::line(&letter.reason)),
     ]

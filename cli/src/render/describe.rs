@@ -8,7 +8,6 @@ use proto::{
 };
 
 use crate::{
-    look::{Look, Tone},
     render::{
         family,
         line::Line,
@@ -16,59 +15,62 @@ use crate::{
         table::{pairs, plain},
         tree::{self, Said},
     },
+    style::{Style, Tone},
     text,
+    words::Text,
 };
 
-pub(crate) fn describe(look: &Look, view: &JobView) -> String {
+pub(crate) fn describe(style: &Style, view: &JobView) -> String {
     let (mark, tone) = marks::job(view.state);
     let state = match view.sub_status {
         None => format!("{mark} {}", view.state),
         Some(sub) => format!("{mark} {} · {sub}", view.state),
     };
-    let usage = tree::usage(view.usage).unwrap_or_default();
+    let usage = tree::usage(style, view.usage).unwrap_or_default();
     let conversation = view.conversation.as_ref().map(ToString::to_string).unwrap_or_default();
     let ignored = match view.ignored {
         0 => String::new(),
-        1 => "1 result came late, twice or from elsewhere, and changed nothing".to_owned(),
-        n => format!("{n} results came late, twice or from elsewhere, and changed nothing"),
+        1 => style.say(Text::IgnoredOne),
+        count => style.say(Text::Ignored { count: &count }),
     };
+    let records = style.say(Text::Records { count: &view.records, seq: &view.seq });
     let mut out = pairs(
-        look,
+        style,
         &[
-            ("job", (Tone::Strong, view.job.to_string())),
-            ("state", (tone, state)),
-            ("why", (tone, why(view))),
-            ("retries", (Tone::Wait, retries(look, view))),
-            ("goal", plain(escape::text(&view.goal))),
-            ("files", plain(files(view))),
-            ("agent", plain(format!("{} ({})", view.agent, view.language.code()))),
-            ("submitted", plain(look.time(view.created))),
-            ("changed", plain(look.time(view.updated))),
-            ("took", plain(tree::age(view, look.now))),
-            ("tokens", plain(usage)),
-            ("tools cost", plain(tools(view))),
-            ("budget", (budget_tone(view), budget(view))),
-            ("conversation", plain(conversation)),
-            ("works for", plain(family::above(view))),
-            ("forked from", plain(points::origin(view))),
-            ("generation", plain(points::generation(view))),
-            ("snapshots", plain(points::line(view))),
-            ("records", plain(format!("{}, the last is {}", view.records, view.seq))),
-            ("ignored", plain(ignored)),
+            (Text::JobLabel, (Tone::Strong, view.job.to_string())),
+            (Text::StateLabel, (tone, state)),
+            (Text::WhyLabel, (tone, why(style, view))),
+            (Text::RetriesLabel, (Tone::Wait, retries(style, view))),
+            (Text::GoalLabel, plain(escape::text(&view.goal))),
+            (Text::FilesLabel, plain(files(view))),
+            (Text::AgentLabel, plain(format!("{} ({})", view.agent, view.language.code()))),
+            (Text::SubmittedLabel, plain(style.time(view.created))),
+            (Text::ChangedLabel, plain(style.time(view.updated))),
+            (Text::TookLabel, plain(tree::age(view, style.now))),
+            (Text::TokensLabel, plain(usage)),
+            (Text::ToolsLabel, plain(tools(style, view))),
+            (Text::BudgetLabel, (budget_tone(view), budget(view))),
+            (Text::ConversationLabel, plain(conversation)),
+            (Text::ParentLabel, plain(family::above(view))),
+            (Text::ForkLabel, plain(points::origin(style, view))),
+            (Text::GenerationLabel, plain(points::generation(style, view))),
+            (Text::SnapshotsLabel, plain(points::line(style, view))),
+            (Text::RecordsLabel, plain(records)),
+            (Text::IgnoredLabel, plain(ignored)),
         ],
     );
     if let Some(plan) = &view.plan {
         out.push('\n');
-        for line in tree::plan_lines(look, plan, &Said::new()) {
+        for line in tree::plan_lines(style, plan, &Said::new()) {
             out.push_str(&line);
             out.push('\n');
         }
     }
     for asked in &view.questions {
         out.push('\n');
-        out.push_str(&question::show(look, &view.job, asked));
+        out.push_str(&question::show(style, &view.job, asked));
     }
-    for line in family::lines(look, view) {
+    for line in family::lines(style, view) {
         out.push('\n');
         out.push_str(&line);
     }
@@ -77,11 +79,11 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
     }
     for below in view.children.iter().flat_map(|child| &child.questions) {
         out.push('\n');
-        out.push_str(&question::show(look, &below.job, &below.question));
+        out.push_str(&question::show(style, &below.job, &below.question));
     }
     if let Some(outcome) = &view.outcome {
         out.push('\n');
-        out.push_str(&ending(look, outcome, progress::failed(view).as_deref()));
+        out.push_str(&ending(style, outcome, progress::failed(view).as_deref()));
     }
     out
 }
@@ -92,29 +94,35 @@ fn files(view: &JobView) -> String {
 }
 
 /// Lists the work that is attempted again, one unit a line.
-fn retries(look: &Look, view: &JobView) -> String {
+fn retries(style: &Style, view: &JobView) -> String {
     let each = view.retries.iter().map(|retry| {
-        let when = match retry.next_at {
-            Some(at) => format!("at {}", look.clock(at)),
-            None => "is due or runs".to_owned(),
+        let (work, attempt, error) = (&retry.work, &retry.attempt, &escape::line(&retry.error));
+        let next = match retry.next_at {
+            Some(at) => style.say(Text::RetryAt { work, attempt, error, at: &style.clock(at) }),
+            None => style.say(Text::RetryNow { work, attempt, error }),
         };
-        let outage =
-            retry.outage_since.map(|since| format!(" (outage since {})", look.clock(since)));
-        let (outage, error) = (outage.unwrap_or_default(), escape::line(&retry.error));
-        format!("{} attempt {} {when}{outage}: {error}", retry.work, retry.attempt)
+        match retry.outage_since {
+            Some(since) => {
+                format!("{next} {}", style.say(Text::OutageSince { at: &style.clock(since) }))
+            }
+            None => next,
+        }
     });
     each.collect::<Vec<_>>().join("\n")
 }
 
 /// Lists the cost of each tool that incurred any.
-fn tools(view: &JobView) -> String {
+fn tools(style: &Style, view: &JobView) -> String {
     let each = view.tools.iter().map(|cost| {
-        let calls =
-            if cost.calls == 1 { "1 call".to_owned() } else { format!("{} calls", cost.calls) };
-        let tokens =
-            tree::usage(cost.usage).map(|tokens| format!(", {tokens}")).unwrap_or_default();
-        let paid = cost.money.map(|paid| format!(", ${paid:.4} paid")).unwrap_or_default();
-        format!("{}: {calls}{tokens}{paid}", cost.tool)
+        let paid = cost.money.map(|paid| format!("{paid:.4}"));
+        let paid = paid.map(|money| style.say(Text::Paid { money: &money }));
+        let each = tree::usage(style, cost.usage).into_iter().chain(paid);
+        let each: String = each.map(|one| format!(", {one}")).collect();
+        let (tool, cost, count) = (&cost.tool, &each, &cost.calls);
+        style.say(match count {
+            1 => Text::OneCall { tool, cost },
+            _ => Text::Calls { tool, count, cost },
+        })
     });
     each.collect::<Vec<_>>().join("; ")
 }
@@ -130,17 +138,13 @@ fn budget_tone(view: &JobView) -> Tone {
 }
 
 /// Explains the state of the job, and the action that would change it.
-fn why(view: &JobView) -> String {
+fn why(style: &Style, view: &JobView) -> String {
     let reason = tree::reason(view).map(escape::text).unwrap_or_default();
     let next = match (view.state, view.sub_status) {
-        (_, Some(SubStatus::Poisoned)) => {
-            "a record of its log cannot be read; the job is parked until that is repaired (docs/errors/poisoned.md)"
-        }
-        (_, Some(SubStatus::Paused)) => "an operator paused it; `callboard jobs resume` resumes it",
-        (JobState::InputRequired, _) => "it waits for a person; see the questions below",
-        (JobState::Submitted, _) => {
-            "no supervisor has read it yet; `callboard crew ls` lists the live processes"
-        }
+        (_, Some(SubStatus::Poisoned)) => Some(Text::Poisoned),
+        (_, Some(SubStatus::Paused)) => Some(Text::Paused),
+        (JobState::InputRequired, _) => Some(Text::WaitsForPerson),
+        (JobState::Submitted, _) => Some(Text::NotReadYet),
         (
             JobState::Working
             | JobState::AuthRequired
@@ -149,31 +153,33 @@ fn why(view: &JobView) -> String {
             | JobState::Canceled
             | JobState::Rejected,
             _,
-        ) => "",
+        ) => None,
     };
+    let next = next.map(|next| style.say(next)).unwrap_or_default();
     match (reason.is_empty(), next.is_empty()) {
-        (true, _) => next.to_owned(),
+        (true, _) => next,
         (false, true) => reason.into_owned(),
         (false, false) => format!("{reason}; {next}"),
     }
 }
 
 /// Renders the outcome in full; `place` names the failed step, in the language of the job.
-pub(crate) fn ending(look: &Look, outcome: &Outcome, place: Option<&str>) -> String {
+pub(crate) fn ending(style: &Style, outcome: &Outcome, place: Option<&str>) -> String {
     let (mark, tone) = marks::job(outcome.state());
     let (head, body): (String, Option<&str>) = match outcome {
-        Outcome::Completed { summary, .. } => ("completed".to_owned(), Some(summary)),
+        Outcome::Completed { summary, .. } => (style.say(Text::Completed), Some(summary)),
         Outcome::Failed { reason, message, .. } => {
             let place = place.map(|place| format!(" · {place}")).unwrap_or_default();
-            (format!("failed: {}{place}", reason.as_str()), Some(message))
+            let failed = style.say(Text::Failed { reason: &reason.as_str() });
+            (format!("{failed}{place}"), Some(message))
         }
-        Outcome::Canceled { reason } => ("canceled".to_owned(), reason.as_deref()),
+        Outcome::Canceled { reason } => (style.say(Text::Canceled), reason.as_deref()),
     };
-    let mut out = format!("{}\n", Line::new().add(tone, format!("{mark} {head}")).render(look));
+    let mut out = format!("{}\n", Line::new().add(tone, format!("{mark} {head}")).render(style));
     if let Some(body) = body.filter(|b| !b.trim().is_empty()) {
         let body = escape::text(body.trim_end());
-        if look.width.is_some() {
-            out.push_str(&text::indent(&body, 2, look.columns()));
+        if style.width.is_some() {
+            out.push_str(&text::indent(&body, 2, style.columns()));
         } else {
             // A pipe has no width, so the text is printed unwrapped.
             out.push_str(&body);

@@ -8,18 +8,18 @@ use proto::{
 };
 
 use crate::{
-    look::{Look, Tone},
     render::line::Line,
+    style::{Style, Tone},
 };
 
 /// Characters of a result that are displayed.
 const SHOWN: usize = 200;
 
 /// Renders the difference, one line per item.
-pub(crate) fn show(look: &Look, diff: &JobDiff) -> String {
+pub(crate) fn show(style: &Style, diff: &JobDiff) -> String {
     let mut out = String::new();
     let mut line = |tone, text: String| {
-        out.push_str(&format!("{}\n", Line::new().add(tone, text).render(look)));
+        out.push_str(&format!("{}\n", Line::new().add(tone, text).render(style)));
     };
     line(Tone::Bad, format!("--- {}", side(&diff.from)));
     line(Tone::Good, format!("+++ {}", side(&diff.to)));

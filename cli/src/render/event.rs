@@ -14,23 +14,24 @@ use proto::{
 use serde_json::Value;
 
 use crate::{
-    look::{Look, Tone},
-    render::{line::Line, marks},
+    render::{line::Line, marks, tree},
+    style::{Style, Tone},
+    words::Text,
 };
 
 /// Renders an event; empty for events that only programs need.
-pub(crate) fn lines(look: &Look, happened: &Happened) -> Vec<String> {
+pub(crate) fn lines(style: &Style, happened: &Happened) -> Vec<String> {
     let lines = match happened {
-        Happened::Error(error) => vec![self::error(error)],
+        Happened::Error(error) => vec![self::error(style, error)],
         Happened::Message(message) => vec![self::message(message)],
-        Happened::Tool(tool) => vec![self::tool(tool)],
-        Happened::Interaction(interaction) => vec![self::interaction(interaction)],
-        Happened::Usage(usage) => self::usage(usage).into_iter().collect(),
-        Happened::Plan(plan) => self::plan(plan),
-        Happened::Step(step) => vec![self::step(step)],
+        Happened::Tool(tool) => vec![self::tool(style, tool)],
+        Happened::Interaction(interaction) => vec![self::interaction(style, interaction)],
+        Happened::Usage(usage) => self::usage(style, usage).into_iter().collect(),
+        Happened::Plan(plan) => self::plan(style, plan),
+        Happened::Step(step) => vec![self::step(style, step)],
         Happened::Job(job) => vec![self::job(job)],
     };
-    lines.iter().map(|line| line.render(look)).collect()
+    lines.iter().map(|line| line.render(style)).collect()
 }
 
 fn words(text: &str) -> String {
@@ -42,18 +43,18 @@ fn of(step: Option<&StepId>) -> String {
     step.map(|step| format!("{step} ")).unwrap_or_default()
 }
 
-fn error(error: &ErrorEvent) -> Line {
+fn error(style: &Style, error: &ErrorEvent) -> Line {
     let (mark, what) = match error.scope {
-        ErrorScope::Attempt => ("!", "failed, and may be retried"),
-        ErrorScope::Guard => ("!", "ended by a guard"),
-        ErrorScope::Parked => ("✗", "waits for an operator"),
-        ErrorScope::Job => ("✗", "failed"),
+        ErrorScope::Attempt => ("!", Text::MayBeRetried),
+        ErrorScope::Guard => ("!", Text::EndedByGuard),
+        ErrorScope::Parked => ("✗", Text::WaitsForOperator),
+        ErrorScope::Job => ("✗", Text::JobFailed),
     };
     let reason = error.reason.as_deref().map(|r| format!(" ({})", words(r))).unwrap_or_default();
     Line::new()
         .add(Tone::Bad, format!("{mark} "))
         .add(Tone::Plain, of(error.step.as_ref()))
-        .add(Tone::Bad, format!("{what}{reason}"))
+        .add(Tone::Bad, format!("{}{reason}", style.say(what)))
         .add(Tone::Plain, format!(": {}", words(&error.message)))
 }
 
@@ -69,10 +70,12 @@ fn message(message: &MessageEvent) -> Line {
         .add(if tone == Tone::Dim { Tone::Dim } else { Tone::Plain }, words(&message.text))
 }
 
-fn tool(event: &ToolEvent) -> Line {
+fn tool(style: &Style, event: &ToolEvent) -> Line {
     let head = |mark: &str, tone| {
-        let again =
-            if event.attempt.0 > 1 { format!(" (try {})", event.attempt) } else { String::new() };
+        let again = match event.attempt.0 {
+            0 | 1 => String::new(),
+            _ => style.say(Text::TryNumber { number: &event.attempt }),
+        };
         Line::new()
             .add(tone, format!("  {mark} "))
             .add(Tone::Dim, format!("{} ", event.step))
@@ -91,36 +94,44 @@ fn tool(event: &ToolEvent) -> Line {
     }
 }
 
-fn interaction(event: &InteractionEvent) -> Line {
-    let by = |by: Option<&str>| by.map(|by| format!(" by {}", words(by))).unwrap_or_default();
+fn interaction(style: &Style, event: &InteractionEvent) -> Line {
+    let by = |by: Option<&str>| {
+        by.map(|who| style.say(Text::By { who: &words(who) })).unwrap_or_default()
+    };
     let line = Line::new();
     match event {
         InteractionEvent::Asked { question, below } => line
             .add(Tone::Wait, format!("⏸ {} {}", question.id, question.kind.name()))
-            .add(Tone::Dim, whose(below.as_deref()))
+            .add(Tone::Dim, whose(style, below.as_deref()))
             .add(Tone::Wait, ": ".to_owned())
             .add(Tone::Plain, words(&question.prompt)),
         InteractionEvent::Answered { ask, answer, by: who } => line
-            .add(Tone::Good, format!("◂ {ask} {}{}", verdict(answer.decision), by(Some(who))))
+            .add(
+                Tone::Good,
+                format!("◂ {ask} {}{}", style.say(verdict(answer.decision)), by(Some(who))),
+            )
             .add(Tone::Plain, answered(answer)),
         InteractionEvent::Closed { ask, because } => {
             let why = match because {
-                Closed::Expired => "nobody answered in time",
-                Closed::JobEnded => "the job has ended",
-                Closed::Superseded => "the answer is no longer needed",
-                Closed::RolledBack => "the job was rolled back",
+                Closed::Expired => Text::Expired,
+                Closed::JobEnded => Text::JobEnded,
+                Closed::Superseded => Text::Superseded,
+                Closed::RolledBack => Text::JobRolledBack,
             };
-            line.add(Tone::Dim, format!("◂ {ask} closed: {why}"))
+            let closed = style.say(Text::Closed { question: ask, why: &style.say(why) });
+            line.add(Tone::Dim, format!("◂ {closed}"))
         }
         InteractionEvent::Settled { ask, below } => {
-            line.add(Tone::Dim, format!("◂ {ask}{} is closed", whose(Some(below))))
+            let of = &whose(style, Some(below));
+            let settled = style.say(Text::Settled { question: ask, of });
+            line.add(Tone::Dim, format!("◂ {settled}"))
         }
         InteractionEvent::Told { text, by: who } => line
-            .add(Tone::Good, format!("◂ told{}", by(who.as_deref())))
+            .add(Tone::Good, format!("◂ {}", style.say(Text::Told { by: &by(who.as_deref()) })))
             .add(Tone::Plain, format!(": {}", words(text))),
         InteractionEvent::Signaled { signal, to, reason, by: who } => {
             let to = match to {
-                Some(Point::Seq(seq)) => format!(" to record {seq}"),
+                Some(Point::Seq(seq)) => style.say(Text::ToRecord { seq }),
                 Some(Point::Name(name)) => format!(" {name}"),
                 None => String::new(),
             };
@@ -132,16 +143,17 @@ fn interaction(event: &InteractionEvent) -> Line {
 }
 
 /// Returns a suffix that names the sub-agent's job, or nothing.
-fn whose(below: Option<&Descendant>) -> String {
-    below.map(|below| format!(" of {} ({})", words(&below.path), below.job)).unwrap_or_default()
+fn whose(style: &Style, below: Option<&Descendant>) -> String {
+    let Some(Descendant { path, job, .. }) = below else { return String::new() };
+    style.say(Text::OfJob { path: &words(path), job })
 }
 
-fn verdict(verdict: Verdict) -> &'static str {
+fn verdict(verdict: Verdict) -> Text<'static> {
     match verdict {
-        Verdict::Approve => "approved",
-        Verdict::Reject => "rejected",
-        Verdict::Respond => "answered",
-        Verdict::Edit => "edited",
+        Verdict::Approve => Text::Approved,
+        Verdict::Reject => Text::Rejected,
+        Verdict::Respond => Text::QuestionAnswered,
+        Verdict::Edit => Text::Edited,
     }
 }
 
@@ -152,36 +164,36 @@ fn answered(answer: &Answer) -> String {
     if said.is_empty() { String::new() } else { format!(": {}", words(&said.join(" — "))) }
 }
 
-fn usage(usage: &UsageEvent) -> Option<Line> {
+fn usage(style: &Style, usage: &UsageEvent) -> Option<Line> {
     let (spent, total) = (usage.spent, usage.total);
     let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
     let tool = usage.tool.as_ref().map(|tool| format!("{tool} ")).unwrap_or_default();
-    let paid = usage.paid.map(|paid| format!(", ${paid:.4} paid")).unwrap_or_default();
+    let paid = usage.paid.map(|paid| format!("{paid:.4}"));
+    let paid = paid.map(|money| format!(", {}", style.say(Text::Paid { money: &money })));
+    let paid = paid.unwrap_or_default();
     (tokens > 0 || usage.paid.is_some()).then(|| {
         let all = total.input_tokens.saturating_add(total.output_tokens);
         let step = of(usage.step.as_ref());
-        Line::new().add(Tone::Dim, format!("  · {step}{tool}{tokens} tokens, {all} in all{paid}"))
+        let used = style.say(Text::Usage { tokens: &tokens, total: &all });
+        Line::new().add(Tone::Dim, format!("  · {step}{tool}{used}{paid}"))
     })
 }
 
-fn plan(plan: &PlanEvent) -> Vec<Line> {
-    let what = match plan.phase {
-        PlanPhase::Completed => "carried out",
-        PlanPhase::Created | PlanPhase::Updated if !plan.confirmed => "proposed",
-        PlanPhase::Created => "made",
-        PlanPhase::Updated => "in force",
-    };
-    let number = plan.revision.saturating_add(1);
-    let head = Line::new()
-        .add(Tone::Strong, format!("plan {number} {what}"))
-        .add(Tone::Plain, format!(": {}", words(&plan.title)));
+fn plan(style: &Style, plan: &PlanEvent) -> Vec<Line> {
+    let number = &plan.revision.saturating_add(1);
+    let what = style.say(match plan.phase {
+        PlanPhase::Completed => Text::PlanCarriedOut { number },
+        PlanPhase::Created | PlanPhase::Updated if !plan.confirmed => Text::PlanProposed { number },
+        PlanPhase::Created => Text::PlanMade { number },
+        PlanPhase::Updated => Text::PlanInForce { number },
+    });
+    let head =
+        Line::new().add(Tone::Strong, what).add(Tone::Plain, format!(": {}", words(&plan.title)));
     if plan.phase == PlanPhase::Completed {
         return vec![head];
     }
     let steps = plan.steps.iter().filter(|step| !step.state.is_terminal()).map(|step| {
-        let after: Vec<_> = step.depends_on.iter().map(StepId::as_str).collect();
-        let after =
-            if after.is_empty() { String::new() } else { format!(" (after {})", after.join(", ")) };
+        let after = tree::after(style, &step.depends_on);
         let label = if step.title.is_empty() { &step.description } else { &step.title };
         Line::new()
             .add(Tone::Dim, format!("  {} ", step.id))
@@ -191,7 +203,7 @@ fn plan(plan: &PlanEvent) -> Vec<Line> {
     std::iter::once(head).chain(steps).collect()
 }
 
-fn step(event: &StepEvent) -> Line {
+fn step(style: &Style, event: &StepEvent) -> Line {
     let (mark, tone) = match event.phase {
         StepPhase::Started | StepPhase::Resumed => ("▸", Tone::Busy),
         StepPhase::Retried => ("↻", Tone::Wait),
@@ -202,7 +214,7 @@ fn step(event: &StepEvent) -> Line {
         StepPhase::Blocked | StepPhase::Canceled => ("⊘", Tone::Dim),
         StepPhase::Skipped => ("–", Tone::Dim),
     };
-    let without = if event.unsuccessful { " without success" } else { "" };
+    let without = if event.unsuccessful { style.say(Text::WithoutSuccess) } else { String::new() };
     let line = Line::new()
         .add(tone, format!("{mark} {} {}{without}", event.step, event.phase.as_str()))
         .add(Tone::Plain, format!(" {}", words(&event.label)));

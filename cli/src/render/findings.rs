@@ -1,12 +1,16 @@
 //! Findings of `callboard doctor`, with advice.
 
-use proto::escape;
+use proto::{escape, lang::Language};
 use serde::Serialize;
 
 use crate::{
-    look::{Look, Tone},
+    failure::CliError,
+    style::{Style, Tone},
     text,
 };
+
+/// Language of all findings.
+pub(crate) const LANGUAGE: Language = Language::En;
 
 /// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -35,6 +39,12 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
+    /// A problem that a command reports as its error.
+    pub(crate) fn error(check: &'static str, error: &CliError) -> Self {
+        let hint = error.hint.as_ref().map_or("", |hint| hint.text(LANGUAGE));
+        Self::bad(check, error.message.text(LANGUAGE), hint)
+    }
+
     fn new(check: &'static str, grade: Grade, found: impl Into<String>) -> Self {
         Self { check, grade, found: found.into(), advice: None }
     }
@@ -69,9 +79,9 @@ impl Finding {
 }
 
 /// Renders the findings, in the order of the checks.
-pub(crate) fn list(look: &Look, findings: &[Finding]) -> String {
+pub(crate) fn list(style: &Style, findings: &[Finding]) -> String {
     let widest = findings.iter().map(|f| f.check.len()).max().unwrap_or(0);
-    let narrow = look.width.is_some_and(|width| width < 60);
+    let narrow = style.width.is_some_and(|width| width < 60);
     let lead = if narrow { 2 } else { widest + 4 };
     let mut out = String::new();
     for finding in findings {
@@ -82,8 +92,8 @@ pub(crate) fn list(look: &Look, findings: &[Finding]) -> String {
             Grade::Bad => ("✗", Tone::Bad),
         };
         let head = format!("{mark} {:widest$}", finding.check);
-        let found = text::indent(&escape::text(&finding.found), lead, look.columns());
-        out.push_str(&look.paint(tone, head.trim_end()));
+        let found = text::indent(&escape::text(&finding.found), lead, style.columns());
+        out.push_str(&style.paint(tone, head.trim_end()));
         if narrow {
             out.push('\n');
             out.push_str(&found);
@@ -93,8 +103,8 @@ pub(crate) fn list(look: &Look, findings: &[Finding]) -> String {
         }
         if let Some(advice) = &finding.advice {
             let advice = format!("→ {}", escape::text(advice));
-            for line in text::indent(&advice, lead, look.columns()).lines() {
-                out.push_str(&format!("{}\n", look.paint(tone, line)));
+            for line in text::indent(&advice, lead, style.columns()).lines() {
+                out.push_str(&format!("{}\n", style.paint(tone, line)));
             }
         }
     }

@@ -4,19 +4,19 @@ use operator::fsck::{JobCondition, Report};
 use proto::escape;
 
 use crate::{
-    look::{Look, Tone},
     render::{
         dead,
         table::{Piece, note, plain, table},
     },
+    style::{Style, Tone},
     text,
+    words::Text,
 };
 
 /// Renders defects, dead letters and a summary line.
-pub(crate) fn report(look: &Look, report: &Report) -> String {
+pub(crate) fn report(style: &Style, report: &Report) -> String {
     let mut out = String::new();
     if !report.wrong.is_empty() {
-        let heads = ["JOB", "SHARD?", "WRONG", "FOUND"];
         let rows: Vec<Vec<Piece>> = report
             .wrong
             .iter()
@@ -30,7 +30,7 @@ pub(crate) fn report(look: &Look, report: &Report) -> String {
                 ]
             })
             .collect();
-        out.push_str(&table(look, &heads, rows, ""));
+        out.push_str(&table(style, Text::FsckHeads, rows, Text::NoJobs));
         let mut advice: Vec<(&str, &str)> = Vec::new();
         for found in report.wrong.iter().flat_map(|wrong| &wrong.findings) {
             if !advice.iter().any(|(word, _)| *word == found.word()) {
@@ -38,20 +38,20 @@ pub(crate) fn report(look: &Look, report: &Report) -> String {
             }
         }
         for (word, what) in advice {
-            out.push_str(&note(look, &format!("{word} → {what}")));
+            out.push_str(&note(style, &format!("{word} → {what}")));
         }
         out.push('\n');
     }
     if !report.dead.is_empty() {
-        out.push_str(&dead::rows(look, &report.dead));
-        out.push_str(&note(look, "→ `callboard jobs dead retry JOB` once the cause is repaired"));
+        out.push_str(&dead::rows(style, &report.dead));
+        out.push_str(&note(style, "→ `callboard jobs dead retry JOB` once the cause is repaired"));
         out.push('\n');
     }
-    out.push_str(&summary(look, report));
+    out.push_str(&summary(style, report));
     out
 }
 
-fn summary(look: &Look, report: &Report) -> String {
+fn summary(style: &Style, report: &Report) -> String {
     let standings = JobCondition::ALL.iter().filter_map(|standing| {
         let count = report.standing(*standing);
         (count > 0).then(|| format!("{count} {}", standing.words()))
@@ -67,6 +67,6 @@ fn summary(look: &Look, report: &Report) -> String {
     };
     let jobs = if report.jobs == 1 { "1 job".to_owned() } else { format!("{} jobs", report.jobs) };
     let counts = if parts.is_empty() { jobs } else { format!("{jobs}: {}", parts.join(", ")) };
-    let lines = text::wrap(&format!("{verdict}; {counts}"), look.columns());
-    lines.iter().map(|line| format!("{}\n", look.paint(tone, line))).collect()
+    let lines = text::wrap(&format!("{verdict}; {counts}"), style.columns());
+    lines.iter().map(|line| format!("{}\n", style.paint(tone, line))).collect()
 }

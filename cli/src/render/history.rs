@@ -14,8 +14,8 @@ use proto::{
 use serde_json::Value;
 
 use crate::{
-    look::{Look, Tone},
     render::{family as kin, line::Line},
+    style::{Style, Tone},
     text,
 };
 
@@ -34,7 +34,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) counts: bool,
 }
 
-pub(crate) fn line(look: &Look, entry: &Entry<'_>) -> String {
+pub(crate) fn line(style: &Style, entry: &Entry<'_>) -> String {
     let kind = entry.record.get("kind").and_then(Value::as_str).unwrap_or("?");
     let (tone, words) = match read(entry.record) {
         Ok(Known::Fact(fact)) => self::fact(&fact),
@@ -51,11 +51,11 @@ pub(crate) fn line(look: &Look, entry: &Entry<'_>) -> String {
     };
     Line::new()
         .add(Tone::Dim, seq)
-        .add(Tone::Dim, format!("{} ", look.clock(entry.time)))
+        .add(Tone::Dim, format!("{} ", style.clock(entry.time)))
         .add(plain, format!("{:<9} ", escape::line(&family(entry.family))))
         .add(tone, format!("{:<9} ", escape::line(kind)))
         .add(plain, escape::line(&words))
-        .render(look)
+        .render(style)
 }
 
 /// Shortens a family: `do.call.builtin` to `→builtin`, as the kind follows anyway.

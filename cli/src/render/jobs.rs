@@ -9,23 +9,22 @@ use proto::{
 };
 
 use crate::{
-    look::{Look, Tone},
     render::{
         marks,
         table::{Piece, note, plain, table},
     },
+    style::{Style, Tone},
+    words::Text,
 };
 
 /// Renders the list, newest first.
-pub(crate) fn list(look: &Look, listed: &Listed) -> String {
-    let heads = ["JOB", "STATE", "STEPS?", "AGE", "AGENT?", "GOAL"];
-    let rows = listed.jobs.iter().map(|job| row(look, job)).collect();
-    shown(look, listed, &heads, rows)
+pub(crate) fn list(style: &Style, listed: &Listed) -> String {
+    let rows = listed.jobs.iter().map(|job| row(style, job)).collect();
+    shown(style, listed, rows)
 }
 
 /// Renders the list with every job below its parent, if the parent is listed.
-pub(crate) fn tree(look: &Look, listed: &Listed) -> String {
-    let heads = ["JOB", "STATE", "STEPS?", "AGE", "AGENT?", "GOAL"];
+pub(crate) fn tree(style: &Style, listed: &Listed) -> String {
     let is_listed = |id: &JobId| listed.jobs.iter().any(|job| job.job == *id);
     let tops = listed.jobs.iter().filter(|job| !job.parent.as_ref().is_some_and(is_listed));
     let mut rows = Vec::new();
@@ -33,7 +32,7 @@ pub(crate) fn tree(look: &Look, listed: &Listed) -> String {
     let mut waiting: Vec<(String, String, &JobSummary)> =
         tops.rev().map(|job| (String::new(), String::new(), job)).collect();
     while let Some((branch, rail, job)) = waiting.pop() {
-        let mut row = row(look, job);
+        let mut row = row(style, job);
         if let Some(first) = row.first_mut() {
             *first = plain(format!("{branch}{}", job.job));
         }
@@ -45,22 +44,22 @@ pub(crate) fn tree(look: &Look, listed: &Listed) -> String {
             (format!("{rail}{mark}"), format!("{rail}{goes_on}"), job)
         }));
     }
-    shown(look, listed, &heads, rows)
+    shown(style, listed, rows)
 }
 
-fn shown(look: &Look, listed: &Listed, heads: &[&str], rows: Vec<Vec<Piece>>) -> String {
-    let mut out = table(look, heads, rows, "no jobs");
+fn shown(style: &Style, listed: &Listed, rows: Vec<Vec<Piece>>) -> String {
+    let mut out = table(style, Text::JobsHeads, rows, Text::NoJobs);
     if listed.more {
         let more = match &listed.next {
-            Some(next) => format!("there are more: --after {next}"),
-            None => "there are more; raise --limit or narrow --state".to_owned(),
+            Some(next) => style.say(Text::MoreJobsAfter { next }),
+            None => style.say(Text::MoreJobs),
         };
-        out.push_str(&note(look, &more));
+        out.push_str(&note(style, &more));
     }
     out
 }
 
-fn row(look: &Look, job: &JobSummary) -> Vec<Piece> {
+fn row(style: &Style, job: &JobSummary) -> Vec<Piece> {
     let (mark, tone) = marks::job(job.state);
     // A sub-status that the state implies is omitted.
     let sub = job.sub_status.filter(|sub| match sub {
@@ -77,7 +76,7 @@ fn row(look: &Look, job: &JobSummary) -> Vec<Piece> {
         Some(sub) => format!("{mark} {}, {sub}", job.state),
     };
     let state = match &job.retry {
-        Some(retry) => format!("{state}, attempt {}", retry.attempt),
+        Some(retry) => style.say(Text::ListAttempt { state: &state, attempt: &retry.attempt }),
         None => state,
     };
     let tone = job.sub_status.map_or(tone, |sub| match marks::sub_status(sub) {
@@ -92,7 +91,7 @@ fn row(look: &Look, job: &JobSummary) -> Vec<Piece> {
         plain(job.job.as_str()),
         (tone, state),
         plain(steps),
-        plain(look.time(job.created)),
+        plain(style.time(job.created)),
         plain(job.agent.as_str()),
         plain(escape::line(&job.goal)),
     ]

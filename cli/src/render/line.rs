@@ -1,7 +1,7 @@
 //! A line of coloured texts, cut to the width of the terminal.
 
 use crate::{
-    look::{Look, Tone},
+    style::{Style, Tone},
     text,
 };
 
@@ -32,21 +32,21 @@ impl Line {
 
     /// Adds a text aligned to the right at `column`. Without space for the alignment the text
     /// follows directly; without any space it is omitted.
-    pub(crate) fn add_right(self, tone: Tone, right: &str, column: usize, look: &Look) -> Self {
+    pub(crate) fn add_right(self, tone: Tone, right: &str, column: usize, style: &Style) -> Self {
         let (left, right_width) = (self.width(), text::width(right));
         if right.is_empty() {
             return self;
         }
         let gap = column.saturating_sub(left + right_width).max(2);
-        if look.width.is_some_and(|most| left + gap + right_width > most) {
+        if style.width.is_some_and(|most| left + gap + right_width > most) {
             return self;
         }
         self.add(Tone::Plain, " ".repeat(gap)).add(tone, right)
     }
 
     /// Renders the line, cut to the width of the terminal.
-    pub(crate) fn render(&self, look: &Look) -> String {
-        let mut room = look.width.unwrap_or(COLUMNS_MAX);
+    pub(crate) fn render(&self, style: &Style) -> String {
+        let mut room = style.width.unwrap_or(COLUMNS_MAX);
         let mut out = String::new();
         let mut left = self.width();
         for (tone, piece) in &self.pieces {
@@ -54,12 +54,12 @@ impl Line {
             // The last piece that fits must leave a column for the ellipsis if more follows.
             let fits = wide <= room && (left <= room || wide < room);
             if fits {
-                out.push_str(&look.paint(*tone, piece));
+                out.push_str(&style.paint(*tone, piece));
                 room -= wide;
                 left -= wide;
             } else {
                 let cut = format!("{}…", text::fit_hard(piece, room.saturating_sub(1)));
-                out.push_str(&look.paint(*tone, &cut));
+                out.push_str(&style.paint(*tone, &cut));
                 break;
             }
         }
@@ -74,22 +74,24 @@ mod tests {
     #[test]
     fn a_line_is_never_wider_than_the_screen() {
         for width in [1, 2, 5, 9, 10, 11, 30] {
-            let look = Look::plain(Some(width));
+            let style = Style::plain(Some(width));
             let line =
                 Line::new().add(Tone::Good, "✓ ").add(Tone::Plain, "标记任务").add(Tone::Dim, "!");
-            let shown = line.render(&look);
+            let shown = line.render(&style);
             assert!(text::width(&shown) <= width, "{shown:?} in {width}");
         }
-        let look = Look::plain(Some(10));
+        let style = Style::plain(Some(10));
         let line = Line::new().add(Tone::Good, "✓ ").add(Tone::Plain, "标记任务完成");
-        assert_eq!(line.render(&look), "✓ 标记任…");
+        assert_eq!(line.render(&style), "✓ 标记任…");
     }
 
     #[test]
     fn what_stands_at_the_right_goes_first() {
         let line = || Line::new().add(Tone::Plain, "left");
         let shown = |width| {
-            line().add_right(Tone::Dim, "1.2s", 12, &Look::plain(width)).render(&Look::plain(width))
+            line()
+                .add_right(Tone::Dim, "1.2s", 12, &Style::plain(width))
+                .render(&Style::plain(width))
         };
         assert_eq!(shown(None), "left    1.2s");
         assert_eq!(shown(Some(12)), "left    1.2s");

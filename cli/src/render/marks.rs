@@ -6,7 +6,7 @@ use proto::{
     view::{CallState, StepView},
 };
 
-use crate::look::Tone;
+use crate::style::Tone;
 
 /// Returns the mark and colour of a job.
 pub(crate) fn job(state: JobState) -> (&'static str, Tone) {

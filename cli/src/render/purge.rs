@@ -7,7 +7,7 @@ use proto::id::JobId;
 use serde::Serialize;
 
 use crate::{
-    look::{Look, Tone},
+    style::{Style, Tone},
     text,
 };
 
@@ -85,7 +85,7 @@ impl Report {
     }
 }
 
-pub(crate) fn report(look: &Look, report: &Report) -> String {
+pub(crate) fn report(style: &Style, report: &Report) -> String {
     let mut parts = vec![summary(report)];
     if let Some(objects) = &report.objects {
         let values = count(objects.removed, "large value", "large values");
@@ -101,8 +101,8 @@ pub(crate) fn report(look: &Look, report: &Report) -> String {
     }
     let mark = if report.dry_run { "" } else { "✓ " };
     let tone = if report.dry_run { Tone::Plain } else { Tone::Good };
-    let lines = text::wrap(&format!("{mark}{}", parts.join("; ")), look.columns());
-    lines.iter().map(|line| format!("{}\n", look.paint(tone, line))).collect()
+    let lines = text::wrap(&format!("{mark}{}", parts.join("; ")), style.columns());
+    lines.iter().map(|line| format!("{}\n", style.paint(tone, line))).collect()
 }
 
 /// Renders the jobs in one sentence.

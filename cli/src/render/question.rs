@@ -5,32 +5,36 @@ use proto::{
     escape,
     id::JobId,
     interaction::{Field, Input, Question, QuestionKind},
+    lang::Language,
     plan::Action,
 };
 
 use crate::{
-    look::{Look, Tone},
-    render::table::{note, pairs, plain, table},
+    render::{
+        table::{note, pairs, plain, table},
+        tree,
+    },
+    style::{Style, Tone},
     text,
+    words::Text,
 };
 
 /// Renders the inbox, oldest first.
-pub(crate) fn list(look: &Look, page: &proto::door::InboxPage) -> String {
-    let heads = ["JOB", "QUESTION", "KIND?", "AGE?", "CLOSES?", "PROMPT"];
+pub(crate) fn list(style: &Style, page: &proto::door::InboxPage) -> String {
     let rows = page.questions.iter().map(|entry| {
         let asked = &entry.question;
         vec![
             plain(whose(entry)),
             (Tone::Wait, asked.id.to_string()),
             plain(asked.kind.name()),
-            plain(look.time(entry.asked)),
-            plain(asked.deadline.map(|at| look.time(at)).unwrap_or_default()),
+            plain(style.time(entry.asked)),
+            plain(asked.deadline.map(|at| style.time(at)).unwrap_or_default()),
             plain(escape::line(&asked.prompt)),
         ]
     });
-    let mut out = table(look, &heads, rows.collect(), "no open questions");
+    let mut out = table(style, Text::InboxHeads, rows.collect(), Text::NoQuestions);
     if page.more {
-        out.push_str(&note(look, "there are more; raise --limit"));
+        out.push_str(&note(style, &style.say(Text::MoreQuestions)));
     }
     out
 }
@@ -44,146 +48,149 @@ fn whose(entry: &proto::door::InboxEntry) -> String {
 }
 
 /// Renders a line that names a sub-agent's path; empty for the job's own question.
-pub(crate) fn whose_below(look: &Look, path: Option<&str>) -> String {
-    let line = |path| painted(look, Tone::Dim, &format!("{} asks:", escape::line(path)), 2);
+pub(crate) fn whose_below(style: &Style, path: Option<&str>) -> String {
+    let line = |path| {
+        let asks = style.say(Text::Asks { path: &escape::line(path) });
+        painted(style, Tone::Dim, &asks, 2)
+    };
     path.map(line).unwrap_or_default()
 }
 
 /// Renders a whole question, with the commands that answer it.
-pub(crate) fn show(look: &Look, job: &JobId, asked: &Question) -> String {
+pub(crate) fn show(style: &Style, job: &JobId, asked: &Question) -> String {
     let closes = match (asked.deadline, &asked.default) {
         (None, _) => String::new(),
-        (Some(at), None) => format!("{}; without an answer the job fails", look.time(at)),
+        (Some(at), None) => style.say(Text::ClosesFailing { time: &style.time(at) }),
         (Some(at), Some(default)) => {
-            format!("{}; then the answer is {}", look.time(at), escape::line(&default.to_string()))
+            let value = default.to_string();
+            style.say(Text::ClosesWith { time: &style.time(at), value: &escape::line(&value) })
         }
     };
     let step = asked.step.as_ref().map(ToString::to_string).unwrap_or_default();
     let mut out = pairs(
-        look,
+        style,
         &[
-            ("question", (Tone::Wait, format!("{} {}", job, asked.id))),
-            ("kind", plain(asked.kind.name())),
-            ("step", plain(step)),
-            ("closes", plain(closes)),
+            (Text::QuestionLabel, (Tone::Wait, format!("{} {}", job, asked.id))),
+            (Text::KindLabel, plain(asked.kind.name())),
+            (Text::StepLabel, plain(step)),
+            (Text::ClosesLabel, plain(closes)),
         ],
     );
     out.push('\n');
-    out.push_str(&body(look, asked));
+    out.push_str(&body(style, asked));
     out.push('\n');
-    for line in how(job, asked) {
-        out.push_str(&look.paint(Tone::Dim, &format!("  {line}")));
+    for line in how(style.language, job, asked) {
+        out.push_str(&style.paint(Tone::Dim, &format!("  {line}")));
         out.push('\n');
     }
     out
 }
 
 /// Renders a question without the commands that answer it.
-pub(crate) fn body(look: &Look, asked: &Question) -> String {
-    let mut out = text::indent(&escape::text(&asked.prompt), 2, look.columns());
+pub(crate) fn body(style: &Style, asked: &Question) -> String {
+    let mut out = text::indent(&escape::text(&asked.prompt), 2, style.columns());
     match &asked.kind {
         QuestionKind::Question => {}
         QuestionKind::PlanCheck { plan, revision, .. } => {
             let title = escape::line(&plan.title);
             let title = match revision {
                 0 => title.into_owned(),
-                n => format!("{title} (plan {})", n + 1),
+                n => format!("{title}{}", style.say(Text::PlanNumber { number: &(n + 1) })),
             };
             out.push('\n');
-            out.push_str(&painted(look, Tone::Strong, &title, 2));
+            out.push_str(&painted(style, Tone::Strong, &title, 2));
             for step in &plan.steps {
-                out.push_str(&planned(look, step));
+                out.push_str(&planned(style, step));
             }
             if !plan.replan.is_empty() {
                 let after: Vec<_> = plan.replan.iter().map(proto::id::StepId::as_str).collect();
-                let words = format!("planned on after {}", after.join(", "));
-                out.push_str(&painted(look, Tone::Dim, &words, 2));
+                let words = style.say(Text::PlannedOnAfter { steps: &after.join(", ") });
+                out.push_str(&painted(style, Tone::Dim, &words, 2));
             }
         }
         QuestionKind::Choice { options, multiple } => {
-            let which = if *multiple { "one or more of:" } else { "one of:" };
-            out.push_str(&look.paint(Tone::Dim, &format!("  {which}\n")));
+            let which = style.say(which_of(*multiple));
+            out.push_str(&style.paint(Tone::Dim, &format!("  {which}\n")));
             for (n, option) in options.iter().enumerate() {
-                out.push_str(&option_line(look, n, &option.value, option.label.as_deref()));
+                out.push_str(&option_line(style, n, &option.value, option.label.as_deref()));
             }
         }
         QuestionKind::Form { fields } => {
             for field in fields {
-                out.push_str(&field_lines(look, field));
+                out.push_str(&field_lines(style, field));
             }
         }
         QuestionKind::ToolApproval { tool, version, args, digest } => {
-            let head = format!("{tool} (version {})", escape::line(version));
+            let version = &escape::line(version);
+            let head = style.say(Text::ToolVersion { tool, version });
             out.push('\n');
-            out.push_str(&painted(look, Tone::Strong, &head, 2));
-            out.push_str(&text::indent(&escape::json(args), 4, look.columns()));
-            let digest = format!("digest {}", escape::line(digest));
-            out.push_str(&painted(look, Tone::Dim, &digest, 2));
+            out.push_str(&painted(style, Tone::Strong, &head, 2));
+            out.push_str(&text::indent(&escape::json(args), 4, style.columns()));
+            let digest = style.say(Text::Digest { digest: &escape::line(digest) });
+            out.push_str(&painted(style, Tone::Dim, &digest, 2));
         }
     }
     out
 }
 
 /// Wraps, indents and colours a text.
-fn painted(look: &Look, tone: Tone, words: &str, by: usize) -> String {
-    let lines = text::indent(words, by, look.columns());
-    lines.lines().map(|line| format!("{}\n", look.paint(tone, line))).collect()
+fn painted(style: &Style, tone: Tone, words: &str, by: usize) -> String {
+    let lines = text::indent(words, by, style.columns());
+    lines.lines().map(|line| format!("{}\n", style.paint(tone, line))).collect()
 }
 
-fn planned(look: &Look, step: &proto::plan::Step) -> String {
-    let after: Vec<_> = step.depends_on.iter().map(proto::id::StepId::as_str).collect();
-    let after =
-        if after.is_empty() { String::new() } else { format!(" (after {})", after.join(", ")) };
+fn planned(style: &Style, step: &proto::plan::Step) -> String {
+    let after = tree::after(style, &step.depends_on);
     let mut out = text::indent(
         &format!("{}. {}{after}", step.id, escape::line(step.label())),
         2,
-        look.columns(),
+        style.columns(),
     );
     if !step.title.is_empty() && step.title != step.description {
-        out.push_str(&text::indent(&escape::text(&step.description), 6, look.columns()));
+        out.push_str(&text::indent(&escape::text(&step.description), 6, style.columns()));
     }
     match &step.action {
         Action::Agent => {}
         Action::Tool { tool, args, .. } => {
             let args = if args.is_null() { String::new() } else { args.to_string() };
             let call = format!("{tool} {}", escape::line(&args));
-            out.push_str(&painted(look, Tone::Dim, call.trim_end(), 6));
+            out.push_str(&painted(style, Tone::Dim, call.trim_end(), 6));
         }
     }
     out
 }
 
-fn option_line(look: &Look, n: usize, value: &str, label: Option<&str>) -> String {
+fn option_line(style: &Style, n: usize, value: &str, label: Option<&str>) -> String {
     let value = escape::line(value);
     let words = match label.map(escape::line) {
         Some(label) if label != value => format!("{label} ({value})"),
         Some(_) | None => value.into_owned(),
     };
-    text::indent(&format!("{}. {words}", n + 1), 4, look.columns())
+    text::indent(&format!("{}. {words}", n + 1), 4, style.columns())
 }
 
 /// Renders a field of a form and its accepted values.
-pub(crate) fn field_lines(look: &Look, field: &Field) -> String {
+pub(crate) fn field_lines(style: &Style, field: &Field) -> String {
     let must = if field.required { " *" } else { "" };
     let head = format!(
         "{}{must} [{}] {}",
         escape::line(&field.label),
         escape::line(&field.key),
-        takes(&field.input)
+        takes(style, &field.input)
     );
-    let mut out = text::indent(head.trim_end(), 4, look.columns());
+    let mut out = text::indent(head.trim_end(), 4, style.columns());
     if let Some(words) = &field.description {
-        out.push_str(&text::indent(&escape::text(words), 8, look.columns()));
+        out.push_str(&text::indent(&escape::text(words), 8, style.columns()));
     }
     if let Some(default) = &field.default {
-        let words = format!("default: {}", escape::line(&default.to_string()));
-        out.push_str(&text::indent(&words, 8, look.columns()));
+        let words = style.say(Text::FieldDefault { value: &escape::line(&default.to_string()) });
+        out.push_str(&text::indent(&words, 8, style.columns()));
     }
     if let Input::Select { options, .. } = &field.input {
         for (n, option) in options.iter().enumerate() {
             out.push_str(&format!(
                 "    {}",
-                option_line(look, n, &option.value, option.label.as_deref())
+                option_line(style, n, &option.value, option.label.as_deref())
             ));
         }
     }
@@ -191,43 +198,50 @@ pub(crate) fn field_lines(look: &Look, field: &Field) -> String {
 }
 
 /// Describes the values that a field accepts.
-pub(crate) fn takes(input: &Input) -> String {
+pub(crate) fn takes(style: &Style, input: &Input) -> String {
     match input {
-        Input::Text { max_length, min_length, multiline: _ } => match (min_length, max_length) {
-            (None, None) => "text".to_owned(),
-            (Some(min), None) => format!("text, at least {min} characters"),
-            (None, Some(max)) => format!("text, at most {max} characters"),
-            (Some(min), Some(max)) => format!("text, {min} to {max} characters"),
-        },
+        Input::Text { max_length, min_length, multiline: _ } => {
+            style.say(match (min_length, max_length) {
+                (None, None) => Text::String,
+                (Some(min), None) => Text::StringAtLeast { min },
+                (None, Some(max)) => Text::StringAtMost { max },
+                (Some(min), Some(max)) => Text::StringBetween { min, max },
+            })
+        }
         Input::Number { min, max, integer } => {
-            let what = if *integer { "whole number" } else { "number" };
+            let what = style.say(if *integer { Text::WholeNumber } else { Text::Number });
             match (min, max) {
-                (None, None) => what.to_owned(),
-                (Some(min), None) => format!("{what}, at least {min}"),
-                (None, Some(max)) => format!("{what}, at most {max}"),
-                (Some(min), Some(max)) => format!("{what}, {min} to {max}"),
+                (None, None) => what,
+                (Some(min), None) => style.say(Text::AtLeast { what: &what, min }),
+                (None, Some(max)) => style.say(Text::AtMost { what: &what, max }),
+                (Some(min), Some(max)) => style.say(Text::Between { what: &what, min, max }),
             }
         }
-        Input::Boolean => "yes or no".to_owned(),
-        Input::Select { multiple: true, .. } => "one or more of:".to_owned(),
-        Input::Select { multiple: false, .. } => "one of:".to_owned(),
+        Input::Boolean => style.say(Text::YesOrNo),
+        Input::Select { multiple, .. } => style.say(which_of(*multiple)),
     }
 }
 
+fn which_of(multiple: bool) -> Text<'static> {
+    if multiple { Text::OneOrMoreOf } else { Text::OneOf }
+}
+
 /// Lists the commands that answer the question.
-pub(crate) fn how(job: &JobId, asked: &Question) -> Vec<String> {
+pub(crate) fn how(language: Language, job: &JobId, asked: &Question) -> Vec<String> {
     let id = &asked.id;
     let answer = format!("callboard inbox answer {job} {id}");
+    let change = Text::HowToChange.text(language);
+    let why = Text::WhyNot.text(language);
     match &asked.kind {
         QuestionKind::PlanCheck { .. } => vec![
             format!("callboard inbox approve {job} {id}"),
-            format!("{answer} --text \"how it is to change\""),
+            format!("{answer} --text \"{change}\""),
             format!("{answer} --edit"),
             format!("callboard inbox reject {job} {id}"),
         ],
         QuestionKind::ToolApproval { digest, .. } => vec![
             format!("callboard inbox approve {job} {id} --digest {}", escape::line(digest)),
-            format!("callboard inbox reject {job} {id} --text \"why\""),
+            format!("callboard inbox reject {job} {id} --text \"{why}\""),
         ],
         QuestionKind::Question => vec![format!("{answer} --text \"…\"")],
         QuestionKind::Choice { multiple: false, .. } => vec![format!("{answer} --value '\"…\"'")],
@@ -252,7 +266,7 @@ mod tests {
             ]},
         });
         let asked: Question = serde_json::from_value(asked).unwrap();
-        let shown = show(&Look::plain(Some(80)), &JobId::new("j").unwrap(), &asked);
+        let shown = show(&Style::plain(Some(80)), &JobId::new("j").unwrap(), &asked);
         let plan = "Find and tell\n  find. Find\n      Find it with @search\n  tell. Tell Li (after find)\n  planned on after find\n";
         assert!(shown.contains(plan), "{shown}");
         for how in ["inbox approve j q1", "inbox answer j q1 --text", "inbox reject j q1"] {

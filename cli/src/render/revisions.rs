@@ -8,12 +8,12 @@ use proto::{
 };
 
 use crate::{
-    look::{Look, Tone},
     render::line::Line,
+    style::{Style, Tone},
 };
 
 /// Renders the edits before a confirmation, then all plans, oldest first.
-pub(crate) fn show(look: &Look, view: &JobView, edits: &[Edit]) -> String {
+pub(crate) fn show(style: &Style, view: &JobView, edits: &[Edit]) -> String {
     let mut out = String::new();
     for edit in edits {
         let head = format!(
@@ -21,15 +21,15 @@ pub(crate) fn show(look: &Look, view: &JobView, edits: &[Edit]) -> String {
             edit.number + 1,
             escape::line(&edit.title),
             escape::line(&edit.by),
-            look.time(edit.time)
+            style.time(edit.time)
         );
-        out.push_str(&format!("{}\n", Line::new().add(Tone::Strong, head).render(look)));
-        edit.steps.iter().for_each(|step| out.push_str(&changed(look, step, "")));
+        out.push_str(&format!("{}\n", Line::new().add(Tone::Strong, head).render(style)));
+        edit.steps.iter().for_each(|step| out.push_str(&changed(style, step, "")));
     }
     for said in &view.instructions {
         let heard = if said.heard { "" } else { " (no model has read it yet)" };
         let text = format!("told: {}{heard}", escape::line(&said.text));
-        out.push_str(&format!("{}\n", Line::new().add(Tone::Wait, text).render(look)));
+        out.push_str(&format!("{}\n", Line::new().add(Tone::Wait, text).render(style)));
     }
     if view.revisions.is_empty() {
         out.push_str("the job has had one plan; `callboard jobs show` lists its versions before the confirmation\n");
@@ -43,16 +43,16 @@ pub(crate) fn show(look: &Look, view: &JobView, edits: &[Edit]) -> String {
             escape::line(&revision.title),
             cause.unwrap_or_default()
         );
-        out.push_str(&format!("{}\n", Line::new().add(Tone::Strong, head).render(look)));
+        out.push_str(&format!("{}\n", Line::new().add(Tone::Strong, head).render(style)));
         for step in &revision.steps {
-            out.push_str(&changed(look, step, &format!(" · {}", step.state)));
+            out.push_str(&changed(style, step, &format!(" · {}", step.state)));
         }
     }
     out
 }
 
 /// Renders one line of a difference with the state of its step.
-fn changed(look: &Look, step: &Changed, state: &str) -> String {
+fn changed(style: &Style, step: &Changed, state: &str) -> String {
     let tone = match step.change {
         Change::Added => Tone::Good,
         Change::Kept => Tone::Plain,
@@ -67,5 +67,5 @@ fn changed(look: &Look, step: &Changed, state: &str) -> String {
     };
     let mark = step.change.mark();
     let text = format!("{mark} {} {}{after}{state}", step.id, escape::line(&step.label));
-    format!("  {}\n", Line::new().add(tone, text).render(look))
+    format!("  {}\n", Line::new().add(tone, text).render(style))
 }

@@ -5,8 +5,9 @@ use runtime::config::{Origin, Setting};
 use serde::Serialize;
 
 use crate::{
-    look::{Look, Tone},
     render::table::{plain, table},
+    style::{Style, Tone},
+    words::Text,
 };
 
 /// A setting for programs.
@@ -32,7 +33,7 @@ impl From<&Setting> for Shown {
 }
 
 /// Renders the list, by key.
-pub(crate) fn list(look: &Look, settings: &[Setting]) -> String {
+pub(crate) fn list(style: &Style, settings: &[Setting]) -> String {
     let rows = settings.iter().map(|setting| {
         let tone = match setting.source {
             Origin::Default => Tone::Dim,
@@ -44,5 +45,5 @@ pub(crate) fn list(look: &Look, settings: &[Setting]) -> String {
             (tone, escape::line(&setting.source.to_string()).into_owned()),
         ]
     });
-    table(look, &["KEY", "VALUE", "SOURCE"], rows.collect(), "no settings")
+    table(style, Text::SettingsHeads, rows.collect(), Text::NoSettings)
 }

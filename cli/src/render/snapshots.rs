@@ -1,18 +1,18 @@
 //! Snapshots of all rendering: unlimited, 100, 40 and 20 columns without colour, and once with
 //! colour.
 
-use proto::job::Outcome;
+use proto::{job::Outcome, lang::Language};
 use serde_json::json;
 
 use super::*;
-use crate::{look::Look, text};
+use crate::{live::progress, style::Style, text};
 
 const WIDTHS: [Option<usize>; 4] = [None, Some(100), Some(40), Some(20)];
 
 /// Renders at every width, checks widths and control characters, and compares with the snapshot.
-fn check(name: &str, draw: impl Fn(&Look) -> String) {
+fn check(name: &str, draw: impl Fn(&Style) -> String) {
     for width in WIDTHS {
-        let shown = draw(&Look::plain(width));
+        let shown = draw(&Style::plain(width));
         for line in shown.lines() {
             let wide = text::width(line);
             // A command to copy is never wrapped.
@@ -30,7 +30,23 @@ fn check(name: &str, draw: impl Fn(&Look) -> String) {
 
 #[test]
 fn a_list_of_jobs() {
-    check("jobs", |look| jobs::list(look, &samples::listed()));
+    check("jobs", |style| jobs::list(style, &samples::listed()));
+}
+
+/// Renders the most common displays for a user with a Chinese locale.
+#[test]
+fn displays_in_chinese() {
+    let style = Style { language: Language::Zh, ..Style::plain(Some(100)) };
+    let view = samples::view();
+    let displays = [
+        jobs::list(&style, &samples::listed()),
+        question::list(&style, &samples::inbox()),
+        describe::describe(&style, &view),
+        progress::between(&style, None, &view).join("\n"),
+    ];
+    let shown = displays.join("\n");
+    assert!(shown.lines().all(|line| line.contains("callboard inbox") || text::width(line) <= 100));
+    insta::assert_snapshot!("chinese", shown);
 }
 
 #[test]
@@ -39,7 +55,7 @@ fn a_live_tree() {
         proto::id::StepId::new("step3").unwrap(),
         "I am reading the file now. 它有三行：第一行是标题，第二行是正文，第三行是签名。\nThen \u{1b}[31mI go on.".to_owned(),
     )]);
-    check("tree", |look| tree::tree(look, &samples::view(), &said, None).join("\n"));
+    check("tree", |style| tree::tree(style, &samples::view(), &said, None).join("\n"));
 }
 
 #[test]
@@ -47,8 +63,8 @@ fn a_job_that_is_being_planned() {
     let mut view = samples::view();
     view.plan = None;
     view.questions.clear();
-    check("planning", |look| {
-        tree::tree(look, &view, &tree::Said::new(), Some("{\"title\": \"t\"")).join("\n")
+    check("planning", |style| {
+        tree::tree(style, &view, &tree::Said::new(), Some("{\"title\": \"t\"")).join("\n")
     });
 }
 
@@ -56,7 +72,7 @@ fn a_job_that_is_being_planned() {
 fn a_description() {
     let mut view = samples::view();
     view.questions.truncate(2);
-    check("describe", |look| describe::describe(look, &view));
+    check("describe", |style| describe::describe(style, &view));
 }
 
 #[test]
@@ -65,16 +81,16 @@ fn an_ending() {
         "state": "failed", "reason": "step_failed", "message": "步骤 step2 失败: 没有回答\nand \u{1b}[2J more",
     }))
     .unwrap();
-    check("ending", |look| describe::ending(look, &outcome, None));
+    check("ending", |style| describe::ending(style, &outcome, None));
 }
 
 #[test]
 fn questions_of_every_kind() {
     let page = samples::inbox();
-    check("inbox", |look| question::list(look, &page));
-    check("questions", |look| {
+    check("inbox", |style| question::list(style, &page));
+    check("questions", |style| {
         let shown: Vec<_> =
-            page.questions.iter().map(|e| question::body(look, &e.question)).collect();
+            page.questions.iter().map(|e| question::body(style, &e.question)).collect();
         shown.join("\n")
     });
 }
@@ -90,12 +106,12 @@ fn every_record() {
         .map(|f| serde_json::from_slice(&std::fs::read(f).unwrap()).unwrap())
         .chain([json!({"v": 9, "kind": "da\u{1b}nced", "id": "1", "by": "w", "body": {}})])
         .collect();
-    check("history", |look| {
+    check("history", |style| {
         let lines = records.iter().enumerate().map(|(n, record)| {
-            let time = look.now;
+            let time = style.now;
             let family = if n % 2 == 0 { "in.crew" } else { "do.call.builtin" };
             let counts = true;
-            history::line(look, &history::Entry { seq: n as u64, family, time, record, counts })
+            history::line(style, &history::Entry { seq: n as u64, family, time, record, counts })
         });
         lines.collect::<Vec<_>>().join("\n")
     });
@@ -103,11 +119,11 @@ fn every_record() {
 
 #[test]
 fn a_record_that_was_taken_out_is_marked() {
-    let look = Look::plain(None);
+    let style = Style::plain(None);
     let record = json!({"v": 1, "kind": "fired", "id": "1", "by": "w", "body": {"timer": "t"}});
     let line = |counts| {
-        let (family, time) = ("in.clock", look.now);
-        history::line(&look, &history::Entry { seq: 12, family, time, record: &record, counts })
+        let (family, time) = ("in.clock", style.now);
+        history::line(&style, &history::Entry { seq: 12, family, time, record: &record, counts })
     };
     assert!(line(true).starts_with("    12 "), "{}", line(true));
     assert!(line(false).starts_with("×   12 "), "{}", line(false));
@@ -120,18 +136,18 @@ fn a_job_that_went_back_says_so() {
     view["forked"] = json!({"job": "trip", "seq": 10});
     view["snapshots"] = json!([{"name": "before", "seq": 12, "time": "2026-11-21T09:59:00Z"}]);
     let view: proto::view::JobView = serde_json::from_value(view).unwrap();
-    let shown = describe::describe(&Look::plain(None), &view);
+    let shown = describe::describe(&Style::plain(None), &view);
     for part in ["trip at record 10", "before at record 12", "2: a rollback or fork"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    let listed = points::list(&Look::plain(None), &view);
+    let listed = points::list(&Style::plain(None), &view);
     assert!(listed.contains("before") && listed.contains("12"), "{listed}");
 }
 
 #[test]
 fn tools_and_crew() {
-    check("tools", |look| tools::list(look, &samples::tools()));
-    check("crew", |look| crew::list(look, &samples::crew()));
+    check("tools", |style| tools::list(style, &samples::tools()));
+    check("crew", |style| crew::list(style, &samples::crew()));
 }
 
 #[test]
@@ -145,15 +161,15 @@ fn findings_with_advice() {
         ),
         findings::Finding::skipped("jetstream", "nats cannot be reached"),
     ];
-    check("findings", |look| findings::list(look, &found));
+    check("findings", |style| findings::list(style, &found));
 }
 
 #[test]
 fn colours_are_used_only_when_they_are_wanted() {
-    let mut look = Look::plain(Some(100));
-    assert!(!jobs::list(&look, &samples::listed()).contains('\u{1b}'));
-    look.color = true;
-    let shown = jobs::list(&look, &samples::listed());
+    let mut style = Style::plain(Some(100));
+    assert!(!jobs::list(&style, &samples::listed()).contains('\u{1b}'));
+    style.color = true;
+    let shown = jobs::list(&style, &samples::listed());
     assert!(shown.contains("\u{1b}["));
     assert!(!shown.contains("\u{1b}[2J"), "a job's goal is never acted upon");
 }

@@ -3,9 +3,10 @@
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
 
 use crate::{
-    look::{Look, Tone},
     render::line::Line,
+    style::{Style, Tone},
     text,
+    words::Text,
 };
 
 /// Fewest columns of the last cell; with less space, rows become blocks.
@@ -21,18 +22,25 @@ pub(crate) fn plain(text: impl Into<String>) -> Piece {
 
 /// Renders rows under their headings. Columns whose heading ends with `?` are omitted for lack of
 /// space, from right to left. `empty` replaces a table without rows.
-pub(crate) fn table(look: &Look, heads: &[&str], rows: Vec<Vec<Piece>>, empty: &str) -> String {
+pub(crate) fn table(
+    style: &Style,
+    heads: Text<'_>,
+    rows: Vec<Vec<Piece>>,
+    empty: Text<'_>,
+) -> String {
     if rows.is_empty() {
-        return note(look, empty);
+        return note(style, &style.say(empty));
     }
-    let (heads, rows, last) = match arranged(look, heads, rows) {
+    let heads = style.say(heads);
+    let heads: Vec<&str> = heads.split(';').collect();
+    let (heads, rows, last) = match arranged(style, &heads, rows) {
         Ok(arranged) => arranged,
-        Err((heads, rows)) => return blocks(look, &heads, &rows),
+        Err((heads, rows)) => return blocks(style, &heads, &rows),
     };
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Disabled);
-    if look.color {
+    if style.color {
         table.enforce_styling();
     } else {
         table.force_no_tty();
@@ -55,7 +63,7 @@ type Arranged<'a> = (Vec<&'a str>, Vec<Vec<Piece>>, usize);
 /// Omits optional columns for lack of space. Returns the input as an error if the rest does not fit
 /// either.
 fn arranged<'a>(
-    look: &Look,
+    style: &Style,
     heads: &[&'a str],
     mut rows: Vec<Vec<Piece>>,
 ) -> Result<Arranged<'a>, (Vec<&'a str>, Vec<Vec<Piece>>)> {
@@ -65,7 +73,7 @@ fn arranged<'a>(
     let mut heads = heads.to_vec();
     let all = (bare(&heads), rows.clone());
     loop {
-        if let Some(last) = room(look, &bare(&heads), &rows) {
+        if let Some(last) = room(style, &bare(&heads), &rows) {
             return Ok((bare(&heads), rows, last));
         }
         let Some(at) = heads.iter().rposition(|head| head.ends_with('?')) else { return Err(all) };
@@ -78,8 +86,8 @@ fn arranged<'a>(
 
 /// Returns the columns left for the last cell; `None` if too few. Ids are never cut, because users
 /// copy them.
-fn room(look: &Look, heads: &[&str], rows: &[Vec<Piece>]) -> Option<usize> {
-    let Some(width) = look.width else { return Some(usize::MAX) };
+fn room(style: &Style, heads: &[&str], rows: &[Vec<Piece>]) -> Option<usize> {
+    let Some(width) = style.width else { return Some(usize::MAX) };
     let widest = |at: usize, head: &str| {
         let cells = rows.iter().filter_map(|row| row.get(at));
         cells.map(|(_, t)| text::width(t)).chain([text::width(head)]).max().unwrap_or(0)
@@ -90,9 +98,9 @@ fn room(look: &Look, heads: &[&str], rows: &[Vec<Piece>]) -> Option<usize> {
 }
 
 /// Renders a sentence below or instead of a table.
-pub(crate) fn note(look: &Look, words: &str) -> String {
-    let lines = text::wrap(words, look.columns());
-    lines.iter().map(|line| format!("{}\n", look.paint(Tone::Dim, line))).collect()
+pub(crate) fn note(style: &Style, words: &str) -> String {
+    let lines = text::wrap(words, style.columns());
+    lines.iter().map(|line| format!("{}\n", style.paint(Tone::Dim, line))).collect()
 }
 
 fn cell((tone, text): Piece) -> Cell {
@@ -108,7 +116,7 @@ fn cell((tone, text): Piece) -> Cell {
     }
 }
 
-fn blocks(look: &Look, heads: &[&str], rows: &[Vec<Piece>]) -> String {
+fn blocks(style: &Style, heads: &[&str], rows: &[Vec<Piece>]) -> String {
     let widest = heads.iter().map(|head| text::width(head)).max().unwrap_or(0);
     let mut out = String::new();
     for (n, row) in rows.iter().enumerate() {
@@ -125,7 +133,7 @@ fn blocks(look: &Look, heads: &[&str], rows: &[Vec<Piece>]) -> String {
                     format!("  {}{} ", head.to_lowercase(), " ".repeat(widest - text::width(head)));
                 Line::new().add(Tone::Dim, head).add(*tone, value.as_str())
             };
-            out.push_str(&line.render(look));
+            out.push_str(&line.render(style));
             out.push('\n');
         }
     }
@@ -133,17 +141,19 @@ fn blocks(look: &Look, heads: &[&str], rows: &[Vec<Piece>]) -> String {
 }
 
 /// Renders labels and values; the values are wrapped beside their labels.
-pub(crate) fn pairs(look: &Look, pairs: &[(&str, Piece)]) -> String {
-    let shown = || pairs.iter().filter(|(_, (_, value))| !value.is_empty());
+pub(crate) fn pairs(style: &Style, pairs: &[(Text<'_>, Piece)]) -> String {
+    let said = pairs.iter().map(|(label, piece)| (style.say(*label), piece));
+    let said: Vec<(String, &Piece)> = said.collect();
+    let shown = || said.iter().filter(|(_, (_, value))| !value.is_empty());
     let widest = shown().map(|(label, _)| text::width(label)).max().unwrap_or(0);
-    let room = look.columns().saturating_sub(widest + 2).max(8);
+    let room = style.columns().saturating_sub(widest + 2).max(8);
     let mut out = String::new();
     for (label, (tone, value)) in shown() {
         for (n, line) in text::wrap(value, room).into_iter().enumerate() {
-            let label = if n == 0 { *label } else { "" };
+            let label = if n == 0 { label.as_str() } else { "" };
             let space = " ".repeat(widest + 2 - text::width(label));
-            out.push_str(&look.paint(Tone::Dim, label));
-            out.push_str(format!("{space}{}", look.paint(*tone, &line)).trim_end());
+            out.push_str(&style.paint(Tone::Dim, label));
+            out.push_str(format!("{space}{}", style.paint(*tone, &line)).trim_end());
             out.push('\n');
         }
     }

@@ -7,15 +7,15 @@ use proto::{
 };
 
 use crate::{
-    look::{Look, Tone},
     render::table::{Piece, plain, table},
+    style::{Style, Tone},
+    words::Text,
 };
 
 /// Renders the list, by name.
-pub(crate) fn list(look: &Look, tools: &Tools) -> String {
-    let heads = ["TOOL", "POOL?", "EFFECT", "TIMEOUT?", "ASKS", "VERSION?", "DESCRIPTION"];
+pub(crate) fn list(style: &Style, tools: &Tools) -> String {
     let rows = tools.tools.iter().map(row).collect();
-    table(look, &heads, rows, "no tools are registered; start a process with the role `tools`")
+    table(style, Text::ToolsHeads, rows, Text::NoTools)
 }
 
 fn row(tool: &ToolSpec) -> Vec<Piece> {

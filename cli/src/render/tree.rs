@@ -13,9 +13,10 @@ use proto::{
 };
 
 use crate::{
-    look::{Look, Tone, lasted},
     render::{family, line::Line, marks},
+    style::{Style, Tone, lasted},
     text,
+    words::Text,
 };
 
 /// Streamed model output, by step.
@@ -26,52 +27,56 @@ const SAID_LINES: usize = 3;
 
 /// Renders the whole tree: header, plan, questions, footer.
 pub(crate) fn tree(
-    look: &Look,
+    style: &Style,
     view: &JobView,
     said: &Said,
     planning: Option<&str>,
 ) -> Vec<String> {
-    let mut lines = header(look, view);
+    let mut lines = header(style, view);
     if let Some(plan) = &view.plan {
-        lines.extend(plan_lines(look, plan, said));
+        lines.extend(plan_lines(style, plan, said));
     }
-    lines.extend(view.outline.iter().map(|item| item_line(look, item, "  ")));
+    lines.extend(view.outline.iter().map(|item| item_line(style, item, "  ")));
     if let Some(words) = planning.filter(|_| view.outcome.is_none()) {
-        lines.extend(streaming(look, "  ", words));
+        lines.extend(streaming(style, "  ", words));
     }
     for question in &view.questions {
         let asked = format!("{} {}: ", question.id, question.kind.name());
         let line = Line::new().add(Tone::Wait, "  ⏸ ").add(Tone::Wait, asked);
-        lines.push(line.add(Tone::Plain, escape::line(&question.prompt)).render(look));
+        lines.push(line.add(Tone::Plain, escape::line(&question.prompt)).render(style));
     }
-    lines.extend(family::lines(look, view));
-    lines.push(footer(look, view));
+    lines.extend(family::lines(style, view));
+    lines.push(footer(style, view));
     lines
 }
 
 /// Renders the state and the goal.
-fn header(look: &Look, view: &JobView) -> Vec<String> {
+fn header(style: &Style, view: &JobView) -> Vec<String> {
     let (mark, tone) = marks::job(view.state);
     let mut first = Line::new().add(tone, format!("{mark} ")).add(Tone::Strong, view.job.as_str());
     first = first.add(tone, format!(" {}", view.state));
     if let Some(sub) = view.sub_status {
         first = first.add(marks::sub_status(sub), format!(" · {sub}"));
     }
-    let mut lines = vec![first.render(look)];
+    let mut lines = vec![first.render(style)];
     if let Some(reason) = reason(view) {
-        lines.push(Line::new().add(tone, format!("  {}", escape::line(reason))).render(look));
+        lines.push(Line::new().add(tone, format!("  {}", escape::line(reason))).render(style));
     }
-    lines.push(Line::new().add(Tone::Dim, format!("  {}", escape::line(&view.goal))).render(look));
+    lines.push(Line::new().add(Tone::Dim, format!("  {}", escape::line(&view.goal))).render(style));
     if let Some(detected) = &view.detected {
-        let needs = if detected.complex { "needs a plan" } else { "needs no plan" };
-        let words = format!("  {needs}: {}", escape::line(&detected.why));
-        lines.push(Line::new().add(Tone::Dim, words).render(look));
+        let why = &escape::line(&detected.why);
+        let needs = match detected.complex {
+            true => Text::NeedsPlan { why },
+            false => Text::NeedsNoPlan { why },
+        };
+        let words = format!("  {}", style.say(needs));
+        lines.push(Line::new().add(Tone::Dim, words).render(style));
     }
     lines
 }
 
 /// Renders an item of an outline.
-fn item_line(look: &Look, item: &Item, rail: &str) -> String {
+fn item_line(style: &Style, item: &Item, rail: &str) -> String {
     let (mark, tone) = match item.status {
         ItemStatus::Pending => ("[ ]", Tone::Dim),
         ItemStatus::InProgress => ("[→]", Tone::Busy),
@@ -82,8 +87,8 @@ fn item_line(look: &Look, item: &Item, rail: &str) -> String {
     let line = Line::new().add(Tone::Dim, rail).add(tone, format!("{mark} "));
     let line = line.add(Tone::Plain, escape::line(&item.title));
     match &item.note {
-        Some(note) => line.add(Tone::Dim, format!(" {}", escape::line(note))).render(look),
-        None => line.render(look),
+        Some(note) => line.add(Tone::Dim, format!(" {}", escape::line(note))).render(style),
+        None => line.render(style),
     }
 }
 
@@ -94,39 +99,41 @@ pub(crate) fn reason(view: &JobView) -> Option<&str> {
 }
 
 /// Renders the plan and its steps.
-pub(crate) fn plan_lines(look: &Look, plan: &PlanView, said: &Said) -> Vec<String> {
+pub(crate) fn plan_lines(style: &Style, plan: &PlanView, said: &Said) -> Vec<String> {
     let mut title = Line::new().add(Tone::Strong, format!("  {}", escape::line(&plan.title)));
     if plan.revision > 0 {
-        title = title.add(Tone::Dim, format!(" (plan {})", plan.revision + 1));
+        let number = Text::PlanNumber { number: &(plan.revision + 1) };
+        title = title.add(Tone::Dim, style.say(number));
     }
     if !plan.confirmed {
-        title = title.add(Tone::Wait, " · to be confirmed");
+        title = title.add(Tone::Wait, style.say(Text::ToBeConfirmed));
     }
-    let mut lines = vec![title.render(look)];
-    let aligned = aligned(look, &plan.steps);
+    let mut lines = vec![title.render(style)];
+    let aligned = aligned(style, &plan.steps);
     for (n, step) in plan.steps.iter().enumerate() {
         let last = n + 1 == plan.steps.len();
-        lines.push(step_line(look, step, if last { "└" } else { "├" }, aligned));
+        lines.push(step_line(style, step, if last { "└" } else { "├" }, aligned));
         let rail = if last { "    " } else { "  │ " };
         let kept = format!("{rail}  ");
-        lines.extend(step.outline.iter().map(|item| item_line(look, item, &kept)));
-        lines.extend(step.calls.iter().filter_map(|call| call_line(look, step, call, rail)));
+        lines.extend(step.outline.iter().map(|item| item_line(style, item, &kept)));
+        lines.extend(step.calls.iter().filter_map(|call| call_line(style, step, call, rail)));
         if let Some(words) = said.get(&step.id).filter(|_| !step.state.is_terminal()) {
-            lines.extend(streaming(look, rail, words));
+            lines.extend(streaming(style, rail, words));
         }
-        lines.extend(result_line(look, step, rail));
+        lines.extend(result_line(style, step, rail));
         if !step.attachments.is_empty() {
-            let words =
-                format!("{rail}  attachments: {}", escape::line(&step.attachments.join(", ")));
-            lines.push(Line::new().add(Tone::Dim, words).render(look));
+            let names = step.attachments.join(", ");
+            let words = style.say(Text::Attachments { names: &escape::line(&names) });
+            let words = format!("{rail}  {words}");
+            lines.push(Line::new().add(Tone::Dim, words).render(style));
         }
     }
     lines
 }
 
 /// Returns the column at which durations end: after the longest step that leaves space.
-fn aligned(look: &Look, steps: &[StepView]) -> usize {
-    let most = look.columns().min(100);
+fn aligned(style: &Style, steps: &[StepView]) -> usize {
+    let most = style.columns().min(100);
     let longest = steps.iter().map(|s| text::width(&label(s)) + s.id.as_str().len() + 18).max();
     longest.unwrap_or(0).min(most)
 }
@@ -136,42 +143,41 @@ fn label(step: &StepView) -> String {
     escape::line(words).into_owned()
 }
 
-fn step_line(look: &Look, step: &StepView, branch: &str, aligned: usize) -> String {
+fn step_line(style: &Style, step: &StepView, branch: &str, aligned: usize) -> String {
     let (mark, tone) = marks::step(step);
     let id = Line::new()
         .add(Tone::Dim, format!("  {branch} "))
         .add(tone, format!("{mark} "))
         .add(Tone::Dim, format!("{} ", step.id));
-    let right = duration(look, step);
+    let right = duration(style, step);
     // A long title yields to the duration, unless the terminal is too narrow for either.
-    let room = match look.width {
+    let room = match style.width {
         Some(width) if width >= 40 => width.saturating_sub(id.width() + text::width(&right) + 2),
         Some(_) | None => usize::MAX,
     };
     let mut line = id.add(Tone::Plain, text::fit(&label(step), room));
     if step.attempts > 1 {
-        line = line.add(Tone::Wait, format!(" (try {})", step.attempts));
+        line = line.add(Tone::Wait, style.say(Text::TryNumber { number: &step.attempts }));
     }
     if step.state == StepState::Completed && step.success == Some(false) {
-        line = line.add(tone, " without success");
+        line = line.add(tone, style.say(Text::WithoutSuccess));
     }
     if step.started.is_none() && !step.depends_on.is_empty() && !step.state.is_terminal() {
-        let on: Vec<_> = step.depends_on.iter().map(StepId::as_str).collect();
-        line = line.add(Tone::Dim, format!(" after {}", on.join(", ")));
+        line = line.add(Tone::Dim, after(style, &step.depends_on));
     }
-    line.add_right(Tone::Dim, &right, aligned, look).render(look)
+    line.add_right(Tone::Dim, &right, aligned, style).render(style)
 }
 
-fn duration(look: &Look, step: &StepView) -> String {
+fn duration(style: &Style, step: &StepView) -> String {
     match (step.started, step.ended) {
         (Some(from), Some(to)) => lasted(from, to),
-        (Some(from), None) => lasted(from, look.now.max(from)),
+        (Some(from), None) => lasted(from, style.now.max(from)),
         (None, Some(_) | None) => String::new(),
     }
 }
 
 /// Renders a tool call; `None` if the step itself is one successful call with the same message.
-fn call_line(look: &Look, step: &StepView, call: &CallView, rail: &str) -> Option<String> {
+fn call_line(style: &Style, step: &StepView, call: &CallView, rail: &str) -> Option<String> {
     let (mark, tone) = marks::call(call.state);
     let same = call.message.as_deref() == step.response.as_deref() || call.message.is_none();
     if step.tool.is_some() && step.state.is_terminal() && same && call.attempts <= 1 {
@@ -182,53 +188,66 @@ fn call_line(look: &Look, step: &StepView, call: &CallView, rail: &str) -> Optio
         .add(tone, format!("{mark} "))
         .add(Tone::Plain, escape::line(&call.tool));
     if call.attempts > 1 {
-        line = line.add(Tone::Wait, format!(" (try {})", call.attempts));
+        line = line.add(Tone::Wait, style.say(Text::TryNumber { number: &call.attempts }));
     }
     if let Some(message) = call.message.as_deref().filter(|m| !m.is_empty()) {
         line = line.add(Tone::Dim, format!(" {}", escape::line(message)));
     }
-    Some(line.render(look))
+    Some(line.render(style))
 }
 
-fn result_line(look: &Look, step: &StepView, rail: &str) -> Option<String> {
+fn result_line(style: &Style, step: &StepView, rail: &str) -> Option<String> {
     let words = step.response.as_deref().filter(|r| !r.trim().is_empty())?;
     let tone = match marks::step(step).1 {
         Tone::Bad => Tone::Bad,
         Tone::Plain | Tone::Strong | Tone::Dim | Tone::Good | Tone::Busy | Tone::Wait => Tone::Dim,
     };
     let line = Line::new().add(Tone::Dim, format!("{rail}  "));
-    Some(line.add(tone, escape::line(words.trim())).render(look))
+    Some(line.add(tone, escape::line(words.trim())).render(style))
 }
 
 /// Renders the end of a stream.
-fn streaming(look: &Look, rail: &str, words: &str) -> Vec<String> {
-    let room = look.columns().saturating_sub(text::width(rail) + 4).max(4);
+fn streaming(style: &Style, rail: &str, words: &str) -> Vec<String> {
+    let room = style.columns().saturating_sub(text::width(rail) + 4).max(4);
     let shown = text::wrap(&escape::text(words.trim_end()).replace('\t', " "), room);
     let from = shown.len().saturating_sub(SAID_LINES);
     let last = shown.iter().skip(from);
     last.map(|words| {
         let rail = Line::new().add(Tone::Dim, format!("{rail}  ┆ "));
-        rail.add(Tone::Plain, words.as_str()).render(look)
+        rail.add(Tone::Plain, words.as_str()).render(style)
     })
     .collect()
 }
 
-fn footer(look: &Look, view: &JobView) -> String {
+fn footer(style: &Style, view: &JobView) -> String {
     let mut parts = Vec::new();
     if let Some(plan) = &view.plan {
         let done = plan.steps.iter().filter(|s| s.state.is_done()).count();
-        parts.push(format!("{done}/{}", text::count(plan.steps.len(), "step")));
+        let steps = plan.steps.len();
+        parts.push(style.say(match steps {
+            1 => Text::StepsDoneOfOne { done: &done },
+            _ => Text::StepsDone { done: &done, steps: &steps },
+        }));
     }
-    parts.extend(usage(view.usage));
-    let until = if view.outcome.is_some() { view.updated } else { look.now };
+    parts.extend(usage(style, view.usage));
+    let until = if view.outcome.is_some() { view.updated } else { style.now };
     parts.push(lasted(view.created, until.max(view.created)));
-    Line::new().add(Tone::Dim, format!("  {}", parts.join(" · "))).render(look)
+    Line::new().add(Tone::Dim, format!("  {}", parts.join(" · "))).render(style)
 }
 
 /// Formats token counts; `None` if both are zero.
-pub(crate) fn usage(usage: Usage) -> Option<String> {
-    let Usage { input_tokens, output_tokens } = usage;
-    (input_tokens + output_tokens > 0).then(|| format!("{input_tokens} in, {output_tokens} out"))
+pub(crate) fn usage(style: &Style, usage: Usage) -> Option<String> {
+    let Usage { input_tokens: input, output_tokens: output } = &usage;
+    (input + output > 0).then(|| style.say(Text::Tokens { input, output }))
+}
+
+/// Names the steps that a step waits for; empty without any.
+pub(crate) fn after(style: &Style, steps: &[StepId]) -> String {
+    let steps: Vec<_> = steps.iter().map(StepId::as_str).collect();
+    if steps.is_empty() {
+        return String::new();
+    }
+    style.say(Text::After { steps: &steps.join(", ") })
 }
 
 /// Formats the duration of a job up to its end or now.

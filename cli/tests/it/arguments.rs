@@ -176,12 +176,12 @@ fn a_token_file_that_others_can_read_is_warned_about() {
     let args = ["--url", NOBODY, "jobs", "ls", "--token-file", &file];
     let ran = place.run(&args).expect(5);
     assert!(
-        ran.err.contains("can be read by others") && ran.err.contains("chmod 600"),
+        ran.err.contains("other users of this machine can read") && ran.err.contains("chmod 600"),
         "{}",
         ran.err
     );
     mode(0o600);
-    assert!(!place.run(&args).expect(5).err.contains("can be read by others"));
+    assert!(!place.run(&args).expect(5).err.contains("other users of this machine can read"));
 }
 
 #[test]

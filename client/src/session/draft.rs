@@ -4,6 +4,7 @@
 use proto::{
     error::Failure,
     interaction::{Answer, Field, Question, QuestionKind, Verdict},
+    lang::Language,
 };
 use serde_json::{Map, Value};
 
@@ -62,8 +63,8 @@ impl AnswerDraft {
         self.left = 0..self.fields().len();
     }
 
-    /// Takes a line.
-    pub fn take(&mut self, line: &str) -> Taken {
+    /// Takes a line. A refusal is in the given language.
+    pub fn take(&mut self, language: Language, line: &str) -> Taken {
         let line = line.trim();
         match &self.question.kind {
             QuestionKind::PlanCheck { digest, .. } => match parse::on_plan(line) {
@@ -81,12 +82,12 @@ impl AnswerDraft {
             QuestionKind::Question if line.is_empty() => Taken::More,
             QuestionKind::Question => Taken::Answer(Answer::respond(Value::from(line))),
             QuestionKind::Choice { options, multiple } => {
-                match parse::choice(options, *multiple, line) {
+                match parse::choice(language, options, *multiple, line) {
                     Ok(value) => Taken::Answer(Answer::respond(value)),
                     Err(why) => Taken::Refused(why),
                 }
             }
-            QuestionKind::Form { .. } => self.fill_in(line),
+            QuestionKind::Form { .. } => self.fill_in(language, line),
         }
     }
 
@@ -101,10 +102,10 @@ impl AnswerDraft {
         }
     }
 
-    fn fill_in(&mut self, line: &str) -> Taken {
+    fn fill_in(&mut self, language: Language, line: &str) -> Taken {
         if let Some(field) = self.field() {
             let key = field.key.clone();
-            match parse::field(field, line) {
+            match parse::field(language, field, line) {
                 Err(why) => return Taken::Refused(why),
                 Ok(Some(value)) => self.form.insert(key, value),
                 Ok(None) => self.form.remove(&key),
@@ -157,17 +158,20 @@ mod tests {
 
     #[test]
     fn a_question_is_answered_with_a_line_and_a_choice_by_number_or_text() {
-        assert_eq!(value(question(&json!({"kind": "question"})).take(" Ann ")), "Ann");
+        assert_eq!(
+            value(question(&json!({"kind": "question"})).take(Language::En, " Ann ")),
+            "Ann"
+        );
         let options = json!([{"value": "r", "label": "Red"}, {"value": "b"}]);
         let mut choice =
             question(&json!({"kind": "choice", "options": options, "multiple": false}));
         assert!(
-            matches!(choice.take("3"), Taken::Refused(why) if why.contains("not one of the options"))
+            matches!(choice.take(Language::En, "3"), Taken::Refused(why) if why.contains("not one of the options"))
         );
-        assert_eq!(value(choice.take("1")), "r");
-        assert_eq!(value(choice.take("Red")), "r");
+        assert_eq!(value(choice.take(Language::En, "1")), "r");
+        assert_eq!(value(choice.take(Language::En, "Red")), "r");
         let mut many = question(&json!({"kind": "choice", "options": options, "multiple": true}));
-        assert_eq!(value(many.take("2, 1")), json!(["b", "r"]));
+        assert_eq!(value(many.take(Language::En, "2, 1")), json!(["b", "r"]));
     }
 
     #[test]
@@ -178,30 +182,30 @@ mod tests {
         ]}));
         let asked = |form: &AnswerDraft| form.field().map(|field| field.label.clone());
         assert_eq!(asked(&form).as_deref(), Some("Who"));
-        assert!(matches!(form.take(""), Taken::Refused(_)));
-        assert_eq!(form.take("Ann"), Taken::More);
+        assert!(matches!(form.take(Language::En, ""), Taken::Refused(_)));
+        assert_eq!(form.take(Language::En, "Ann"), Taken::More);
         assert_eq!((asked(&form).as_deref(), form.is_begun()), (Some("How many"), true));
-        assert_eq!(value(form.take("")), json!({"who": "Ann", "n": 2}));
+        assert_eq!(value(form.take(Language::En, "")), json!({"who": "Ann", "n": 2}));
         let failure = Failure::new(Code::InvalidAnswer, "too many").at("value.n");
         form.refused(&failure);
-        assert_eq!(value(form.take("1")), json!({"who": "Ann", "n": 1}));
+        assert_eq!(value(form.take(Language::En, "1")), json!({"who": "Ann", "n": 1}));
         form.restart();
         assert_eq!(asked(&form).as_deref(), Some("Who"));
         for name in ["Li", "Wang"] {
-            assert_eq!(form.take(name), Taken::More);
-            assert_eq!(value(form.take("7")), json!({"who": name, "n": 7}));
+            assert_eq!(form.take(Language::En, name), Taken::More);
+            assert_eq!(value(form.take(Language::En, "7")), json!({"who": name, "n": 7}));
             form.refused(&Failure::new(Code::InvalidAnswer, "again"));
         }
-        form.take("Li");
-        form.take("7");
+        form.take(Language::En, "Li");
+        form.take(Language::En, "7");
         form.refused(&Failure::new(Code::InvalidAnswer, "is taken").at("value.who"));
-        assert_eq!(value(form.take("Wang")), json!({"who": "Wang", "n": 7}));
+        assert_eq!(value(form.take(Language::En, "Wang")), json!({"who": "Wang", "n": 7}));
     }
 
     #[test]
     fn a_plan_is_confirmed_in_both_languages_changed_or_rejected() {
         let plan = json!({"kind": "plan_check", "plan": {"title": "t", "steps": []}, "revision": 0, "digest": "d"});
-        let verdict = |line: &str| match question(&plan).take(line) {
+        let verdict = |line: &str| match question(&plan).take(Language::En, line) {
             Taken::Answer(answer) => (answer.decision, answer.text),
             other @ (Taken::More | Taken::Refused(_)) => panic!("{line}: {other:?}"),
         };

@@ -1,8 +1,13 @@
 //! Parsing of typed lines into answers. Pure. The server validates every answer again; this check
 //! only spares the user a round trip.
 
-use proto::interaction::{Choice, Field, Input};
+use proto::{
+    interaction::{Choice, Field, Input},
+    lang::Language,
+};
 use serde_json::{Number, Value, json};
+
+messages::texts!(answer);
 
 /// An answer to a plan, as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,24 +50,29 @@ pub fn yes(line: &str) -> Option<bool> {
 ///
 /// # Errors
 /// The word that matches no option.
-pub fn choice(options: &[Choice], multiple: bool, line: &str) -> Result<Value, String> {
+pub fn choice(
+    language: Language,
+    options: &[Choice],
+    multiple: bool,
+    line: &str,
+) -> Result<Value, String> {
     if !multiple {
-        return Ok(json!(option(options, line)?));
+        return Ok(json!(option(language, options, line)?));
     }
     let mut chosen: Vec<&str> = Vec::new();
     for word in line.split([',', '，', '、']).filter(|word| !word.trim().is_empty()) {
-        let value = option(options, word)?;
+        let value = option(language, options, word)?;
         if !chosen.contains(&value) {
             chosen.push(value);
         }
     }
     if chosen.is_empty() {
-        return Err("choose at least one".to_owned());
+        return Err(Text::ChooseSome.text(language));
     }
     Ok(json!(chosen))
 }
 
-fn option<'a>(options: &'a [Choice], word: &str) -> Result<&'a str, String> {
+fn option<'a>(language: Language, options: &'a [Choice], word: &str) -> Result<&'a str, String> {
     let word = word.trim();
     let by_value = options.iter().find(|option| option.value == word);
     let by_label = || options.iter().find(|option| option.label.as_deref() == Some(word));
@@ -72,11 +82,8 @@ fn option<'a>(options: &'a [Choice], word: &str) -> Result<&'a str, String> {
     };
     let found = by_value.or_else(by_label).or_else(by_number);
     found.map(|option| option.value.as_str()).ok_or_else(|| {
-        if word.is_empty() {
-            "choose one".to_owned()
-        } else {
-            format!("“{word}” is not one of the options; type its number")
-        }
+        let why = if word.is_empty() { Text::ChooseOne } else { Text::NoOption { word: &word } };
+        why.text(language)
     })
 }
 
@@ -84,51 +91,61 @@ fn option<'a>(options: &'a [Choice], word: &str) -> Result<&'a str, String> {
 ///
 /// # Errors
 /// The values that the field accepts.
-pub fn field(field: &Field, line: &str) -> Result<Option<Value>, String> {
+pub fn field(language: Language, field: &Field, line: &str) -> Result<Option<Value>, String> {
     let line = line.trim();
     if line.is_empty() {
         return match (&field.default, field.required) {
             (Some(default), _) => Ok(Some(default.clone())),
             (None, false) => Ok(None),
-            (None, true) => Err("must be filled in".to_owned()),
+            (None, true) => Err(Text::Empty.text(language)),
         };
     }
-    input(&field.input, line).map(Some)
+    input(language, &field.input, line).map(Some)
 }
 
-fn input(input: &Input, line: &str) -> Result<Value, String> {
+fn input(language: Language, input: &Input, line: &str) -> Result<Value, String> {
     match input {
         Input::Text { max_length, min_length, multiline: _ } => {
             let chars = line.chars().count();
             let wide = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
             if let Some(min) = min_length.filter(|min| chars < wide(*min)) {
-                return Err(format!("must have at least {min} characters, has {chars}"));
+                return Err(Text::TooShort { min: &min, chars: &chars }.text(language));
             }
             if let Some(max) = max_length.filter(|max| chars > wide(*max)) {
-                return Err(format!("must have at most {max} characters, has {chars}"));
+                return Err(Text::TooLong { max: &max, chars: &chars }.text(language));
             }
             Ok(json!(line))
         }
-        Input::Number { min, max, integer } => number(line, *min, *max, *integer),
-        Input::Boolean => yes(line).map(Value::from).ok_or_else(|| "type yes or no".to_owned()),
-        Input::Select { options, multiple } => choice(options, *multiple, line),
+        Input::Number { min, max, integer } => number(language, line, *min, *max, *integer),
+        Input::Boolean => yes(line).map(Value::from).ok_or_else(|| Text::YesOrNo.text(language)),
+        Input::Select { options, multiple } => choice(language, options, *multiple, line),
     }
 }
 
-fn number(line: &str, min: Option<f64>, max: Option<f64>, integer: bool) -> Result<Value, String> {
-    let what = if integer { "a whole number" } else { "a number" };
+fn number(
+    language: Language,
+    line: &str,
+    min: Option<f64>,
+    max: Option<f64>,
+    integer: bool,
+) -> Result<Value, String> {
     let number: Number = if let Ok(whole) = line.parse::<i64>() {
         whole.into()
     } else {
         let real = line.parse::<f64>().ok().filter(|_| !integer).and_then(Number::from_f64);
-        real.ok_or_else(|| format!("“{line}” is not {what}"))?
+        real.ok_or_else(|| {
+            let line: &dyn std::fmt::Display = &line;
+            let why =
+                if integer { Text::NotAWholeNumber { line } } else { Text::NotANumber { line } };
+            why.text(language)
+        })?
     };
     let size = number.as_f64().unwrap_or(f64::NAN);
     if let Some(min) = min.filter(|min| size < *min) {
-        return Err(format!("must be at least {min}"));
+        return Err(Text::TooSmall { min: &min }.text(language));
     }
     if let Some(max) = max.filter(|max| size > *max) {
-        return Err(format!("must be at most {max}"));
+        return Err(Text::TooBig { max: &max }.text(language));
     }
     Ok(Value::Number(number))
 }
@@ -149,13 +166,13 @@ mod tests {
         for (line, value) in
             [("r", "r"), (" Red ", "r"), ("1", "r"), ("2", "2"), ("3", "b"), ("蓝色", "b")]
         {
-            assert_eq!(choice(&options(), false, line), Ok(json!(value)), "{line}");
+            assert_eq!(choice(Language::En, &options(), false, line), Ok(json!(value)), "{line}");
         }
         for bad in ["", "0", "4", "red!", "r,b"] {
-            assert!(choice(&options(), false, bad).is_err(), "{bad}");
+            assert!(choice(Language::En, &options(), false, bad).is_err(), "{bad}");
         }
-        assert_eq!(choice(&options(), true, "1， 蓝色,r"), Ok(json!(["r", "b"])));
-        assert!(choice(&options(), true, " , ").is_err());
+        assert_eq!(choice(Language::En, &options(), true, "1， 蓝色,r"), Ok(json!(["r", "b"])));
+        assert!(choice(Language::En, &options(), true, " , ").is_err());
     }
 
     #[test]
@@ -188,7 +205,7 @@ mod tests {
             (&yes, "是", Ok(Some(json!(true)))),
             (&yes, "maybe", Err("type yes or no")),
         ] {
-            match (field(spec, line), expected) {
+            match (field(Language::En, spec, line), expected) {
                 (Ok(got), Ok(expected)) => assert_eq!(got, expected, "{line}"),
                 (Err(got), Err(part)) => assert!(got.contains(part), "{line}: {got}"),
                 (got, expected) => panic!("{line}: {got:?}, not {expected:?}"),

@@ -11,7 +11,7 @@ use proto::id::Shard;
 use super::{Wire, log::wired, misread::Misreading};
 use crate::{
     link::{Link, LinkState},
-    plant::Mutation,
+    mutation::Mutation,
 };
 
 /// The silence after which the broker closes a process's streams.
@@ -99,7 +99,7 @@ pub(super) fn facts(
             wire.link.hold().await;
             match fed {
                 Feed::Fact(delivery) => {
-                    if wire.plant == Some(Mutation::AckBeforeDeciding) {
+                    if wire.mutation == Some(Mutation::AckBeforeDeciding) {
                         delivery.ack.done().await;
                     }
                     let mut delivery = wired(&wire, delivery);
@@ -108,7 +108,7 @@ pub(super) fn facts(
                 }
                 Feed::Reset => {
                     resets += 1;
-                    if resets == 1 || wire.plant != Some(Mutation::NoResets) {
+                    if resets == 1 || wire.mutation != Some(Mutation::NoResets) {
                         yield Ok(Feed::Reset);
                     }
                 }
@@ -143,7 +143,7 @@ pub(super) fn commands(wire: Wire, commands: Stream<Delivery>) -> Stream<Deliver
             if tokio::time::timeout(SILENCE, arrival).await.is_err() {
                 continue;
             }
-            if wire.plant == Some(Mutation::AckBeforeWork) {
+            if wire.mutation == Some(Mutation::AckBeforeWork) {
                 delivery.ack.done().await;
             }
             yield Ok(wired(&wire, delivery));

@@ -24,7 +24,7 @@ use proto::{
 use tokio::sync::Semaphore;
 
 use super::{Wire, ack::WiredAck, feed, misread::Misreading};
-use crate::{link::LinkState, plant::Mutation};
+use crate::{link::LinkState, mutation::Mutation};
 
 pub(super) struct WiredLog {
     wire: Wire,
@@ -40,8 +40,8 @@ impl WiredLog {
         Self { wire, inner, first_read: Mutex::default(), misreading: Arc::default() }
     }
 
-    fn planted(&self, plant: Mutation) -> bool {
-        self.wire.plant == Some(plant)
+    fn planted(&self, mutation: Mutation) -> bool {
+        self.wire.mutation == Some(mutation)
     }
 
     /// Returns whether a planted bug withholds this fact from another job of the family.

@@ -14,7 +14,7 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-use crate::plant::Mutation;
+use crate::mutation::Mutation;
 
 /// The latest attempts and generations that a process knows, for a planted bug.
 #[derive(Debug, Default)]
@@ -49,16 +49,18 @@ impl Misreading {
     }
 
     /// Returns an entry as the process with the bug understands it.
-    pub(super) fn of(&self, plant: Option<Mutation>, mut entry: Entry) -> Entry {
+    pub(super) fn of(&self, mutation: Option<Mutation>, mut entry: Entry) -> Entry {
         let Some(
-            plant @ (Mutation::AcceptAnyResult | Mutation::CountTwice | Mutation::CountOldResults),
-        ) = plant
+            mutation @ (Mutation::AcceptAnyResult
+            | Mutation::CountTwice
+            | Mutation::CountOldResults),
+        ) = mutation
         else {
             return entry;
         };
         let Ok(record) = &entry.record else { return entry };
         let reports = ["planned", "turned", "called"].contains(&record.kind.as_str());
-        if plant != Mutation::CountTwice
+        if mutation != Mutation::CountTwice
             && let Ok(proto::record::Known::Decision(decision)) = record.known()
         {
             self.note(&entry.job, &decision);
@@ -70,13 +72,13 @@ impl Misreading {
             return entry;
         };
         let body = &mut written["body"];
-        if plant == Mutation::AcceptAnyResult {
+        if mutation == Mutation::AcceptAnyResult {
             let work = body["work"].as_str().unwrap_or_default().to_owned();
             let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(attempt) = latest.get(&(entry.job.clone(), work)) {
                 body["attempt"] = json!(attempt);
             }
-        } else if plant == Mutation::CountOldResults {
+        } else if mutation == Mutation::CountOldResults {
             let work = body["work"].as_str().unwrap_or_default().to_owned();
             let generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
             let latest = generations.get(&entry.job).filter(|generation| **generation > 0);

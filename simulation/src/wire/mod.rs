@@ -18,7 +18,7 @@ use crate::{
     chance::Chance,
     fault_rates::FaultRates,
     link::{Away, Link},
-    plant::Mutation,
+    mutation::Mutation,
     props::Props,
 };
 
@@ -29,7 +29,7 @@ pub(crate) struct Wire {
     pub(crate) link: Arc<Link>,
     pub(crate) chance: Chance,
     pub(crate) fault_rates: FaultRates,
-    pub(crate) plant: Option<Mutation>,
+    pub(crate) mutation: Option<Mutation>,
     /// `true` if the process is a supervisor.
     pub(crate) decides: bool,
     pub(crate) props: Option<Arc<dyn Props>>,
@@ -85,7 +85,7 @@ impl From<CallFailure> for ObjectError {
 impl Wire {
     /// Returns the planted bug that makes a supervisor misread records.
     fn misreads(&self) -> Option<Mutation> {
-        self.plant.filter(|_| self.decides)
+        self.mutation.filter(|_| self.decides)
     }
 
     /// Sends a read over the link, and returns its reply.

@@ -100,9 +100,9 @@ const PLANTED: &[(Mutation, u64)] = &[
 
 #[rstest]
 fn a_planted_bug_is_found(#[values(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)] n: usize) {
-    let (plant, from) = PLANTED[n];
-    let swept = sweep(from, PLANTED_SEEDS, processors(), 1, Some(plant), |_| {});
-    assert!(!swept.failed.is_empty(), "{plant:?} is not found in {PLANTED_SEEDS} seeds");
+    let (mutation, from) = PLANTED[n];
+    let swept = sweep(from, PLANTED_SEEDS, processors(), 1, Some(mutation), |_| {});
+    assert!(!swept.failed.is_empty(), "{mutation:?} is not found in {PLANTED_SEEDS} seeds");
 }
 
 #[test]
@@ -114,16 +114,16 @@ fn every_planted_bug_of_the_list_has_a_test() {
 fn a_story_is_told_the_same_every_time_and_has_everything_in_it() {
     let told = story(1, None);
     assert_eq!(told, story(1, None));
-    for word in ["starts", "decision", "fact", "begins for", "is accepted", "it is over"] {
+    for word in ["starts", "decision", "fact", "begins for", "is accepted", "all faults end"] {
         assert!(told.contains(word), "{word} is missing:\n{told}");
     }
 }
 
 /// Runs the documented commands, over fewer seeds.
 #[rstest]
-#[case::many(&["--seeds", "2"], "2 seeds, each twice")]
-#[case::from_anywhere(&["--from", "1000000", "--seeds", "2"], "2 seeds, each twice")]
-#[case::one_told(&["--seed", "7", "--trace"], "it is over")]
+#[case::many(&["--seeds", "2"], "2 seeds, each run twice")]
+#[case::from_anywhere(&["--from", "1000000", "--seeds", "2"], "2 seeds, each run twice")]
+#[case::one_told(&["--seed", "7", "--trace"], "all faults end")]
 fn the_command_says_what_it_found(#[case] arguments: &[&str], #[case] expected: &str) {
     let program = env!("CARGO_BIN_EXE_callboard-simulation");
     let output = Command::new(program).args(arguments).output().expect("the program starts");

@@ -34,7 +34,7 @@ impl Front {
 
     /// Takes the next unseen question of the job or of a sub-agent as the one to answer. Also
     /// returns `true` if the previous question was closed elsewhere.
-    pub(super) fn look(&mut self) -> (Option<OpenQuestion>, bool) {
+    pub(super) fn compare_questions(&mut self) -> (Option<OpenQuestion>, bool) {
         let state = &mut self.session.state;
         let closed = self.asked.as_ref().is_some_and(|asked| !state.is_open(&asked.open));
         if closed {

@@ -23,8 +23,8 @@ use crate::{
         words::Text,
     },
     failure::CliError,
-    look::Tone,
     render::{describe, tools},
+    style::Tone,
     text,
 };
 
@@ -36,8 +36,7 @@ impl Session {
     pub(super) async fn greet(&mut self, named: bool) -> Result<(), CliError> {
         let conversation = self.conversation.clone();
         if self.interactive {
-            let words = format!("conversation {conversation}; /help lists what can be typed\n");
-            self.say(&words)?;
+            self.tell(Text::Greeting { conversation: &conversation })?;
         }
         if !named {
             return Ok(());
@@ -72,7 +71,7 @@ impl Session {
     /// Displays a goal typed before the conversation was resumed.
     fn recall(&mut self, goal: &str) -> Result<(), CliError> {
         let goal = proto::escape::text(goal).into_owned();
-        let goal = self.output.look().paint(Tone::Dim, &format!("… {}", goal.trim_end()));
+        let goal = self.style().paint(Tone::Dim, &format!("… {}", goal.trim_end()));
         self.say(&format!("{goal}\n"))
     }
 
@@ -85,7 +84,9 @@ impl Session {
         };
         match done {
             // The server's refusal of one line does not end an interactive conversation.
-            Err(error) if !error.is_closed() && self.interactive => self.complain(&error.text()),
+            Err(error) if !error.is_closed() && self.interactive => {
+                self.complain(&error.text(self.tongue()))
+            }
             done => done,
         }
     }
@@ -119,12 +120,12 @@ impl Session {
     /// Sends a slash command directly to its tool. The task and its question are unaffected.
     async fn slash(&mut self, typed: &str, name: &str, rest: &str) -> Result<(), CliError> {
         let specs = self.client.tools().await?.tools;
-        match command::resolve(name, rest, &specs) {
+        match command::resolve(self.tongue(), name, rest, &specs) {
             Err(why) => self.complain(&why),
             Ok(Slash::Help) => self.help(&specs),
             Ok(Slash::Tools) => {
-                let look = self.output.look();
-                let listed = tools::list(&look, &proto::door::Tools { tools: specs });
+                let style = self.style();
+                let listed = tools::list(&style, &proto::door::Tools { tools: specs });
                 self.say(&listed)
             }
             Ok(Slash::Status) => self.status(),
@@ -138,7 +139,7 @@ impl Session {
 
     async fn call(&mut self, typed: &str, call: DirectCall) -> Result<(), CliError> {
         if self.command.is_some() {
-            return self.complain("a command is being carried out");
+            return self.complain(&Text::CommandRunning.text(self.tongue()));
         }
         let submit = Submit {
             id: Some(client::new_id()),
@@ -175,22 +176,19 @@ impl Session {
     }
 
     /// Returns the language of the conversation, as far as it is known.
-    fn tongue(&self) -> Language {
+    pub(super) fn tongue(&self) -> Language {
         let task = || Some(self.task.as_ref()?.session.state.view()?.language);
-        self.language.or(self.spoken).or_else(task).unwrap_or_default()
+        self.language.or(self.spoken).or_else(task).unwrap_or(self.output.language)
     }
 
     fn status(&mut self) -> Result<(), CliError> {
         let view = self.task.as_ref().and_then(|task| task.session.state.view()).cloned();
         match view {
             Some(view) => {
-                let look = self.output.look();
-                self.say(&describe::describe(&look, &view))
+                let style = self.style();
+                self.say(&describe::describe(&style, &view))
             }
-            None => {
-                let language = self.tongue();
-                self.say(&format!("{}\n", Text::NothingToCancel.text(language)))
-            }
+            None => self.tell(Text::NothingToCancel),
         }
     }
 
@@ -269,7 +267,7 @@ impl Session {
         let is_plan =
             |asked: &Asked| matches!(asked.open.question.kind, QuestionKind::PlanCheck { .. });
         if approves && asked.is_some_and(is_plan) {
-            self.say("the plan is approved, as --yes says\n")?;
+            self.tell(Text::PlanApproved)?;
             return self.answer("y").await;
         }
         Ok(())
@@ -277,9 +275,10 @@ impl Session {
 
     async fn answer(&mut self, words: &str) -> Result<(), CliError> {
         let client = self.client.clone();
+        let language = self.tongue();
         let Some(front) = self.asked() else { return Ok(()) };
         let Some(asked) = &mut front.asked else { return Ok(()) };
-        let answer = match asked.draft.take(words) {
+        let answer = match asked.draft.take(language, words) {
             Taken::More => return Ok(()),
             Taken::Refused(why) => return self.complain(&format!("  {why}")),
             Taken::Answer(answer) => answer,

@@ -14,6 +14,7 @@ use proto::id::ConversationId;
 use self::session::Session;
 use crate::{
     args::{ChatArgs, Global},
+    chat::words::Text,
     connect,
     failure::{CliError, Outcome},
     output::{Format, Output},
@@ -22,8 +23,7 @@ use crate::{
 /// Runs the conversation until the end of input or until the user leaves.
 pub(super) async fn run(global: &Global, output: Output, args: ChatArgs) -> Outcome {
     if output.format != Format::Table {
-        return Err(CliError::usage("chat is interactive and has no other output format")
-            .hint("programs submit jobs and watch events: callboard -o jsonl watch JOB"));
+        return Err(CliError::usage(Text::OnlyInteractive).hint(Text::ForPrograms));
     }
     let agent = args.agent.as_deref().map(super::submit::agent).transpose()?;
     let client = connect::client(global, output).await?;

@@ -19,13 +19,13 @@ use super::{
 };
 use crate::{
     answer::{keyboard::Keyboard, prompt},
-    chat::show,
+    chat::{show, words::Text},
     exit::Exit,
     failure::{CliError, Outcome},
     live::screen::Screen,
-    look::Tone,
     output::{self, Output},
     render::{describe, question},
+    style::{Style, Tone},
 };
 
 /// Interval at which streamed model output is redrawn.
@@ -173,9 +173,8 @@ impl Session {
         self.hide()?;
         if let Some(front) = &self.task {
             let (job, conversation) = (front.session.job(), &self.conversation);
-            self.output.note(&format!(
-                "job {job} continues; return to it with\n  callboard chat --conversation {conversation}"
-            ));
+            let text = Text::Continues { job, conversation };
+            self.output.note(text.text(self.tongue()));
         }
         Ok(())
     }
@@ -183,7 +182,7 @@ impl Session {
     /// Discards the typed line and the answer so far.
     fn take_back(&mut self) -> Result<(), CliError> {
         self.prompted = false;
-        self.say("\n(press again to leave; jobs continue)\n")?;
+        self.tell(Text::PressAgain)?;
         if let Some(asked) = self.front().and_then(|front| front.asked.as_mut()) {
             asked.draft.restart();
         }
@@ -198,16 +197,16 @@ impl Session {
         let Some(front) = self.front() else { return Ok(()) };
         match front.session.state.apply(item) {
             Change::Nothing | Change::Text => Ok(()),
-            Change::Job => self.look(),
+            Change::Job => self.show_question(),
             Change::End(None) => self.ended(),
             Change::End(Some(failure)) => Err(failure.into()),
         }
     }
 
     fn happened(&mut self, event: &Event) -> Result<(), CliError> {
-        let look = self.output.look();
+        let style = self.style();
         if self.command.is_some() {
-            return match show::command(&look, &event.happened) {
+            return match show::command(&style, &event.happened) {
                 Some(text) => self.say(&text),
                 None => Ok(()),
             };
@@ -215,23 +214,23 @@ impl Session {
         let language = self.language.unwrap_or(Language::En);
         let Some(front) = self.front() else { return Ok(()) };
         let language = front.session.state.view().map_or(language, |view| view.language);
-        for line in front.course.task(&look, language, &event.happened) {
+        for line in front.course.task(&style, language, &event.happened) {
             self.progress(&line)?;
         }
         Ok(())
     }
 
     /// Displays a new question.
-    fn look(&mut self) -> Result<(), CliError> {
+    fn show_question(&mut self) -> Result<(), CliError> {
         let Some(front) = self.front() else { return Ok(()) };
-        let (fresh, closed) = front.look();
+        let (fresh, closed) = front.compare_questions();
         if closed {
-            self.say("the question is closed: another user answered it, or it expired\n")?;
+            self.tell(Text::QuestionClosed)?;
         }
         if let Some(fresh) = fresh {
-            let look = self.output.look();
-            let whose = question::whose_below(&look, fresh.path.as_deref());
-            self.say(&format!("\n{whose}{}", question::body(&look, &fresh.question)))?;
+            let style = self.style();
+            let whose = question::whose_below(&style, fresh.path.as_deref());
+            self.say(&format!("\n{whose}{}", question::body(&style, &fresh.question)))?;
         }
         Ok(())
     }
@@ -266,22 +265,33 @@ impl Session {
     /// Displays the outcome of a task.
     pub(super) fn ending(&mut self, view: &JobView) -> Result<(), CliError> {
         let Some(outcome) = &view.outcome else { return Ok(()) };
-        let look = self.output.look();
+        let style = self.style();
         let place = proto::progress::failed(view);
-        self.say(&describe::ending(&look, outcome, place.as_deref()))
+        self.say(&describe::ending(&style, outcome, place.as_deref()))
     }
 
     /// Displays the task's question again after a command.
     pub(super) fn remind(&mut self) -> Result<(), CliError> {
         let asked = self.task.as_ref().and_then(|task| task.asked.as_ref());
         let Some(asked) = asked.filter(|asked| !asked.draft.is_begun()) else { return Ok(()) };
-        let (look, question) = (self.output.look(), asked.open.question.clone());
-        self.say(&format!("\n{}", question::body(&look, &question)))
+        let (style, question) = (self.style(), asked.open.question.clone());
+        self.say(&format!("\n{}", question::body(&style, &question)))
     }
 
     pub(super) fn complain(&mut self, why: &str) -> Result<(), CliError> {
-        let why = self.output.look().paint(Tone::Bad, &proto::escape::text(why));
+        let why = self.style().paint(Tone::Bad, &proto::escape::text(why));
         self.say(&format!("{why}\n"))
+    }
+
+    /// Prints a text in the language of the conversation, and a line end.
+    pub(super) fn tell(&mut self, text: Text<'_>) -> Result<(), CliError> {
+        let text = text.text(self.tongue());
+        self.say(&format!("{text}\n"))
+    }
+
+    /// Returns the style of the output, in the language of the conversation.
+    pub(super) fn style(&self) -> Style {
+        Style { language: self.tongue(), ..self.output.style() }
     }
 
     /// Prints text that belongs to the conversation.
@@ -309,22 +319,23 @@ impl Session {
         if self.prompted || !self.interactive || busy {
             return Ok(());
         }
+        let style = self.style();
         let asked = self
             .front()
-            .and_then(|front| front.asked.as_ref().map(|asked| prompt::of(&asked.draft)));
+            .and_then(|front| front.asked.as_ref().map(|asked| prompt::of(&style, &asked.draft)));
         let prompt = asked.map_or_else(|| "> ".to_owned(), |asked| format!("  {asked} "));
         self.hide()?;
         self.prompted = true;
-        self.output.print(&self.output.look().paint(Tone::Wait, &prompt))
+        self.output.print(&self.style().paint(Tone::Wait, &prompt))
     }
 
     /// Draws the streamed model output.
     fn draw(&mut self) -> Result<(), CliError> {
-        let look = self.output.look();
+        let style = self.style();
         let Some(front) = self.front() else { return Ok(()) };
-        let lines = show::speech(&look, front.session.state.text());
+        let lines = show::speech(&style, front.session.state.text());
         let rows = crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows));
-        let drawn = self.drawn.draw(&mut std::io::stdout().lock(), &lines, (look.columns(), rows));
+        let drawn = self.drawn.draw(&mut std::io::stdout().lock(), &lines, (style.columns(), rows));
         drawn.map_err(|e| CliError::io("standard output", &e))
     }
 
@@ -332,7 +343,7 @@ impl Session {
         if !self.draws {
             return Ok(());
         }
-        let columns = self.output.look().columns();
+        let columns = self.style().columns();
         let cleared = self.drawn.clear(&mut std::io::stdout().lock(), columns);
         cleared.map_err(|e| CliError::io("standard output", &e))
     }

@@ -32,9 +32,8 @@ pub(super) async fn run(global: &Global, output: Output, args: DoctorArgs) -> Ou
     let config = match connect::config(global) {
         Ok(config) => config,
         Err(error) if output.format == Format::Table => {
-            let advice = error.hint.clone().unwrap_or_default();
-            let finding = Finding::bad("config", error.message.clone(), advice);
-            output.print(&findings::list(&output.look(), &[finding]))?;
+            let finding = Finding::error("config", &error);
+            output.print(&findings::list(&output.style(), &[finding]))?;
             return Ok(Exit::Usage);
         }
         Err(error) => return Err(error),
@@ -55,7 +54,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DoctorArgs) -> Ou
     found.extend(surroundings::receiver(&config.telemetry).await);
     found.push(surroundings::admin(&config.admin).await);
     let bad = found.iter().any(|finding| finding.grade == Grade::Bad);
-    output.list(&found, &found, |f| f.check.to_owned(), |look| findings::list(look, &found))?;
+    output.list(&found, &found, |f| f.check.to_owned(), |style| findings::list(style, &found))?;
     Ok(if bad { Exit::Failed } else { Exit::Success })
 }
 
@@ -165,8 +164,7 @@ async fn crew(global: &Global, config: &Config) -> Vec<Finding> {
         // Without retries: the current state is what is checked.
         Ok(client) => alive(&client.with_retries(None), config).await,
         Err(error) => {
-            let advice = error.hint.clone().unwrap_or_default();
-            let crew = Finding::bad("crew", error.message, advice);
+            let crew = Finding::error("crew", &error);
             vec![crew, Finding::skipped("tools", "the front door cannot be reached")]
         }
     }
@@ -175,7 +173,8 @@ async fn crew(global: &Global, config: &Config) -> Vec<Finding> {
 /// Suppresses warnings about tokens, which are separate findings here.
 fn quiet() -> Output {
     use crate::output::{Color, Loudness};
-    Output::new(Format::Table, Loudness::Quiet, Color::Never, Default::default())
+    let times = Default::default();
+    Output::new(Format::Table, Loudness::Quiet, Color::Never, times, findings::LANGUAGE)
 }
 
 /// Reports invalid values in the bucket of agents, and invalid agents.
@@ -201,9 +200,8 @@ async fn alive(client: &Client, config: &Config) -> Vec<Finding> {
         Ok(crew) => crew,
         Err(failure) => {
             let error = CliError::from(failure);
-            let advice = error.hint.clone().unwrap_or_default();
             return vec![
-                Finding::bad("crew", error.message, advice),
+                Finding::error("crew", &error),
                 Finding::skipped("tools", "nobody answers"),
             ];
         }

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
+use proto::lang::Words;
 use runtime::{
     admin::{
         PORT,
@@ -14,7 +15,7 @@ use tokio::net::TcpStream;
 
 use crate::{
     args::Global,
-    render::findings::Finding,
+    render::findings::{Finding, LANGUAGE},
     settings::{
         Config,
         model::{Model, ModelKind},
@@ -30,7 +31,7 @@ pub(super) fn secrets(global: &Global, config: &Config) -> Vec<Finding> {
     let mut found = Vec::new();
     match token::find(global) {
         Err(error) => {
-            found.push(Finding::bad("token", error.message, error.hint.unwrap_or_default()));
+            found.push(Finding::error("token", &error));
         }
         Ok(token) => found.extend(token.warning.map(|warning| readable("token", &warning))),
     }
@@ -75,8 +76,8 @@ fn door(people: usize, local: bool) -> Finding {
     }
 }
 
-fn readable(check: &'static str, warning: &str) -> Finding {
-    let words = warning.trim_start_matches("warning: ");
+fn readable(check: &'static str, warning: &Words) -> Finding {
+    let words = warning.text(LANGUAGE).trim_start_matches("warning: ");
     let (found, advice) = words.split_once("; ").unwrap_or((words, "chmod 600"));
     Finding::warning(check, found, advice)
 }

@@ -6,7 +6,7 @@ use client::{Client, WatchOptions};
 use futures::StreamExt;
 use proto::{
     door::{InboxEntry, Watched},
-    error::{Code, Failure},
+    error::Code,
     excerpt,
     id::JobId,
     interaction::Question,
@@ -14,7 +14,7 @@ use proto::{
 };
 
 use super::find;
-use crate::{args::QuestionArg, connect, failure::CliError, interrupt::Interrupts};
+use crate::{args::QuestionArg, connect, failure::CliError, interrupt::Interrupts, words::Text};
 
 /// Characters of a goal in an inbox entry.
 const GOAL_CHARS: usize = 200;
@@ -43,9 +43,7 @@ pub(super) async fn question(client: &Client, arg: &QuestionArg) -> Result<Inbox
 async fn late(client: &Client, arg: &QuestionArg, error: CliError) -> Result<InboxEntry, CliError> {
     let Ok(view) = connect::job(client, &arg.job).await else { return Err(error) };
     let job = &view.job;
-    let next =
-        format!("`callboard jobs describe {job}` shows its state; --wait waits until it asks");
-    one(job, meant(&view, arg)).unwrap_or_else(|| Err(error.hint(next)))
+    one(job, meant(&view, arg)).unwrap_or_else(|| Err(error.hint(Text::WaitForQuestion { job })))
 }
 
 /// Waits until the job asks the question, by its log instead of the inbox.
@@ -57,7 +55,7 @@ async fn awaited(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliEr
         let item = tokio::select! {
             item = stream.next() => item,
             () = interrupts.next() => {
-                return Err(CliError::interrupted("the question was not answered"));
+                return Err(CliError::interrupted(Text::NotAnswered));
             }
         };
         match item {
@@ -85,18 +83,19 @@ async fn awaited(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliEr
 /// Returns the only entry, `None` without one, an error with several.
 fn one(job: &JobId, mut entries: Vec<InboxEntry>) -> Option<Result<InboxEntry, CliError>> {
     if entries.len() > 1 {
-        let why = format!("job {job} has {} open questions; name one", entries.len());
+        let why = Text::SeveralQuestions { job, count: &entries.len() };
         return Some(Err(CliError::usage(why).hint(format!("callboard inbox ls --job {job}"))));
     }
     entries.pop().map(Ok)
 }
 
 fn ended(view: &JobView, arg: &QuestionArg) -> CliError {
-    let what = arg.ask.as_ref().map(|ask| format!(" {ask}")).unwrap_or_default();
-    let (job, state) = (&view.job, view.state);
-    let why = format!("job {job} has no open question{what}, and asks no more: it is {state}");
-    let next = format!("`callboard jobs describe {job}` says how it ended");
-    Failure::new(Code::NotFound, why).advise(next).into()
+    let (job, state) = (&view.job, &view.state);
+    let error = CliError::not_found(match &arg.ask {
+        None => Text::AsksNoMore { job, state },
+        Some(question) => Text::AsksNoMoreOf { job, question, state },
+    });
+    error.hint(Text::HowItEnded { job })
 }
 
 /// Returns the matching open questions of a job and of its sub-agents.

@@ -6,10 +6,11 @@ use proto::{
     error::{Code, Failure},
     id::JobId,
     interaction::{Answer, Question, QuestionKind},
+    lang::Words,
 };
 
 use super::super::jobs::caller;
-use crate::answer::keyboard::Keyboard;
+use crate::{answer::keyboard::Keyboard, words::Text};
 
 /// Automatic answers.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +20,7 @@ pub(in crate::commands) enum Policy {
     /// Approves plans (`--yes`).
     ApprovePlans,
     /// Answers with the function's result, which includes a text for the user.
-    Decide(fn(&Question) -> Option<(Answer, String)>),
+    Decide(fn(&Question) -> Option<(Answer, Words)>),
 }
 
 /// Handles each question once.
@@ -42,13 +43,13 @@ impl Asking {
     }
 
     /// Returns the policy's answer and a text for the user, if the policy answers.
-    pub(super) fn decided(&self, asked: &Question) -> Option<(Answer, String)> {
+    pub(super) fn decided(&self, asked: &Question) -> Option<(Answer, Words)> {
         match (self.policy, &asked.kind) {
             (Policy::Nothing, _) => None,
             (Policy::Decide(decide), _) => decide(asked),
             (Policy::ApprovePlans, QuestionKind::PlanCheck { digest, .. }) => {
                 let answer = Answer::approve(Some(digest.clone()));
-                Some((answer, format!("{}: the plan is approved, as --yes says", asked.id)))
+                Some((answer, Text::PlanApproved { question: &asked.id }.into()))
             }
             (
                 Policy::ApprovePlans,

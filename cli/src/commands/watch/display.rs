@@ -1,7 +1,7 @@
 //! The display of a watched job: a tree redrawn in place, appended lines, or JSON.
 
 use client::session::SessionState;
-use proto::{door::Watched, view::JobView};
+use proto::{door::Watched, lang::Words, view::JobView};
 
 use crate::{
     failure::CliError,
@@ -67,9 +67,9 @@ impl Display {
         let (Form::Lines(last), Some(view)) = (&mut self.form, state.view()) else {
             return Ok(());
         };
-        let look = self.output.look_of_notes();
-        for line in progress::between(&look, last.as_deref(), view) {
-            self.output.warn(&line);
+        let style = self.output.style_of_notes();
+        for line in progress::between(&style, last.as_deref(), view) {
+            self.output.warn(line);
         }
         *last = Some(Box::new(view.clone()));
         Ok(())
@@ -80,9 +80,9 @@ impl Display {
         let (Form::Tree(screen), Some(view)) = (&mut self.form, state.view()) else {
             return Ok(());
         };
-        let look = self.output.look();
-        let lines = tree::tree(&look, view, &state.text().of_steps(), state.text().of_planner());
-        let columns = look.columns();
+        let style = self.output.style();
+        let lines = tree::tree(&style, view, &state.text().of_steps(), state.text().of_planner());
+        let columns = style.columns();
         let rows = crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows));
         let drawn = screen.draw(&mut std::io::stdout().lock(), &lines, (columns, rows));
         drawn.map_err(|e| CliError::io("standard output", &e))
@@ -100,7 +100,7 @@ impl Display {
     /// Removes the tree from the screen.
     pub(super) fn hide(&mut self) -> Result<(), CliError> {
         if let Form::Tree(screen) = &mut self.form {
-            let columns = self.output.look().columns();
+            let columns = self.output.style().columns();
             let cleared = screen.clear(&mut std::io::stdout().lock(), columns);
             cleared.map_err(|e| CliError::io("standard output", &e))?;
         }
@@ -108,7 +108,7 @@ impl Display {
     }
 
     /// Prints a message between the displayed states.
-    pub(super) fn say(&mut self, words: &str) {
+    pub(super) fn say(&mut self, words: impl Into<Words>) {
         match &mut self.form {
             Form::Tree(screen) => {
                 screen.leave();

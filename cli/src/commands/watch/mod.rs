@@ -17,6 +17,7 @@ use proto::{
     id::JobId,
     interaction::QuestionKind,
     job::{JobState, Outcome as Ending},
+    lang::Words,
     view::JobView,
 };
 
@@ -30,6 +31,7 @@ use crate::{
     interrupt::Interrupts,
     output::{Format, Output},
     render::{describe, question},
+    words::Text,
 };
 
 /// Time for which a watch survives unreachable servers: long enough for a restart.
@@ -103,9 +105,7 @@ impl Session<'_> {
         match stopped {
             Err(Stopped::Failed(error)) => Err(error),
             Err(Stopped::Interrupted) => {
-                output.warn(&format!(
-                    "\nstopped watching; job {job} continues\n  callboard run --attach {job}\n  callboard jobs cancel {job}"
-                ));
+                output.warn(Text::WatchStopped { job: &job });
                 Ok((Exit::Interrupted, None))
             }
             Ok(Stay::ToTheEnd) => {
@@ -171,22 +171,27 @@ impl Watching<'_> {
     async fn asked(&mut self, open: OpenQuestion) -> Result<Stay, Stopped> {
         let (output, asked) = (self.session.output, &open.question);
         if let Some((answer, said)) = self.session.asking.decided(asked) {
-            self.display.say(&said);
+            self.display.say(said);
             match asking::send(self.session.client, &open.job, asked, answer).await? {
                 None => return Ok(Stay::ToTheEnd),
                 // Repeating an automatic answer would not help.
-                Some(refused) => self.display.say(&format!("  {}", CliError::from(refused).text())),
+                Some(refused) => {
+                    let why = CliError::from(refused).text(output.language);
+                    self.display.say(format!("  {why}"));
+                }
             }
         }
         if self.session.asking.is_interactive() {
             return self.converse(&open).await.map(|()| Stay::ToTheEnd);
         }
-        let how = question::how(&open.job, asked);
+        let how = question::how(output.language, &open.job, asked);
         if !self.session.silent || output.loudness > crate::output::Loudness::Quiet {
-            let of = open.path.as_deref().map(|path| format!(" of {}", escape::line(path)));
-            let of = of.unwrap_or_default();
-            self.display.say(&format!("waiting for an answer to {}{of}; give it with", asked.id));
-            how.iter().for_each(|line| self.display.say(&format!("  {line}")));
+            let question = &asked.id;
+            self.display.say(match open.path.as_deref().map(escape::line) {
+                None => Words::from(Text::WaitingForAnswer { question }),
+                Some(path) => Text::WaitingForAnswerBelow { question, path: &path }.into(),
+            });
+            how.iter().for_each(|line| self.display.say(format!("  {line}")));
         }
         let leave = self.session.waiting.no_wait_for_input;
         Ok(if leave { Stay::UntilAsked } else { Stay::ToTheEnd })
@@ -201,13 +206,13 @@ impl Watching<'_> {
         } else {
             self.display.leave(&self.watched.state);
         }
-        let look = self.session.output.look();
+        let style = self.session.output.style();
         if let Some(path) = &open.path {
-            self.display.say(&format!("{} asks:", escape::line(path)));
+            self.display.say(Text::Asks { path: &escape::line(path) });
         }
         let mut keyboard = self.session.asking.keyboard();
         let mut refused: Option<Failure> = None;
-        let mut dialogue = Dialogue::new(&mut keyboard, std::io::stdout(), look, asked.clone());
+        let mut dialogue = Dialogue::new(&mut keyboard, std::io::stdout(), style, asked.clone());
         let mut gone = false;
         loop {
             let answer = {
@@ -235,7 +240,8 @@ impl Watching<'_> {
             refused = Some(failure);
         }
         if gone {
-            self.display.say("\nthe question is closed: another user answered it, or it expired");
+            self.display.say("");
+            self.display.say(Text::QuestionClosed);
             self.session.asking.keep(keyboard);
         } else {
             // Input has ended: the question can only be answered elsewhere.
@@ -265,7 +271,7 @@ fn print_end(output: Output, view: &JobView, raw: bool) -> Result<(), CliError> 
         (Format::Table, Some(Ending::Completed { summary, .. })) if raw => output.line(summary),
         (Format::Table, Some(outcome)) => {
             let place = proto::progress::failed(view);
-            output.print(&describe::ending(&output.look(), outcome, place.as_deref()))
+            output.print(&describe::ending(&output.style(), outcome, place.as_deref()))
         }
     }
 }

@@ -1,8 +1,11 @@
 //! The style of output: width, colour, times. Determined once and passed to all rendering, which
 //! accesses neither terminal nor clock.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
 use jiff::{Timestamp, tz::TimeZone};
+use proto::lang::Language;
+
+use crate::words::Text;
 
 /// How times are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -34,12 +37,12 @@ pub(crate) enum Tone {
 }
 
 impl Tone {
-    fn style(self) -> Style {
-        let fg = |color: AnsiColor| Style::new().fg_color(Some(color.into()));
+    fn escapes(self) -> anstyle::Style {
+        let fg = |color: AnsiColor| anstyle::Style::new().fg_color(Some(color.into()));
         match self {
-            Self::Plain => Style::new(),
-            Self::Strong => Style::new().bold(),
-            Self::Dim => Style::new().dimmed(),
+            Self::Plain => anstyle::Style::new(),
+            Self::Strong => anstyle::Style::new().bold(),
+            Self::Dim => anstyle::Style::new().dimmed(),
             Self::Good => fg(AnsiColor::Green),
             Self::Busy => fg(AnsiColor::Cyan),
             Self::Wait => fg(AnsiColor::Yellow),
@@ -50,7 +53,7 @@ impl Tone {
 
 /// The style of output.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
+pub(crate) struct Style {
     /// Columns of the output; absent for unlimited lines.
     pub(crate) width: Option<usize>,
     /// `true` if colours are used.
@@ -59,14 +62,21 @@ pub(crate) struct Look {
     pub(crate) times: Times,
     /// The current time, for relative times.
     pub(crate) now: Timestamp,
+    /// Language of texts for the user.
+    pub(crate) language: Language,
 }
 
-impl Look {
+impl Style {
+    /// Returns a text in the user's language.
+    pub(crate) fn say(&self, text: Text<'_>) -> String {
+        text.text(self.language)
+    }
+
     pub(crate) fn paint(&self, tone: Tone, text: &str) -> String {
         if !self.color || tone == Tone::Plain || text.is_empty() {
             return text.to_owned();
         }
-        let style = tone.style();
+        let style = tone.escapes();
         format!("{style}{text}{style:#}")
     }
 
@@ -78,8 +88,28 @@ impl Look {
     /// Formats a time in the configured format.
     pub(crate) fn time(&self, at: Timestamp) -> String {
         match self.times {
-            Times::Relative => relative(at, self.now),
+            Times::Relative => self.relative(at),
             Times::Iso => at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        }
+    }
+
+    /// Formats a time relative to now.
+    fn relative(&self, at: Timestamp) -> String {
+        let seconds = self.now.duration_since(at).as_secs();
+        let time = self.rough(seconds.unsigned_abs());
+        self.say(match seconds {
+            -1..=1 => Text::Now,
+            2.. => Text::Ago { time: &time },
+            _ => Text::Later { time: &time },
+        })
+    }
+
+    fn rough(&self, seconds: u64) -> String {
+        match seconds {
+            0..60 => self.say(Text::Seconds { count: &seconds }),
+            60..3_600 => self.say(Text::Minutes { count: &(seconds / 60) }),
+            3_600..86_400 => self.say(Text::Hours { count: &(seconds / 3_600) }),
+            _ => self.say(Text::Days { count: &(seconds / 86_400) }),
         }
     }
 
@@ -94,26 +124,7 @@ impl Look {
     #[cfg(test)]
     pub(crate) fn plain(width: Option<usize>) -> Self {
         let now = "2026-11-21T10:00:00Z".parse().expect("this is a time");
-        Self { width, color: false, times: Times::Relative, now }
-    }
-}
-
-/// Formats a time relative to now.
-fn relative(at: Timestamp, now: Timestamp) -> String {
-    let seconds = now.duration_since(at).as_secs();
-    match seconds {
-        -1..=1 => "now".to_owned(),
-        2.. => format!("{} ago", rough(seconds.unsigned_abs())),
-        _ => format!("in {}", rough(seconds.unsigned_abs())),
-    }
-}
-
-fn rough(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3_600 => format!("{}m", seconds / 60),
-        3_600..86_400 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", seconds / 86_400),
+        Self { width, color: false, times: Times::Relative, now, language: Language::En }
     }
 }
 
@@ -136,7 +147,7 @@ mod tests {
     #[test]
     fn times_read_as_people_say_them() {
         let at = |s: &str| s.parse::<Timestamp>().unwrap();
-        let look = Look::plain(None);
+        let style = Style::plain(None);
         for (time, shown) in [
             ("2026-11-21T09:59:59.5Z", "now"),
             ("2026-11-21T09:59:30Z", "30s ago"),
@@ -144,8 +155,11 @@ mod tests {
             ("2026-11-18T09:00:00Z", "3d ago"),
             ("2026-11-21T10:05:00Z", "in 5m"),
         ] {
-            assert_eq!(look.time(at(time)), shown);
+            assert_eq!(style.time(at(time)), shown);
         }
+        let chinese = Style { language: Language::Zh, ..style };
+        assert_eq!(chinese.time(at("2026-11-21T09:58:00Z")), "2 分钟前");
+        assert_eq!(chinese.time(at("2026-11-21T11:00:00Z")), "1 小时后");
         let from = at("2026-11-21T10:00:00Z");
         for (to, shown) in [
             ("2026-11-21T09:59:59Z", "0ms"),

@@ -19,16 +19,16 @@ use crate::{
 
 #[derive(Debug, Clone)]
 enum Disruption {
-    /// A process dies during a later call. Its slot stays empty for a while, or for ever.
-    Crash { post: usize, calls: u32, moment: Moment, empty_for: Option<Duration> },
+    /// A process dies during a later call. Its slot stays empty for a while, or forever.
+    Crash { slot: usize, calls: u32, moment: Moment, empty_for: Option<Duration> },
     /// A process is suspended for a while.
-    Pause { post: usize, time: Duration },
+    Pause { slot: usize, time: Duration },
     /// A process is cut off from the broker for a while.
-    Cut { post: usize, time: Duration },
+    Cut { slot: usize, time: Duration },
     /// A process is shut down gracefully; another takes its place.
-    Replace { post: usize },
+    Replace { slot: usize },
     /// The clock of a machine steps.
-    Clock { post: usize, by_ms: i64 },
+    Clock { slot: usize, by_ms: i64 },
     /// No process reaches the broker.
     Down { time: Duration },
     /// The broker stores no further records.
@@ -78,13 +78,13 @@ const KINDS: u64 = 15;
 
 /// The faults of a world, ordered by time.
 #[derive(Debug)]
-pub(crate) struct Troubles {
+pub(crate) struct Disruptions {
     at: Vec<(Duration, Disruption)>,
 }
 
-impl Troubles {
-    /// Draws the faults of the first `within` of a world with `posts` process slots.
-    pub(crate) fn draw(chance: &Chance, within: Duration, posts: usize) -> Self {
+impl Disruptions {
+    /// Draws the faults of the first `within` of a world with `slots` process slots.
+    pub(crate) fn draw(chance: &Chance, within: Duration, slots: usize) -> Self {
         let on: Vec<u64> = match chance.number(0..=9) {
             0 => Vec::new(),
             1..=3 => vec![chance.number(0..=KINDS - 1)],
@@ -93,37 +93,37 @@ impl Troubles {
         let many = if on.is_empty() { 0 } else { chance.number(1..=16) };
         let last = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
         let mut at: Vec<_> = (0..many)
-            .map(|_| (chance.millis(0..=last), one(chance, *chance.pick(&on), posts)))
+            .map(|_| (chance.millis(0..=last), one(chance, *chance.pick(&on), slots)))
             .collect();
         at.sort_by_key(|(at, _)| *at);
         Self { at }
     }
 
     /// Triggers every fault at its time.
-    pub(crate) async fn happen(self, environment: Arc<Environment>, posts: Vec<Arc<ProcessSlot>>) {
-        for (at, trouble) in self.at {
+    pub(crate) async fn inject(self, environment: Arc<Environment>, slots: Vec<Arc<ProcessSlot>>) {
+        for (at, disruption) in self.at {
             tokio::time::sleep(at.saturating_sub(environment.story.now())).await;
-            environment.story.tell("trouble", || format!("{trouble:?}"));
-            happens(trouble, &environment, &posts);
+            environment.story.tell("disruption", || format!("{disruption:?}"));
+            inject_one(disruption, &environment, &slots);
         }
     }
 }
 
-fn one(chance: &Chance, kind: u64, posts: usize) -> Disruption {
-    let post = usize::try_from(chance.number(0..=posts as u64 - 1)).unwrap_or_default();
+fn one(chance: &Chance, kind: u64, slots: usize) -> Disruption {
+    let slot = usize::try_from(chance.number(0..=slots as u64 - 1)).unwrap_or_default();
     let a_while = |most: u64| chance.millis(200..=most);
     let times = usize::try_from(chance.number(1..=4)).unwrap_or(1);
     match kind {
         0 | 1 => Disruption::Crash {
-            post,
+            slot,
             calls: u32::try_from(chance.number(0..=12)).unwrap_or_default(),
             moment: *chance.pick(&[Moment::Sending, Moment::Hearing]),
             empty_for: if chance.percent(15) { None } else { Some(a_while(20_000)) },
         },
-        2 => Disruption::Pause { post, time: a_while(60_000) },
-        3 => Disruption::Cut { post, time: a_while(60_000) },
-        4 => Disruption::Replace { post },
-        5 => Disruption::Clock { post, by_ms: *chance.pick(&[3_600_000, -3_600_000]) },
+        2 => Disruption::Pause { slot, time: a_while(60_000) },
+        3 => Disruption::Cut { slot, time: a_while(60_000) },
+        4 => Disruption::Replace { slot },
+        5 => Disruption::Clock { slot, by_ms: *chance.pick(&[3_600_000, -3_600_000]) },
         6 => Disruption::Down { time: a_while(10_000) },
         7 => Disruption::Full { time: a_while(20_000) },
         8 => Disruption::Forgetful { time: a_while(60_000) },
@@ -167,28 +167,32 @@ fn calls(chance: &Chance, times: usize) -> Disruption {
     Disruption::Calls { call, fault: chance.pick(&faults).clone(), times }
 }
 
-fn happens(trouble: Disruption, environment: &Arc<Environment>, posts: &[Arc<ProcessSlot>]) {
+fn inject_one(disruption: Disruption, environment: &Arc<Environment>, slots: &[Arc<ProcessSlot>]) {
     let faults = &environment.faults;
-    environment.story.count(trouble.name());
-    match trouble {
-        Disruption::Crash { post, calls, moment, empty_for } => {
-            let role = posts[post].role;
+    environment.story.count(disruption.name());
+    match disruption {
+        Disruption::Crash { slot, calls, moment, empty_for } => {
+            let role = slots[slot].role;
             // One slot of each role must be refilled.
-            let alone = posts.iter().filter(|other| other.role == role && !other.is_given_up());
+            let alone = slots.iter().filter(|other| other.role == role && !other.is_given_up());
             let empty_for = match empty_for {
                 None if alone.count() <= 1 => Some(Duration::from_secs(10)),
                 drawn => drawn,
             };
-            posts[post].crash(calls, moment, empty_for);
+            slots[slot].crash(calls, moment, empty_for);
         }
-        Disruption::Pause { post, time } => stand(&posts[post], LinkState::Paused, time),
-        Disruption::Cut { post, time } => stand(&posts[post], LinkState::Cut, time),
-        Disruption::Replace { post } => posts[post].replace(),
-        Disruption::Clock { post, by_ms } => posts[post].step_clock(by_ms),
-        Disruption::Down { time } => switch(environment, time, broker::memory::Faults::set_down),
-        Disruption::Full { time } => switch(environment, time, broker::memory::Faults::set_full),
+        Disruption::Pause { slot, time } => hold_link(&slots[slot], LinkState::Paused, time),
+        Disruption::Cut { slot, time } => hold_link(&slots[slot], LinkState::Cut, time),
+        Disruption::Replace { slot } => slots[slot].replace(),
+        Disruption::Clock { slot, by_ms } => slots[slot].step_clock(by_ms),
+        Disruption::Down { time } => {
+            enable_for(environment, time, broker::memory::Faults::set_down)
+        }
+        Disruption::Full { time } => {
+            enable_for(environment, time, broker::memory::Faults::set_full)
+        }
         Disruption::Forgetful { time } => {
-            switch(environment, time, broker::memory::Faults::set_forgetful)
+            enable_for(environment, time, broker::memory::Faults::set_forgetful)
         }
         Disruption::Calls { call, fault, times } => faults.inject(call, &fault, times),
         Disruption::Timers { times } => faults.inject_timer(TimerFault::Twice, times),
@@ -200,20 +204,24 @@ fn happens(trouble: Disruption, environment: &Arc<Environment>, posts: &[Arc<Pro
     }
 }
 
-/// Gives a process a status for a while.
-fn stand(post: &ProcessSlot, standing: LinkState, time: Duration) {
-    let link = post.link();
-    link.set(standing);
+/// Holds the link of a process in a state for a while.
+fn hold_link(slot: &ProcessSlot, state: LinkState, time: Duration) {
+    let link = slot.link();
+    link.set(state);
     tokio::spawn(async move {
         tokio::time::sleep(time).await;
-        if link.standing() == standing {
+        if link.standing() == state {
             link.set(LinkState::Up);
         }
     });
 }
 
 /// Enables a fault of the broker for a while.
-fn switch(environment: &Arc<Environment>, time: Duration, set: fn(&broker::memory::Faults, bool)) {
+fn enable_for(
+    environment: &Arc<Environment>,
+    time: Duration,
+    set: fn(&broker::memory::Faults, bool),
+) {
     let faults = Arc::clone(&environment.faults);
     set(&faults, true);
     tokio::spawn(async move {
@@ -223,16 +231,19 @@ fn switch(environment: &Arc<Environment>, time: Duration, set: fn(&broker::memor
 }
 
 /// Ends all faults: the broker and every connection work again.
-pub(crate) fn end_all(environment: &Environment, posts: &[Arc<ProcessSlot>]) {
-    environment.story.tell("trouble", || "it is over".to_owned());
+pub(crate) fn end_all(environment: &Environment, slots: &[Arc<ProcessSlot>]) {
+    environment.story.tell("disruption", || "all faults end".to_owned());
     environment.faults.clear();
     environment.fault_rates.calm_down();
-    for post in posts {
-        let link = post.link();
+    for slot in slots {
+        let link = slot.link();
         if matches!(link.standing(), LinkState::Cut | LinkState::Paused) {
             link.set(LinkState::Up);
         }
     }
-    let there = |role| posts.iter().any(|post| post.role == role && !post.is_given_up());
-    debug_assert!(there(Role::Supervisor) && there(Role::Worker), "one of each role comes back");
+    let is_present = |role| slots.iter().any(|slot| slot.role == role && !slot.is_given_up());
+    debug_assert!(
+        is_present(Role::Supervisor) && is_present(Role::Worker),
+        "one slot of each role is refilled"
+    );
 }
