@@ -10,18 +10,17 @@ use crate::broker::Keeping;
 /// default.
 const PEERS: [&str; 2] = ["all --fsync on", "all --fsync off --scenarios A,B,C,D"];
 
-/// Measures Callboard on nats-servers of its own, with supervisors and workers as processes of
-/// their own.
+/// Measures Callboard on separate nats-servers, with supervisors and workers in separate processes.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "callboard-bench")]
 pub(crate) struct Options {
-    /// What is measured; a, b, c, d, e and w when nothing is named.
+    /// Scenarios [default: a, b, c, d, e and w].
     #[arg(value_enum)]
     scenarios: Vec<Scenario>,
-    /// A nats-server program. Several: a and b run on each, the rest on the first.
+    /// nats-server program; repeatable: a and b run on each, the others on the first.
     #[arg(long = "server", value_name = "PROGRAM")]
     pub(crate) servers: Vec<PathBuf>,
-    /// How NATS keeps what is written, for a and b.
+    /// Durability of writes in NATS, for a and b.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "default,always,r3")]
     pub(crate) keeping: Vec<Keeping>,
     /// Rounds of each figure.
@@ -45,14 +44,13 @@ pub(crate) struct Options {
     /// Jobs of c that are resumed, one at a time.
     #[arg(long, default_value_t = 500)]
     pub(crate) resumed: usize,
-    /// Seconds before memory is read in c, so that what was under way is done and the broker has let
-    /// go of the blocks that it wrote last.
+    /// Seconds before memory is read in c, so that work finishes and the broker frees its last blocks.
     #[arg(long, default_value_t = 30.0)]
     pub(crate) settle: f64,
     /// Jobs of d.
     #[arg(long, value_delimiter = ',', default_value = "2000,5000")]
     pub(crate) sleeping: Vec<usize>,
-    /// Supervisors, and as many workers, of e.
+    /// Numbers of supervisors, and of workers, of e.
     #[arg(long, value_delimiter = ',', default_value = "1,2,4")]
     pub(crate) scale: Vec<usize>,
     /// Leaders that f kills, and supervisors that join and leave.
@@ -70,10 +68,10 @@ pub(crate) struct Options {
     /// Watchers of the long job.
     #[arg(long, default_value_t = 20)]
     pub(crate) long_watchers: usize,
-    /// Parts of all traces that are recorded, for t.
+    /// Sampling ratios of traces, for t.
     #[arg(long, value_delimiter = ',', default_value = "0.1,1")]
     pub(crate) sampled: Vec<f64>,
-    /// Also show where the time of a job goes, stage by stage, alone and under load.
+    /// Also measure each stage of a job, alone and under load.
     #[arg(long)]
     pub(crate) profile: bool,
     /// Write the tables as Markdown.
@@ -82,15 +80,15 @@ pub(crate) struct Options {
     /// Write all figures to this file as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// The program that measures the peers.
+    /// Program that measures comparable systems.
     #[arg(long, value_name = "PROGRAM", default_value = "bench/peers/run")]
     pub(crate) peers: PathBuf,
-    /// Arguments for it; several times to run it several times.
+    /// Arguments of that program; repeatable, for several runs.
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true, default_values = PEERS)]
     pub(crate) peers_arguments: Vec<String>,
 }
 
-/// What can be measured.
+/// The scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scenario {
     /// Throughput of diamonds, many in flight.
@@ -99,19 +97,19 @@ pub(crate) enum Scenario {
     B,
     /// Jobs that wait for a person: memory and resuming.
     C,
-    /// Jobs whose every activity takes a second.
+    /// Jobs in which every activity takes a second.
     D,
     /// Throughput with more supervisors and workers.
     E,
-    /// Time until jobs flow again after a leader of three nats-servers was killed.
+    /// Time until jobs continue after a leader of three nats-servers was killed.
     F,
-    /// Throughput with telemetry on, beside the same without.
+    /// Throughput with telemetry and without.
     T,
     /// Many watchers: the cost of a record and of a watcher, and the opening of a long job.
     W,
-    /// What JetStream alone can do, without a and b.
+    /// Limits of JetStream alone, without a and b.
     Raw,
-    /// What users would pick instead.
+    /// Comparable systems.
     Peers,
 }
 

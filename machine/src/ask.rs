@@ -107,7 +107,7 @@ impl ActiveJob {
     /// for count as open. An approval that exceeds the limit waits until a question is answered.
     pub(super) fn room_for_questions(&self) -> usize {
         let coming = usize::try_from(self.execution.unasked()).unwrap_or(usize::MAX);
-        let open = self.questions.open().count().saturating_add(coming);
+        let open = self.questions.open_in_order().count().saturating_add(coming);
         limits::OPEN_QUESTIONS_MAX.saturating_sub(open)
     }
 

@@ -275,7 +275,8 @@ impl ActiveJob {
             return Counted::Yes;
         }
         let is_due = |asking: &&AskedQuestion| names::ask_timer(&asking.question.id) == fired.timer;
-        let due = self.questions.open().find(is_due).map(|asking| asking.question.id.clone());
+        let due =
+            self.questions.open_in_order().find(is_due).map(|asking| asking.question.id.clone());
         if let Some(ask) = due {
             self.expired(at, job, &ask);
             return Counted::Yes;

@@ -125,8 +125,8 @@ impl Job {
         if self.poison.is_some() {
             return (JobState::Working, Some(SubStatus::Poisoned));
         }
-        let asks =
-            open.questions.open().next().is_some() || open.family.questions().next().is_some();
+        let asks = open.questions.open_in_order().next().is_some()
+            || open.family.questions().next().is_some();
         if open.steering.paused().is_some() {
             let state = if asks { JobState::InputRequired } else { JobState::Working };
             return (state, Some(SubStatus::Paused));

@@ -137,8 +137,11 @@ fn fields(args: &Map<String, Value>) -> Result<Vec<Field>, Unaskable> {
 
 fn field(item: &Map<String, Value>, at: &str) -> Result<Field, Unaskable> {
     let key = text(item, "key", &format!("{at}.key"))?.unwrap_or_default();
-    if key.is_empty() || key.len() > limits::TITLE_BYTES_MAX {
+    if key.is_empty() {
         return wrong(format!("{at}.key"), Flaw::NoKey);
+    }
+    if key.len() > limits::TITLE_BYTES_MAX {
+        return wrong(format!("{at}.key"), Flaw::TooLong(limits::TITLE_BYTES_MAX));
     }
     let label = text(item, "label", &format!("{at}.label"))?.filter(|l| !l.is_empty());
     let label = label.unwrap_or_else(|| key.clone());
@@ -336,6 +339,10 @@ mod tests {
             ),
             (form(json!([])), "ask_user: fields: must be 1 to 100 fields"),
             (form(json!([{"key": "", "type": "text"}])), "ask_user: fields[0].key: must be a name"),
+            (
+                form(json!([{"key": "k".repeat(limits::TITLE_BYTES_MAX + 1), "type": "text"}])),
+                "ask_user: fields[0].key: must be at most 512 bytes",
+            ),
             (
                 form(json!([{"key": "a", "type": "file"}])),
                 "ask_user: fields[0].type: must be text, textarea, number, boolean or select",

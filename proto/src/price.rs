@@ -85,7 +85,7 @@ pub(crate) fn check(prices: &[ModelPrice]) -> Result<(), &'static str> {
     }
     for (at, price) in prices.iter().enumerate() {
         if !is_model_name(&price.model) {
-            return Err("must name models by 1 to 256 characters without control characters");
+            return Err("must name models by 1 to 256 bytes without control characters");
         }
         if !price.price().fits() {
             return Err("must not be negative");
@@ -109,6 +109,10 @@ mod tests {
             output_per_million: 0.0,
         };
         assert_eq!(check(&[price("a", 0.0), price("b/c.d", 1.0)]), Ok(()));
+        // A Han character has three bytes.
+        assert_eq!(check(&[price(&"字".repeat(85), 0.0)]), Ok(()));
+        let too_long = check(&[price(&"字".repeat(86), 0.0)]);
+        assert!(too_long.is_err_and(|why| why.contains("1 to 256 bytes")));
         for prices in [
             vec![price("a", 1.0), price("a", 2.0)],
             vec![price(" ", 1.0)],

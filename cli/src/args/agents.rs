@@ -8,20 +8,20 @@ use proto::id::AgentName;
 /// `agents`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
-    /// List them: those that come with the program, of the configuration, of files and of the bucket
+    /// List all agents: built-in, of the configuration, of files and of the bucket
     #[command(visible_alias = "list")]
     Ls,
-    /// Print one: its file and its effective values
+    /// Print the file and the effective values of an agent
     Show {
         /// The agent
         #[arg(value_name = "NAME")]
         name: AgentName,
     },
-    /// Say what is wrong with files, without a server
+    /// Check agent files without a server
     Check(CheckAgentsArgs),
-    /// Put a file into the bucket: from now on jobs that name it get it
+    /// Store an agent in the bucket, for later jobs
     Put(PutAgentArgs),
-    /// Take one out of the bucket; what it hid is there again
+    /// Remove an agent from the bucket; the agent that it replaced is used again
     #[command(visible_alias = "remove")]
     Rm {
         /// The agent
@@ -34,14 +34,14 @@ pub(crate) enum AgentsCommand {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = CHECK_HELP)]
 pub(crate) struct CheckAgentsArgs {
-    /// The files; without any, those of door.agents_dir
+    /// Agent files [default: those of door.agents_dir]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }
 
 const CHECK_HELP: &str = "\
-Files may extend each other, those of door.agents_dir and the agents that come with the program. \
-Exit code 0 when all can be used, 2 when one cannot.
+Files may extend each other, files of door.agents_dir and built-in agents. \
+Exit code 0 if all files are valid, 2 otherwise.
 
 Examples:
   callboard agents check agents/careful.yaml
@@ -50,10 +50,10 @@ Examples:
 /// `agents put`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PutAgentArgs {
-    /// The file
+    /// Agent file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Its name [default: that of the file]
+    /// Name of the agent [default: the name of the file]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<AgentName>,
 }

@@ -7,39 +7,39 @@ use proto::id::JobId;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = FSCK_HELP)]
 pub(crate) struct FsckArgs {
-    /// Only these jobs, by their whole ids
+    /// Only these jobs; full ids
     #[arg(value_name = "JOB")]
     pub(crate) jobs: Vec<JobId>,
-    /// Only jobs of this shard; may be given more than once, or with commas
+    /// Only jobs of these shards; comma-separated or repeated
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(crate) shard: Vec<u16>,
 }
 
 const FSCK_HELP: &str = "\
-Reads the logs themselves, so it needs the rights to: those of the operator, where there are users. \
-It writes nothing. What looks wrong is looked at again, until it stays so.
+Reads the logs directly, which needs the rights of the operator if the broker has users. \
+Writes nothing. Checks a job that seems inconsistent again, until the result is stable.
 
-Exit codes: 0 every job is where it should be, 1 something is wrong with one, 2 the check could not run, \
-6 there is no job of that id.";
+Exit codes: 0 every job is consistent, 1 a job is inconsistent, 2 the check could not run, \
+6 a named job does not exist.";
 
 /// `jobs dead`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadCommand {
-    /// List dead letters: unreadable jobs and work that was given up, with the record and the reason
+    /// List dead letters: unreadable jobs and work without a remaining attempt, with record and reason
     #[command(visible_alias = "list")]
     Ls(DeadListArgs),
-    /// Have jobs tried again: once more what was given up, now what waits for the clock, and from
-    /// its first record what could not be read
+    /// Retry jobs: work without a remaining attempt, work that waits for a retry, and unreadable logs
+    /// from their first record
     Retry(RetryArgs),
 }
 
 /// `jobs dead ls`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DeadListArgs {
-    /// Only of this job
+    /// Only dead letters of this job
     #[arg(long, value_name = "JOB")]
     pub(crate) job: Option<JobId>,
-    /// How many
+    /// Maximum number
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
     pub(crate) limit: u32,
 }
@@ -47,10 +47,10 @@ pub(crate) struct DeadListArgs {
 /// `jobs dead retry`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RetryArgs {
-    /// The jobs: an id, or the beginning of one when no other begins so
+    /// Jobs: ids or unique prefixes
     #[arg(value_name = "JOB", required = true)]
     pub(crate) jobs: Vec<String>,
-    /// Why, for the record
+    /// Reason, for the log
     #[arg(long, value_name = "WORDS")]
     pub(crate) reason: Option<String>,
 }

@@ -9,24 +9,24 @@ pub(crate) enum InboxCommand {
     /// List open questions, oldest first
     #[command(visible_alias = "list")]
     Ls(InboxListArgs),
-    /// Show a question wholly: the plan, the options, the exact arguments of a tool call
+    /// Show a question in full: the plan, the options, the exact arguments of a tool call
     Show(QuestionArg),
-    /// Answer a question; at a terminal it asks, elsewhere give --value or --text
+    /// Answer a question: in a dialogue at a terminal, elsewhere with --value or --text
     Answer(Answering),
-    /// Say yes to a plan or a tool call
+    /// Approve a plan or a tool call
     #[command(visible_alias = "confirm")]
     Approve(ApproveArgs),
-    /// Say no to a plan (the job ends) or a tool call (the model is told)
+    /// Reject a plan (ends the job) or a tool call (the model receives the reason)
     Reject(RejectArgs),
 }
 
 /// `inbox ls`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct InboxListArgs {
-    /// Only questions of this job; where it has none of its own, of those that work for it
+    /// Only questions of this job, or of its child jobs if it has none
     #[arg(long, value_name = "JOB")]
     pub(crate) job: Option<String>,
-    /// How many
+    /// Maximum number
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) limit: u32,
 }
@@ -34,13 +34,13 @@ pub(crate) struct InboxListArgs {
 /// Names a question.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct QuestionArg {
-    /// The job that asks, a job it works for, or the question itself where it is the only one so called
+    /// The job that asks, an ancestor of it, or the id of the question if no other has it
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// The question; may be left out when the job has one
+    /// The question; optional if the job has one
     #[arg(value_name = "QUESTION")]
     pub(crate) ask: Option<AskId>,
-    /// Stay until the job asks it, or has ended
+    /// Wait until the job asks the question or ends
     #[arg(long)]
     pub(crate) wait: bool,
 }
@@ -51,39 +51,39 @@ pub(crate) struct QuestionArg {
 pub(crate) struct Answering {
     #[command(flatten)]
     pub(crate) question: QuestionArg,
-    /// The answer as JSON: "text", ["a","b"], {"field": 1}; @FILE and @- too
+    /// Answer as JSON: "text", ["a","b"], {"field": 1}; or @FILE, @-
     #[arg(long, value_name = "JSON", conflicts_with = "text")]
     pub(crate) value: Option<String>,
-    /// The answer in words; for a plan: how it is to change; @FILE and @- too
+    /// Answer as text; for a plan: the requested change; or @FILE, @-
     #[arg(long, value_name = "WORDS")]
     pub(crate) text: Option<String>,
-    /// Change the plan itself in $VISUAL or $EDITOR; it is shown again before anything runs
+    /// Edit the plan in $VISUAL or $EDITOR; it needs another confirmation
     #[arg(long, conflicts_with_all = ["value", "text", "plan"])]
     pub(crate) edit: bool,
-    /// Another plan in place of the one that is shown, as YAML or JSON: FILE or @FILE, - or @- for standard input
+    /// Replace the plan with one in YAML or JSON: FILE or @FILE, - or @- for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["value", "text"])]
     pub(crate) plan: Option<String>,
 }
 
 const ANSWER_HELP: &str = "\
 Examples:
-  callboard inbox answer JOB q1                                at a terminal: asks
+  callboard inbox answer JOB q1                                at a terminal: a dialogue
   callboard inbox answer JOB q1 --text \"the blue one\"          a question
   callboard inbox answer JOB q1 --value '\"blue\"'               one of several options
   callboard inbox answer JOB q1 --value '[\"a\",\"b\"]'            several options
   callboard inbox answer JOB q1 --value '{\"name\":\"Li\"}'        a form
-  callboard inbox answer JOB q1 --text \"skip the second step\"  a plan that is to change
-  callboard inbox answer JOB q1 --edit                         a plan, changed by hand
+  callboard inbox answer JOB q1 --text \"skip the second step\"  a change to a plan
+  callboard inbox answer JOB q1 --edit                         a plan, in an editor
   callboard inbox answer JOB q1 --plan plan.yaml               a plan, from a file
 
-The first valid answer wins; a later one is told who was first (exit code 6).";
+The first valid answer wins; a later one is refused with the name of the first user (exit code 6).";
 
 /// `inbox approve`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     pub(crate) question: QuestionArg,
-    /// The digest of what was seen (`inbox show` prints it); needed for tool calls in scripts
+    /// Digest of the question, from `inbox show`; scripts need it to approve tool calls
     #[arg(long, value_name = "SHA256")]
     pub(crate) digest: Option<String>,
 }
@@ -93,7 +93,7 @@ pub(crate) struct ApproveArgs {
 pub(crate) struct RejectArgs {
     #[command(flatten)]
     pub(crate) question: QuestionArg,
-    /// Why; a model is told
+    /// Reason; for a tool call the model receives it
     #[arg(long, value_name = "WORDS")]
     pub(crate) text: Option<String>,
 }

@@ -16,48 +16,48 @@ pub(crate) enum JobsCommand {
     /// List jobs, newest first
     #[command(visible_alias = "list")]
     Ls(ListArgs),
-    /// Say everything about a job: state and why, plan, questions, result
+    /// Show everything about a job: state and reason, plan, questions, result
     #[command(visible_alias = "get")]
     Describe(DescribeArgs),
-    /// Print a job's plan and where its steps stand, as a tree or as a graph for Graphviz
+    /// Print a job's plan and the state of its steps, as a tree or as a graph for Graphviz
     Plan(PlanArgs),
-    /// Print a job's log, one line a record
+    /// Print a job's log, one line per record
     #[command(visible_alias = "log")]
     Show(ShowArgs),
-    /// End a job; nothing new is started, what is done stays done
+    /// Cancel a job; no new work starts, and completed work is not undone
     Cancel(SignalArgs),
-    /// Start nothing new until the job is resumed; what runs may end
+    /// Pause a job: no new work starts, and running work may finish
     Pause(SignalArgs),
-    /// Go on after a pause
+    /// Resume a paused job
     Resume(SignalArgs),
-    /// Tell a running job something: the next plan or model turn hears it
+    /// Send an instruction to a running job: the next plan or model turn includes it
     Steer(SteerArgs),
-    /// Give the point where a job is now a name, or list the names there are
+    /// Name the job's current position, or list the named positions
     Snapshot(SnapshotArgs),
-    /// Take a job back to a record of its log or to a snapshot, and go on from there
+    /// Roll a job back to a record of its log or to a snapshot
     Rollback(RollBackArgs),
-    /// Take a job back to right before a step began, and go on from there
+    /// Roll a job back to the record before a step began
     Restart(RestartArgs),
     /// Retry failed jobs from just before their failure, or end the backoff of running ones
     Retry(RetryJobsArgs),
-    /// Submit a new job that goes on from a point of this one
+    /// Submit a new job that continues from a position of this one
     Fork(ForkArgs),
-    /// What differs between two points of a job, or between two jobs
+    /// Compare two positions of a job, or two jobs
     Diff(DiffArgs),
-    /// Dead letters: jobs and work that wait for an operator
+    /// Show and retry dead letters: jobs and work that wait for an operator
     #[command(subcommand)]
     Dead(DeadCommand),
-    /// Remove jobs that ended long ago, for ever, and large values that nobody refers to any more
+    /// Remove jobs that ended long ago, and large values without a reference
     Purge(PurgeArgs),
 }
 
 /// `jobs describe`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DescribeArgs {
-    /// The job: its id, or the beginning of it when no other begins so
+    /// Job: its id or a unique prefix
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// Show every plan there has been, as a change of the one before
+    /// Show every plan as a change of the previous one
     #[arg(long)]
     pub(crate) revisions: bool,
 }
@@ -65,15 +65,15 @@ pub(crate) struct DescribeArgs {
 /// `jobs plan`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlanArgs {
-    /// The job: its id, or the beginning of it when no other begins so
+    /// Job: its id or a unique prefix
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// As what: a tree for people, or DOT, which Graphviz draws
+    /// Format: a tree, or DOT for Graphviz
     #[arg(long, value_name = "FORM", value_enum, default_value_t)]
     pub(crate) format: PlanForm,
 }
 
-/// What a plan is printed as.
+/// The format of a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum PlanForm {
     /// A tree.
@@ -86,10 +86,10 @@ pub(crate) enum PlanForm {
 /// `jobs steer`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SteerArgs {
-    /// The job: its id, or the beginning of it when no other begins so
+    /// Job: its id or a unique prefix
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// What should be done, or done otherwise; @file and @- read it from there
+    /// The instruction; or @FILE, @-
     #[arg(value_name = "WORDS")]
     pub(crate) words: String,
 }
@@ -97,19 +97,19 @@ pub(crate) struct SteerArgs {
 /// `jobs ls`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ListArgs {
-    /// Only jobs in this state; may be given more than once, or with commas
+    /// Only jobs in these states; comma-separated or repeated
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = state)]
     pub(crate) state: Vec<JobState>,
     /// Only jobs of this conversation
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<ConversationId>,
-    /// Show jobs below the ones they work for
+    /// Show child jobs below their parents
     #[arg(long)]
     pub(crate) tree: bool,
-    /// How many
+    /// Maximum number
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
     pub(crate) limit: u32,
-    /// Only jobs that were submitted before this one: goes on after the last that was shown
+    /// Only jobs that were submitted before this one, to continue a list
     #[arg(long, value_name = "JOB")]
     pub(crate) after: Option<String>,
 }
@@ -117,10 +117,10 @@ pub(crate) struct ListArgs {
 /// `jobs show`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ShowArgs {
-    /// The job: its id, or the beginning of it when no other begins so
+    /// Job: its id or a unique prefix
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// Go on with what follows, until the job has ended
+    /// Print new records until the job ends
     #[arg(short, long)]
     pub(crate) follow: bool,
     /// Only records after this position
@@ -131,10 +131,10 @@ pub(crate) struct ShowArgs {
 /// `jobs cancel`, `pause`, `resume`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SignalArgs {
-    /// The job: its id, or the beginning of it when no other begins so
+    /// Job: its id or a unique prefix
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// Why, for the record
+    /// Reason, for the log
     #[arg(long, value_name = "WORDS")]
     pub(crate) reason: Option<String>,
 }

@@ -64,10 +64,10 @@ Examples:
     max_term_width = 100,
 )]
 pub(crate) struct Cli {
-    /// What every command knows.
+    /// Flags of every command.
     #[command(flatten)]
     pub(crate) global: Global,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -76,7 +76,7 @@ fn const_str() -> String {
     format!("{EXAMPLES}\n{}\n\nMore: docs/cli.md", exit::HELP)
 }
 
-/// The look of the help.
+/// The style of the help.
 fn styles() -> Styles {
     use anstyle::{AnsiColor, Style};
     let bold = Style::new().bold();
@@ -87,10 +87,10 @@ fn styles() -> Styles {
         .placeholder(Style::new().dimmed())
 }
 
-/// Flags that stand anywhere.
+/// Flags of every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// Read this configuration file [default: callboard.toml, if it is there]
+    /// Read this configuration file [default: callboard.toml, if it exists]
     #[arg(long, global = true, value_name = "FILE", env = "CALLBOARD_CONFIG", help_heading = CONNECTION)]
     pub(crate) config: Option<PathBuf>,
     /// NATS servers, comma-separated [default: nats.url of the configuration]
@@ -105,14 +105,14 @@ pub(crate) struct Global {
     /// Read your token from this file; $CALLBOARD_TOKEN otherwise
     #[arg(long, global = true, value_name = "FILE", help_heading = CONNECTION)]
     pub(crate) token_file: Option<PathBuf>,
-    /// Refused: arguments are seen by everybody on the machine.
+    /// Refused: every user of the machine sees arguments.
     #[arg(long, global = true, hide = true, num_args = 0..=1, value_name = "TOKEN")]
     pub(crate) token: Option<Option<String>>,
 
-    /// The form of the output
+    /// Format of the output
     #[arg(short, long, global = true, value_enum, default_value_t, value_name = "FORM", help_heading = OUTPUT)]
     pub(crate) output: Format,
-    /// The same as -o json
+    /// Short for -o json
     #[arg(long, global = true, conflicts_with = "output", help_heading = OUTPUT)]
     pub(crate) json: bool,
     /// When to use colours
@@ -121,13 +121,13 @@ pub(crate) struct Global {
     /// How to show times
     #[arg(long, global = true, value_enum, default_value_t, value_name = "HOW", help_heading = OUTPUT)]
     pub(crate) time: Times,
-    /// Say more; twice shows the log of the program
+    /// Print more notes; twice: also the log of the program
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = OUTPUT)]
     pub(crate) verbose: u8,
-    /// Say nothing but results and errors
+    /// Print only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = OUTPUT)]
     pub(crate) quiet: bool,
-    /// Confirm without being asked; for `run` and `demo`: approve plans
+    /// Confirm without a question; for `run` and `demo`: approve plans
     #[arg(short, long, global = true, help_heading = OUTPUT)]
     pub(crate) yes: bool,
 }
@@ -135,54 +135,54 @@ pub(crate) struct Global {
 const CONNECTION: &str = "Connection";
 const OUTPUT: &str = "Output";
 
-/// What can be done.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run two jobs from the goal to the result, on a log of their own
+    /// Run two example jobs from the goal to the result, on a separate log
     Demo(DemoArgs),
-    /// Run every role in one process, with a nats-server and a scripted model of its own
+    /// Run every role in one process, with its own nats-server and scripted model
     Dev(DevArgs),
-    /// Run some roles against a NATS installation, until SIGTERM
+    /// Run roles against a NATS installation until SIGTERM
     Serve(ServeArgs),
-    /// Make and check everything that roles need on the NATS installation
+    /// Create and check the streams, buckets and consumers of an installation
     Setup(SetupArgs),
-    /// Make keys for users of the broker
+    /// Create keys for users of the broker
     Keys(KeysArgs),
     /// Store a job and print its id
     Submit(SubmitArgs),
-    /// Store a job, watch it, answer its questions
+    /// Store a job, watch it and answer its questions
     Run(RunArgs),
-    /// Talk: tasks in words, slash commands for tools, answers to questions
+    /// Hold a conversation: tasks in words, slash commands for tools, answers to questions
     Chat(ChatArgs),
-    /// Print what happens in a job, event by event
+    /// Print the events of a job
     Watch(WatchArgs),
     /// Style at jobs and steer them
     #[command(subcommand, visible_alias = "job")]
     Jobs(JobsCommand),
-    /// Questions that wait for a person
+    /// Show and answer questions that wait for a person
     #[command(subcommand)]
     Inbox(InboxCommand),
-    /// Agents: the policies that jobs run under
+    /// Show and change agents: the policies of jobs
     #[command(subcommand, visible_alias = "agent")]
     Agents(AgentsCommand),
-    /// Tools that are registered
+    /// Show the registered tools
     #[command(subcommand)]
     Tools(ToolsCommand),
-    /// Processes that are alive
+    /// Show the live processes
     #[command(subcommand)]
     Crew(CrewCommand),
-    /// Say what is wrong, and what to do about it
+    /// Check the installation and advise on each problem
     Doctor(DoctorArgs),
-    /// Prove of every job that it has ended, or that what moves it is on its way; name the others
+    /// Check that every job has ended or that its next step is on its way, and name the others
     Fsck(FsckArgs),
-    /// Ask one process whether it lives, and whether it can do its work
+    /// Ask one process whether it is alive, or ready for work
     Health(HealthArgs),
-    /// Show the level of one process's log, or change it while it runs
+    /// Show or change the log level of a running process
     Log(LogArgs),
-    /// Settings, and where each came from
+    /// Show the settings and their sources
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Serve a scripted model: an OpenAI-compatible server that answers from a YAML file
+    /// Serve a scripted model: an OpenAI-compatible server with answers from a YAML file
     ScriptModel(ScriptArgs),
     /// Print completions for a shell
     #[command(
@@ -229,7 +229,7 @@ impl Command {
 /// `tools`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
-    /// List them
+    /// List all
     #[command(visible_alias = "list")]
     Ls,
 }
@@ -237,7 +237,7 @@ pub(crate) enum ToolsCommand {
 /// `crew`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CrewCommand {
-    /// List them
+    /// List all
     #[command(visible_alias = "list")]
     Ls,
 }
@@ -249,11 +249,11 @@ pub(crate) enum ConfigCommand {
     Show,
 }
 
-/// Reads `5s`, `500ms`, `2m`, `1h 30m`, `2d`; a bare number is refused, because nobody knows its unit.
+/// Parses `5s`, `500ms`, `2m`, `1h 30m`, `2d`. A number without a unit is refused.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let signed = purge::age(text, "write a time with its unit: 500ms, 5s, 2m, 1h, 2d")?;
     let positive = Duration::try_from(signed).map_err(|_| "must not be negative".to_owned())?;
-    if positive.is_zero() { Err("must be more than nothing".to_owned()) } else { Ok(positive) }
+    if positive.is_zero() { Err("must be longer than 0s".to_owned()) } else { Ok(positive) }
 }
 
 #[cfg(test)]

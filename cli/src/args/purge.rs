@@ -8,32 +8,31 @@ use proto::id::JobId;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = PURGE_HELP)]
 pub(crate) struct PurgeArgs {
-    /// Only these jobs, by their whole ids
+    /// Only these jobs; full ids
     #[arg(value_name = "JOB")]
     pub(crate) jobs: Vec<JobId>,
-    /// Only jobs whose last record is older: 12h, 30d, 0s [default: 30d; 0s when jobs are named]
+    /// Only jobs whose last record is older: 12h, 30d, 0s [default: 30d; 0s for named jobs]
     #[arg(long, value_name = "TIME", value_parser = ended_before)]
     pub(crate) ended_before: Option<SignedDuration>,
-    /// Say what would be removed, and remove nothing
+    /// Print what would be removed, and remove nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Leave large values alone
+    /// Keep large values
     #[arg(long)]
     pub(crate) no_objects: bool,
 }
 
 const PURGE_HELP: &str = "\
-Removes the logs of jobs that have ended, what shared buckets say of them, and then the large values \
-that no record refers to any more and that are older than a day. There is no way back; the ids of the \
-jobs are free again. Jobs that have not ended are never removed, nor jobs that work for one that has \
-not, or have one that works for them: a job that is named and must stay makes the command remove nothing.
+Removes the logs of ended jobs and their entries in shared buckets, and then the large values that are \
+older than a day and that no record refers to. This cannot be undone; the ids of the jobs are free again. \
+Jobs that have not ended are never removed, nor their ancestors and descendants: if a named job must \
+stay, the command removes nothing.
 
-Needs the rights of the operator, where there are users. Runs beside everything else, and can be \
-interrupted and run again. It removes 100,000 jobs at a time at most.
+Needs the rights of the operator if the broker has users. May run at any time, and can be \
+interrupted and repeated. Removes at most 100,000 jobs at a time.
 
-Exit codes: 0 done, 2 the command or the configuration cannot be used, or nobody confirmed, \
-5 NATS cannot be reached, 6 a job that was named, or one of its family, has not ended, or not long \
-enough ago.
+Exit codes: 0 done, 2 the command or the configuration is invalid, or not confirmed, \
+5 NATS cannot be reached, 6 a named job, or a related one, has not ended, or ended too recently.
 
 Examples:
   callboard jobs purge --dry-run

@@ -9,11 +9,10 @@ use proto::{
 /// `jobs snapshot`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SnapshotArgs {
-    /// The job: its id, or the beginning of it when no other begins so
+    /// Job: its id or a unique prefix
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// What to call this point; a later one of the same name takes its place. Without it, the names
-    /// that there are are listed
+    /// Name of the position; replaces an earlier one of this name. Without it, the names are listed
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<SnapshotName>,
 }
@@ -21,16 +20,16 @@ pub(crate) struct SnapshotArgs {
 /// `jobs rollback`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RollBackArgs {
-    /// The job: its id, or the beginning of it when no other begins so
+    /// Job: its id or a unique prefix
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// The last record that stays, as `jobs show` numbers them, or the name of a snapshot
+    /// Last record to keep, by its number in `jobs show`, or the name of a snapshot
     #[arg(long, value_name = "SEQ|NAME")]
     pub(crate) to: Point,
-    /// Have tools that must not run twice run again
+    /// Allow tools that must not run twice to run again
     #[arg(long)]
     pub(crate) again: bool,
-    /// Why, for the record
+    /// Reason, for the log
     #[arg(long, value_name = "WORDS")]
     pub(crate) reason: Option<String>,
 }
@@ -38,16 +37,16 @@ pub(crate) struct RollBackArgs {
 /// `jobs restart`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RestartArgs {
-    /// The job: its id, or the beginning of it when no other begins so
+    /// Job: its id or a unique prefix
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// The step to begin again with: what came after its first command is rolled back
+    /// Step to restart; everything since its first command is rolled back
     #[arg(value_name = "STEP")]
     pub(crate) step: StepId,
-    /// Have tools that must not run twice run again
+    /// Allow tools that must not run twice to run again
     #[arg(long)]
     pub(crate) again: bool,
-    /// Why, for the record
+    /// Reason, for the log
     #[arg(long, value_name = "WORDS")]
     pub(crate) reason: Option<String>,
 }
@@ -55,16 +54,16 @@ pub(crate) struct RestartArgs {
 /// `jobs fork`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ForkArgs {
-    /// The job: its id, or the beginning of it when no other begins so
+    /// Job: its id or a unique prefix
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// The last record to take along, or the name of a snapshot; all when absent
+    /// Last record to keep, or the name of a snapshot [default: the last record]
     #[arg(long, value_name = "SEQ|NAME")]
     pub(crate) at: Option<Point>,
-    /// The id of the new job, by which the same command again finds it
+    /// Id of the new job; a repeated command with the same id finds it
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<JobId>,
-    /// Have tools that must not run twice run again
+    /// Allow tools that must not run twice to run again
     #[arg(long)]
     pub(crate) again: bool,
 }
@@ -72,16 +71,16 @@ pub(crate) struct ForkArgs {
 /// `jobs diff`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DiffArgs {
-    /// The job: its id, or the beginning of it when no other begins so
+    /// Job: its id or a unique prefix
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// One point: a record, or the name of a snapshot
+    /// First position: a record, or the name of a snapshot
     #[arg(value_name = "A", required_unless_present = "with")]
     pub(crate) a: Option<Point>,
-    /// The other point; the job as it is now when absent
+    /// Second position [default: the current one]
     #[arg(value_name = "B")]
     pub(crate) b: Option<Point>,
-    /// Another job, a fork for one: then B is a point of that
+    /// Another job, such as a fork; B is then a position of that job
     #[arg(long, value_name = "JOB")]
     pub(crate) with: Option<String>,
 }

@@ -7,25 +7,25 @@ use proto::event::EventId;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct WatchArgs {
-    /// The job: its id, or the beginning of it when no other begins so
+    /// Job: its id or a unique prefix
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// Only events after this one; the number of a record stands for all of its events
+    /// Only events after this one; the number of a record stands for all its events
     #[arg(long, value_name = "ID")]
     pub(crate) after: Option<EventId>,
-    /// With -o json or jsonl: what models say while they say it, too
+    /// With -o json or jsonl: also the text of models while they write it
     #[arg(long)]
     pub(crate) live: bool,
-    /// End when there is nothing more to catch up with, instead of with the job
+    /// End after the stored events, instead of with the job
     #[arg(long)]
     pub(crate) no_follow: bool,
 }
 
 const HELP: &str = "\
 Examples:
-  callboard watch JOB                              what happens, for people, until the job has ended
-  callboard -o jsonl watch JOB --live              the same for programs, and the words of models
-  callboard -o jsonl watch JOB --after 417.2       only what came after the event that was seen last
+  callboard watch JOB                              print events until the job ends
+  callboard -o jsonl watch JOB --live              for programs, with the text of models
+  callboard -o jsonl watch JOB --after 417.2       resume after the last event
 
-Each event has an id: a watch that resumes after the last one gets exactly what it missed. The events \
-are those of docs/events.md.";
+Each event has an id: a watch that resumes after an event receives exactly the later ones. \
+docs/events.md lists the events.";

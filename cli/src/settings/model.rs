@@ -198,7 +198,7 @@ fn provider(model: &Model, check: &mut Check) {
         (Some(_), Some(_)) | (None, None) => {}
     }
     if model.name.as_deref().is_some_and(|name| !is_model_name(name)) {
-        check.wrong("model.name", "must be 1 to 256 characters without control characters");
+        check.wrong("model.name", "must be 1 to 256 bytes without control characters");
     }
     match (model.kind, &model.script) {
         (Some(ModelKind::Script), None) => {
@@ -232,7 +232,7 @@ fn known(model: &Model, check: &mut Check) {
     for (at, one) in model.known.iter().enumerate() {
         let key = |field: &str| format!("model.known[{at}].{field}");
         if !is_model_name(&one.name) {
-            let why = "must be 1 to 256 characters without control characters";
+            let why = "must be 1 to 256 bytes without control characters";
             wrong(key("name"), why);
         }
         if model.known.iter().take(at).any(|earlier| earlier.name == one.name) {

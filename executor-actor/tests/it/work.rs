@@ -250,7 +250,7 @@ async fn a_task_that_no_window_can_hold_fails_without_asking_the_model() {
 #[tokio::test]
 async fn what_there_is_no_room_for_is_summarised_once_and_stays_so() {
     for (language, framed, shown) in [
-        ("en", "put the beginning of an assistant's work in short", "Summary of your first"),
+        ("en", "summarise the beginning of an assistant's work", "Summary of your first"),
         ("zh", "前面的工作写成摘要", "前 2 轮的摘要"),
     ] {
         let script = SUMMARISING.replace("FRAMED", framed).replace("SHOWN", shown);
@@ -356,11 +356,11 @@ async fn what_cannot_be_summarised_is_left_out_and_no_turn_fails_for_it() {
 async fn a_long_result_is_put_in_short_from_all_of_it() {
     let script = r#"
 rules:
-  - when: { system: 'put the result of a tool in short', last: 'row 1;[\s\S]*row 500;' }
+  - when: { system: 'summarise the result of a tool', last: 'row 1;[\s\S]*row 500;' }
     reply: { text: "500 rows.", usage: { input: 9, output: 4 } }
-  - when: { system: 'put the result of a tool in short' }
+  - when: { system: 'summarise the result of a tool' }
     reply: { text: "not all of it was shown" }
-  - when: { last: 'The result in short; all of it has \d+ characters\]\n500 rows.' }
+  - when: { last: 'Summary of the result, which has \d+ characters\]\n500 rows.' }
     reply: { text: "There are 500." }
   - when: { turn: 1 }
     reply: { calls: [ { tool: create_task, id: c1, args: { title: "A" } } ] }

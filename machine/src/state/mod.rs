@@ -220,8 +220,8 @@ impl Job {
             agent: open.brief.agent.name.clone(),
             state,
             sub_status,
-            questions: open.questions.open().count(),
-            asked: open.questions.open().map(|asking| asking.asked).min(),
+            questions: open.questions.open_in_order().count(),
+            asked: open.questions.open_in_order().map(|asking| asking.asked).min(),
         })
     }
 

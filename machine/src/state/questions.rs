@@ -84,14 +84,9 @@ impl Questions {
         self.all.get(ask)
     }
 
-    /// Returns the open questions, in the order of their ids as text.
-    pub(crate) fn open(&self) -> impl Iterator<Item = &AskedQuestion> {
-        self.all.values().filter(|asking| asking.is_open())
-    }
-
     /// Returns the open questions, in the order they were asked.
     pub(crate) fn open_in_order(&self) -> impl Iterator<Item = &AskedQuestion> {
-        let mut open: Vec<_> = self.open().collect();
+        let mut open: Vec<_> = self.all.values().filter(|asked| asked.is_open()).collect();
         open.sort_by_key(|a| {
             a.question.id.as_str().trim_start_matches('q').parse::<u32>().unwrap_or(u32::MAX)
         });
@@ -216,4 +211,25 @@ impl Questions {
 /// remembered.
 fn essence(prompt: &str) -> String {
     prompt.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn open_questions_are_in_the_order_they_were_asked() {
+        let mut questions = Questions::default();
+        for _ in 0..12 {
+            let question = json!({"id": questions.next_id(), "prompt": "?", "kind": "question"});
+            let question = serde_json::from_value(question).unwrap();
+            let work = WorkId::new("g0.r0.step1").unwrap();
+            questions.ask(AskedQuestion::new(question, work, Timestamp::UNIX_EPOCH), true);
+        }
+        let open = questions.open_in_order().map(|asked| asked.question.id.to_string());
+        let expected: Vec<_> = (1..=12).map(|n| format!("q{n}")).collect();
+        assert_eq!(open.collect::<Vec<_>>(), expected);
+    }
 }

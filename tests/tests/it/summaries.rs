@@ -30,7 +30,7 @@ use super::chaos::connect;
 const SCRIPT: &str = r#"
 rules:
   - name: in short
-    when: { system: "put the beginning of an assistant's work in short", last: 'page one of much' }
+    when: { system: "summarise the beginning of an assistant's work", last: 'page one of much' }
     reply: { text: "Page one said north.", usage: { input: 70, output: 7 }, stream: { first_delay_ms: 3000 } }
   - name: in short, in Chinese
     when: { system: '前面的工作写成摘要', last: 'page one of much' }

@@ -58,6 +58,8 @@ impl Line {
     }
 
     fn put(&mut self, name: &str, value: impl Into<Value>) {
+        // Rust keywords as field names are written `r#type`.
+        let name = name.trim_start_matches("r#");
         self.fields.insert(name.to_owned(), value.into());
     }
 
@@ -66,8 +68,7 @@ impl Line {
         if field.name() == "message" {
             self.message = text;
         } else {
-            // Rust keywords as field names are written `r#type`.
-            self.put(field.name().trim_start_matches("r#"), text);
+            self.put(field.name(), text);
         }
     }
 }

@@ -75,6 +75,23 @@ fn a_line_has_the_fields_of_the_spans_around_it() {
 }
 
 #[test]
+fn a_field_of_any_type_that_is_named_like_a_keyword_has_the_plain_name() {
+    let lines = written(|| {
+        tracing::info!(
+            r#type = "text",
+            r#match = true,
+            r#loop = -1,
+            r#move = 7_u64,
+            r#in = 0.5,
+            ""
+        );
+    });
+    for name in ["type", "match", "loop", "move", "in"] {
+        assert!(!lines[0][name].is_null(), "{name}: {}", lines[0]);
+    }
+}
+
+#[test]
 fn a_field_has_a_bound() {
     let lines = written(|| tracing::info!(long = "x".repeat(100_000), "said"));
     assert!(lines[0]["long"].as_str().unwrap().len() < 10_000);
