@@ -6,7 +6,8 @@
 use std::{sync::Arc, time::Duration};
 
 /// The phase of a call whose time limit was exceeded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", prefix = "timeout_")]
 pub enum Phase {
     /// Establishing the connection.
     Connect,
@@ -18,21 +19,9 @@ pub enum Phase {
     Total,
 }
 
-impl Phase {
-    /// Returns the phase's name, for messages.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::FirstToken => "first token",
-            Self::Idle => "idle",
-            Self::Total => "total",
-        }
-    }
-}
-
 /// The kind of a [`ModelError`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ErrorKind {
     /// The provider's configuration is invalid.
     Config,
@@ -49,6 +38,7 @@ pub enum ErrorKind {
     /// The provider rejected the request's content.
     InvalidRequest,
     /// A time limit was exceeded.
+    #[strum(transparent)]
     Timeout {
         /// The phase whose limit was exceeded.
         which: Phase,
@@ -74,28 +64,8 @@ pub enum ErrorKind {
 impl ErrorKind {
     /// Returns a stable identifier for logs, metrics and records.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Config => "config",
-            Self::Auth => "auth",
-            Self::Quota => "quota",
-            Self::RateLimited => "rate_limited",
-            Self::Overloaded => "overloaded",
-            Self::ProviderFailed => "provider_failed",
-            Self::InvalidRequest => "invalid_request",
-            Self::Timeout { which: Phase::Connect } => "timeout_connect",
-            Self::Timeout { which: Phase::FirstToken } => "timeout_first_token",
-            Self::Timeout { which: Phase::Idle } => "timeout_idle",
-            Self::Timeout { which: Phase::Total } => "timeout_total",
-            Self::CutStream => "cut_stream",
-            Self::CutByLength => "cut_by_length",
-            Self::TooLarge => "too_large",
-            Self::Refused => "refused",
-            Self::Malformed => "malformed",
-            Self::DuplicateCall => "duplicate_call",
-            Self::Unreachable => "unreachable",
-            Self::Empty => "empty",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// `true` if the same request may succeed later.

@@ -325,15 +325,15 @@ impl Family {
 
     fn of(family: &str, first: &str, second: Option<&str>) -> Option<Self> {
         Some(match (family, second) {
-            ("in", None) => match Source::ALL.into_iter().find(|s| s.as_str() == first) {
-                Some(source) => Self::In(source),
-                None => Self::UnknownIn(word(first)?),
+            ("in", None) => match first.parse() {
+                Ok(source) => Self::In(source),
+                Err(_) => Self::UnknownIn(word(first)?),
             },
             ("do", Some(pool)) => {
                 let pool = Pool::new(pool).ok()?;
-                match DecisionKind::ALL.into_iter().find(|k| k.as_str() == first) {
-                    Some(kind) => Self::Do(kind, pool),
-                    None => Self::UnknownDo(word(first)?),
+                match first.parse() {
+                    Ok(kind) => Self::Do(kind, pool),
+                    Err(_) => Self::UnknownDo(word(first)?),
                 }
             }
             ("at", None) => Self::At(TimerName::new(first).ok()?),

@@ -8,7 +8,8 @@ use proto::{
 };
 
 /// A fault in a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Finding {
     /// The log has no submission.
     NeverSubmitted,
@@ -88,19 +89,7 @@ impl Finding {
     /// Returns a stable identifier of the fault, for programs.
     #[must_use]
     pub fn word(&self) -> &'static str {
-        match self {
-            Self::NeverSubmitted => "never_submitted",
-            Self::Misplaced { .. } => "misplaced",
-            Self::Parked { .. } => "parked",
-            Self::DecidedTwice { .. } => "decided_twice",
-            Self::AfterTheEnd { .. } => "after_the_end",
-            Self::KeyChanged { .. } => "key_changed",
-            Self::Commandless { .. } => "commandless",
-            Self::CountedTwice { .. } => "counted_twice",
-            Self::Unanswered { .. } => "unanswered",
-            Self::MissingDecision { .. } => "missing_decision",
-            Self::WaitsForNothing { .. } => "waits_for_nothing",
-        }
+        self.into()
     }
 }
 

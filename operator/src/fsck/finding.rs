@@ -11,9 +11,11 @@ use proto::{
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 /// An inconsistency of a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Finding {
     /// The log alone shows a fault.
+    #[strum(transparent)]
     Log(check::Finding),
     /// A decision is missing, and no fact that would trigger it is queued for the supervisor.
     Unattended {
@@ -31,6 +33,7 @@ pub enum Finding {
     },
     /// One of several delivered commands has no result and was acknowledged. The broker does not
     /// say which.
+    #[strum(to_string = "dropped")]
     OneOfDropped {
         /// Position of the command.
         seq: Seq,
@@ -89,17 +92,7 @@ impl Finding {
     /// Returns a stable identifier of the finding, for programs.
     #[must_use]
     pub fn word(&self) -> &'static str {
-        match self {
-            Self::Log(found) => found.word(),
-            Self::Unattended { .. } => "unattended",
-            Self::Dropped { .. } | Self::OneOfDropped { .. } => "dropped",
-            Self::Uncovered { .. } => "uncovered",
-            Self::NoTimer { .. } => "no_timer",
-            Self::NotInInbox { .. } => "not_in_inbox",
-            Self::StillInInbox { .. } => "still_in_inbox",
-            Self::NoChild { .. } => "no_child",
-            Self::ChildUnheard { .. } => "child_unheard",
-        }
+        self.into()
     }
 
     /// Returns the remedy, for display.
@@ -175,60 +168,58 @@ impl Serialize for Finding {
 }
 
 /// The state of a healthy job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    strum::VariantArray,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum JobCondition {
     /// The job has ended.
     Ended,
     /// A command for a worker, or a fact for the supervisor, is queued.
     Queued,
     /// A worker has the job's command.
+    #[strum(to_string = "with a worker")]
     Leased,
     /// The job waits for a person, and its question is in the inbox.
+    #[strum(to_string = "waiting for a person")]
     Person,
     /// The job waits for a timer, which is armed.
+    #[strum(to_string = "waiting for a timer")]
     Clock,
     /// The job waits for a child, which has a log and has not ended.
+    #[strum(to_string = "waiting for a child")]
     Child,
     /// An operator has paused the job.
+    #[strum(to_string = "paused by an operator")]
     Held,
     /// The job has a dead letter, which waits for an operator.
+    #[strum(to_string = "dead-lettered")]
     DeadLettered,
     /// The job is held by an unreadable record, or its fold panics.
+    #[strum(to_string = "parked at a record")]
     Parked,
     /// The job changed during every check.
+    #[strum(to_string = "changing all the time")]
     Moving,
 }
 
 impl JobCondition {
     /// All states, in display order.
-    pub const ALL: [Self; 10] = [
-        Self::Ended,
-        Self::Queued,
-        Self::Leased,
-        Self::Person,
-        Self::Clock,
-        Self::Child,
-        Self::Held,
-        Self::DeadLettered,
-        Self::Parked,
-        Self::Moving,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the name of the state, for display.
     #[must_use]
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Ended => "ended",
-            Self::Queued => "queued",
-            Self::Leased => "with a worker",
-            Self::Person => "waiting for a person",
-            Self::Clock => "waiting for a timer",
-            Self::Child => "waiting for a child",
-            Self::Held => "paused by an operator",
-            Self::DeadLettered => "dead-lettered",
-            Self::Parked => "parked at a record",
-            Self::Moving => "changing all the time",
-        }
+        self.into()
     }
 }

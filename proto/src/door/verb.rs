@@ -50,8 +50,11 @@ pub enum Server {
 }
 
 /// The role of a person at the front door.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "snake_case")]
 pub enum Role {
     /// Submits jobs.
     Submit,
@@ -172,12 +175,7 @@ impl Server {
 impl Role {
     /// Its word in the configuration.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Submit => "submit",
-            Self::Answer => "answer",
-            Self::Operate => "operate",
-            Self::Read => "read",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
