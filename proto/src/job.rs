@@ -5,21 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The state of a job: one of A2A's task states, in hyphenated form.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-    strum::Display,
-    strum::EnumString,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray, strum::Display, strum::EnumString)]
 #[strum(serialize_all = "kebab-case")]
 pub enum JobState {
     /// The submission is stored and the supervisor has decided nothing yet.
@@ -63,10 +51,9 @@ impl JobState {
 }
 
 /// The activity of a job within its [`JobState`].
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::Display,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(strum::IntoStaticStr, strum::Display)]
 #[strum(serialize_all = "kebab-case")]
 pub enum SubStatus {
     /// A planner works on the first plan, or the command to plan is queued.

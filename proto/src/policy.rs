@@ -8,20 +8,9 @@ use crate::message::Usage;
 
 /// The form in which a model is asked to plan. Every form is normalised to the same
 /// [`Plan`](crate::plan::Plan).
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum PlanProtocol {
     /// Steps that are tool calls or tasks, mixed freely: `{title, steps: [{id, description, …}]}`.

@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::{id::StepId, step::StepState};
 
 /// The cause of a replan.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Cause {
     /// A step failed.

@@ -1,7 +1,5 @@
 //! The findings of fsck, and the states of healthy jobs.
 
-use std::fmt;
-
 use broker::log::Queue;
 use machine::check;
 use proto::{
@@ -11,13 +9,16 @@ use proto::{
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 /// An inconsistency of a job.
-#[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr)]
+#[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr, derive_more::Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum Finding {
     /// The log alone shows a fault.
     #[strum(transparent)]
     Log(check::Finding),
     /// A decision is missing, and no fact that would trigger it is queued for the supervisor.
+    #[display(
+        "the decision {kind} should follow record {after}, and no pending fact will trigger it"
+    )]
     Unattended {
         /// Kind of the missing decision.
         kind: DecisionKind,
@@ -25,6 +26,7 @@ pub enum Finding {
         after: Seq,
     },
     /// A command has no result and was acknowledged, so it will not be redelivered.
+    #[display("the command {seq} of {queue} was acknowledged and has no result")]
     Dropped {
         /// Position of the command.
         seq: Seq,
@@ -34,6 +36,9 @@ pub enum Finding {
     /// One of several delivered commands has no result and was acknowledged. The broker does not
     /// say which.
     #[strum(to_string = "dropped")]
+    #[display(
+        "the command {seq} of {queue} is one of {commands} without a result, of which workers hold {held}"
+    )]
     OneOfDropped {
         /// Position of the command.
         seq: Seq,
@@ -45,6 +50,7 @@ pub enum Finding {
         held: u64,
     },
     /// A command belongs to a queue without a consumer, so it is not delivered.
+    #[display("the command {seq} cannot be delivered: {queue} has no consumer")]
     Uncovered {
         /// Position of the command.
         seq: Seq,
@@ -52,26 +58,31 @@ pub enum Finding {
         queue: Queue,
     },
     /// The job waits for a timer that is not armed and has not fired.
+    #[display("it waits for the timer {timer}, which is not armed")]
     NoTimer {
         /// Name of the timer.
         timer: TimerName,
     },
     /// An open question is not in the inbox, and no command that adds it is queued.
+    #[display("the question {ask} is open and not in the inbox")]
     NotInInbox {
         /// Id of the question.
         ask: AskId,
     },
     /// A child job has no log.
+    #[display("its child job {child} has no log")]
     NoChild {
         /// Id of the child.
         child: JobId,
     },
     /// A child job has ended, and its parent was not told.
+    #[display("its child job {child} has ended, and the job was not informed")]
     ChildUnheard {
         /// Id of the child.
         child: JobId,
     },
     /// The inbox shows a question that is not open.
+    #[display("the question {ask} is in the inbox and not open")]
     StillInInbox {
         /// Id of the question.
         ask: AskId,
@@ -119,44 +130,6 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Log(found) => found.fmt(f),
-            Self::Unattended { kind, after } => write!(
-                f,
-                "the decision {} should follow record {after}, and no pending fact will trigger it",
-                kind.as_str()
-            ),
-            Self::Dropped { seq, queue } => {
-                write!(f, "the command {seq} of {queue} was acknowledged and has no result")
-            }
-            Self::OneOfDropped { seq, queue, commands, held } => write!(
-                f,
-                "the command {seq} of {queue} is one of {commands} without a result, of which workers hold {held}"
-            ),
-            Self::Uncovered { seq, queue } => {
-                write!(f, "the command {seq} cannot be delivered: {queue} has no consumer")
-            }
-            Self::NoTimer { timer } => {
-                write!(f, "it waits for the timer {timer}, which is not armed")
-            }
-            Self::NotInInbox { ask } => {
-                write!(f, "the question {ask} is open and not in the inbox")
-            }
-            Self::NoChild { child } => {
-                write!(f, "its child job {child} has no log")
-            }
-            Self::ChildUnheard { child } => {
-                write!(f, "its child job {child} has ended, and the job was not informed")
-            }
-            Self::StillInInbox { ask } => {
-                write!(f, "the question {ask} is in the inbox and not open")
-            }
-        }
-    }
-}
-
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut found = serializer.serialize_struct("Finding", 3)?;
@@ -168,19 +141,9 @@ impl Serialize for Finding {
 }
 
 /// The state of a healthy job.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    strum::VariantArray,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::VariantArray, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum JobCondition {
     /// The job has ended.

@@ -11,22 +11,9 @@ use crate::fact::AskedKind;
 pub const ASK_USER: &str = "ask_user";
 
 /// A kind of question.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-    strum::EnumString,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray, strum::EnumString)]
 #[strum(serialize_all = "snake_case")]
 pub enum AskKind {
     /// A free text.

@@ -3,22 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// The kind of a decision: the token after `do` in its subject.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-    strum::EnumString,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray, strum::Display, strum::EnumString)]
 #[strum(serialize_all = "snake_case")]
 pub enum DecisionKind {
     /// [`Decision::Plan`](super::Decision::Plan).

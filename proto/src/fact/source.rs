@@ -3,20 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// The source of a fact: the last token of its subject, so that broker permissions can restrict it.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-    strum::EnumString,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray, strum::Display, strum::EnumString)]
 #[strum(serialize_all = "snake_case")]
 pub enum Source {
     /// Submissions, signals and messages between jobs, appended by the front door and the
