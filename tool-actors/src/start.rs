@@ -22,8 +22,8 @@ use crate::{
     tasks::TaskList,
     tool::Tool,
     tools::{
-        AskModel, CompleteTask, CreateTask, DeleteTask, Echo, HttpGet, HttpPost, ListTasks,
-        ReadAttachment, ReadFile, Sleep, Stop, UpdateTask, WriteFile,
+        AskModel, CloseTask, CreateTask, Echo, HttpGet, HttpPost, ListTasks, ReadAttachment,
+        ReadFile, Sleep, Stop, UpdateTask, WriteFile,
     },
     toolset::{InvalidToolset, Toolset},
     workspace::{FileError, Limits, Workspace},
@@ -67,8 +67,8 @@ pub fn builtin(
     let tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(CreateTask(tasks.clone())),
         Arc::new(UpdateTask(tasks.clone())),
-        Arc::new(CompleteTask(tasks.clone())),
-        Arc::new(DeleteTask(tasks.clone())),
+        Arc::new(CloseTask::Complete(tasks.clone())),
+        Arc::new(CloseTask::Delete(tasks.clone())),
         Arc::new(ListTasks(tasks)),
         Arc::new(ReadFile(workspace.clone())),
         Arc::new(WriteFile(workspace)),
