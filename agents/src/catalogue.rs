@@ -275,7 +275,7 @@ impl Catalogue {
     /// Returns the agent of this name in the uppermost layer, or in the uppermost layer below
     /// `below`.
     fn top(&self, name: &AgentName, below: Option<Layer>) -> Option<(Layer, &Written)> {
-        let layers = Layer::ALL.into_iter().rev();
+        let layers = Layer::ALL.iter().copied().rev();
         let mut layers = layers.filter(|layer| below.is_none_or(|below| *layer < below));
         layers.find_map(|layer| Some((layer, self.layers.get(&(name.clone(), layer))?)))
     }

@@ -82,7 +82,7 @@ fn of_windows(windows: &[Window], pids: &Pids, in_flight: usize) -> Throughput {
     let mib = |pids: &Vec<u32>| usage::memory_kib(pids) / 1024;
     Throughput {
         jobs_per_s: Spread::of(windows.iter().map(|w| per_second(w.jobs, w.time))),
-        cpu_ms_per_job: Part::ALL.into_iter().map(|part| (part, each(part))).collect(),
+        cpu_ms_per_job: Part::ALL.iter().map(|part| (*part, each(*part))).collect(),
         cpu_ms: Spread::of(windows.iter().map(|w| ms_each(ours(w), w.jobs))),
         memory_mib: pids.iter().map(|(part, pids)| (*part, mib(pids))).collect(),
         other_cores: Spread::of(

@@ -113,7 +113,7 @@ impl Report {
 /// Builds the table of scenario A: rates, CPU and memory.
 pub(crate) fn throughput(title: &str, rows: &[(String, &Throughput, Option<&Raw>)]) -> Table {
     let mut columns = vec!["setup", "jobs/s", "of raw/12", "of delivered/12", "CPU ms/job"];
-    columns.extend(Part::ALL.map(Part::as_str));
+    columns.extend(Part::ALL.iter().map(|part| part.as_str()));
     columns.extend(["MiB (nats/sup/work)", "others", "n"]);
     let mut table = Table::new(title, &columns);
     for (name, figures, raw) in rows {
@@ -129,8 +129,8 @@ pub(crate) fn throughput(title: &str, rows: &[(String, &Throughput, Option<&Raw>
             share(|raw| raw.handed_out_per_s.median),
             figures.cpu_ms.to_string(),
         ];
-        row.extend(Part::ALL.map(|part| {
-            figures.cpu_ms_per_job.get(&part).map_or(String::new(), |s| number(s.median))
+        row.extend(Part::ALL.iter().map(|part| {
+            figures.cpu_ms_per_job.get(part).map_or(String::new(), |s| number(s.median))
         }));
         let mib = |part| figures.memory_mib.get(&part).copied().unwrap_or_default();
         let (broker, ours) = (mib(Part::Broker), (mib(Part::Supervisor), mib(Part::Worker)));
@@ -223,7 +223,7 @@ pub(crate) fn stages(diamonds: &Diamonds) -> Option<Table> {
         let mean = stages.mean_ms.get(&stage).copied()?;
         Some([number(mean), format!("{:.0}", 100.0 * mean / total)])
     };
-    for stage in Stage::ALL {
+    for &stage in Stage::ALL {
         let mut row = vec![stage.as_str().to_owned()];
         row.extend(share(alone, stage).unwrap_or_default());
         let loaded = diamonds.loaded.as_ref().and_then(|loaded| share(loaded, stage));

@@ -31,6 +31,8 @@ const READERS: usize = 16;
 /// The part that produces a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Stage {
     /// The front door: from the submitter's request to the stored submission.
     Door,
@@ -44,16 +46,11 @@ pub(crate) enum Stage {
 
 impl Stage {
     /// All stages, in the order of a job's life.
-    pub(crate) const ALL: [Self; 4] = [Self::Door, Self::Decide, Self::Work, Self::Heard];
+    pub(crate) const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the stage's name for tables.
     pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Door => "door",
-            Self::Decide => "decide",
-            Self::Work => "work",
-            Self::Heard => "heard",
-        }
+        self.into()
     }
 }
 

@@ -13,8 +13,11 @@ pub(crate) type Pids = BTreeMap<Part, Vec<u32>>;
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Part {
     /// The broker, with all its servers.
+    #[strum(to_string = "nats-server")]
     Broker,
     /// Supervisors, with the front door and the inbox.
     Supervisor,
@@ -26,17 +29,11 @@ pub(crate) enum Part {
 
 impl Part {
     /// All parts, in the order of tables.
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Broker, Self::Supervisor, Self::Worker, Self::Submitter];
+    pub(crate) const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the part's name for tables.
     pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Broker => "nats-server",
-            Self::Supervisor => "supervisor",
-            Self::Worker => "worker",
-            Self::Submitter => "submitter",
-        }
+        self.into()
     }
 }
 

@@ -12,7 +12,8 @@ use tokio::time::Instant;
 use crate::backoff::{Backoff, Retryable};
 
 /// A named set of values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Bucket {
     /// Settings that the installation was created with.
     Installation,
@@ -30,26 +31,12 @@ pub enum Bucket {
 
 impl Bucket {
     /// All buckets.
-    pub const ALL: [Self; 6] = [
-        Self::Installation,
-        Self::Tools,
-        Self::Inbox,
-        Self::Tasks,
-        Self::Conversations,
-        Self::Agents,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The bucket's name, which follows the installation's prefix.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Installation => "installation",
-            Self::Tools => "tools",
-            Self::Inbox => "inbox",
-            Self::Tasks => "tasks",
-            Self::Conversations => "conversations",
-            Self::Agents => "agents",
-        }
+        self.into()
     }
 }
 

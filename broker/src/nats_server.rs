@@ -4,7 +4,7 @@
 //! the server on drop. It must never touch a server that it did not start.
 
 use std::{
-    fmt, io,
+    io,
     net::TcpListener,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
@@ -27,7 +27,8 @@ pub const VARIABLE: &str = "CALLBOARD_NATS_SERVER";
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A version of nats-server, without pre-release suffix (`-beta.1`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
+#[display("{major}.{minor}.{patch}")]
 pub struct Version {
     /// Incompatible releases.
     pub major: u16,
@@ -43,12 +44,6 @@ impl Version {
     pub const FLOOR: Self = Self { major: 2, minor: 12, patch: 0 };
     /// Oldest version without known bugs in those features.
     pub const SOUND: Self = Self { major: 2, minor: 14, patch: 4 };
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
-    }
 }
 
 /// A text is not a version.

@@ -26,7 +26,7 @@ pub(crate) fn is_ours(name: &str) -> bool {
 
 /// Returns the two functions to offer.
 pub(crate) fn offers(language: Language) -> [ToolOffer; 2] {
-    let statuses = ItemStatus::ALL.map(ItemStatus::as_str);
+    let statuses = ItemStatus::ALL;
     let item = json!({
         "type": "object",
         "properties": {
@@ -201,8 +201,7 @@ fn note_of(fields: &Map<String, Value>) -> Option<String> {
 fn status_of(status: &Value, at: &str, language: Language) -> Result<ItemStatus, String> {
     let word = status.as_str().unwrap_or_default().trim().to_lowercase().replace(['-', ' '], "_");
     let word = if word == "completed" { "done" } else { word.as_str() };
-    let known = ItemStatus::ALL.into_iter().find(|status| status.as_str() == word);
-    known.ok_or_else(|| Text::Status { at: &at }.text(language))
+    word.parse().map_err(|_| Text::Status { at: &at }.text(language))
 }
 
 /// Returns advice to a model that finishes with open items; `None` if the model has had it already.

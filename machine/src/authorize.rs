@@ -17,7 +17,7 @@ use proto::{
     plan::{Action, Plan, Step},
     policy::PlanProtocol,
     strict::is_deep,
-    tool::{Approval, Binding, Effect, ToolSpec},
+    tool::{Approval, Binding, ToolSpec},
 };
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ pub fn registry_refusal(call: &CallWork, registered: Option<&ToolSpec>) -> Optio
     };
     let fields = [
         ("pool", spec.pool.as_str(), call.pool.as_str()),
-        ("effect", effect_word(spec.effect), effect_word(call.effect)),
+        ("effect", spec.effect.as_str(), call.effect.as_str()),
         ("version", spec.version.as_str(), call.version.as_str()),
     ];
     let differs = fields.into_iter().find(|(_, registered, claimed)| registered != claimed);
@@ -57,14 +57,6 @@ pub fn registry_refusal(call: &CallWork, registered: Option<&ToolSpec>) -> Optio
             ErrorClass::Permanent,
         )),
         (Approval::Always, Some(_)) | (Approval::Never, _) => None,
-    }
-}
-
-fn effect_word(effect: Effect) -> &'static str {
-    match effect {
-        Effect::Pure => "pure",
-        Effect::Idempotent => "idempotent",
-        Effect::Once => "once",
     }
 }
 

@@ -99,12 +99,12 @@ impl ActiveJob {
     /// Returns the used-up limit on which the next decision would spend.
     fn refusal(&self) -> Option<Gauge> {
         let used_up = |axis| self.gauge(axis, 0).filter(Gauge::is_used_up);
-        if Axis::ALL.into_iter().all(|axis| used_up(axis).is_none()) {
+        if Axis::ALL.iter().all(|axis| used_up(*axis).is_none()) {
             return None;
         }
         let wishes = self.wishes();
         let wants_child = self.planning.is_executing() && self.wants_child();
-        Axis::ALL.into_iter().filter_map(used_up).find(|gauge| {
+        Axis::ALL.iter().copied().filter_map(used_up).find(|gauge| {
             wants_child && spent_by_children(gauge.axis)
                 || wishes.iter().any(|wish| wish.spends(gauge.axis, &self.brief.agent.budget))
         })
@@ -256,7 +256,7 @@ impl ActiveJob {
     /// Returns the gauges of all limited axes.
     pub(super) fn gauges(&self, age_ms: u64) -> impl Iterator<Item = Gauge> + '_ {
         let is_limited = is_limited(&self.brief.agent);
-        let axes = Axis::ALL.into_iter().filter(move |_| is_limited);
+        let axes = Axis::ALL.iter().copied().filter(move |_| is_limited);
         axes.filter_map(move |axis| self.gauge(axis, age_ms))
     }
 

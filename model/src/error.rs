@@ -8,7 +8,8 @@ use std::{sync::Arc, time::Duration};
 use proto::fact::{ErrorClass, WorkError};
 
 /// The phase of a call whose time limit was exceeded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", prefix = "timeout_")]
 pub enum Phase {
     /// Establishing the connection.
     Connect,
@@ -20,21 +21,9 @@ pub enum Phase {
     Total,
 }
 
-impl Phase {
-    /// Returns the phase's name, for messages.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::FirstToken => "first token",
-            Self::Idle => "idle",
-            Self::Total => "total",
-        }
-    }
-}
-
 /// The kind of a [`ModelError`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ErrorKind {
     /// The provider's configuration is invalid.
     Config,
@@ -51,6 +40,7 @@ pub enum ErrorKind {
     /// The provider rejected the request's content.
     InvalidRequest,
     /// A time limit was exceeded.
+    #[strum(transparent)]
     Timeout {
         /// The phase whose limit was exceeded.
         which: Phase,
@@ -76,28 +66,8 @@ pub enum ErrorKind {
 impl ErrorKind {
     /// Returns a stable identifier for logs, metrics and records.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Config => "config",
-            Self::Auth => "auth",
-            Self::Quota => "quota",
-            Self::RateLimited => "rate_limited",
-            Self::Overloaded => "overloaded",
-            Self::ProviderFailed => "provider_failed",
-            Self::InvalidRequest => "invalid_request",
-            Self::Timeout { which: Phase::Connect } => "timeout_connect",
-            Self::Timeout { which: Phase::FirstToken } => "timeout_first_token",
-            Self::Timeout { which: Phase::Idle } => "timeout_idle",
-            Self::Timeout { which: Phase::Total } => "timeout_total",
-            Self::CutStream => "cut_stream",
-            Self::CutByLength => "cut_by_length",
-            Self::TooLarge => "too_large",
-            Self::Refused => "refused",
-            Self::Malformed => "malformed",
-            Self::DuplicateCall => "duplicate_call",
-            Self::Unreachable => "unreachable",
-            Self::Empty => "empty",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Returns the prospects of the same request later. A reply that was cut or exceeded the time

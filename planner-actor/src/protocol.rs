@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn every_schema_can_be_read_and_is_closed() {
-        for protocol in PlanProtocol::ALL {
+        for &protocol in PlanProtocol::ALL {
             for may_be_empty in [false, true] {
                 let schema = schema(protocol, may_be_empty);
                 assert_eq!(schema["additionalProperties"], false, "{protocol:?}");

@@ -95,18 +95,18 @@ pub fn parse(args: &Value, kinds: &AskKinds) -> Result<Asked, Unaskable> {
         return wrong("prompt", Flaw::TooLong(PROMPT_BYTES_MAX));
     }
     let mode = text(args, "mode", "mode")?;
-    let wanted = AskKind::ALL.into_iter().find(|kind| mode.as_deref() == Some(kind.as_str()));
+    let wanted = mode.as_deref().and_then(|mode| mode.parse::<AskKind>().ok());
     if let Some(asked) = wanted.filter(|kind| !kinds.has(*kind)) {
         return wrong("mode", Flaw::Kind { asked, may: kinds.clone() });
     }
-    let kind = match mode.as_deref() {
-        Some("query") => AskedKind::Query,
-        Some("select") => AskedKind::Select {
+    let kind = match wanted {
+        Some(AskKind::Query) => AskedKind::Query,
+        Some(AskKind::Select) => AskedKind::Select {
             options: choices(args.get("options"), "options")?,
             multiple: flag(args, "multiple", "multiple")?,
         },
-        Some("form") => AskedKind::Form { fields: fields(args)? },
-        Some(_) | None => return wrong("mode", Flaw::Mode),
+        Some(AskKind::Form) => AskedKind::Form { fields: fields(args)? },
+        None => return wrong("mode", Flaw::Mode),
     };
     Ok(Asked { prompt, kind, default: None })
 }

@@ -120,6 +120,8 @@ pub enum AtLimit {
 /// A resource with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Axis {
     /// [`Budget::steps`].
     Steps,
@@ -246,32 +248,12 @@ impl Budget {
 
 impl Axis {
     /// All axes, in display order.
-    pub const ALL: [Self; 9] = [
-        Self::Steps,
-        Self::Turns,
-        Self::TokensIn,
-        Self::TokensOut,
-        Self::Tokens,
-        Self::Money,
-        Self::Time,
-        Self::Depth,
-        Self::Children,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the word in records and metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Steps => "steps",
-            Self::Turns => "turns",
-            Self::TokensIn => "tokens_in",
-            Self::TokensOut => "tokens_out",
-            Self::Tokens => "tokens",
-            Self::Money => "money",
-            Self::Time => "time",
-            Self::Depth => "depth",
-            Self::Children => "children",
-        }
+        self.into()
     }
 }
 

@@ -329,8 +329,9 @@ pub struct DeadLetter {
 }
 
 /// The kinds of dead letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum DeadKind {
     /// A record of the job cannot be read, or contradicts the records before it.
     Unreadable,
@@ -344,11 +345,7 @@ impl DeadKind {
     /// Returns the word for users and programs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unreadable => "unreadable",
-            Self::Broken => "broken",
-            Self::GivenUp => "given_up",
-        }
+        self.into()
     }
 }
 

@@ -32,8 +32,9 @@ use crate::{
 };
 
 /// An event outside the supervisor.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, strum::IntoStaticStr, strum::VariantNames)]
 #[expect(clippy::large_enum_variant, reason = "facts are kept boxed, and a job has one submission")]
+#[strum(serialize_all = "snake_case")]
 pub enum Fact {
     /// A job was submitted. This is the first record of every job.
     Submitted(Submitted),
@@ -57,32 +58,12 @@ pub enum Fact {
 
 impl Fact {
     /// Every kind of fact, as written in records.
-    pub const KINDS: [&'static str; 9] = [
-        "submitted",
-        "signaled",
-        "planned",
-        "turned",
-        "started",
-        "called",
-        "answered",
-        "fired",
-        "child",
-    ];
+    pub const KINDS: &'static [&'static str] = <Self as strum::VariantNames>::VARIANTS;
 
     /// Returns the kind of the record.
     #[must_use]
     pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Submitted(_) => "submitted",
-            Self::Signaled(_) => "signaled",
-            Self::Planned(_) => "planned",
-            Self::Turned(_) => "turned",
-            Self::Started(_) => "started",
-            Self::Called(_) => "called",
-            Self::Answered(_) => "answered",
-            Self::Fired(_) => "fired",
-            Self::Child(_) => "child",
-        }
+        self.into()
     }
 
     /// Returns the question that the fact answers, or `None` when the fact is no answer.
@@ -162,8 +143,9 @@ pub struct Signaled {
 }
 
 /// The kinds of signal.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Signal {
     /// Cancels the job; no new work starts.
     Cancel,
@@ -203,15 +185,7 @@ impl Signal {
     /// Returns the word on screens and in metrics.
     #[must_use]
     pub fn word(&self) -> &'static str {
-        match self {
-            Self::Cancel => "cancel",
-            Self::Pause => "pause",
-            Self::Resume => "resume",
-            Self::Retry => "retry",
-            Self::Steer { .. } => "steer",
-            Self::Snapshot { .. } => "snapshot",
-            Self::RollBack { .. } => "roll_back",
-        }
+        self.into()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use derive_more::Display;
 use serde::{Deserialize, Serialize};
 
 use crate::{escape, lang::Language, limits};
@@ -10,7 +11,7 @@ use crate::{escape, lang::Language, limits};
 messages::texts!(file);
 
 /// The name of a file: one line of text that is not a path.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(try_from = "String", into = "String")]
 pub struct FileName(String);
 
@@ -44,12 +45,6 @@ impl FileName {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Display for FileName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

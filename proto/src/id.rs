@@ -4,8 +4,9 @@
 //! nats-server accepts `*` and `>` as *publish* subjects, so an unchecked id would be stored and
 //! would later match other jobs' filters. No code may build a subject from a plain string.
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
+use derive_more::{AsRef, Display};
 use serde::{Deserialize, Serialize};
 
 /// Maximum length of an id, in bytes.
@@ -39,8 +40,9 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident, $what:literal, $extra:literal, $max:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(AsRef, Display)]
         #[serde(try_from = "String", into = "String")]
-        pub struct $name(std::sync::Arc<str>);
+        pub struct $name(#[as_ref(str)] std::sync::Arc<str>);
 
         impl $name {
             /// Checks a string and makes an id of it.
@@ -56,18 +58,6 @@ macro_rules! ids {
             /// Returns the id as a string.
             #[must_use]
             pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
                 &self.0
             }
         }
@@ -123,23 +113,20 @@ ids! {
 }
 
 /// The number of an attempt at a [`WorkId`], from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Display,
+)]
 #[serde(transparent)]
 pub struct Attempt(pub u32);
 
 /// An attempt at a unit of work: the subject of a command and of its result.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
+#[display("{work} #{attempt}")]
 pub struct Unit {
     /// Unit of work.
     pub work: WorkId,
     /// Number of the attempt.
     pub attempt: Attempt,
-}
-
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} #{}", self.work, self.attempt)
-    }
 }
 
 impl Attempt {
@@ -153,16 +140,21 @@ impl Attempt {
     }
 }
 
-impl fmt::Display for Attempt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
-
 /// The number of rollbacks of a job: the number after `g` in the names of its work. Decisions and
 /// results of an earlier generation have no effect in a later one.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    Display,
 )]
 #[serde(transparent)]
 pub struct Generation(pub u32);
@@ -181,12 +173,6 @@ impl Generation {
     #[must_use]
     pub fn is_first(&self) -> bool {
         *self == Self::FIRST
-    }
-}
-
-impl fmt::Display for Generation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
     }
 }
 
@@ -210,19 +196,26 @@ impl WorkId {
 
 /// A position in a shard's stream. 0 is the position before the first record.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    Display,
 )]
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
-impl fmt::Display for Seq {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
-
 /// The number of one of the streams that an installation's jobs are distributed over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Display,
+)]
 #[serde(transparent)]
 pub struct Shard(pub u16);
 
@@ -240,12 +233,6 @@ impl Shard {
             (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
         });
         Self(u16::try_from(hash % u64::from(shards)).unwrap_or_default())
-    }
-}
-
-impl fmt::Display for Shard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
     }
 }
 

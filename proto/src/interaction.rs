@@ -33,8 +33,9 @@ pub struct Question {
 }
 
 /// The kinds of question, each with its valid answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum QuestionKind {
     /// The confirmation of a plan: `approve` runs it, `respond` with a text requests a revision,
     /// `edit` replaces it, and `reject` cancels the job.
@@ -83,13 +84,7 @@ impl QuestionKind {
     /// Returns the word on screens and in filters.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::PlanCheck { .. } => "plan_check",
-            Self::Question => "question",
-            Self::Choice { .. } => "choice",
-            Self::Form { .. } => "form",
-            Self::ToolApproval { .. } => "tool_approval",
-        }
+        self.into()
     }
 
     /// The steps that are completed already, when it asks about a plan.
@@ -171,8 +166,9 @@ pub enum Input {
 }
 
 /// The decision in an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Verdict {
     /// Agreement to the plan or the call.
     Approve,
@@ -189,12 +185,7 @@ impl Verdict {
     /// Returns the word in requests.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Approve => "approve",
-            Self::Reject => "reject",
-            Self::Respond => "respond",
-            Self::Edit => "edit",
-        }
+        self.into()
     }
 }
 

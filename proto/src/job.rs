@@ -1,14 +1,14 @@
 //! The states of a job, as users and other programs see them (those of A2A 1.0), and their
 //! transitions.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The state of a job: one of A2A's task states, in hyphenated form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray, strum::Display, strum::EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum JobState {
     /// The submission is stored and the supervisor has decided nothing yet.
     Submitted,
@@ -32,16 +32,7 @@ pub enum JobState {
 
 impl JobState {
     /// All states, in the order of the variants.
-    pub const ALL: [Self; 8] = [
-        Self::Submitted,
-        Self::Working,
-        Self::InputRequired,
-        Self::AuthRequired,
-        Self::Completed,
-        Self::Failed,
-        Self::Canceled,
-        Self::Rejected,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns whether the state is final.
     #[must_use]
@@ -55,28 +46,15 @@ impl JobState {
     /// The word used on every surface.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Submitted => "submitted",
-            Self::Working => "working",
-            Self::InputRequired => "input-required",
-            Self::AuthRequired => "auth-required",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Canceled => "canceled",
-            Self::Rejected => "rejected",
-        }
-    }
-}
-
-impl fmt::Display for JobState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        self.into()
     }
 }
 
 /// The activity of a job within its [`JobState`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(strum::IntoStaticStr, strum::Display)]
+#[strum(serialize_all = "kebab-case")]
 pub enum SubStatus {
     /// A planner works on the first plan, or the command to plan is queued.
     Planning,
@@ -94,20 +72,6 @@ pub enum SubStatus {
     /// A record of the job's log cannot be read. Nothing is decided until the record can be read,
     /// or is rolled back.
     Poisoned,
-}
-
-impl fmt::Display for SubStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Planning => "planning",
-            Self::Executing => "executing",
-            Self::Replanning => "replanning",
-            Self::Parked => "parked",
-            Self::BackingOff => "backing-off",
-            Self::Paused => "paused",
-            Self::Poisoned => "poisoned",
-        })
-    }
 }
 
 /// The end of a job. Only terminal states have a variant.
@@ -162,8 +126,9 @@ impl Outcome {
 }
 
 /// The reason why a job failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum FailReason {
     /// The planner gave no usable plan.
     PlanFailed,
@@ -191,18 +156,7 @@ impl FailReason {
     /// Returns the word in records and on screens.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::PlanFailed => "plan_failed",
-            Self::StepFailed => "step_failed",
-            Self::DeadlineExceeded => "deadline_exceeded",
-            Self::QuestionExpired => "question_expired",
-            Self::ReplanLimit => "replan_limit",
-            Self::HistoryFull => "history_full",
-            Self::QuestionRepeated => "question_repeated",
-            Self::TooManyQuestions => "too_many_questions",
-            Self::BudgetExceeded => "budget_exceeded",
-            Self::NoProgress => "no_progress",
-        }
+        self.into()
     }
 }
 
@@ -214,6 +168,9 @@ mod tests {
     fn states_are_spelled_as_a2a_spells_them() {
         let words: Vec<_> =
             JobState::ALL.iter().map(|s| serde_json::to_value(s).unwrap()).collect();
-        assert_eq!(words, JobState::ALL.map(|s| Value::from(s.as_str())));
+        assert_eq!(
+            words,
+            JobState::ALL.iter().map(|s| Value::from(s.as_str())).collect::<Vec<_>>()
+        );
     }
 }

@@ -31,6 +31,8 @@ pub struct Item {
 /// The status of an item.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum ItemStatus {
     /// The agent has not started the item.
     #[default]
@@ -47,19 +49,12 @@ pub enum ItemStatus {
 
 impl ItemStatus {
     /// All statuses.
-    pub const ALL: [Self; 5] =
-        [Self::Pending, Self::InProgress, Self::Done, Self::Blocked, Self::Skipped];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the word in records and for models.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::InProgress => "in_progress",
-            Self::Done => "done",
-            Self::Blocked => "blocked",
-            Self::Skipped => "skipped",
-        }
+        self.into()
     }
 
     /// Returns whether work on the item remains.

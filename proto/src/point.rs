@@ -11,22 +11,13 @@ use crate::{
 };
 
 /// A point of a job's log: a number or a string in JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, derive_more::Display)]
 #[serde(untagged)]
 pub enum Point {
     /// The point after this record.
     Seq(Seq),
     /// The point at which a snapshot has this name.
     Name(SnapshotName),
-}
-
-impl fmt::Display for Point {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Seq(seq) => seq.fmt(f),
-            Self::Name(name) => name.fmt(f),
-        }
-    }
 }
 
 /// The implementation is written by hand, because an untagged enum would lose the error of a name.

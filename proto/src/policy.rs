@@ -10,6 +10,8 @@ use crate::message::Usage;
 /// [`Plan`](crate::plan::Plan).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum PlanProtocol {
     /// Steps that are tool calls or tasks, mixed freely: `{title, steps: [{id, description, …}]}`.
     #[default]
@@ -31,28 +33,12 @@ pub enum PlanProtocol {
 
 impl PlanProtocol {
     /// All protocols.
-    pub const ALL: [Self; 7] = [
-        Self::Steps,
-        Self::TaskSteps,
-        Self::TitleSteps,
-        Self::ActionSteps,
-        Self::Decision,
-        Self::Phased,
-        Self::InlineTools,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the word in agents and records.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Steps => "steps",
-            Self::TaskSteps => "task_steps",
-            Self::TitleSteps => "title_steps",
-            Self::ActionSteps => "action_steps",
-            Self::Decision => "decision",
-            Self::Phased => "phased",
-            Self::InlineTools => "inline_tools",
-        }
+        self.into()
     }
 
     /// Returns whether a plan has one action, after which the planner decides again.

@@ -34,7 +34,9 @@ impl Price {
         self.of(usage.without(paid.usage)) + paid.money
     }
 
-    pub(crate) fn fits(&self) -> bool {
+    /// Returns `true` if both prices are finite and not negative.
+    #[must_use]
+    pub fn fits(&self) -> bool {
         [self.input_per_million, self.output_per_million].iter().all(|p| p.is_finite() && *p >= 0.0)
     }
 }

@@ -131,8 +131,8 @@ impl Unreadable {
 /// label, because every writer of facts can invent kinds.
 #[must_use]
 pub fn kind_label(kind: &str) -> &'static str {
-    let decision = || DecisionKind::ALL.into_iter().map(DecisionKind::as_str).find(|k| *k == kind);
-    Fact::KINDS.into_iter().find(|known| *known == kind).or_else(decision).unwrap_or("other")
+    let fact = Fact::KINDS.iter().find(|known| **known == kind).copied();
+    fact.or_else(|| kind.parse().ok().map(DecisionKind::as_str)).unwrap_or("other")
 }
 
 impl Record {
@@ -271,8 +271,8 @@ impl Reader<'_> {
     }
 
     fn decision(&self) -> Result<Decision, Unreadable> {
-        let kind = DecisionKind::ALL.into_iter().find(|k| k.as_str() == self.kind);
-        Ok(match kind.ok_or_else(|| Unreadable::Kind(self.kind.chars().take(80).collect()))? {
+        let kind = self.kind.parse();
+        Ok(match kind.map_err(|_| Unreadable::Kind(self.kind.chars().take(80).collect()))? {
             DecisionKind::Plan => Decision::Plan(self.read()?),
             DecisionKind::Turn => Decision::Turn(self.read()?),
             DecisionKind::Call => Decision::Call(self.read()?),
@@ -406,7 +406,8 @@ mod tests {
 
     #[test]
     fn kinds_that_nobody_knows_are_counted_as_one() {
-        for kind in Fact::KINDS.into_iter().chain(DecisionKind::ALL.map(DecisionKind::as_str)) {
+        let decisions = DecisionKind::ALL.iter().map(|kind| kind.as_str());
+        for kind in Fact::KINDS.iter().copied().chain(decisions) {
             assert_eq!(kind_label(kind), kind);
         }
         assert_eq!(kind_label("made-up-by-somebody"), "other");

@@ -8,6 +8,8 @@ use crate::{id::StepId, step::StepState};
 /// The cause of a replan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Cause {
     /// A step failed.
     #[default]
@@ -23,20 +25,10 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// All causes.
-    pub const ALL: [Self; 5] =
-        [Self::Failed, Self::Listed, Self::Completed, Self::Turn, Self::Steered];
-
     /// Returns the word in records and on screens.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Listed => "listed",
-            Self::Completed => "completed",
-            Self::Turn => "turn",
-            Self::Steered => "steered",
-        }
+        self.into()
     }
 
     /// Returns whether a plan without steps may mean that no work remains. After a failure such a

@@ -1,10 +1,13 @@
 //! The versions of the rules by which a log is folded. A job keeps the version of its submission, so
 //! that a change of the rules after the first release affects new jobs only.
 
+use derive_more::Display;
 use serde::{Deserialize, Serialize};
 
 /// A version of the fold's rules.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display,
+)]
 #[serde(transparent)]
 pub struct Rules(u32);
 
@@ -18,11 +21,5 @@ impl Rules {
     #[must_use]
     pub fn are_known(self) -> bool {
         self <= Self::NOW
-    }
-}
-
-impl std::fmt::Display for Rules {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
     }
 }

@@ -1,12 +1,13 @@
 //! The states of a step and their transitions.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 /// The state of a step.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, strum::Display,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum StepState {
     /// The step waits for steps that it depends on.
     #[default]
@@ -74,22 +75,6 @@ impl StepState {
             (Pending | Ready | Running | Waiting, _) => false,
             (Completed | Failed | Blocked | Skipped | Canceled, _) => false,
         }
-    }
-}
-
-impl fmt::Display for StepState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pending => "pending",
-            Self::Ready => "ready",
-            Self::Running => "running",
-            Self::Waiting => "waiting",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Blocked => "blocked",
-            Self::Skipped => "skipped",
-            Self::Canceled => "canceled",
-        })
     }
 }
 

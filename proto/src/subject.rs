@@ -11,8 +11,6 @@
 //! <prefix>.object.<sha256>.<piece>            large values, in a stream of their own
 //! ```
 
-use std::fmt;
-
 use crate::{
     decision::DecisionKind,
     fact::Source,
@@ -49,18 +47,23 @@ pub struct RecordSubject {
 }
 
 /// The families of stored messages.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum Family {
     /// A fact from a source.
+    #[display("in.{_0}")]
     In(Source),
     /// A decision of a kind, for a pool.
+    #[display("do.{_0}.{_1}")]
     Do(DecisionKind, Pool),
     /// A scheduled message of a timer.
+    #[display("at.{_0}")]
     At(TimerName),
     /// A fact from an unknown source, written by a newer Callboard.
+    #[display("in.{_0}")]
     UnknownIn(String),
     /// A decision of an unknown kind, written by a newer Callboard. Its position counts for the
     /// compare-and-set, or no supervisor could store a decision after it.
+    #[display("do.{_0}")]
     UnknownDo(String),
 }
 
@@ -224,7 +227,7 @@ impl Subjects {
 
     /// Returns the subject of a verb of the front door.
     #[must_use]
-    pub fn service(&self, verb: impl fmt::Display) -> String {
+    pub fn service(&self, verb: impl std::fmt::Display) -> String {
         format!("{}.svc.{verb}", self.prefix)
     }
 
@@ -325,32 +328,20 @@ impl Family {
 
     fn of(family: &str, first: &str, second: Option<&str>) -> Option<Self> {
         Some(match (family, second) {
-            ("in", None) => match Source::ALL.into_iter().find(|s| s.as_str() == first) {
-                Some(source) => Self::In(source),
-                None => Self::UnknownIn(word(first)?),
+            ("in", None) => match first.parse() {
+                Ok(source) => Self::In(source),
+                Err(_) => Self::UnknownIn(word(first)?),
             },
             ("do", Some(pool)) => {
                 let pool = Pool::new(pool).ok()?;
-                match DecisionKind::ALL.into_iter().find(|k| k.as_str() == first) {
-                    Some(kind) => Self::Do(kind, pool),
-                    None => Self::UnknownDo(word(first)?),
+                match first.parse() {
+                    Ok(kind) => Self::Do(kind, pool),
+                    Err(_) => Self::UnknownDo(word(first)?),
                 }
             }
             ("at", None) => Self::At(TimerName::new(first).ok()?),
             _ => return None,
         })
-    }
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::In(source) => write!(f, "in.{}", source.as_str()),
-            Self::Do(kind, pool) => write!(f, "do.{}.{pool}", kind.as_str()),
-            Self::At(timer) => write!(f, "at.{timer}"),
-            Self::UnknownIn(source) => write!(f, "in.{source}"),
-            Self::UnknownDo(kind) => write!(f, "do.{kind}"),
-        }
     }
 }
 

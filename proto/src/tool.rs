@@ -10,8 +10,9 @@ use crate::{
 };
 
 /// The effect class of a tool: the consequence of running a call more than once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Effect {
     /// The call changes nothing and may run any number of times.
     Pure,
@@ -21,6 +22,14 @@ pub enum Effect {
     /// The call must not run twice. An interrupted call is reported as `unknown` and is never
     /// retried automatically.
     Once,
+}
+
+impl Effect {
+    /// Returns the word in records.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
 }
 
 /// The need for an approval before a tool runs.
@@ -206,8 +215,9 @@ impl ToolResult {
 }
 
 /// The fault of a call that has no result of the tool's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Fault {
     /// The arguments do not fit the tool's schema, so a retry cannot help.
     InvalidArguments,
@@ -232,6 +242,12 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Returns the word in records and metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
     /// Returns the prospects of another attempt without a change of the call or the tool.
     #[must_use]
     pub fn class(self) -> ErrorClass {

@@ -2,8 +2,6 @@
 //!
 //! Follows <https://www.w3.org/TR/trace-context/>, version 00.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 /// The name of the header for [`TraceContext`]. It is lower case, because NATS headers are
@@ -11,8 +9,9 @@ use serde::{Deserialize, Serialize};
 pub const TRACEPARENT: &str = "traceparent";
 
 /// A trace, and the span in it that sent a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, derive_more::Display)]
 #[serde(try_from = "String", into = "String")]
+#[display("00-{trace:032x}-{span:016x}-{:02x}", u8::from(*sampled))]
 pub struct TraceContext {
     trace: u128,
     span: u64,
@@ -81,12 +80,6 @@ impl TraceContext {
             return Err(InvalidTrace);
         }
         Ok(Self { trace, span, sampled: flags & 1 == 1 })
-    }
-}
-
-impl fmt::Display for TraceContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "00-{:032x}-{:016x}-{:02x}", self.trace, self.span, u8::from(self.sampled))
     }
 }
 

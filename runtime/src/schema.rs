@@ -31,7 +31,8 @@ const WHY_CHARS: usize = 300;
 pub struct InvalidSchema(pub String);
 
 /// A field that violates the schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("{field}: {why}")]
 pub struct Misfit {
     /// The field's path, dotted (`to[0].address`); `.` for the value itself.
     pub field: String,
@@ -47,12 +48,6 @@ impl Misfit {
     pub fn why_in(&self, language: Language) -> &str {
         let found = self.translated.iter().find(|(of, _)| *of == language);
         found.map_or(&self.why, |(_, why)| why)
-    }
-}
-
-impl std::fmt::Display for Misfit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.field, self.why)
     }
 }
 

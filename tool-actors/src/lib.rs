@@ -15,7 +15,6 @@
 
 mod actor;
 mod call;
-pub mod config;
 pub mod egress;
 mod files;
 mod intent;

@@ -4,12 +4,7 @@
 use std::{sync::LazyLock, time::Duration};
 
 use opentelemetry::KeyValue;
-use proto::{
-    decision::CallWork,
-    id::JobId,
-    tool::{Fault, ToolResult},
-    trace::TraceContext,
-};
+use proto::{decision::CallWork, id::JobId, tool::ToolResult, trace::TraceContext};
 use runtime::telemetry::{self, Content, Histogram, Kind, SECONDS, Span, keys};
 use tokio::time::Instant;
 
@@ -82,7 +77,7 @@ impl<'a> Execution<'a> {
         self.record(match ended {
             Ok(ToolResult { success: true, .. }) => "",
             Ok(_) => FAILED,
-            Err(fault) => word(fault.fault),
+            Err(fault) => fault.fault.as_str(),
         });
         let took = if self.ran { self.begun.elapsed() } else { Duration::ZERO };
         u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
@@ -108,19 +103,5 @@ impl Drop for Execution<'_> {
         if !self.ended {
             self.record(CANCELED);
         }
-    }
-}
-
-fn word(fault: Fault) -> &'static str {
-    match fault {
-        Fault::InvalidArguments => "invalid_arguments",
-        Fault::UnknownTool => "unknown_tool",
-        Fault::VersionMismatch => "version_mismatch",
-        Fault::Timeout => "timeout",
-        Fault::Unavailable => "unavailable",
-        Fault::Unreachable => "unreachable",
-        Fault::WorkerLost => "worker_lost",
-        Fault::Internal => "internal",
-        Fault::Unknown => "unknown",
     }
 }

@@ -1,11 +1,9 @@
 //! The settings of the built-in tools.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use runtime::config::{Check, HOUR, Section, wide};
 use serde::Deserialize;
-
-use crate::config::{EgressConfig, FilesConfig, ToolsConfig};
 
 /// Settings of the built-in tools.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -14,36 +12,51 @@ pub struct Tools {
     /// The directory that file tools see. A relative path starts at the working directory of the
     /// process.
     pub workspace: PathBuf,
-    /// Settings of the HTTP tool.
+    /// Settings of the tools that use HTTP.
     pub http: Http,
 }
 
-/// Settings of the HTTP tool.
+/// The permitted targets of HTTP requests, and their limits.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Http {
-    /// `true` if the tool may reach private and local addresses.
+    /// `true` to permit addresses outside the public internet. Services of a private network that
+    /// trust addresses are then open to everybody who can write a goal.
     pub allow_private: bool,
-    /// Hosts that the tool may reach. Empty: every public host.
+    /// The only permitted hosts, unless empty: a host name, or `*.` and a domain for all hosts
+    /// below it.
     pub allow_hosts: Vec<String>,
-    /// Timeout of a request, in milliseconds.
+    /// Time limit of one request in milliseconds, including redirects and the body.
     pub timeout_ms: u64,
-    /// Bound of a response, in bytes.
+    /// Largest number of body bytes that one request returns.
     pub max_bytes: usize,
 }
 
-impl From<&Tools> for ToolsConfig {
-    fn from(tools: &Tools) -> Self {
-        let Tools { workspace, http } = tools;
-        Self {
-            files: FilesConfig { workspace: workspace.clone(), ..FilesConfig::default() },
-            http: EgressConfig {
-                allow_private: http.allow_private,
-                allow_hosts: http.allow_hosts.clone(),
-                timeout_ms: http.timeout_ms,
-                body_bytes_max: http.max_bytes,
-            },
-        }
+impl Default for Http {
+    fn default() -> Self {
+        Tools::defaults().http
+    }
+}
+
+impl Http {
+    /// Time limit of one request, at least one millisecond.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms.max(1))
+    }
+
+    /// `true` if `allow_hosts` permits a host, given as the URL parser writes it.
+    #[must_use]
+    pub fn allows_host(&self, host: &str) -> bool {
+        let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        let fits = |allowed: &String| {
+            let allowed = allowed.to_ascii_lowercase();
+            match allowed.strip_prefix("*.") {
+                Some(domain) => host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')),
+                None => host == allowed,
+            }
+        };
+        self.allow_hosts.is_empty() || self.allow_hosts.iter().any(fits)
     }
 }
 

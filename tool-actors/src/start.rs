@@ -17,16 +17,16 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
     actor::ToolActor,
-    config::ToolsConfig,
     egress::{Egress, EgressError, SystemLookup},
+    settings::Tools,
     tasks::TaskList,
     tool::Tool,
     tools::{
-        AskModel, CompleteTask, CreateTask, DeleteTask, Echo, HttpGet, HttpPost, ListTasks,
-        ReadAttachment, ReadFile, Sleep, Stop, UpdateTask, WriteFile,
+        AskModel, CloseTask, CreateTask, Echo, HttpGet, HttpPost, ListTasks, ReadAttachment,
+        ReadFile, Sleep, Stop, UpdateTask, WriteFile,
     },
     toolset::{InvalidToolset, Toolset},
-    workspace::{FileError, Workspace},
+    workspace::{FileError, Limits, Workspace},
 };
 
 /// Interval at which tools are announced again, in case an announcement was lost or replaced.
@@ -56,29 +56,29 @@ pub enum StartError {
 pub fn builtin(
     broker: &Broker,
     model: Arc<dyn Model>,
-    config: &ToolsConfig,
+    settings: &Tools,
 ) -> Result<Toolset, StartError> {
-    let workspace = Workspace::open(config.files.clone())?;
+    let workspace = Workspace::open(&settings.workspace, Limits::default())?;
     if let Err(error) = workspace.forget_old_writes() {
         tracing::warn!(%error, "old entries of the workspace's journal were not removed");
     }
-    let egress = Egress::new(config.http.clone(), Arc::new(SystemLookup))?;
+    let egress = Egress::new(settings.http.clone(), Arc::new(SystemLookup))?;
     let tasks = TaskList::new(Arc::clone(&broker.kv));
     let tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(CreateTask(tasks.clone())),
         Arc::new(UpdateTask(tasks.clone())),
-        Arc::new(CompleteTask(tasks.clone())),
-        Arc::new(DeleteTask(tasks.clone())),
+        Arc::new(CloseTask::Complete(tasks.clone())),
+        Arc::new(CloseTask::Delete(tasks.clone())),
         Arc::new(ListTasks(tasks)),
         Arc::new(ReadFile(workspace.clone())),
         Arc::new(WriteFile(workspace)),
-        Arc::new(HttpGet::new(egress.clone(), config.http.body_bytes_max, config.http.timeout_ms)),
+        Arc::new(HttpGet::new(egress.clone(), settings.http.max_bytes, settings.http.timeout_ms)),
         Arc::new(ReadAttachment::new(
             egress.clone(),
-            config.http.body_bytes_max,
-            config.http.timeout_ms,
+            settings.http.max_bytes,
+            settings.http.timeout_ms,
         )),
-        Arc::new(HttpPost::new(egress, config.http.body_bytes_max, config.http.timeout_ms)),
+        Arc::new(HttpPost::new(egress, settings.http.max_bytes, settings.http.timeout_ms)),
         Arc::new(AskModel(model)),
         Arc::new(Stop),
         Arc::new(Echo),

@@ -144,7 +144,7 @@ impl Entry {
             return differs("version", &spec.version, &call.version);
         }
         if spec.effect != call.effect {
-            return differs("effect", word(spec.effect), word(call.effect));
+            return differs("effect", spec.effect.as_str(), call.effect.as_str());
         }
         Ok(())
     }
@@ -165,14 +165,6 @@ impl Entry {
         let (name, version) = (&self.spec.name, &self.spec.version);
         let digest = approval_digest(job, call.work.as_str(), name, version, &call.args);
         if *approved == digest { Ok(()) } else { refuse("the approval belongs to another call") }
-    }
-}
-
-fn word(effect: Effect) -> &'static str {
-    match effect {
-        Effect::Pure => "pure",
-        Effect::Idempotent => "idempotent",
-        Effect::Once => "once",
     }
 }
 

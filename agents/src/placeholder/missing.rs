@@ -10,7 +10,8 @@ messages::texts!(placeholder);
 const SHOWN_MAX: usize = 8;
 
 /// A placeholder that cannot be resolved.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.text(Language::En))]
 pub struct Unresolved {
     /// Text of the placeholder.
     pub placeholder: String,
@@ -131,11 +132,3 @@ impl Unresolved {
         Text::Unresolved { placeholder, why: &missing.text(language) }.text(language)
     }
 }
-
-impl std::fmt::Display for Unresolved {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text(Language::En))
-    }
-}
-
-impl std::error::Error for Unresolved {}

@@ -6,21 +6,14 @@ use proto::{
 };
 
 /// A queue of a shard: its facts, or its commands of one kind and pool.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub enum Queue {
     /// Facts, consumed by the shard's supervisor.
+    #[display("facts")]
     Facts,
     /// Commands of one kind, consumed by the workers of one pool.
+    #[display("{_0}.{_1}")]
     Commands(DecisionKind, Pool),
-}
-
-impl std::fmt::Display for Queue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Facts => f.write_str("facts"),
-            Self::Commands(kind, pool) => write!(f, "{}.{pool}", kind.as_str()),
-        }
-    }
 }
 
 /// The progress of a queue. Of the records between `done` and `delivered`, the broker reports how

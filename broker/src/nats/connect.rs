@@ -300,7 +300,8 @@ async fn prepare(
     let missing = if found.is_some() { Missing::Refuse } else { may_make };
     let shards =
         subjects.all_shards().map(|shard| setup::shard(link, subjects, shard, options, missing));
-    let buckets = Bucket::ALL.map(|bucket| kv::ensure(link, subjects, bucket, options, missing));
+    let buckets = Bucket::ALL.iter();
+    let buckets = buckets.map(|bucket| kv::ensure(link, subjects, *bucket, options, missing));
     futures::future::try_join_all(shards).await?;
     futures::future::try_join_all(buckets).await?;
     objects::ensure(link, subjects, options, missing).await?;

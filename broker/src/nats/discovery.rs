@@ -76,7 +76,8 @@ impl Endpoint {
 }
 
 /// The discovery requests, by their token in `$SRV.<verb>`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::VariantArray)]
+#[strum(serialize_all = "UPPERCASE")]
 pub(super) enum Verb {
     Ping,
     Info,
@@ -84,15 +85,7 @@ pub(super) enum Verb {
 }
 
 impl Verb {
-    const ALL: [Self; 3] = [Self::Ping, Self::Info, Self::Stats];
-
-    fn token(self) -> &'static str {
-        match self {
-            Self::Ping => "PING",
-            Self::Info => "INFO",
-            Self::Stats => "STATS",
-        }
-    }
+    const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 }
 
 /// Subscribes to everything that [`answer`] answers.
@@ -101,8 +94,8 @@ pub(super) async fn subscribe(
     instance: &Instance,
 ) -> Result<SelectAll<Questions>, SubscribeError> {
     let mut all = SelectAll::new();
-    for verb in Verb::ALL {
-        let every = format!("$SRV.{}", verb.token());
+    for &verb in Verb::ALL {
+        let every = format!("$SRV.{verb}");
         let ours = format!("{every}.{NAME}");
         let this_one = format!("{ours}.{}", instance.id);
         for subject in [every, ours, this_one] {
@@ -140,7 +133,7 @@ pub(super) async fn answer(
     while let Some((verb, question)) = questions.next().await {
         let Some(reply) = rule.admit(&question) else { continue };
         if let Err(error) = reply.send(&link, None, instance.says(verb)).await {
-            tracing::debug!(%error, verb = verb.token(), "discovery could not answer");
+            tracing::debug!(%error, %verb, "discovery could not answer");
         }
     }
 }

@@ -76,7 +76,7 @@ pub async fn drift(
 
 fn streams(subjects: &Subjects, options: &NatsOptions) -> Vec<Value> {
     let shards = subjects.all_shards().map(|shard| setup::shard_stream(subjects, shard, options));
-    let buckets = Bucket::ALL.map(|bucket| kv::bucket_stream(subjects, bucket, options));
+    let buckets = Bucket::ALL.iter().map(|bucket| kv::bucket_stream(subjects, *bucket, options));
     shards.chain(buckets).chain([objects::stream_of_all(subjects, options)]).collect()
 }
 

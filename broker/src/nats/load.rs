@@ -100,8 +100,7 @@ pub(super) async fn consumers(log: &NatsLog, stream: &str) -> Result<Vec<Named>,
 /// Parses the name of a command consumer into kind and pool; `None` for other consumers.
 pub(super) fn queue_of(name: &str) -> Option<(DecisionKind, Pool)> {
     let (kind, pool) = name.split_once('-')?;
-    let kind = DecisionKind::ALL.into_iter().find(|known| known.as_str() == kind)?;
-    Some((kind, Pool::new(pool).ok()?))
+    Some((kind.parse().ok()?, Pool::new(pool).ok()?))
 }
 
 /// Number of submissions read at a time, given the largest size of a record.

@@ -140,7 +140,7 @@ pub(crate) struct SignalArgs {
 }
 
 fn state(text: &str) -> Result<JobState, String> {
-    JobState::ALL.into_iter().find(|state| state.as_str() == text).ok_or_else(|| {
+    text.parse().map_err(|_| {
         let all: Vec<_> = JobState::ALL.iter().map(|state| state.as_str()).collect();
         format!("the states are {}", all.join(", "))
     })

@@ -132,7 +132,7 @@ impl Embedded {
 }
 
 pub(super) fn all() -> BTreeSet<Role> {
-    Role::ALL.into_iter().collect()
+    Role::ALL.iter().copied().collect()
 }
 
 /// Starts a child nats-server, or returns the reason for running without one.

@@ -224,8 +224,8 @@ impl Parts<'_> {
     }
 
     async fn tools(&self) -> Result<Vec<Child>, StartError> {
-        let config = tool_actors::config::ToolsConfig::from(&self.config.tools);
-        let tools = Arc::new(tool_actors::builtin(&self.broker, self.model()?, &config)?);
+        let tools =
+            Arc::new(tool_actors::builtin(&self.broker, self.model()?, &self.config.tools)?);
         let setup = tool_actors::Setup {
             broker: self.broker.clone(),
             worker: self.status.worker().clone(),

@@ -3,15 +3,11 @@
 use std::sync::Arc;
 
 use model::{
-    Model, ModelError, Observed, ProviderConfig, ProviderKind, RetryConfig, Show, Timeouts,
-    Watching,
+    Model, ModelError, Observed, ProviderConfig, ProviderKind, Show, Watching,
     script::{Script, ScriptError, ScriptModel, ScriptServer},
 };
 
-use crate::settings::{
-    Config,
-    model::{self as settings, ModelKind},
-};
+use crate::settings::{Config, model::ModelKind};
 
 /// A model, and its server if it is the scripted one.
 pub struct ModelSetup {
@@ -106,36 +102,23 @@ fn provider_kind(kind: ModelKind) -> Option<ProviderKind> {
 fn scripted(config: &Config) -> Result<Arc<dyn Model>, ModelSetupError> {
     let path = config.model.script.as_ref().ok_or(ModelSetupError::Unconfigured)?;
     let name = config.model.name.as_deref().ok_or(ModelSetupError::Unnamed)?;
-    let model = ScriptModel::new(Script::load(path)?, name, timeouts(&config.model));
+    let model = ScriptModel::new(Script::load(path)?, name, config.model.timeouts_ms);
     let model = Arc::new(Observed::scripted(Arc::new(model), name, watching(config)));
     Ok(model::bounded(model, config.model.windows()))
-}
-
-fn timeouts(config: &settings::Model) -> Timeouts {
-    let settings::ModelTimeouts { connect, first_token, idle, total } = config.timeouts_ms;
-    Timeouts { connect_ms: connect, first_token_ms: first_token, idle_ms: idle, total_ms: total }
 }
 
 fn provider(kind: ProviderKind, config: &Config) -> Result<ProviderConfig, ModelSetupError> {
     let known = config.model.known.iter().map(|known| known.name.clone());
     let models = known.chain(crate::agents::models(config)).collect();
     let config = &config.model;
-    let retry = &config.retry;
     Ok(ProviderConfig {
         kind,
         base_url: config.base_url.clone(),
         model: config.name.clone().ok_or(ModelSetupError::Unnamed)?,
         models,
         api_key: config.api_key.as_ref().map(|key| key.value().clone()),
-        timeouts: timeouts(config),
-        retry: RetryConfig {
-            max_attempts: retry.max_attempts,
-            initial_interval_ms: retry.initial_interval_ms,
-            backoff_factor: retry.backoff_factor,
-            max_interval_ms: retry.max_interval_ms,
-            jitter: retry.jitter,
-            max_wait_ms: retry.max_wait_ms,
-        },
+        timeouts: config.timeouts_ms,
+        retry: config.retry,
         temperature: config.temperature,
         top_p: config.top_p,
         max_tokens: config.max_tokens,

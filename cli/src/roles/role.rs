@@ -1,9 +1,23 @@
 //! The roles of a process.
 
-use std::{collections::BTreeSet, fmt, str::FromStr};
+use std::collections::BTreeSet;
 
 /// A function of a process. A process may have several roles, and a role may run in many processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+    strum::Display,
+    strum::EnumString,
+)]
+#[strum(serialize_all = "snake_case", parse_err_ty = UnknownRole, parse_err_fn = UnknownRole::of)]
 pub enum Role {
     /// Decides the next actions of jobs.
     Supervisor,
@@ -21,26 +35,12 @@ pub enum Role {
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 6] = [
-        Self::Supervisor,
-        Self::Planner,
-        Self::Executor,
-        Self::Tools,
-        Self::Interaction,
-        Self::Door,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Name of the role in `--roles` and in presence.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Supervisor => "supervisor",
-            Self::Planner => "planner",
-            Self::Executor => "executor",
-            Self::Tools => "tools",
-            Self::Interaction => "interaction",
-            Self::Door => "door",
-        }
+        self.into()
     }
 
     /// `true` if the role calls a language model.
@@ -53,12 +53,6 @@ impl Role {
     }
 }
 
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// The name of a role is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -66,13 +60,9 @@ impl fmt::Display for Role {
 )]
 pub struct UnknownRole(pub String);
 
-impl FromStr for Role {
-    type Err = UnknownRole;
-    fn from_str(name: &str) -> Result<Self, UnknownRole> {
-        Self::ALL
-            .into_iter()
-            .find(|role| role.name() == name)
-            .ok_or_else(|| UnknownRole(name.chars().take(40).collect()))
+impl UnknownRole {
+    fn of(name: &str) -> Self {
+        Self(name.chars().take(40).collect())
     }
 }
 
@@ -98,7 +88,10 @@ mod tests {
 
     #[test]
     fn every_role_is_counted_under_its_name() {
-        assert_eq!(Role::ALL.map(Role::name), runtime::presence::ROLES);
+        assert_eq!(
+            Role::ALL.iter().map(|role| role.name()).collect::<Vec<_>>(),
+            runtime::presence::ROLES
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use agents::price::ByModel;
+use model::{RetryConfig, Timeouts};
 use proto::{budget::Price, price::is_model_name};
 use runtime::config::{Check, DAY, HOUR, Secret, Section, wide};
 use serde::Deserialize;
@@ -38,11 +39,11 @@ pub struct Model {
     /// Bound of a reply, in bytes.
     pub max_reply_bytes: usize,
     /// Time limits of one call.
-    pub timeouts_ms: ModelTimeouts,
+    pub timeouts_ms: Timeouts,
     /// Retries inside one call, before the first piece of a reply.
-    pub retry: ModelRetry,
+    pub retry: RetryConfig,
     /// The price of tokens, which the cost metric and budgets use. When absent, no cost is counted.
-    pub price: Option<ModelPrice>,
+    pub price: Option<Price>,
     /// Context windows and prices of models by name. An entry overrides `price` and
     /// `context_tokens` for its model.
     pub known: Vec<KnownModel>,
@@ -58,19 +59,15 @@ pub struct KnownModel {
     /// The context window: tokens of a conversation that the model takes, without the reply.
     pub context_tokens: Option<u32>,
     /// The price of the model's tokens.
-    pub price: Option<ModelPrice>,
+    pub price: Option<Price>,
 }
 
 impl Model {
     /// Returns the prices by model. `price` belongs to the default model.
     #[must_use]
     pub fn prices(&self) -> ByModel<Price> {
-        let price = |price: ModelPrice| Price {
-            input_per_million: price.input_per_million,
-            output_per_million: price.output_per_million,
-        };
-        let known = self.known.iter().filter_map(|m| Some((&m.name, price(m.price?))));
-        let usual = ByModel::usual(self.name.clone(), self.price.map(price));
+        let known = self.known.iter().filter_map(|m| Some((&m.name, m.price?)));
+        let usual = ByModel::usual(self.name.clone(), self.price);
         known.fold(usual, |prices, (name, price)| prices.with(name, price))
     }
 
@@ -83,16 +80,6 @@ impl Model {
         let usual = usual.others(self.context_tokens);
         known.fold(usual, |windows, (name, tokens)| windows.with(name, tokens))
     }
-}
-
-/// The price of a model's tokens, in US dollars per million.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ModelPrice {
-    /// The price of input tokens.
-    pub input_per_million: f64,
-    /// The price of output tokens.
-    pub output_per_million: f64,
 }
 
 /// The wire format of a model provider.
@@ -109,38 +96,6 @@ pub enum ModelKind {
     Ollama,
     /// The scripted model, inside this process.
     Script,
-}
-
-/// Time limits of one model call, in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ModelTimeouts {
-    /// Timeout of opening a connection.
-    pub connect: u64,
-    /// Timeout from the request to the first piece of the reply.
-    pub first_token: u64,
-    /// Timeout between two pieces of the reply.
-    pub idle: u64,
-    /// Timeout of the whole call, retries included.
-    pub total: u64,
-}
-
-/// Retries inside one model call.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ModelRetry {
-    /// The maximum number of attempts (1 to 20).
-    pub max_attempts: u32,
-    /// The wait before the second attempt, in milliseconds.
-    pub initial_interval_ms: u64,
-    /// The factor between two successive waits (1.0 to 10.0).
-    pub backoff_factor: f32,
-    /// The longest single wait, in milliseconds.
-    pub max_interval_ms: u64,
-    /// `true` if waits are randomised.
-    pub jitter: bool,
-    /// The bound of the sum of all waits, in milliseconds.
-    pub max_wait_ms: u64,
 }
 
 impl Section for Model {
@@ -222,11 +177,7 @@ fn provider(model: &Model, check: &mut Check) {
 /// price.
 fn known(model: &Model, check: &mut Check) {
     let mut wrong = |key: String, why: &str| check.wrong(key, why);
-    let fits = |price: &ModelPrice| {
-        let fits = |price: f64| price.is_finite() && price >= 0.0;
-        fits(price.input_per_million) && fits(price.output_per_million)
-    };
-    if model.price.as_ref().is_some_and(|price| !fits(price)) {
+    if model.price.as_ref().is_some_and(|price| !price.fits()) {
         wrong("model.price".to_owned(), "must not be negative");
     }
     for (at, one) in model.known.iter().enumerate() {
@@ -241,7 +192,7 @@ fn known(model: &Model, check: &mut Check) {
         if one.context_tokens.is_some_and(|n| !CONTEXT_TOKENS.contains(&n)) {
             wrong(key("context_tokens"), "must be 256 to 100000000");
         }
-        if one.price.as_ref().is_some_and(|price| !fits(price)) {
+        if one.price.as_ref().is_some_and(|price| !price.fits()) {
             wrong(key("price"), "must not be negative");
         }
         if one.context_tokens.is_none() && one.price.is_none() {

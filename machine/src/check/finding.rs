@@ -1,23 +1,25 @@
 //! The faults that a check of a log can find.
 
-use std::fmt;
-
 use proto::{
     decision::DecisionKind,
     id::{Attempt, Seq, WorkId},
 };
 
 /// A fault in a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr, derive_more::Display)]
+#[strum(serialize_all = "snake_case")]
 pub enum Finding {
     /// The log has no submission.
+    #[display("it was never submitted")]
     NeverSubmitted,
     /// A record belongs to another job, or its position is not after the previous one.
+    #[display("record {seq} is out of place")]
     Misplaced {
         /// Position of the record.
         seq: Seq,
     },
     /// The job is held by an unreadable record, or by a decision that cannot follow.
+    #[display("parked at record {seq}: {reason}")]
     Parked {
         /// Position of the record.
         seq: Seq,
@@ -25,6 +27,7 @@ pub enum Finding {
         reason: String,
     },
     /// A decision was stored a second time.
+    #[display("record {seq} decides {what} again")]
     DecidedTwice {
         /// Position of the second decision.
         seq: Seq,
@@ -32,11 +35,13 @@ pub enum Finding {
         what: String,
     },
     /// A decision was stored after the end of the job.
+    #[display("record {seq} decides after the end")]
     AfterTheEnd {
         /// Position of the decision.
         seq: Seq,
     },
     /// Two attempts of a tool call have different idempotency keys.
+    #[display("record {seq} changes the key of {work}")]
     KeyChanged {
         /// Position of the attempt with the other key.
         seq: Seq,
@@ -44,6 +49,7 @@ pub enum Finding {
         work: WorkId,
     },
     /// A result has no command before it.
+    #[display("record {seq} answers {work} #{attempt}, which no decision requested")]
     Commandless {
         /// Position of the result.
         seq: Seq,
@@ -53,6 +59,7 @@ pub enum Finding {
         attempt: Attempt,
     },
     /// Two results of one attempt counted.
+    #[display("record {seq} counted as a second result of {work} #{attempt}")]
     CountedTwice {
         /// Position of the second result.
         seq: Seq,
@@ -62,6 +69,7 @@ pub enum Finding {
         attempt: Attempt,
     },
     /// The job completed although a command has no result that counted.
+    #[display("{work} #{attempt}, decided in record {seq}, has no result")]
     Unanswered {
         /// Position of the command.
         seq: Seq,
@@ -71,6 +79,7 @@ pub enum Finding {
         attempt: Attempt,
     },
     /// The state calls for a decision that is not in the log.
+    #[display("a {kind} should follow record {after}")]
     MissingDecision {
         /// Kind of the missing decision.
         kind: DecisionKind,
@@ -78,6 +87,7 @@ pub enum Finding {
         after: Seq,
     },
     /// The job has not ended, and no event that can happen would advance it.
+    #[display("it stopped at record {seq} and waits for nothing")]
     WaitsForNothing {
         /// Position of its last record.
         seq: Seq,
@@ -88,46 +98,6 @@ impl Finding {
     /// Returns a stable identifier of the fault, for programs.
     #[must_use]
     pub fn word(&self) -> &'static str {
-        match self {
-            Self::NeverSubmitted => "never_submitted",
-            Self::Misplaced { .. } => "misplaced",
-            Self::Parked { .. } => "parked",
-            Self::DecidedTwice { .. } => "decided_twice",
-            Self::AfterTheEnd { .. } => "after_the_end",
-            Self::KeyChanged { .. } => "key_changed",
-            Self::Commandless { .. } => "commandless",
-            Self::CountedTwice { .. } => "counted_twice",
-            Self::Unanswered { .. } => "unanswered",
-            Self::MissingDecision { .. } => "missing_decision",
-            Self::WaitsForNothing { .. } => "waits_for_nothing",
-        }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NeverSubmitted => f.write_str("it was never submitted"),
-            Self::Misplaced { seq } => write!(f, "record {seq} is out of place"),
-            Self::Parked { seq, reason } => write!(f, "parked at record {seq}: {reason}"),
-            Self::DecidedTwice { seq, what } => write!(f, "record {seq} decides {what} again"),
-            Self::AfterTheEnd { seq } => write!(f, "record {seq} decides after the end"),
-            Self::KeyChanged { seq, work } => write!(f, "record {seq} changes the key of {work}"),
-            Self::Commandless { seq, work, attempt } => {
-                write!(f, "record {seq} answers {work} #{attempt}, which no decision requested")
-            }
-            Self::CountedTwice { seq, work, attempt } => {
-                write!(f, "record {seq} counted as a second result of {work} #{attempt}")
-            }
-            Self::Unanswered { seq, work, attempt } => {
-                write!(f, "{work} #{attempt}, decided in record {seq}, has no result")
-            }
-            Self::MissingDecision { kind, after } => {
-                write!(f, "a {} should follow record {after}", kind.as_str())
-            }
-            Self::WaitsForNothing { seq } => {
-                write!(f, "it stopped at record {seq} and waits for nothing")
-            }
-        }
+        self.into()
     }
 }

@@ -1,6 +1,6 @@
 //! The YAML format of a script, before compilation.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
@@ -95,7 +95,7 @@ pub(super) struct StreamDoc {
     pub(super) first_delay_ms: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FinishDoc {
     Stop,

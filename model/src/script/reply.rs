@@ -175,14 +175,3 @@ fn view(talk: &Conversation, captures: &Captures, counts: Counts) -> Value {
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
-
-impl FinishDoc {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::ToolCalls => "tool_calls",
-            Self::Length => "length",
-            Self::ContentFilter => "content_filter",
-        }
-    }
-}

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{conversation::Conversation, reply::Rendered};
+use super::{conversation::Conversation, format::FinishDoc, reply::Rendered};
 
 /// The fields common to all frames of a reply.
 pub(super) struct Frames<'a> {
@@ -43,7 +43,7 @@ impl<'a> Frames<'a> {
             "object": "chat.completion",
             "created": self.created,
             "model": self.model,
-            "choices": [{"index": 0, "message": message, "finish_reason": reply.finish.as_str()}],
+            "choices": [{"index": 0, "message": message, "finish_reason": reply.finish}],
             "usage": usage(reply),
         })
         .to_string()
@@ -70,7 +70,7 @@ impl<'a> Frames<'a> {
         if let Some(first) = pieces.first_mut() {
             first.insert_str(0, &self.frame(&json!({"role": "assistant", "content": ""}), None));
         }
-        let mut close = self.frame(&json!({}), Some(reply.finish.as_str()));
+        let mut close = self.frame(&json!({}), Some(reply.finish));
         if self.include_usage {
             let last = json!({"id": self.id, "object": "chat.completion.chunk", "created": self.created,
                 "model": self.model, "choices": [], "usage": usage(reply)});
@@ -80,7 +80,7 @@ impl<'a> Frames<'a> {
         Streamed { pieces, close }
     }
 
-    fn frame(&self, delta: &Value, finish: Option<&str>) -> String {
+    fn frame(&self, delta: &Value, finish: Option<FinishDoc>) -> String {
         event(&json!({
             "id": self.id,
             "object": "chat.completion.chunk",

@@ -51,8 +51,8 @@ async fn an_endless_reply_ends(
     config.max_reply_bytes = 20_000;
     // A call that ends by its size is far from any time limit.
     let limit_ms = if kind == ErrorKind::TooLarge { 600_000 } else { 300 };
-    config.timeouts.first_token_ms = if kind == IDLE { 600_000 } else { limit_ms };
-    config.timeouts.idle_ms = limit_ms;
+    config.timeouts.first_token = if kind == IDLE { 600_000 } else { limit_ms };
+    config.timeouts.idle = limit_ms;
     let model = model::connect(&config).unwrap();
     assert_eq!(reply(&model, "x").await.unwrap_err().kind(), kind);
 }
@@ -63,8 +63,8 @@ async fn an_endless_reply_ends(
 async fn an_endless_frame_ends_with_the_whole_call() {
     let base = flood("", "x".repeat(16_384)).await;
     let mut config = local(ProviderKind::OpenAi, &base);
-    config.timeouts.first_token_ms = 300;
-    config.timeouts.total_ms = 600;
+    config.timeouts.first_token = 300;
+    config.timeouts.total = 600;
     let model = model::connect(&config).unwrap();
     let kind = reply(&model, "x").await.unwrap_err().kind();
     assert!(

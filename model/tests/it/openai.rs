@@ -167,9 +167,9 @@ async fn every_time_limit_has_its_name(#[case] script: &str, #[case] which: Phas
     // All other limits are far away.
     let of = |phase| if phase == which { 300 } else { 600_000 };
     let (_server, model) = scripted_with(script, |config| {
-        config.timeouts.first_token_ms = of(Phase::FirstToken);
-        config.timeouts.idle_ms = of(Phase::Idle);
-        config.timeouts.total_ms = of(Phase::Total);
+        config.timeouts.first_token = of(Phase::FirstToken);
+        config.timeouts.idle = of(Phase::Idle);
+        config.timeouts.total = of(Phase::Total);
     })
     .await;
     assert_eq!(reply(&model, "x").await.unwrap_err().kind(), ErrorKind::Timeout { which });
@@ -188,7 +188,7 @@ async fn a_connection_that_is_never_accepted_is_a_connect_timeout() {
         tokio::task::yield_now().await;
     }
     let mut config = local(ProviderKind::OpenAi, &format!("http://{address}"));
-    config.timeouts.connect_ms = 200;
+    config.timeouts.connect = 200;
     config.retry.max_attempts = 1;
     let model = model::connect(&config).unwrap();
     let error = reply(&model, "x").await.unwrap_err();

@@ -1,7 +1,5 @@
 //! The findings of fsck, and the states of healthy jobs.
 
-use std::fmt;
-
 use broker::log::Queue;
 use machine::check;
 use proto::{
@@ -11,11 +9,16 @@ use proto::{
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 /// An inconsistency of a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr, derive_more::Display)]
+#[strum(serialize_all = "snake_case")]
 pub enum Finding {
     /// The log alone shows a fault.
+    #[strum(transparent)]
     Log(check::Finding),
     /// A decision is missing, and no fact that would trigger it is queued for the supervisor.
+    #[display(
+        "the decision {kind} should follow record {after}, and no pending fact will trigger it"
+    )]
     Unattended {
         /// Kind of the missing decision.
         kind: DecisionKind,
@@ -23,6 +26,7 @@ pub enum Finding {
         after: Seq,
     },
     /// A command has no result and was acknowledged, so it will not be redelivered.
+    #[display("the command {seq} of {queue} was acknowledged and has no result")]
     Dropped {
         /// Position of the command.
         seq: Seq,
@@ -31,6 +35,10 @@ pub enum Finding {
     },
     /// One of several delivered commands has no result and was acknowledged. The broker does not
     /// say which.
+    #[strum(to_string = "dropped")]
+    #[display(
+        "the command {seq} of {queue} is one of {commands} without a result, of which workers hold {held}"
+    )]
     OneOfDropped {
         /// Position of the command.
         seq: Seq,
@@ -42,6 +50,7 @@ pub enum Finding {
         held: u64,
     },
     /// A command belongs to a queue without a consumer, so it is not delivered.
+    #[display("the command {seq} cannot be delivered: {queue} has no consumer")]
     Uncovered {
         /// Position of the command.
         seq: Seq,
@@ -49,26 +58,31 @@ pub enum Finding {
         queue: Queue,
     },
     /// The job waits for a timer that is not armed and has not fired.
+    #[display("it waits for the timer {timer}, which is not armed")]
     NoTimer {
         /// Name of the timer.
         timer: TimerName,
     },
     /// An open question is not in the inbox, and no command that adds it is queued.
+    #[display("the question {ask} is open and not in the inbox")]
     NotInInbox {
         /// Id of the question.
         ask: AskId,
     },
     /// A child job has no log.
+    #[display("its child job {child} has no log")]
     NoChild {
         /// Id of the child.
         child: JobId,
     },
     /// A child job has ended, and its parent was not told.
+    #[display("its child job {child} has ended, and the job was not informed")]
     ChildUnheard {
         /// Id of the child.
         child: JobId,
     },
     /// The inbox shows a question that is not open.
+    #[display("the question {ask} is in the inbox and not open")]
     StillInInbox {
         /// Id of the question.
         ask: AskId,
@@ -89,17 +103,7 @@ impl Finding {
     /// Returns a stable identifier of the finding, for programs.
     #[must_use]
     pub fn word(&self) -> &'static str {
-        match self {
-            Self::Log(found) => found.word(),
-            Self::Unattended { .. } => "unattended",
-            Self::Dropped { .. } | Self::OneOfDropped { .. } => "dropped",
-            Self::Uncovered { .. } => "uncovered",
-            Self::NoTimer { .. } => "no_timer",
-            Self::NotInInbox { .. } => "not_in_inbox",
-            Self::StillInInbox { .. } => "still_in_inbox",
-            Self::NoChild { .. } => "no_child",
-            Self::ChildUnheard { .. } => "child_unheard",
-        }
+        self.into()
     }
 
     /// Returns the remedy, for display.
@@ -126,44 +130,6 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Log(found) => found.fmt(f),
-            Self::Unattended { kind, after } => write!(
-                f,
-                "the decision {} should follow record {after}, and no pending fact will trigger it",
-                kind.as_str()
-            ),
-            Self::Dropped { seq, queue } => {
-                write!(f, "the command {seq} of {queue} was acknowledged and has no result")
-            }
-            Self::OneOfDropped { seq, queue, commands, held } => write!(
-                f,
-                "the command {seq} of {queue} is one of {commands} without a result, of which workers hold {held}"
-            ),
-            Self::Uncovered { seq, queue } => {
-                write!(f, "the command {seq} cannot be delivered: {queue} has no consumer")
-            }
-            Self::NoTimer { timer } => {
-                write!(f, "it waits for the timer {timer}, which is not armed")
-            }
-            Self::NotInInbox { ask } => {
-                write!(f, "the question {ask} is open and not in the inbox")
-            }
-            Self::NoChild { child } => {
-                write!(f, "its child job {child} has no log")
-            }
-            Self::ChildUnheard { child } => {
-                write!(f, "its child job {child} has ended, and the job was not informed")
-            }
-            Self::StillInInbox { ask } => {
-                write!(f, "the question {ask} is in the inbox and not open")
-            }
-        }
-    }
-}
-
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut found = serializer.serialize_struct("Finding", 3)?;
@@ -175,60 +141,48 @@ impl Serialize for Finding {
 }
 
 /// The state of a healthy job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::VariantArray, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum JobCondition {
     /// The job has ended.
     Ended,
     /// A command for a worker, or a fact for the supervisor, is queued.
     Queued,
     /// A worker has the job's command.
+    #[strum(to_string = "with a worker")]
     Leased,
     /// The job waits for a person, and its question is in the inbox.
+    #[strum(to_string = "waiting for a person")]
     Person,
     /// The job waits for a timer, which is armed.
+    #[strum(to_string = "waiting for a timer")]
     Clock,
     /// The job waits for a child, which has a log and has not ended.
+    #[strum(to_string = "waiting for a child")]
     Child,
     /// An operator has paused the job.
+    #[strum(to_string = "paused by an operator")]
     Held,
     /// The job has a dead letter, which waits for an operator.
+    #[strum(to_string = "dead-lettered")]
     DeadLettered,
     /// The job is held by an unreadable record, or its fold panics.
+    #[strum(to_string = "parked at a record")]
     Parked,
     /// The job changed during every check.
+    #[strum(to_string = "changing all the time")]
     Moving,
 }
 
 impl JobCondition {
     /// All states, in display order.
-    pub const ALL: [Self; 10] = [
-        Self::Ended,
-        Self::Queued,
-        Self::Leased,
-        Self::Person,
-        Self::Clock,
-        Self::Child,
-        Self::Held,
-        Self::DeadLettered,
-        Self::Parked,
-        Self::Moving,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the name of the state, for display.
     #[must_use]
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Ended => "ended",
-            Self::Queued => "queued",
-            Self::Leased => "with a worker",
-            Self::Person => "waiting for a person",
-            Self::Clock => "waiting for a timer",
-            Self::Child => "waiting for a child",
-            Self::Held => "paused by an operator",
-            Self::DeadLettered => "dead-lettered",
-            Self::Parked => "parked at a record",
-            Self::Moving => "changing all the time",
-        }
+        self.into()
     }
 }

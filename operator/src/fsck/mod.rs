@@ -75,9 +75,9 @@ pub struct Wrong {
 pub struct Report {
     /// Number of jobs that were checked.
     pub jobs: u64,
-    /// Number of jobs in each state, by the state's index; jobs with findings are not counted.
+    /// Number of jobs in each state; jobs with findings are not counted.
     #[serde(serialize_with = "by_word")]
-    pub standings: BTreeMap<usize, u64>,
+    pub standings: BTreeMap<JobCondition, u64>,
     /// Jobs with findings.
     pub wrong: Vec<Wrong>,
     /// Dead letters, which wait for an operator.
@@ -87,13 +87,11 @@ pub struct Report {
 }
 
 fn by_word<S: serde::Serializer>(
-    standings: &BTreeMap<usize, u64>,
+    standings: &BTreeMap<JobCondition, u64>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let each = JobCondition::ALL.iter().enumerate();
-    serializer.collect_map(
-        each.map(|(n, standing)| (standing, standings.get(&n).copied().unwrap_or_default())),
-    )
+    let count = |standing| standings.get(standing).copied().unwrap_or_default();
+    serializer.collect_map(JobCondition::ALL.iter().map(|standing| (standing, count(standing))))
 }
 
 impl Report {
@@ -106,8 +104,7 @@ impl Report {
     /// Returns the number of jobs in a state.
     #[must_use]
     pub fn standing(&self, standing: JobCondition) -> u64 {
-        let place = JobCondition::ALL.iter().position(|one| *one == standing);
-        place.and_then(|n| self.standings.get(&n)).copied().unwrap_or_default()
+        self.standings.get(&standing).copied().unwrap_or_default()
     }
 
     fn add(&mut self, other: Self) {
@@ -122,9 +119,7 @@ impl Report {
 
     fn count(&mut self, standing: JobCondition) {
         self.jobs += 1;
-        if let Some(n) = JobCondition::ALL.iter().position(|one| *one == standing) {
-            *self.standings.entry(n).or_default() += 1;
-        }
+        *self.standings.entry(standing).or_default() += 1;
     }
 }
 

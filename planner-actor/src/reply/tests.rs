@@ -407,7 +407,7 @@ mod chance {
         #[test]
         fn any_reply_is_a_plan_or_an_error_that_can_be_acted_upon(
             text in looks_like_a_reply(),
-            protocol in prop::sample::select(&PlanProtocol::ALL[..]),
+            protocol in prop::sample::select(PlanProtocol::ALL),
         ) {
             let reply = understood_all(&text, &[], json!({"protocol": protocol})).reply;
             if let PlanReply::Unparseable { error, .. } = &reply {

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 /// The layer that an agent comes from. A later layer wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Layer {
     /// It comes with the program.
     Preset,
@@ -18,16 +20,11 @@ pub enum Layer {
 
 impl Layer {
     /// All layers, the last one wins.
-    pub const ALL: [Self; 4] = [Self::Preset, Self::Configuration, Self::Directory, Self::Bucket];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The word on screens.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Preset => "preset",
-            Self::Configuration => "configuration",
-            Self::Directory => "directory",
-            Self::Bucket => "bucket",
-        }
+        self.into()
     }
 }

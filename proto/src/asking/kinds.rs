@@ -13,6 +13,8 @@ pub const ASK_USER: &str = "ask_user";
 /// A kind of question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum AskKind {
     /// A free text.
     Query,
@@ -24,16 +26,12 @@ pub enum AskKind {
 
 impl AskKind {
     /// All kinds, in the order of the tool's description.
-    pub const ALL: [Self; 3] = [Self::Query, Self::Select, Self::Form];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the word that models use.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Query => "query",
-            Self::Select => "select",
-            Self::Form => "form",
-        }
+        self.into()
     }
 
     /// Returns the description of the kind, for models.
@@ -63,7 +61,7 @@ pub struct AskKinds(BTreeSet<AskKind>);
 
 impl Default for AskKinds {
     fn default() -> Self {
-        Self(AskKind::ALL.into())
+        AskKind::ALL.iter().copied().collect()
     }
 }
 

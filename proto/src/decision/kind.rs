@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 /// The kind of a decision: the token after `do` in its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray, strum::Display, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum DecisionKind {
     /// [`Decision::Plan`](super::Decision::Plan).
     Plan,
@@ -26,29 +28,11 @@ pub enum DecisionKind {
 
 impl DecisionKind {
     /// All kinds.
-    pub const ALL: [Self; 8] = [
-        Self::Plan,
-        Self::Turn,
-        Self::Call,
-        Self::Ask,
-        Self::Wait,
-        Self::Spawn,
-        Self::Note,
-        Self::Finish,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the token in subjects, which is also the record's kind.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::Turn => "turn",
-            Self::Call => "call",
-            Self::Ask => "ask",
-            Self::Wait => "wait",
-            Self::Spawn => "spawn",
-            Self::Note => "note",
-            Self::Finish => "finish",
-        }
+        self.into()
     }
 }

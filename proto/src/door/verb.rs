@@ -52,6 +52,8 @@ pub enum Server {
 /// The role of a person at the front door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Role {
     /// Submits jobs.
     Submit,
@@ -172,12 +174,7 @@ impl Server {
 impl Role {
     /// Its word in the configuration.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Submit => "submit",
-            Self::Answer => "answer",
-            Self::Operate => "operate",
-            Self::Read => "read",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }

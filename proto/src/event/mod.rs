@@ -36,8 +36,9 @@ pub struct Event {
 
 /// The kind and content of an event. New kinds are added after these within one record, so that the
 /// ids of events stay the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Happened {
     /// An error occurred.
     Error(ErrorEvent),
@@ -61,16 +62,7 @@ impl Happened {
     /// Returns the word in JSON.
     #[must_use]
     pub fn word(&self) -> &'static str {
-        match self {
-            Self::Error(_) => "error",
-            Self::Message(_) => "message",
-            Self::Tool(_) => "tool",
-            Self::Interaction(_) => "interaction",
-            Self::Usage(_) => "usage",
-            Self::Plan(_) => "plan",
-            Self::Step(_) => "step",
-            Self::Job(_) => "job",
-        }
+        self.into()
     }
 }
 
@@ -167,8 +159,9 @@ pub struct StepEvent {
 }
 
 /// The phases of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum StepPhase {
     /// The step's first run started.
     Started,
@@ -194,17 +187,7 @@ impl StepPhase {
     /// Returns the word in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Retried => "retried",
-            Self::Waiting => "waiting",
-            Self::Resumed => "resumed",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Blocked => "blocked",
-            Self::Skipped => "skipped",
-            Self::Canceled => "canceled",
-        }
+        self.into()
     }
 }
 

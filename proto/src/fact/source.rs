@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 /// The source of a fact: the last token of its subject, so that broker permissions can restrict it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray, strum::Display, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum Source {
     /// Submissions, signals and messages between jobs, appended by the front door and the
     /// supervisors.
@@ -19,16 +21,11 @@ pub enum Source {
 
 impl Source {
     /// Every source.
-    pub const ALL: [Self; 4] = [Self::Door, Self::Crew, Self::People, Self::Clock];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the token in subjects.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Door => "door",
-            Self::Crew => "crew",
-            Self::People => "people",
-            Self::Clock => "clock",
-        }
+        self.into()
     }
 }

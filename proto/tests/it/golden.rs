@@ -51,9 +51,9 @@ fn every_golden_record_is_understood_and_written_again_as_it_was() {
 
 #[test]
 fn every_kind_has_a_golden_record() {
-    let facts = Fact::KINDS;
-    let decisions = DecisionKind::ALL.map(DecisionKind::as_str);
-    let wanted: BTreeSet<_> = facts.into_iter().chain(decisions).map(str::to_owned).collect();
+    let facts = Fact::KINDS.iter().copied();
+    let decisions = DecisionKind::ALL.iter().map(|kind| kind.as_str());
+    let wanted: BTreeSet<_> = facts.chain(decisions).map(str::to_owned).collect();
     let found: BTreeSet<_> = samples()
         .into_iter()
         .map(|(name, _)| name.split('.').next().unwrap_or_default().to_owned())

@@ -18,8 +18,8 @@ proptest! {
     #[test]
     fn a_subject_is_read_as_it_was_built(
         job in id(), pool in id(), timer in id(), shards in 1u16..=256,
-        source in prop::sample::select(&Source::ALL[..]),
-        kind in prop::sample::select(&DecisionKind::ALL[..]),
+        source in prop::sample::select(Source::ALL),
+        kind in prop::sample::select(DecisionKind::ALL),
     ) {
         let all = Subjects::new("cb", shards).unwrap();
         let (job, pool) = (JobId::new(job).unwrap(), Pool::new(pool).unwrap());

@@ -1,6 +1,6 @@
 //! The settings of the listener for operators.
 
-use std::{fmt, net::SocketAddr};
+use std::net::SocketAddr;
 
 use serde::Deserialize;
 
@@ -15,12 +15,14 @@ pub struct Admin {
 }
 
 /// The address of the admin listener.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, derive_more::Display)]
 #[serde(try_from = "String")]
 pub enum Listen {
     /// 127.0.0.1:9464, or a free port when another process uses that one.
+    #[display("auto")]
     Auto,
     /// No listener.
+    #[display("off")]
     Off,
     /// Exactly this address. The process does not start when the address is in use.
     At(SocketAddr),
@@ -35,16 +37,6 @@ impl TryFrom<String> for Listen {
             address => address.parse().map(Self::At).map_err(|_| {
                 "must be auto, off, or an address with a port such as 127.0.0.1:9464".to_owned()
             }),
-        }
-    }
-}
-
-impl fmt::Display for Listen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Off => f.write_str("off"),
-            Self::At(address) => address.fmt(f),
         }
     }
 }

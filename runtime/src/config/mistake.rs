@@ -3,13 +3,16 @@
 use std::{fmt, path::PathBuf};
 
 /// The origin of a value. A later variant wins over an earlier one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub enum Origin {
     /// Compiled in.
+    #[display("default")]
     Default,
     /// A file.
+    #[display("{}", _0.display())]
     File(PathBuf),
     /// An environment variable.
+    #[display("${_0}")]
     Env(String),
     /// A flag of the command line.
     Flag(String),
@@ -33,17 +36,6 @@ impl Origin {
             Some(("env", name)) => Self::Env(name.to_owned()),
             Some(("flag", name)) => Self::Flag(name.to_owned()),
             Some(_) | None => Self::Default,
-        }
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("default"),
-            Self::File(path) => write!(f, "{}", path.display()),
-            Self::Env(name) => write!(f, "${name}"),
-            Self::Flag(name) => f.write_str(name),
         }
     }
 }

@@ -23,11 +23,13 @@ pub struct Secret {
 }
 
 /// The place of a secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum SecretFrom {
     /// In an environment variable.
+    #[display("the variable {_0}")]
     Env(String),
     /// In a file.
+    #[display("the file {}", _0.display())]
     File(PathBuf),
 }
 
@@ -59,15 +61,6 @@ impl Secret {
         }
         self.value = SecretString::from(text.to_owned());
         Ok(())
-    }
-}
-
-impl fmt::Display for SecretFrom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Env(name) => write!(f, "the variable {name}"),
-            Self::File(path) => write!(f, "the file {}", path.display()),
-        }
     }
 }
 

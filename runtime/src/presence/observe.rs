@@ -141,8 +141,7 @@ type Names = (&'static str, String);
 /// Splits the name of a load into its kind and its pool. An unknown kind becomes [`OTHER`].
 fn split(load: &PoolLoad) -> (&'static str, &str) {
     let (kind, pool) = load.pool.split_once('.').unwrap_or((load.pool.as_str(), ""));
-    let known = DecisionKind::ALL.into_iter().map(DecisionKind::as_str).find(|k| *k == kind);
-    (known.unwrap_or(OTHER), pool)
+    (kind.parse().map_or(OTHER, DecisionKind::as_str), pool)
 }
 
 /// The pools that have a label of their own. A process may announce made-up pools, and each label

@@ -17,7 +17,8 @@ use super::lease::Lease;
 use crate::telemetry::{self, Kind, SECONDS, Span, keys};
 
 /// The outcome of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum Outcome {
     /// It was carried out.
     Done,
@@ -29,18 +30,6 @@ pub(super) enum Outcome {
     Lost,
     /// Its actor panicked.
     Broken,
-}
-
-impl Outcome {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Unwanted => "unwanted",
-            Self::GivenUp => "given_up",
-            Self::Lost => "lost",
-            Self::Broken => "broken",
-        }
-    }
 }
 
 static PROCESS: LazyLock<Histogram<f64>> = LazyLock::new(|| {
@@ -120,10 +109,10 @@ impl Process {
     }
 
     pub(super) fn end(mut self, outcome: Outcome) {
-        self.span.set(keys::OUTCOME, outcome.as_str());
+        self.span.set(keys::OUTCOME, <&str>::from(outcome));
         match outcome {
             Outcome::Done | Outcome::Unwanted => {}
-            Outcome::GivenUp | Outcome::Lost | Outcome::Broken => self.span.fail(outcome.as_str()),
+            Outcome::GivenUp | Outcome::Lost | Outcome::Broken => self.span.fail(outcome.into()),
         }
         if outcome == Outcome::Lost {
             dead_letter("lost");
@@ -134,7 +123,7 @@ impl Process {
                 KeyValue::new(keys::MESSAGING_SYSTEM, "nats"),
                 KeyValue::new(keys::MESSAGING_OPERATION_NAME, "process"),
                 KeyValue::new(keys::MESSAGING_DESTINATION_TEMPLATE, self.template),
-                KeyValue::new(keys::OUTCOME, outcome.as_str()),
+                KeyValue::new(keys::OUTCOME, <&str>::from(outcome)),
             ],
         );
     }

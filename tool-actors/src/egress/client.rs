@@ -21,7 +21,7 @@ use super::{
     error::{EgressError, REDIRECTS_MAX},
     resolver::{Checked, Lookup},
 };
-use crate::config::EgressConfig;
+use crate::settings::Http;
 
 /// Longest URL, in bytes.
 const URL_BYTES_MAX: usize = 8 * 1024;
@@ -73,7 +73,7 @@ pub struct Fetched {
 #[derive(Clone)]
 pub struct Egress {
     client: reqwest::Client,
-    config: EgressConfig,
+    config: Http,
 }
 
 impl std::fmt::Debug for Egress {
@@ -87,7 +87,7 @@ impl Egress {
     ///
     /// # Errors
     /// [`EgressError::Setup`] if TLS cannot be set up.
-    pub fn new(config: EgressConfig, lookup: Arc<dyn Lookup>) -> Result<Self, EgressError> {
+    pub fn new(config: Http, lookup: Arc<dyn Lookup>) -> Result<Self, EgressError> {
         // Fails only if a provider is installed already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let resolver = Checked { lookup, allow_private: config.allow_private };

@@ -23,7 +23,7 @@ use wiremock::{
 };
 
 use super::*;
-use crate::config::EgressConfig;
+use crate::settings::Http;
 
 /// Returns one list of addresses per lookup, and counts the lookups.
 #[derive(Default)]
@@ -41,12 +41,12 @@ impl Lookup for Names {
     }
 }
 
-fn egress(config: EgressConfig) -> Egress {
+fn egress(config: Http) -> Egress {
     Egress::new(config, Arc::new(SystemLookup)).unwrap()
 }
 
-fn open() -> EgressConfig {
-    EgressConfig { allow_private: true, timeout_ms: 5_000, ..EgressConfig::default() }
+fn open() -> Http {
+    Http { allow_private: true, timeout_ms: 5_000, ..Http::default() }
 }
 
 async fn get(egress: &Egress, url: impl Into<String>) -> Result<Fetched, EgressError> {
@@ -79,7 +79,7 @@ async fn a_private_address_is_refused_however_it_is_written(
     )]
     url: &str,
 ) {
-    let error = get(&egress(EgressConfig::default()), url).await.unwrap_err();
+    let error = get(&egress(Http::default()), url).await.unwrap_err();
     assert!(matches!(error, EgressError::Private { .. }), "{url}: {error}");
 }
 
@@ -102,7 +102,7 @@ async fn what_is_no_plain_url_is_refused(#[case] url: &str, #[case] word: &str) 
 #[tokio::test]
 async fn a_name_with_one_private_address_is_refused() {
     let names = Names { answers: vec![vec!["8.8.8.8", "10.0.0.1"]], ..Names::default() };
-    let egress = Egress::new(EgressConfig::default(), Arc::new(names)).unwrap();
+    let egress = Egress::new(Http::default(), Arc::new(names)).unwrap();
     let error = get(&egress, "http://127.evil.test/").await.unwrap_err();
     let address = "10.0.0.1".parse().unwrap();
     assert_eq!(error, EgressError::Private { host: "127.evil.test".into(), address });
@@ -125,7 +125,7 @@ async fn a_name_is_resolved_once_and_connected_to_where_it_was_checked() {
 #[tokio::test]
 async fn only_listed_hosts_are_reached_when_a_list_is_given() {
     let allow_hosts = vec!["example.com".to_owned(), "*.example.org".to_owned()];
-    let config = EgressConfig { allow_hosts, ..open() };
+    let config = Http { allow_hosts, ..open() };
     for (host, allowed) in [
         ("example.com", true),
         ("EXAMPLE.com.", true),
@@ -163,7 +163,7 @@ async fn every_hop_is_checked_and_hops_are_counted(
     #[case] expected: EgressError,
 ) {
     let server = redirecting(to).await;
-    let config = EgressConfig { allow_hosts: vec!["127.0.0.1".into()], ..open() };
+    let config = Http { allow_hosts: vec!["127.0.0.1".into()], ..open() };
     assert_eq!(get(&egress(config), server.uri()).await.unwrap_err(), expected);
 }
 
@@ -244,7 +244,7 @@ async fn raw(bytes: &'static [u8], dribble: bool) -> String {
 
 #[tokio::test]
 async fn a_server_that_dribbles_is_left_when_the_time_is_over() {
-    let config = EgressConfig { timeout_ms: 300, ..open() };
+    let config = Http { timeout_ms: 300, ..open() };
     let url = raw(b"HTTP/1.1 200 OK\r\n\r\n", true).await;
     let error = egress(config)
         .get(Get { url, headers: HeaderMap::new(), max_bytes: 1_000_000 })

@@ -1,8 +1,7 @@
-//! The built-in tools, one file each. All are in the pool `builtin`.
+//! The built-in tools. All are in the pool `builtin`.
 
-mod complete_task;
+mod close_task;
 mod create_task;
-mod delete_task;
 mod echo;
 mod http_get;
 mod http_post;
@@ -26,10 +25,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub use self::{
-    complete_task::CompleteTask, create_task::CreateTask, delete_task::DeleteTask, echo::Echo,
-    http_get::HttpGet, http_post::HttpPost, list_tasks::ListTasks, model::AskModel,
-    read_attachment::ReadAttachment, read_file::ReadFile, sleep::Sleep, stop::Stop,
-    update_task::UpdateTask, write_file::WriteFile,
+    close_task::CloseTask, create_task::CreateTask, echo::Echo, http_get::HttpGet,
+    http_post::HttpPost, list_tasks::ListTasks, model::AskModel, read_attachment::ReadAttachment,
+    read_file::ReadFile, sleep::Sleep, stop::Stop, update_task::UpdateTask, write_file::WriteFile,
 };
 use crate::{tasks::TaskError, tool::ToolFault, workspace::FileError};
 

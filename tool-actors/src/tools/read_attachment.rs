@@ -210,14 +210,14 @@ mod tests {
     use wiremock::{Mock, MockServer, ResponseTemplate, matchers::path};
 
     use super::*;
-    use crate::{config::EgressConfig, egress::SystemLookup, tools::tests::context};
+    use crate::{egress::SystemLookup, settings::Http, tools::tests::context};
 
     #[tokio::test]
     async fn an_address_says_that_it_has_more_than_may_be_fetched_or_why_it_cannot_be() {
         let server = MockServer::start().await;
         let long = ResponseTemplate::new(200).set_body_raw("123456789", "text/plain");
         Mock::given(path("/long")).respond_with(long).mount(&server).await;
-        let config = EgressConfig { allow_private: true, ..EgressConfig::default() };
+        let config = Http { allow_private: true, ..Http::default() };
         let egress = Egress::new(config, Arc::new(SystemLookup)).unwrap();
         let context = context("key", Language::En);
         for (at, bytes_max, from, expected) in [

@@ -10,7 +10,7 @@ mod path;
 mod read;
 mod write;
 
-use std::{os::fd::OwnedFd, sync::Arc};
+use std::{os::fd::OwnedFd, path::Path, sync::Arc};
 
 use rustix::{
     fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2},
@@ -22,30 +22,51 @@ pub use self::{
     read::Content,
     write::{Write, Written},
 };
-use crate::config::FilesConfig;
 
 /// Number of repeats of a path lookup that a concurrent rename disturbed.
 const DISTURBED_MAX: usize = 16;
+
+/// The limits of the file tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Files and directories beneath the workspace that tools never write, in addition to every
+    /// name that begins with a dot.
+    pub protected: Vec<String>,
+    /// Largest number of bytes that one `read_file` returns.
+    pub read_bytes_max: usize,
+    /// Largest file that `write_file` writes, in bytes.
+    pub file_bytes_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            protected: vec!["callboard.toml".to_owned(), "agents".to_owned()],
+            read_bytes_max: 256 * 1024,
+            file_bytes_max: 16 * 1024 * 1024,
+        }
+    }
+}
 
 /// A handle of the workspace; cheap to clone. All its methods block.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     root: Arc<OwnedFd>,
-    config: Arc<FilesConfig>,
+    limits: Arc<Limits>,
 }
 
 impl Workspace {
-    /// Opens the configured directory, and creates it if missing.
+    /// Opens a directory, and creates it if missing.
     ///
     /// # Errors
     /// If the directory cannot be created or opened, or the kernel cannot resolve paths beneath it.
-    pub fn open(config: FilesConfig) -> Result<Self, FileError> {
-        let name = config.workspace.display().to_string();
-        std::fs::create_dir_all(&config.workspace).map_err(|e| FileError::io(&name, &e))?;
+    pub fn open(directory: &Path, limits: Limits) -> Result<Self, FileError> {
+        let name = directory.display().to_string();
+        std::fs::create_dir_all(directory).map_err(|e| FileError::io(&name, &e))?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = openat(CWD, &config.workspace, flags, Mode::empty())
+        let root = openat(CWD, directory, flags, Mode::empty())
             .map_err(|e| FileError::system(&name, e))?;
-        let workspace = Self { root: Arc::new(root), config: Arc::new(config) };
+        let workspace = Self { root: Arc::new(root), limits: Arc::new(limits) };
         workspace.beneath(".", flags, Mode::empty(), ResolveFlags::empty())?;
         Ok(workspace)
     }

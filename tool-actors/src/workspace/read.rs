@@ -32,7 +32,7 @@ impl Workspace {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK;
         let fd = self.beneath(path, flags, Mode::empty(), ResolveFlags::empty())?;
         let stat = plain_file(path, &fd)?;
-        let max = self.config.read_bytes_max;
+        let max = self.limits.read_bytes_max;
         let mut bytes = Vec::new();
         let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
         File::from(fd).take(limit).read_to_end(&mut bytes).map_err(|e| FileError::io(path, &e))?;

@@ -21,10 +21,10 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self::with(FilesConfig::default())
+        Self::with(Limits::default())
     }
 
-    fn with(config: FilesConfig) -> Self {
+    fn with(limits: Limits) -> Self {
         let outer = tempfile::tempdir().unwrap();
         fs::write(outer.path().join("secret"), "secret").unwrap();
         let root = outer.path().join("root");
@@ -39,8 +39,7 @@ impl Place {
         symlink("dir", root.join("also-dir")).unwrap();
         fs::hard_link(outer.path().join("secret"), root.join("hard")).unwrap();
         mknodat(CWD, root.join("fifo"), FileType::Fifo, Mode::from_raw_mode(0o644), 0).unwrap();
-        let config = FilesConfig { workspace: root, ..config };
-        Self { outer, workspace: Workspace::open(config).unwrap() }
+        Self { outer, workspace: Workspace::open(&root, limits).unwrap() }
     }
 
     fn root(&self) -> std::path::PathBuf {
@@ -103,7 +102,7 @@ fn a_link_that_stays_beneath_is_read_through() {
 
 #[test]
 fn a_long_file_is_cut_and_says_so() {
-    let place = Place::with(FilesConfig { read_bytes_max: 3, ..FilesConfig::default() });
+    let place = Place::with(Limits { read_bytes_max: 3, ..Limits::default() });
     let content = place.workspace.read("plain.txt").unwrap();
     assert_eq!((content.bytes.as_slice(), content.size, content.truncated), (&b"pla"[..], 5, true));
 }
@@ -208,7 +207,7 @@ fn a_repeat_after_a_crash_appends_once_or_says_that_it_cannot_know(
 
 #[test]
 fn what_would_be_too_large_is_refused_and_leaves_nothing() {
-    let place = Place::with(FilesConfig { file_bytes_max: 7, ..FilesConfig::default() });
+    let place = Place::with(Limits { file_bytes_max: 7, ..Limits::default() });
     place.write("plain.txt", "xy", true, "1").unwrap();
     for (path, append) in [("plain.txt", true), ("new", false)] {
         let error = place.write(path, "12345678", append, "2").unwrap_err();

@@ -54,7 +54,7 @@ impl Workspace {
     /// was written. [`FileError::Unknown`] if an earlier attempt was interrupted and its outcome
     /// cannot be determined.
     pub fn write(&self, write: &Write, canceled: &CancellationToken) -> Result<Written, FileError> {
-        let names = path::writable(&write.path, &self.config.protected)?;
+        let names = path::writable(&write.path, &self.limits.protected)?;
         let journal = self.journal(canceled)?;
         let begun = journal.entry(&write.key)?;
         if let Some(entry) = &begun
@@ -93,7 +93,7 @@ impl Workspace {
         present: Option<&Present>,
     ) -> Result<Entry, FileError> {
         let bytes = content(write, present);
-        let (size, max) = (bytes.len() as u64, self.config.file_bytes_max);
+        let (size, max) = (bytes.len() as u64, self.limits.file_bytes_max);
         if size > max {
             return Err(FileError::TooLarge { path: write.path.clone(), max });
         }
@@ -147,7 +147,7 @@ impl Workspace {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = openat(parent, name, flags, Mode::empty()).map_err(system)?;
         let stat = plain_file(path, &fd)?;
-        let max = self.config.file_bytes_max;
+        let max = self.limits.file_bytes_max;
         let mut bytes = Vec::new();
         File::from(fd)
             .take(max.saturating_add(1))

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use broker::clock::SystemClock;
-use callboard_tool_actors::{Setup, StartError, builtin, config::ToolsConfig, options, start};
+use callboard_tool_actors::{Setup, StartError, builtin, options, settings::Tools, start};
 use model::{ErrorKind, Model, ModelError, ModelRequest, ModelStream};
 use proto::tool::Effect;
 use runtime::{
     actor::{End, Restarts, Tree},
+    config::Section,
     presence::{Beacon, Crew as Present, Status},
     registry::Registry,
 };
@@ -30,9 +31,8 @@ impl Model for NoModel {
 async fn the_built_in_tools_are_announced_and_answer() {
     let broker = memory().connect(worker("w"));
     let dir = tempfile::tempdir().unwrap();
-    let mut config = ToolsConfig::default();
-    config.files.workspace = dir.path().to_owned();
-    let tools = Arc::new(builtin(&broker, Arc::new(NoModel), &config).unwrap());
+    let settings = Tools { workspace: dir.path().to_owned(), ..Tools::defaults() };
+    let tools = Arc::new(builtin(&broker, Arc::new(NoModel), &settings).unwrap());
     let shutdown = CancellationToken::new();
     let setup = Setup {
         broker: broker.clone(),

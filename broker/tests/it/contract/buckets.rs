@@ -48,10 +48,10 @@ async fn a_value_is_read_as_it_was_written(f: &impl Fixture) {
 
 async fn buckets_do_not_share_keys(f: &impl Fixture) {
     let kv = f.broker().await.kv;
-    for bucket in Bucket::ALL {
+    for &bucket in Bucket::ALL {
         kv.put(bucket, "k", bytes(bucket.name())).await.unwrap();
     }
-    for bucket in Bucket::ALL {
+    for &bucket in Bucket::ALL {
         assert_eq!(kv.get(bucket, "k").await.unwrap().unwrap().value, bytes(bucket.name()));
         assert_eq!(kv.list(bucket, "k").await.unwrap().len(), 1);
     }

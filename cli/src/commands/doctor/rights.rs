@@ -32,7 +32,8 @@ pub(super) async fn findings(
         Err(error) => return vec![Finding::skipped("permissions", error.to_string())],
     };
     let mut lacking = Vec::new();
-    for role in Role::ALL.into_iter().filter(|role| asked.is_none_or(|asked| asked.contains(role)))
+    for role in
+        Role::ALL.iter().copied().filter(|role| asked.is_none_or(|asked| asked.contains(role)))
     {
         let attempts = needs(role, subjects, nats.create);
         let mut lacks = Vec::new();

@@ -227,10 +227,10 @@ fn the_histories_show_what_they_are_for() {
         .flat_map(|history| &history.entries)
         .map(|entry| entry.record.as_ref().unwrap().kind.clone())
         .collect();
-    let all = proto::fact::Fact::KINDS.into_iter().map(str::to_owned);
-    let all = all.chain(proto::decision::DecisionKind::ALL.map(|kind| kind.as_str().to_owned()));
-    let missing: Vec<String> = all.filter(|kind| !kinds.contains(kind)).collect();
-    assert_eq!(missing, Vec::<String>::new(), "kinds of record that no history has");
+    let decisions = proto::decision::DecisionKind::ALL.iter().map(|kind| kind.as_str());
+    let all = proto::fact::Fact::KINDS.iter().copied().chain(decisions);
+    let missing: Vec<&str> = all.filter(|kind| !kinds.contains(*kind)).collect();
+    assert_eq!(missing, Vec::<&str>::new(), "kinds of record that no history has");
 }
 
 /// Returns what must not depend on the interleaving of records: the outcome and the steps.

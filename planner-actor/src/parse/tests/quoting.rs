@@ -221,7 +221,7 @@ struct Reply {
 }
 
 fn reply() -> impl Strategy<Value = Reply> {
-    let protocols = PlanProtocol::ALL.into_iter().map(Shape::Of);
+    let protocols = PlanProtocol::ALL.iter().copied().map(Shape::Of);
     let shapes: Vec<_> = protocols.chain([Shape::List, Shape::Verdict]).collect();
     let words = prop::collection::vec("[a-z]{1,6}( [a-z]{1,6})?", 1..4);
     let around = (prop::sample::select(&Style::ALL[..]), prop::sample::select(&Dress::ALL[..]));

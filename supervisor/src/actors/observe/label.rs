@@ -33,16 +33,7 @@ impl Labels {
 
 /// Returns the label of a sub-status; empty for a job without one.
 pub(super) fn status(sub_status: Option<SubStatus>) -> &'static str {
-    match sub_status {
-        None => "",
-        Some(SubStatus::Planning) => "planning",
-        Some(SubStatus::Executing) => "executing",
-        Some(SubStatus::Replanning) => "replanning",
-        Some(SubStatus::Parked) => "parked",
-        Some(SubStatus::BackingOff) => "backing-off",
-        Some(SubStatus::Paused) => "paused",
-        Some(SubStatus::Poisoned) => "poisoned",
-    }
+    sub_status.map_or("", Into::into)
 }
 
 /// Returns the reason for which a job failed; empty if it did not.

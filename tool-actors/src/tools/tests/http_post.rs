@@ -6,7 +6,7 @@ use super::*;
 use crate::tools::HttpPost;
 
 fn tool() -> HttpPost {
-    let config = EgressConfig { allow_private: true, ..EgressConfig::default() };
+    let config = Http { allow_private: true, ..Http::default() };
     HttpPost::new(Egress::new(config, Arc::new(SystemLookup)).unwrap(), 100, 1000)
 }
 

@@ -20,10 +20,10 @@ use wiremock::{Mock, MockServer, ResponseTemplate, matchers::path};
 
 use super::*;
 use crate::{
-    config::{EgressConfig, FilesConfig},
     egress::{Egress, SystemLookup},
+    settings::Http,
     tool::{CallContext, Meter, Tool},
-    workspace::Workspace,
+    workspace::{Limits, Workspace},
 };
 
 pub(super) fn context(key: &str, language: Language) -> CallContext {
@@ -60,8 +60,7 @@ async fn the_small_tools_do_what_they_say() {
 #[tokio::test]
 async fn files_are_written_and_read() {
     let dir = tempfile::tempdir().unwrap();
-    let config = FilesConfig { workspace: dir.path().join("made"), ..FilesConfig::default() };
-    let workspace = Workspace::open(config).unwrap();
+    let workspace = Workspace::open(&dir.path().join("made"), Limits::default()).unwrap();
     let (read, write) = (ReadFile(workspace.clone()), WriteFile(workspace));
     let written = call(&write, json!({"path": "a/b.txt", "content": "hé"})).await.unwrap();
     assert_eq!(written.data, Some(json!({"path": "a/b.txt", "bytes": 3, "created": true})));
@@ -88,7 +87,7 @@ async fn an_answer_of_the_web_is_an_answer_and_a_server_in_need_is_a_fault() {
         let answer = ResponseTemplate::new(status).set_body_raw("hello", "text/plain");
         Mock::given(path(format!("/{status}"))).respond_with(answer).mount(&server).await;
     }
-    let config = EgressConfig { allow_private: true, ..EgressConfig::default() };
+    let config = Http { allow_private: true, ..Http::default() };
     let get = HttpGet::new(Egress::new(config, Arc::new(SystemLookup)).unwrap(), 100, 1000);
     let url = |path: &str| format!("{}/{path}", server.uri());
     let found = call(&get, json!({"url": url("200"), "max_bytes": 4})).await.unwrap();
@@ -175,7 +174,7 @@ async fn a_host_continues_the_trace_only_when_the_operator_named_it(
         .respond_with(ResponseTemplate::new(200))
         .mount(&server)
         .await;
-    let config = EgressConfig { allow_private: true, allow_hosts, ..EgressConfig::default() };
+    let config = Http { allow_private: true, allow_hosts, ..Http::default() };
     let egress = Egress::new(config, Arc::new(SystemLookup)).unwrap();
     let get = HttpGet::new(egress.clone(), 100, 1000);
     call(&get, json!({"url": server.uri()})).await.unwrap();

@@ -21,7 +21,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::{
-    super::{CompleteTask, CreateTask, DeleteTask, ListTasks, UpdateTask},
+    super::{CloseTask, CreateTask, ListTasks, UpdateTask},
     context,
 };
 use crate::{
@@ -106,8 +106,8 @@ impl Desk {
         let tool: Box<dyn Tool> = match tool {
             "create" => Box::new(CreateTask(list)),
             "update" => Box::new(UpdateTask(list)),
-            "complete" => Box::new(CompleteTask(list)),
-            "delete" => Box::new(DeleteTask(list)),
+            "complete" => Box::new(CloseTask::Complete(list)),
+            "delete" => Box::new(CloseTask::Delete(list)),
             "list" => Box::new(ListTasks(list)),
             other => panic!("{other}"),
         };

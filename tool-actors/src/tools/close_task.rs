@@ -1,0 +1,57 @@
+//! `complete_task` and `delete_task`: mark a task as done, and remove one from the task list.
+
+use async_trait::async_trait;
+use proto::tool::{Effect, ToolResult, ToolSpec};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Text, id_schema, no_such_task, object, read, spec};
+use crate::{
+    tasks::{Status, TaskList},
+    tool::{CallContext, Tool, ToolFault},
+};
+
+/// A tool that takes a task off the pending ones of a task list.
+#[derive(Debug, Clone)]
+pub enum CloseTask {
+    /// The tool `complete_task`.
+    Complete(TaskList),
+    /// The tool `delete_task`.
+    Delete(TaskList),
+}
+
+#[derive(Deserialize)]
+struct Args {
+    id: u64,
+}
+
+#[async_trait]
+impl Tool for CloseTask {
+    fn spec(&self) -> ToolSpec {
+        let (name, description) = match self {
+            Self::Complete(_) => ("complete_task", "Marks a task of the task list as done."),
+            Self::Delete(_) => ("delete_task", "Deletes a task of the task list."),
+        };
+        let schema = object(&json!({"id": id_schema("The task.")}), &["id"]);
+        spec(name, description, Effect::Idempotent, schema)
+    }
+
+    async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        let Args { id } = read(args)?;
+        let (Self::Complete(tasks) | Self::Delete(tasks)) = self;
+        let changed = tasks.change(id, &context.idempotency_key, |task| {
+            task.status = match self {
+                Self::Complete(_) => Status::Completed,
+                Self::Delete(_) => Status::Deleted,
+            };
+            let title = &task.title();
+            let message = match self {
+                Self::Complete(_) => Text::TaskCompleted { title },
+                Self::Delete(_) => Text::TaskDeleted { title },
+            };
+            ToolResult::ok(json!({"id": id, "title": title}))
+                .with_message(message.text(context.language))
+        });
+        Ok(changed.await?.unwrap_or_else(|| no_such_task(context.language, id)))
+    }
+}
