@@ -68,7 +68,7 @@ pub(crate) fn no_reply(error: &ModelError) -> TurnReply {
     let retry_after_ms =
         error.retry_after().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
     let error =
-        WorkError { message: error.to_string(), transient: error.is_transient(), retry_after_ms };
+        WorkError { message: error.reason(), transient: error.is_transient(), retry_after_ms };
     TurnReply::Failed { error }
 }
 

@@ -154,7 +154,7 @@ pub(crate) fn failed(error: &ModelError) -> PlanReply {
         error.retry_after().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
     PlanReply::Failed {
         error: WorkError {
-            message: error.to_string(),
+            message: error.reason(),
             transient: error.is_transient(),
             retry_after_ms,
         },

@@ -227,8 +227,10 @@ fn footer(look: &Look, view: &JobView) -> String {
 
 /// Formats token counts; `None` if both are zero.
 pub(crate) fn usage(usage: Usage) -> Option<String> {
-    let Usage { input_tokens, output_tokens } = usage;
-    (input_tokens + output_tokens > 0).then(|| format!("{input_tokens} in, {output_tokens} out"))
+    let Usage { input_tokens, output_tokens, estimated } = usage;
+    let note = if estimated { " (estimated)" } else { "" };
+    (input_tokens + output_tokens > 0)
+        .then(|| format!("{input_tokens} in, {output_tokens} out{note}"))
 }
 
 /// Formats the duration of a job up to its end or now.

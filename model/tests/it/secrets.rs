@@ -49,7 +49,7 @@ impl Write for Lines {
 #[case::unknown_event(200, "event: strange\ndata: ")]
 #[case::no_events(200, "")]
 #[tokio::test]
-async fn a_provider_that_echoes_everything_is_not_quoted(
+async fn the_key_and_the_prompt_of_a_provider_that_echoes_everything_appear_nowhere(
     #[values(
         ProviderKind::OpenAi,
         ProviderKind::Anthropic,
@@ -76,7 +76,7 @@ async fn a_provider_that_echoes_everything_is_not_quoted(
     let model = model::connect(&config).unwrap();
     let error = complete(model.as_ref(), ask(PROMPT), |_| {}).await.unwrap_err();
 
-    let shown = format!("{error} {error:?} {config:?}");
+    let shown = format!("{error} {error:?} {} {config:?}", error.reason());
     let logged = String::from_utf8_lossy(&lines.0.lock().unwrap()).into_owned();
     // The server runs in this process too, but logs no bodies.
     for (place, text) in [("error", &shown), ("log", &logged)] {
