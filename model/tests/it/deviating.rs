@@ -7,7 +7,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers::method};
 
-use crate::support::{ask, canned, local, reply};
+use crate::support::{Lines, ask, canned, local, reply};
 
 const SSE: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -34,9 +34,12 @@ async fn a_finished_stream_without_its_end_mark_is_complete() {
     assert_eq!((said.text.as_str(), said.stop), ("four", StopReason::End));
 }
 
+#[rstest]
+#[case::no_reason(words("fo"))]
+#[case::empty_reason(json!({"choices": [{"delta": {"content": "fo"}, "finish_reason": ""}]}))]
 #[tokio::test]
-async fn an_unfinished_stream_without_its_end_mark_is_cut() {
-    let (_server, model) = canned(ProviderKind::OpenAi, SSE, &stream(&[words("fo")], "")).await;
+async fn an_unfinished_stream_without_its_end_mark_is_cut(#[case] frame: Value) {
+    let (_server, model) = canned(ProviderKind::OpenAi, SSE, &stream(&[frame], "")).await;
     assert_eq!(reply(&model, "2+2?").await.unwrap_err().kind(), ErrorKind::CutStream);
 }
 
@@ -175,6 +178,19 @@ async fn tokens_that_are_not_reported_are_estimated(#[case] frame: Value) {
         usage,
         Usage { input_tokens: as_tokens(input), output_tokens: as_tokens(output), estimated: true }
     );
+}
+
+#[tokio::test]
+async fn a_provider_without_token_counts_is_named_in_one_warning() {
+    let lines = Lines::default();
+    let _guard = lines.record();
+    let body = stream(&[words("four"), finish("stop")], "data: [DONE]\n\n");
+    let (_server, model) = canned(ProviderKind::OpenAi, SSE, &body).await;
+    for _ in 0..3 {
+        assert!(reply(&model, "2+2?").await.unwrap().usage.estimated);
+    }
+    let warned = lines.text().matches("does not report its tokens").count();
+    assert_eq!(warned, 1, "{}", lines.text());
 }
 
 #[tokio::test]

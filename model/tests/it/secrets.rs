@@ -1,15 +1,10 @@
 //! Keys and prompts never appear in errors or log lines.
 
-use std::{
-    io::Write,
-    sync::{Arc, Mutex},
-};
-
 use model::{ProviderKind, complete};
 use rstest::rstest;
 use wiremock::{Mock, MockServer, Respond, ResponseTemplate, matchers::method};
 
-use crate::support::{ask, local};
+use crate::support::{Lines, ask, local};
 
 const KEY: &str = "sk-canary-key-4711";
 const PROMPT: &str = "canary-prompt-0815";
@@ -25,18 +20,6 @@ impl Respond for Echo {
             .insert_header("x-echo", KEY)
             .insert_header("retry-after", KEY)
             .set_body_raw(echo, "text/event-stream")
-    }
-}
-
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(buf)
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }
 
@@ -61,12 +44,7 @@ async fn the_key_and_the_prompt_of_a_provider_that_echoes_everything_appear_nowh
     #[case] prefix: &'static str,
 ) {
     let lines = Lines::default();
-    let writer = lines.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_writer(move || writer.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let _guard = lines.record();
 
     let server = MockServer::start().await;
     Mock::given(method("POST")).respond_with(Echo(status, prefix)).mount(&server).await;
@@ -77,7 +55,7 @@ async fn the_key_and_the_prompt_of_a_provider_that_echoes_everything_appear_nowh
     let error = complete(model.as_ref(), ask(PROMPT), |_| {}).await.unwrap_err();
 
     let shown = format!("{error} {error:?} {} {config:?}", error.reason());
-    let logged = String::from_utf8_lossy(&lines.0.lock().unwrap()).into_owned();
+    let logged = lines.text();
     // The server runs in this process too, but logs no bodies.
     for (place, text) in [("error", &shown), ("log", &logged)] {
         for canary in [KEY, PROMPT] {

@@ -116,7 +116,9 @@ impl Assembly {
         if let Some(delta) = delta {
             self.delta(delta)?;
         }
+        // Some servers send an empty reason with every frame.
         let finish = choice.get("finish_reason").and_then(Value::as_str);
+        let finish = finish.filter(|word| !word.is_empty());
         self.finish = finish.map(str::to_owned).or(self.finish.take());
         Ok(())
     }
