@@ -133,7 +133,7 @@ fn items(listed: &[Value], language: Language) -> Result<Vec<Item>, String> {
         let (title, status, note) = match item {
             Value::String(title) => (title.trim().to_owned(), ItemStatus::Pending, None),
             Value::Object(fields) => {
-                let title = ["title", "description", "step"]
+                let title = ["title", "name", "description", "step"]
                     .iter()
                     .find_map(|name| fields.get(*name)?.as_str());
                 let title = title
@@ -262,6 +262,7 @@ mod tests {
         "a look pending; 2 write in_progress")]
     #[case(SET, json!({"items": ["look", {"title": "write"}, {"id": "2", "title": "send"}]}),
         "1 look pending; 3 write pending; 2 send pending")]
+    #[case(SET, json!({"items": [{"name": "look"}]}), "1 look pending")]
     #[case(SET, json!({"items": "look"}), "no: set_plan: items: must be a list")]
     #[case(SET, json!("look"), "no: set_plan: the arguments must be a JSON object")]
     #[case(SET, json!({"items": [{"id": "a"}]}), "no: set_plan: items[0].title: is missing")]

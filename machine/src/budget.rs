@@ -221,7 +221,7 @@ impl ActiveJob {
     /// Returns the gauge of an axis, or `None` if it has no limit. `age_ms` is the job's age.
     fn gauge(&self, axis: Axis, age_ms: u64) -> Option<Gauge> {
         let budget = &self.brief.agent.budget;
-        let Usage { input_tokens, output_tokens } = self.spending.usage();
+        let Usage { input_tokens, output_tokens, .. } = self.spending.usage();
         let (used, limit) = match axis {
             Axis::Steps => (f64::from(self.steps_spent()), f64::from(budget.steps?)),
             Axis::Turns => (f64::from(self.spending.turns()), f64::from(budget.turns?)),

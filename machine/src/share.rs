@@ -28,7 +28,7 @@ impl ActiveJob {
         if sharing == 0 {
             return None;
         }
-        let Usage { input_tokens, output_tokens } = self.spending.usage();
+        let Usage { input_tokens, output_tokens, .. } = self.spending.usage();
         let both = input_tokens.saturating_add(output_tokens);
         let left = |limit: &Option<u64>, used: u64, held: fn(&Budget) -> Option<u64>| {
             let Some(limit) = limit else { return Some(None) };

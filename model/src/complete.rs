@@ -8,18 +8,21 @@ use proto::message::{ModelCall, StopReason, Usage};
 use crate::{
     error::{ErrorKind, ModelError},
     port::{Delta, Model, ModelRequest},
+    thoughts::{self, Splitter},
+    written_calls,
 };
 
-/// A complete reply, safe to act upon: within its size limit, with distinct call ids.
+/// A complete reply, safe to act upon: within its size limit, with distinct call ids. Reasoning and
+/// tool calls that the model wrote into its text are not part of `text`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The text; empty if the model only called tools.
     pub text: String,
-    /// The model's reasoning, if the provider returns it.
+    /// The model's reasoning, if the provider returns it or the text begins with it.
     pub thought: String,
     /// Tool calls, in the model's order. Always empty if `stop` is `Length`.
     pub calls: Vec<ModelCall>,
-    /// Tokens of the call; zeros if the provider does not report them.
+    /// Tokens of the call, estimated if the provider does not report them.
     pub usage: Usage,
     /// Reason for the end of the reply. `Length` means that `text` is cut short.
     pub stop: StopReason,
@@ -27,7 +30,8 @@ pub struct Reply {
     pub model: String,
 }
 
-/// Calls a model and collects its reply; passes every delta to `on_delta` as it arrives.
+/// Calls a model and collects its reply; passes every delta to `on_delta` as it arrives. Leading
+/// `<think>` blocks arrive as reasoning.
 ///
 /// # Errors
 /// Every error of [`Model::stream`], and: [`ErrorKind::CutStream`] if the stream lacks its end,
@@ -40,8 +44,8 @@ pub async fn complete(
     mut on_delta: impl FnMut(&Delta) + Send,
 ) -> Result<Reply, ModelError> {
     let limit = model.max_reply_bytes();
+    let mut collected = Collected { offered: written_calls::offered(&request), ..<_>::default() };
     let mut stream = model.stream(request).await?;
-    let mut collected = Collected::default();
     while let Some(item) = stream.next().await {
         let delta = item?;
         collected.bytes = collected.bytes.saturating_add(size(&delta));
@@ -51,12 +55,14 @@ pub async fn complete(
                 "the reply is larger than allowed (max_reply_bytes)",
             ));
         }
-        on_delta(&delta);
-        match delta {
-            Delta::Text(text) => collected.text.push_str(&text),
-            Delta::Thought(thought) => collected.thought.push_str(&thought),
-            Delta::Call(call) => collected.calls.push(call),
-            Delta::End { usage, stop, model } => return collected.close(usage, stop, model),
+        for delta in collected.split(delta) {
+            on_delta(&delta);
+            match delta {
+                Delta::Text(text) => collected.text.push_str(&text),
+                Delta::Thought(thought) => collected.thought.push_str(&thought),
+                Delta::Call(call) => collected.calls.push(call),
+                Delta::End { usage, stop, model } => return collected.close(usage, stop, model),
+            }
         }
     }
     Err(ModelError::new(ErrorKind::CutStream, "the reply stopped without its end"))
@@ -68,22 +74,66 @@ struct Collected {
     thought: String,
     calls: Vec<ModelCall>,
     bytes: usize,
+    splitter: Splitter,
+    /// Names of the offered tools.
+    offered: Vec<String>,
 }
 
 impl Collected {
-    fn close(self, usage: Usage, stop: StopReason, model: String) -> Result<Reply, ModelError> {
+    /// Separates reasoning from the text of a delta.
+    fn split(&mut self, delta: Delta) -> Vec<Delta> {
+        match delta {
+            Delta::Text(text) => self.splitter.take(&text),
+            end @ Delta::End { .. } => self.splitter.finish().into_iter().chain([end]).collect(),
+            other @ (Delta::Thought(_) | Delta::Call(_)) => vec![other],
+        }
+    }
+
+    fn close(
+        mut self,
+        usage: Usage,
+        mut stop: StopReason,
+        model: String,
+    ) -> Result<Reply, ModelError> {
+        if let Some((thought, answer)) = thoughts::unopened(&self.text) {
+            self.thought.push_str(thought);
+            self.text = answer.to_owned();
+        }
+        if let (StopReason::End, true) = (stop, self.calls.is_empty())
+            && let Some((text, calls)) = written_calls::read(&self.text, &self.offered)
+        {
+            (self.text, self.calls, stop) = (text, calls, StopReason::ToolCalls);
+        }
         if let Some(error) = unusable(stop, !self.text.trim().is_empty(), !self.calls.is_empty()) {
             return Err(error);
         }
-        let mut ids = HashSet::with_capacity(self.calls.len());
-        if !self.calls.iter().all(|call| ids.insert(call.id.as_str())) {
+        let calls = distinct(self.calls)?;
+        Ok(Reply { text: self.text, thought: self.thought, calls, usage, stop, model })
+    }
+}
+
+/// Makes the ids of calls distinct, because results are matched with calls by id.
+///
+/// # Errors
+/// [`ErrorKind::DuplicateCall`] if a call is repeated as it is: it may be meant once or twice.
+fn distinct(calls: Vec<ModelCall>) -> Result<Vec<ModelCall>, ModelError> {
+    let mut ids: HashSet<String> = calls.iter().map(|call| call.id.clone()).collect();
+    let mut found: Vec<ModelCall> = Vec::with_capacity(calls.len());
+    for mut call in calls {
+        if found.contains(&call) {
             return Err(ModelError::new(
                 ErrorKind::DuplicateCall,
-                "two tool calls of the reply carry the same id",
+                "the reply repeats a tool call with its id",
             ));
         }
-        Ok(Reply { text: self.text, thought: self.thought, calls: self.calls, usage, stop, model })
+        if found.iter().any(|earlier| earlier.id == call.id) {
+            let free = (2_u32..).map(|n| format!("{}_{n}", call.id)).find(|id| !ids.contains(id));
+            call.id = free.unwrap_or_default();
+            ids.insert(call.id.clone());
+        }
+        found.push(call);
     }
+    Ok(found)
 }
 
 /// Returns the error of a complete reply that must not be acted upon, by its stop reason and
@@ -140,6 +190,7 @@ pub(crate) fn json_len(value: &serde_json::Value) -> usize {
 mod tests {
     use async_trait::async_trait;
     use futures::stream;
+    use proto::message::ToolOffer;
     use rstest::rstest;
     use serde_json::json;
 
@@ -211,5 +262,61 @@ mod tests {
         let items = vec![text("a"), end(StopReason::Length)];
         let reply = complete(&Canned(items, 100), ModelRequest::default(), |_| {}).await.unwrap();
         assert_eq!(reply.stop, StopReason::Length);
+    }
+
+    #[tokio::test]
+    async fn calls_with_one_id_stay_apart() {
+        let other = ModelCall { id: "a".into(), name: "t".into(), args: json!({"x": 1}) };
+        let items =
+            vec![call("a"), call("a_2"), Ok(Delta::Call(other)), end(StopReason::ToolCalls)];
+        let reply = complete(&Canned(items, 100), ModelRequest::default(), |_| {}).await.unwrap();
+        let ids: Vec<_> = reply.calls.iter().map(|call| call.id.as_str()).collect();
+        assert_eq!(ids, ["a", "a_2", "a_3"]);
+    }
+
+    /// The shown text, the shown reasoning, and the reply's text and reasoning.
+    async fn said(pieces: &[&str]) -> [String; 4] {
+        let (mut words, mut thoughts) = (String::new(), String::new());
+        let items = pieces.iter().map(|piece| text(piece)).chain([end(StopReason::End)]).collect();
+        let show = |delta: &Delta| match delta {
+            Delta::Text(text) => words.push_str(text),
+            Delta::Thought(thought) => thoughts.push_str(thought),
+            Delta::Call(_) | Delta::End { .. } => {}
+        };
+        let model = Canned(items, 1000);
+        let reply = complete(&model, ModelRequest::default(), show).await.unwrap();
+        [words, thoughts, reply.text, reply.thought]
+    }
+
+    #[tokio::test]
+    async fn reasoning_in_the_text_is_shown_and_kept_as_reasoning() {
+        let split = said(&["<thi", "nk>let me", " see</th", "ink>\n\nfour"]).await;
+        assert_eq!(split, ["four", "let me see", "four", "let me see"]);
+        let quoted = "the tag `<think>` opens it, `</think>` closes it";
+        assert_eq!(said(&[quoted]).await, [quoted, "", quoted, ""]);
+        // The closing tag alone is noticed at the end, when the reasoning has been shown as text.
+        let alone = said(&["let me see\n</think>\nfour"]).await;
+        assert_eq!(alone[2..], ["four", "let me see"]);
+    }
+
+    #[tokio::test]
+    async fn reasoning_alone_is_no_answer() {
+        let items = vec![text("<think>let me see</think>"), end(StopReason::End)];
+        let failed = complete(&Canned(items, 100), ModelRequest::default(), |_| {}).await;
+        assert_eq!(failed.unwrap_err().kind(), ErrorKind::Empty);
+    }
+
+    #[tokio::test]
+    async fn a_call_in_the_text_is_a_call_where_the_tool_was_offered() {
+        let written = "I look.\n<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>";
+        let model = || Canned(vec![text(written), end(StopReason::End)], 1000);
+        let schema = json!({"type": "object"});
+        let tool = ToolOffer { name: "look".into(), description: String::new(), schema };
+        let offering = ModelRequest { tools: vec![tool], ..ModelRequest::default() };
+        let reply = complete(&model(), offering, |_| {}).await.unwrap();
+        assert_eq!((reply.text.as_str(), reply.calls.len()), ("I look.", 1));
+        assert_eq!(reply.stop, StopReason::ToolCalls);
+        let reply = complete(&model(), ModelRequest::default(), |_| {}).await.unwrap();
+        assert_eq!((reply.text.as_str(), reply.calls.len()), (written, 0));
     }
 }

@@ -1,11 +1,14 @@
 //! The errors of a model call, as a closed set.
 //!
 //! Every error text is this crate's own: the detail is a `&'static str`, so that its type excludes
-//! keys, prompts and providers' messages.
+//! keys, prompts and providers' messages. A provider's own words are a type of their own, which
+//! [`ModelError::reason`] alone shows.
 
 use std::{sync::Arc, time::Duration};
 
 use proto::fact::{ErrorClass, WorkError};
+
+use crate::words::ProviderWords;
 
 /// The phase of a call whose time limit was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
@@ -108,13 +111,22 @@ pub struct ModelError {
     retry_after: Option<Duration>,
     endpoint: Option<Arc<str>>,
     attempts: u32,
+    words: Option<ProviderWords>,
 }
 
 impl ModelError {
     /// Creates an error; `detail` is this program's text, never a provider's.
     #[must_use]
     pub const fn new(kind: ErrorKind, detail: &'static str) -> Self {
-        Self { kind, detail, status: None, retry_after: None, endpoint: None, attempts: 1 }
+        Self {
+            kind,
+            detail,
+            status: None,
+            retry_after: None,
+            endpoint: None,
+            attempts: 1,
+            words: None,
+        }
     }
 
     /// Creates the error of an exceeded time limit.
@@ -171,8 +183,28 @@ impl ModelError {
         let wait = self.retry_after();
         WorkError {
             retry_after_ms: wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
-            ..WorkError::new(self.to_string(), self.class())
+            ..WorkError::new(self.reason(), self.class())
         }
+    }
+
+    /// The provider's own words, redacted. For records: logs and traces must not contain them.
+    #[must_use]
+    pub const fn words(&self) -> Option<&ProviderWords> {
+        self.words.as_ref()
+    }
+
+    /// Returns the error with the provider's own words, for the job's record.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match &self.words {
+            Some(words) => format!("{self}; the provider says: {}", words.as_str()),
+            None => self.to_string(),
+        }
+    }
+
+    pub(crate) fn with_words(mut self, words: Option<ProviderWords>) -> Self {
+        self.words = words;
+        self
     }
 
     pub(crate) const fn with_status(mut self, status: u16) -> Self {

@@ -2,8 +2,9 @@
 //!
 //! Callers use [`Model`], [`ModelRequest`], [`Delta`] and [`complete`]; the provider is a matter of
 //! configuration ([`ProviderConfig`], [`connect`]). Only this crate translates provider formats. It
-//! must never log a key, a prompt or a provider's error text, nor put one into an error. Messages
-//! reach a trace only through the function given for that ([`Watching`]).
+//! must never log a key, a prompt or a provider's error text. An error holds a provider's words only
+//! as [`ProviderWords`]. Messages reach a trace only through the function given for that
+//! ([`Watching`]).
 
 mod complete;
 mod config;
@@ -14,7 +15,10 @@ mod prompts;
 mod provider;
 mod retry;
 pub mod script;
+mod thoughts;
 mod window;
+mod words;
+mod written_calls;
 
 pub use complete::{Reply, complete};
 pub use config::{ProviderConfig, ProviderKind, RetryConfig, Timeouts};
@@ -26,3 +30,4 @@ pub use provider::connect;
 pub use window::{
     Fitted, ModelTarget, Overflow, TooLarge, bounded, estimate, fit, fit_request, overflow, tokens,
 };
+pub use words::ProviderWords;

@@ -110,7 +110,7 @@ impl Planner {
                 *usage += said.usage;
                 Detected { usage: said.usage, ..detect::understood(Ok(&said.text)) }
             }
-            Err(error) => detect::understood(Err(error.to_string())),
+            Err(error) => detect::understood(Err(error.reason())),
         }
     }
 }

@@ -87,14 +87,17 @@ pub fn parse(args: &Value, kinds: &AskKinds) -> Result<Asked, Unaskable> {
     let Some(args) = args.as_object() else {
         return wrong(".", Flaw::NotAnObject);
     };
-    let prompt = text(args, "prompt", "prompt")?.unwrap_or_default();
+    let prompt = match text(args, "prompt", "prompt")? {
+        Some(prompt) => prompt,
+        None => text(args, "question", "question")?.unwrap_or_default(),
+    };
     if prompt.is_empty() {
         return wrong("prompt", Flaw::NoPrompt);
     }
     if prompt.len() > PROMPT_BYTES_MAX {
         return wrong("prompt", Flaw::TooLong(PROMPT_BYTES_MAX));
     }
-    let mode = text(args, "mode", "mode")?;
+    let mode = text(args, "mode", "mode")?.or_else(|| implied(args).map(str::to_owned));
     let wanted = mode.as_deref().and_then(|mode| mode.parse::<AskKind>().ok());
     if let Some(asked) = wanted.filter(|kind| !kinds.has(*kind)) {
         return wrong("mode", Flaw::Kind { asked, may: kinds.clone() });
@@ -109,6 +112,19 @@ pub fn parse(args: &Value, kinds: &AskKinds) -> Result<Asked, Unaskable> {
         None => return wrong("mode", Flaw::Mode),
     };
     Ok(Asked { prompt, kind, default: None })
+}
+
+/// Returns the kind of a question that does not name it, by its other arguments; `None` if it has
+/// both options and fields.
+fn implied(args: &Map<String, Value>) -> Option<&'static str> {
+    let is_empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    let has = |name: &str| args.get(name).is_some_and(|value| !is_empty(value));
+    match (has("options"), has("fields") || has("formFields")) {
+        (false, false) => Some("query"),
+        (true, false) => Some("select"),
+        (false, true) => Some("form"),
+        (true, true) => None,
+    }
 }
 
 fn fields(args: &Map<String, Value>) -> Result<Vec<Field>, Unaskable> {
@@ -304,6 +320,11 @@ mod tests {
             json!({"mode": "select", "prompt": "Which?", "options": ["a", {"label": "Bee", "value": "b"}, 3]}),
             r#"{"prompt":"Which?","mode":"select","options":[{"value":"a"},{"value":"b","label":"Bee"},{"value":"3"}],"multiple":false}"#,
         );
+        check(json!({"question": "When?", "options": []}), r#"{"prompt":"When?","mode":"query"}"#);
+        check(
+            json!({"question": "Which?", "options": ["a", "b"]}),
+            r#"{"prompt":"Which?","mode":"select","options":[{"value":"a"},{"value":"b"}],"multiple":false}"#,
+        );
         check(
             json!({"mode": "form", "prompt": "Trip", "formFields": [
                 {"type": "input", "key": "to", "label": "To", "valueType": "string", "required": true, "maxLength": 10},
@@ -329,7 +350,10 @@ mod tests {
                 json!({"mode": "shout", "prompt": "?"}),
                 "ask_user: mode: must be \"query\", \"select\" or \"form\"",
             ),
-            (json!({"prompt": "?"}), "ask_user: mode: must be \"query\", \"select\" or \"form\""),
+            (
+                json!({"prompt": "?", "options": ["a"], "fields": ["b"]}),
+                "ask_user: mode: must be \"query\", \"select\" or \"form\"",
+            ),
             (select(json!([])), "ask_user: options: must be 1 to 200 options"),
             (select(json!("a,b")), "ask_user: options: a choice needs a list of options"),
             (select(json!(["a", "a "])), "ask_user: options[1]: \"a\" is there twice"),

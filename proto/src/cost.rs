@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_is_no_amount_is_not_paid() {
-        let usage = Usage { input_tokens: 5, output_tokens: 7 };
+        let usage = Usage::reported(5, 7);
         let cost = |money| Cost { usage, money };
         for money in [None, Some(-1.0), Some(f64::NAN), Some(f64::INFINITY), Some(2e6)] {
             let mut paid = Paid::default();

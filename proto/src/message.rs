@@ -61,16 +61,25 @@ pub struct ToolOffer {
     pub schema: Value,
 }
 
-/// The tokens of model calls, as counted by the provider.
+/// The tokens of model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens of the prompt.
     pub input_tokens: u64,
     /// Tokens of the reply.
     pub output_tokens: u64,
+    /// `true` if the provider did not report some of the tokens, and Callboard estimated them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 impl Usage {
+    /// Creates the usage that a provider reported.
+    #[must_use]
+    pub const fn reported(input_tokens: u64, output_tokens: u64) -> Self {
+        Self { input_tokens, output_tokens, estimated: false }
+    }
+
     /// Returns whether no token was used.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
@@ -81,6 +90,7 @@ impl Usage {
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self {
+            estimated: self.estimated,
             input_tokens: self.input_tokens.saturating_sub(other.input_tokens),
             output_tokens: self.output_tokens.saturating_sub(other.output_tokens),
         }
@@ -91,6 +101,7 @@ impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.estimated = self.estimated || other.estimated;
     }
 }
 
@@ -106,4 +117,21 @@ pub enum StopReason {
     Length,
     /// The provider withheld the reply.
     ContentFilter,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_sum_with_an_estimated_part_is_estimated() {
+        let mut sum = Usage::reported(5, 1);
+        assert_eq!(json!(sum), json!({"input_tokens": 5, "output_tokens": 1}));
+        sum += Usage { estimated: true, ..Usage::reported(2, 1) };
+        sum += Usage::reported(1, 1);
+        assert_eq!(json!(sum), json!({"input_tokens": 8, "output_tokens": 3, "estimated": true}));
+        assert_eq!(serde_json::from_value::<Usage>(json!(sum)).unwrap(), sum);
+    }
 }

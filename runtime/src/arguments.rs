@@ -6,7 +6,13 @@
 //! checked again before the call.
 
 use agents::placeholder::{self, Unknown};
-use proto::{excerpt, lang::Language, limits, strict::is_deep, tool::ToolSpec};
+use proto::{
+    excerpt,
+    lang::Language,
+    limits,
+    strict::{self, Refused, is_deep},
+    tool::ToolSpec,
+};
 use serde_json::{Map, Value};
 
 use crate::schema::Schemas;
@@ -52,7 +58,7 @@ pub fn check_in(
     placeholders: Placeholders,
 ) -> Result<(), String> {
     let Some(given) = args.as_object() else {
-        return Err(Text::NoObject.text(language));
+        return Err(no_object(args, language));
     };
     if is_deep(args) {
         return Err(Text::TooDeep { max: &limits::JSON_DEPTH_MAX }.text(language));
@@ -77,6 +83,19 @@ pub fn check_in(
     }
     mistakes.truncate(MISTAKES_MAX);
     if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join(&Text::Semicolon.text(language))) }
+}
+
+/// Returns the error of arguments that are no object. A text holds the model's own words, which are
+/// not valid JSON.
+fn no_object(args: &Value, language: Language) -> String {
+    let written = args.as_str().filter(|written| written.trim_start().starts_with('{'));
+    match written.map(|written| strict::value_from_slice(written.as_bytes())) {
+        Some(Err(Refused::Malformed(why))) => Text::NotJson { why: &cut(&why) }.text(language),
+        Some(Err(Refused::TooDeep)) => {
+            Text::TooDeep { max: &limits::JSON_DEPTH_MAX }.text(language)
+        }
+        Some(Ok(_) | Err(_)) | None => Text::NoObject.text(language),
+    }
 }
 
 /// Returns the properties of a closed schema. A schema that lists properties and does not mention

@@ -90,7 +90,7 @@ async fn handed_over(said: ModelStream, function: &str) -> Result<ModelStream, M
 }
 
 fn said(text: &str, stop: StopReason) -> ModelStream {
-    let usage = Usage { input_tokens: 10, output_tokens: 5 };
+    let usage = Usage::reported(10, 5);
     let end = Delta::End { usage, stop, model: "scripted".to_owned() };
     Box::pin(stream::iter([Ok(Delta::Text(text.to_owned())), Ok(end)]))
 }

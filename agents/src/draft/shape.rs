@@ -66,7 +66,8 @@ fn wrong<T>(field: impl Into<String>, why: Text<'_>) -> Result<T, Misshapen> {
     Err(Misshapen { field: field.into(), why: Words::new(|language| why.text(language)) })
 }
 
-const PLAN_TITLE: &[&str] = &["title", "task", "summary"];
+const PLAN_TITLE: &[&str] = &["title", "task", "summary", "name"];
+const STEP_TITLE: &[&str] = &["title", "name"];
 /// Fields of the known forms that do not describe work.
 const PLAN_IGNORED: &[&str] = &["language", "message", "goal", "id"];
 const STEP_DEPENDS: &[&str] = &["depends_on", "dependsOn", "depends"];
@@ -183,7 +184,7 @@ fn step(mut fields: Map<String, Value>, at: &str) -> Result<DraftStep, Misshapen
         None | Some(Value::Null) => None,
         Some(id) => Some(name(&id).map_or_else(|| wrong(format!("{at}id"), Text::NoString), Ok)?),
     };
-    let title = first_text(&mut fields, &["title"], at)?.unwrap_or_default();
+    let title = first_text(&mut fields, STEP_TITLE, at)?.unwrap_or_default();
     let description = first_text(&mut fields, &["description"], at)?;
     let tool = first_text(&mut fields, STEP_TOOL, at)?.filter(|t| !t.is_empty() && t != NO_TOOL);
     let args = one_of(&mut fields, STEP_ARGS, at)?;

@@ -237,8 +237,12 @@ fn footer(style: &Style, view: &JobView) -> String {
 
 /// Formats token counts; `None` if both are zero.
 pub(crate) fn usage(style: &Style, usage: Usage) -> Option<String> {
-    let Usage { input_tokens: input, output_tokens: output } = &usage;
-    (input + output > 0).then(|| style.say(Text::Tokens { input, output }))
+    let Usage { input_tokens: input, output_tokens: output, estimated } = &usage;
+    let text = match estimated {
+        true => Text::TokensEstimated { input, output },
+        false => Text::Tokens { input, output },
+    };
+    (input + output > 0).then(|| style.say(text))
 }
 
 /// Names the steps that a step waits for; empty without any.

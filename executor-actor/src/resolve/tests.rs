@@ -118,7 +118,7 @@ fn a_model_is_told_in_the_language_of_the_job(
 #[case::extra_argument("", &[("complete_task", json!({"id": 1, "force": true}))],
     "| no: the arguments of complete_task do not fit: force: is not an argument of this tool")]
 #[case::arguments_that_are_no_json("", &[("complete_task", json!("{\"id\": 6"))],
-    "| no: the arguments of complete_task do not fit: the arguments must be a JSON object")]
+    "| no: the arguments of complete_task do not fit: the arguments are not valid JSON: EOF while parsing an object at line 1 column 8")]
 #[case::finish_beside_a_tool("", &[("complete_task", json!({"id": 1})), ("finish", json!({"success": true, "response": "x"}))],
     "| complete_task@p.7({\"id\":1}) & no: finish must be called alone, when nothing else is to be done")]
 #[case::finish_twice("", &[("finish", json!({"success": true, "response": "x"})), ("finish", json!({"success": false, "response": "y"}))],

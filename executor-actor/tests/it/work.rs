@@ -72,6 +72,40 @@ rules:
 }
 
 #[tokio::test]
+async fn reasoning_before_an_answer_is_no_part_of_it() {
+    let mut stage = Stage::new(r#"else: { text: "<think>6 or 7?</think>\n\n7 tasks" }"#).await;
+    stage.command(json!({"task": {"goal": "g", "description": TASK}})).await;
+    let (_, fact) = stage.fact().await;
+    assert_eq!(fact["reply"]["response"], "7 tasks", "{fact}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_refused_request_is_recorded_with_the_providers_words() {
+    let mut stage = Stage::new("rules: [{ fault: { status: 400, code: bad_tool } }]").await;
+    stage.command(json!({"task": {"goal": "g", "description": TASK}})).await;
+    let (_, fact) = stage.fact().await;
+    let message = fact["reply"]["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.starts_with("the model provider refuses the request (HTTP 400)"), "{message}");
+    let words = "the provider says: bad_tool: the script asks for this error";
+    assert!(message.ends_with(words), "{message}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn arguments_with_a_field_twice_run_nothing_and_the_reason_is_told() {
+    let script = r#"else: { calls: [{ tool: create_task, args: '{"title":"A","title":"B"}' }] }"#;
+    let mut stage = Stage::new(script).await;
+    stage.command(json!({"task": {"goal": "g", "description": TASK}})).await;
+    let (_, fact) = stage.fact().await;
+    let target = &fact["reply"]["calls"][0]["target"];
+    assert_eq!(target["target"], "refused", "{fact}");
+    let error = target["error"].as_str().unwrap();
+    assert!(error.contains("the field \"title\" is there twice"), "{error}");
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_turn_whose_log_is_broken_fails_without_asking_the_model() {
     let mut stage = Stage::new("else: { text: hello }").await;
     stage.command(json!({"turn": 2, "after": 999})).await;
@@ -99,7 +133,7 @@ rules:
     reply:
       calls:
         - { tool: create_task, id: same, args: { title: a } }
-        - { tool: create_task, id: same, args: { title: b } }
+        - { tool: create_task, id: same, args: { title: a } }
   - when: { last: filter }
     reply: { text: "I", finish: content_filter }
   - when: { last: silent }

@@ -344,7 +344,7 @@ fn a_log_from_before_there_were_budgets_folds_as_it_did() {
 }
 
 fn cost(tokens: u64, money: Option<f64>) -> Cost {
-    Cost { usage: Usage { input_tokens: tokens, output_tokens: 1 }, money }
+    Cost { usage: Usage::reported(tokens, 1), money }
 }
 
 /// The cost of tools belongs to the job's spending: once per result that counts, faults included.

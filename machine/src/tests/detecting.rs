@@ -103,7 +103,7 @@ fn every_call_is_booked_at_the_price_of_the_model_that_was_asked(
             known.into_iter().filter(|p| priced.contains(&p.model.as_str())).collect();
     }));
     p.drive();
-    let tokens = |input_tokens| Usage { input_tokens, output_tokens: 0 };
+    let tokens = |input_tokens| Usage::reported(input_tokens, 0);
     let plan = PlanReply::Plan { plan: plan_with("a", |_| Action::Agent) };
     p.planned_with(1, plan, |planned| {
         planned.detected = Some(Detected { usage: tokens(1), ..found(true) });
@@ -113,5 +113,5 @@ fn every_call_is_booked_at_the_price_of_the_model_that_was_asked(
     p.done("g0.r0.a.n1.t1", true, "done");
     let money = p.view().budget.iter().find(|gauge| gauge.axis == Axis::Money).unwrap().used;
     assert!((money - expected).abs() < 1e-9, "{money}");
-    assert_eq!(p.view().usage, Usage { input_tokens: 13, output_tokens: 1 });
+    assert_eq!(p.view().usage, Usage::reported(13, 1));
 }

@@ -316,7 +316,7 @@ impl Play {
     /// Applies the reply to any attempt of a turn.
     pub(super) fn turned(&mut self, id: &str, attempt: u32, reply: TurnReply) {
         let attempt = Attempt(attempt);
-        let usage = Usage { input_tokens: 10, output_tokens: 1 };
+        let usage = Usage::reported(10, 1);
         self.fact(Fact::Turned(Turned { work: work(id), attempt, reply, usage }));
     }
 

@@ -115,7 +115,7 @@ impl Measured<'_> {
         if let Some(first) = self.first_chunk {
             INSTRUMENTS.first_chunk.record(first.as_secs_f64(), &common);
         }
-        let Usage { input_tokens, output_tokens } = self.usage;
+        let Usage { input_tokens, output_tokens, .. } = self.usage;
         // A provider without token counts reports zeros.
         if self.usage != Usage::default() {
             for (word, tokens) in [("input", input_tokens), ("output", output_tokens)] {

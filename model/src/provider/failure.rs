@@ -1,6 +1,7 @@
-//! Translation of `genai`'s errors, whose text may contain the prompt, to this crate's own.
+//! Translation of a provider's errors, whose text may contain the prompt, to this crate's own.
 //!
-//! Only a status, two headers and a known error code are taken from a provider's reply.
+//! The kind of an error comes from a status, two headers and known error codes. The provider's words
+//! are redacted before an error contains them.
 
 use jiff::Timestamp;
 use reqwest::header::HeaderMap;
@@ -9,17 +10,19 @@ use serde_json::Value;
 use crate::{
     error::{ErrorKind, ModelError, Phase},
     retry::retry_after,
+    words::Redactor,
 };
 
-pub(super) fn translate(error: &genai::Error) -> ModelError {
+/// Translates an error of `genai`.
+pub(super) fn translate(error: &genai::Error, redactor: &Redactor) -> ModelError {
     if let genai::Error::HttpError { status, headers, body, .. } = error {
-        return from_http(status.as_u16(), headers, body);
+        return from_http(status.as_u16(), headers, body, redactor);
     }
     if let genai::Error::WebStream { error: source, .. } = error {
-        return from_transport(source.as_ref());
+        return from_transport(source.as_ref(), redactor);
     }
     if let genai::Error::ChatResponse { body, .. } = error {
-        return from_event(body);
+        return from_event(body, redactor);
     }
     if let genai::Error::StreamParse { .. } = error {
         return ModelError::new(
@@ -29,18 +32,24 @@ pub(super) fn translate(error: &genai::Error) -> ModelError {
     }
     if let Some(status) = error.status() {
         let none = HeaderMap::new();
-        return from_http(status.as_u16(), error.headers().unwrap_or(&none), "");
+        let headers = error.headers().unwrap_or(&none);
+        return from_http(status.as_u16(), headers, "", redactor);
     }
     ModelError::new(ErrorKind::Malformed, "the provider's reply could not be read")
 }
 
-fn from_transport(source: &(dyn std::error::Error + 'static)) -> ModelError {
+fn from_transport(source: &(dyn std::error::Error + 'static), redactor: &Redactor) -> ModelError {
     if let Some(error) = source.downcast_ref::<genai::Error>() {
-        return translate(error);
+        return translate(error, redactor);
     }
-    let Some(error) = source.downcast_ref::<reqwest::Error>() else {
-        return ModelError::new(ErrorKind::Malformed, "the provider's reply is not valid text");
-    };
+    match source.downcast_ref::<reqwest::Error>() {
+        Some(error) => of_request(error),
+        None => ModelError::new(ErrorKind::Malformed, "the provider's reply is not valid text"),
+    }
+}
+
+/// Translates an error of the HTTP client.
+pub(super) fn of_request(error: &reqwest::Error) -> ModelError {
     if error.is_connect() && error.is_timeout() {
         ModelError::timeout(Phase::Connect)
     } else if error.is_timeout() {
@@ -60,19 +69,48 @@ fn from_transport(source: &(dyn std::error::Error + 'static)) -> ModelError {
     }
 }
 
-fn from_http(status: u16, headers: &HeaderMap, body: &str) -> ModelError {
-    let body = serde_json::from_str::<Value>(body).unwrap_or(Value::Null);
-    let by_code = codes(&body).find_map(known);
+/// Translates an answer with an error status.
+pub(super) fn from_http(
+    status: u16,
+    headers: &HeaderMap,
+    body: &str,
+    redactor: &Redactor,
+) -> ModelError {
+    let json = serde_json::from_str::<Value>(body).unwrap_or(Value::Null);
+    let by_code = codes(&json).find_map(known);
     let error = by_code.unwrap_or_else(|| by_status(status));
-    error.with_status(status).with_retry_after(retry_after(headers, Timestamp::now()))
+    let words = if !json.is_null() {
+        words(&json, redactor)
+    } else if body.trim_start().starts_with('<') {
+        // A web page has no words of its own.
+        None
+    } else {
+        redactor.words(body)
+    };
+    error
+        .with_status(status)
+        .with_retry_after(retry_after(headers, Timestamp::now()))
+        .with_words(words)
 }
 
-/// Translates an error that the provider reports within a stream of status 200.
-fn from_event(body: &Value) -> ModelError {
-    codes(body).find_map(known).unwrap_or(ModelError::new(
+/// Translates an error that the provider reports with status 200, within a stream or in place of
+/// one.
+pub(super) fn from_event(body: &Value, redactor: &Redactor) -> ModelError {
+    let unknown = ModelError::new(
         ErrorKind::ProviderFailed,
-        "the provider reported an error in the middle of its reply",
-    ))
+        "the provider reported an error in place of its reply",
+    );
+    codes(body).find_map(known).unwrap_or(unknown).with_words(words(body, redactor))
+}
+
+/// Returns the provider's message behind its error code.
+fn words(body: &Value, redactor: &Redactor) -> Option<crate::ProviderWords> {
+    let message = ["/error/message", "/message", "/error", "/detail", "/error_msg"]
+        .iter()
+        .find_map(|place| body.pointer(place)?.as_str());
+    let code = codes(body).next().filter(|code| message.is_none_or(|words| !words.contains(code)));
+    let said: Vec<_> = code.into_iter().chain(message).collect();
+    redactor.words(&said.join(": "))
 }
 
 fn by_status(status: u16) -> ModelError {
@@ -188,7 +226,7 @@ mod tests {
         #[case] body: &str,
         #[case] kind: ErrorKind,
     ) {
-        let error = from_http(status, &HeaderMap::new(), body);
+        let error = from_http(status, &HeaderMap::new(), body, &Redactor::default());
         assert_eq!((error.kind(), error.status()), (kind, Some(status)));
     }
 
@@ -197,6 +235,31 @@ mod tests {
     #[case(json!({"type":"server_error","message":"x"}), ErrorKind::ProviderFailed)]
     #[case(json!({"message":"x"}), ErrorKind::ProviderFailed)]
     fn an_error_inside_a_stream_has_a_kind(#[case] body: Value, #[case] kind: ErrorKind) {
-        assert_eq!(from_event(&body).kind(), kind);
+        assert_eq!(from_event(&body, &Redactor::default()).kind(), kind);
+    }
+
+    #[rstest]
+    #[case::openai(
+        r#"{"error":{"message":"No such model","code":"model_not_found"}}"#,
+        Some("model_not_found: No such model")
+    )]
+    #[case::code_in_the_message(
+        r#"{"error":{"message":"bad_field is bad","code":"bad_field"}}"#,
+        Some("bad_field is bad")
+    )]
+    #[case::text_in_place_of_an_object(
+        r#"{"error":"model 'x' not found"}"#,
+        Some("model 'x' not found")
+    )]
+    #[case::message_alone(r#"{"message":"no"}"#, Some("no"))]
+    #[case::detail(r#"{"detail":"Not Found"}"#, Some("Not Found"))]
+    #[case::code_alone(r#"{"code":"Throttling"}"#, Some("Throttling"))]
+    #[case::plain_text("upstream connect error", Some("upstream connect error"))]
+    #[case::web_page("<html><body>404</body></html>", None)]
+    #[case::nothing("", None)]
+    fn the_providers_words_are_kept(#[case] body: &str, #[case] expected: Option<&str>) {
+        let error = from_http(400, &HeaderMap::new(), body, &Redactor::default());
+        assert_eq!(error.words().map(crate::ProviderWords::as_str), expected);
+        assert!(!format!("{error} {error:?}").contains(expected.unwrap_or("html")));
     }
 }

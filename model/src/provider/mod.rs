@@ -1,23 +1,27 @@
 //! Providers over HTTP: the client, and calls with retries and time limits.
 //!
-//! `genai` writes the requests and reads the replies. The key bypasses it: the key is in the HTTP
-//! client's default headers, marked sensitive. `genai`'s log messages are dropped, because they may
-//! contain prompts.
+//! OpenAI's format has an adapter of its own ([`openai`]); `genai` speaks the others. The key
+//! bypasses it: the key is in the HTTP client's default headers, marked sensitive. `genai`'s log
+//! messages are dropped, because they may contain prompts.
 
-mod calls;
 mod exchange;
 mod failure;
+mod library;
 mod observe;
+mod openai;
+mod reply;
 mod request;
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use async_stream::try_stream;
 use async_trait::async_trait;
 use futures::StreamExt;
-use genai::adapter::AdapterKind;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use tokio::time::Instant;
 use url::Url;
 
@@ -25,8 +29,9 @@ use crate::{
     config::{ProviderConfig, ProviderKind, RetryConfig, Timeouts},
     error::{ErrorKind, ModelError},
     observed::{Labels, count_retry},
-    port::{Model, ModelRequest, ModelStream},
+    port::{Delta, Model, ModelRequest, ModelStream},
     retry::with_retries,
+    words::Redactor,
 };
 use exchange::Exchange;
 use request::Prepared;
@@ -63,7 +68,7 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
         ModelError::new(ErrorKind::Config, detail)
     })?;
     let client = genai::Client::builder()
-        .with_reqwest(http)
+        .with_reqwest(http.clone())
         .build()
         .map_err(|_| ModelError::new(ErrorKind::Config, "the model client could not be built"))?;
     if config.api_key.is_some() && checked.base.scheme() == "http" && !checked.loopback {
@@ -74,6 +79,8 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
     }
     Ok(Arc::new(Provider {
         client,
+        http,
+        key: config.api_key.clone(),
         kind: config.kind,
         endpoint: Arc::from(checked.base.origin().ascii_serialization()),
         base: checked.base,
@@ -85,11 +92,14 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
         max_reply_bytes: config.max_reply_bytes,
         timeouts: config.timeouts,
         retry: config.retry,
+        has_warned: Arc::default(),
     }))
 }
 
 struct Provider {
     client: genai::Client,
+    http: reqwest::Client,
+    key: Option<SecretString>,
     kind: ProviderKind,
     base: Url,
     /// Scheme, host and port: the part of the base URL that may be displayed.
@@ -102,6 +112,25 @@ struct Provider {
     max_reply_bytes: usize,
     timeouts: Timeouts,
     retry: RetryConfig,
+    /// `true` after the warning that the provider does not report token counts.
+    has_warned: Arc<AtomicBool>,
+}
+
+impl Provider {
+    /// Returns a function that warns once if a reply's tokens were estimated.
+    fn warning(&self) -> impl Fn(&Delta) + Send + 'static {
+        let (has_warned, endpoint) = (Arc::clone(&self.has_warned), Arc::clone(&self.endpoint));
+        move |delta| {
+            let Delta::End { usage, model, .. } = delta else { return };
+            if usage.estimated && !has_warned.swap(true, Ordering::Relaxed) {
+                tracing::warn!(
+                    %endpoint,
+                    %model,
+                    "the model provider does not report its tokens; they are estimated"
+                );
+            }
+        }
+    }
 }
 
 #[async_trait]
@@ -109,16 +138,22 @@ impl Model for Provider {
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let deadline = Instant::now() + self.timeouts.total();
         let prepared = Prepared::new(self, request)?;
+        let conversation = prepared.request.messages.clone();
+        let redactor = Arc::new(Redactor::new(self.key.clone(), conversation));
         let again = |kind| count_retry(&self.labels, Some(&prepared.model), kind);
-        let begun = with_retries(&self.retry, again, || Exchange::begin(self, &prepared, deadline));
+        let begun = with_retries(&self.retry, again, || {
+            Exchange::begin(self, &prepared, Arc::clone(&redactor), deadline)
+        });
         let exchange = match tokio::time::timeout_at(deadline, begun).await {
             Ok(begun) => begun,
             Err(_) => Err(ModelError::timeout(crate::Phase::Total)),
         };
         let endpoint = Arc::clone(&self.endpoint);
         let mut exchange = exchange.map_err(|error| error.at(&endpoint))?;
+        let warn = self.warning();
         Ok(try_stream! {
             while let Some(delta) = exchange.next().await.map_err(|error| error.at(&endpoint))? {
+                warn(&delta);
                 yield delta;
             }
         }
@@ -127,15 +162,6 @@ impl Model for Provider {
 
     fn max_reply_bytes(&self) -> usize {
         self.max_reply_bytes
-    }
-}
-
-const fn adapter(kind: ProviderKind) -> AdapterKind {
-    match kind {
-        ProviderKind::OpenAi => AdapterKind::OpenAI,
-        ProviderKind::Anthropic => AdapterKind::Anthropic,
-        ProviderKind::Gemini => AdapterKind::Gemini,
-        ProviderKind::Ollama => AdapterKind::Ollama,
     }
 }
 

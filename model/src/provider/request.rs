@@ -1,10 +1,13 @@
-//! Translation of requests to `genai`'s format.
+//! Translation of requests: OpenAI's by its own adapter, all others to `genai`'s format.
 //!
 //! `genai` interprets model names (a trailing `-high` selects a reasoning effort, `::` ends a
 //! namespace). Names must be sent unchanged, so both are disabled here.
 
+use std::sync::Arc;
+
 use genai::{
     Headers, ModelIden, ServiceTarget,
+    adapter::AdapterKind,
     chat::{
         ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, ContentPart, MessageContent,
         Tool, ToolCall, ToolResponse,
@@ -15,7 +18,7 @@ use proto::message::{Message, ModelCall, ToolOffer};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{Provider, adapter};
+use super::{Provider, openai};
 use crate::{
     config::{ProviderKind, check_model_name},
     error::{ErrorKind, ModelError},
@@ -33,6 +36,19 @@ const EFFORT_SUFFIXES: [&str; 9] =
 pub(super) struct Prepared {
     /// Name of the requested model.
     pub(super) model: String,
+    /// The request before its translation.
+    pub(super) request: Arc<ModelRequest>,
+    pub(super) wire: Wire,
+}
+
+/// A request in a provider's format.
+pub(super) enum Wire {
+    OpenAi { url: Url, body: Value },
+    Library(Box<ForLibrary>),
+}
+
+/// A request in `genai`'s format.
+pub(super) struct ForLibrary {
     pub(super) target: ServiceTarget,
     pub(super) chat: ChatRequest,
     pub(super) options: ChatOptions,
@@ -45,20 +61,44 @@ impl Prepared {
         if request.messages.is_empty() {
             return Err(ModelError::new(ErrorKind::InvalidRequest, "the conversation is empty"));
         }
-        let options = options(provider, &model, &request.params, !request.tools.is_empty());
-        let target = ServiceTarget {
-            endpoint: Endpoint::from_owned(provider.base.as_str()),
-            auth: AuthData::RequestOverride {
-                url: url(provider.kind, &provider.base, &model)?.to_string(),
-                headers: headers(provider.kind),
-            },
-            model: ModelIden::new(adapter(provider.kind), inert_name(&model)),
+        let url = url(provider.kind, &provider.base, &model)?;
+        let wire = match adapter(provider.kind) {
+            None => Wire::OpenAi { url, body: openai::body(provider, &model, &request) },
+            Some(adapter) => {
+                Wire::Library(Box::new(for_library(provider, adapter, &url, &model, &request)))
+            }
         };
-        let mut chat = ChatRequest::new(request.messages.into_iter().map(message).collect());
-        if !request.tools.is_empty() {
-            chat = chat.with_tools(request.tools.into_iter().map(tool).collect::<Vec<_>>());
-        }
-        Ok(Self { model, target, chat, options })
+        Ok(Self { model, request: Arc::new(request), wire })
+    }
+}
+
+fn for_library(
+    provider: &Provider,
+    adapter: AdapterKind,
+    url: &Url,
+    model: &str,
+    request: &ModelRequest,
+) -> ForLibrary {
+    let target = ServiceTarget {
+        endpoint: Endpoint::from_owned(provider.base.as_str()),
+        auth: AuthData::RequestOverride { url: url.to_string(), headers: headers(provider.kind) },
+        model: ModelIden::new(adapter, inert_name(model)),
+    };
+    let mut chat = ChatRequest::new(request.messages.iter().cloned().map(message).collect());
+    if !request.tools.is_empty() {
+        chat = chat.with_tools(request.tools.iter().cloned().map(tool).collect::<Vec<_>>());
+    }
+    let options = options(provider, model, &request.params, !request.tools.is_empty());
+    ForLibrary { target, chat, options }
+}
+
+/// Returns the library's adapter; `None` for OpenAI's format, which has its own.
+const fn adapter(kind: ProviderKind) -> Option<AdapterKind> {
+    match kind {
+        ProviderKind::OpenAi => None,
+        ProviderKind::Anthropic => Some(AdapterKind::Anthropic),
+        ProviderKind::Gemini => Some(AdapterKind::Gemini),
+        ProviderKind::Ollama => Some(AdapterKind::Ollama),
     }
 }
 
@@ -109,16 +149,8 @@ fn options(provider: &Provider, model: &str, params: &Params, has_tools: bool) -
     let mut max_tokens = params.max_tokens.or(provider.max_tokens);
     let temperature = params.temperature.or(provider.temperature);
     let top_p = params.top_p.or(provider.top_p);
-    // OpenAI tool calls are collected in `calls`, which enforces limits.
-    let capture_calls = provider.kind != ProviderKind::OpenAi;
     let mut extra = Map::new();
     match provider.kind {
-        ProviderKind::OpenAi => {
-            extra.insert("model".to_owned(), json!(model));
-            if has_tools && !params.parallel_tool_calls {
-                extra.insert("parallel_tool_calls".to_owned(), json!(false));
-            }
-        }
         ProviderKind::Anthropic => {
             extra.insert("model".to_owned(), json!(model));
             max_tokens = Some(max_tokens.unwrap_or(ANTHROPIC_MAX_TOKENS));
@@ -147,14 +179,14 @@ fn options(provider: &Provider, model: &str, params: &Params, has_tools: bool) -
                 extra.insert("generationConfig".to_owned(), Value::Object(section));
             }
         }
-        ProviderKind::Ollama => {}
+        ProviderKind::OpenAi | ProviderKind::Ollama => {}
     }
     ChatOptions {
         temperature,
         top_p,
         max_tokens,
         capture_usage: Some(true),
-        capture_tool_calls: Some(capture_calls),
+        capture_tool_calls: Some(true),
         response_format: params.json.then_some(ChatResponseFormat::JsonMode),
         extra_body: (!extra.is_empty()).then_some(Value::Object(extra)),
         ..ChatOptions::default()
@@ -178,17 +210,25 @@ fn message(message: Message) -> ChatMessage {
     }
 }
 
-/// Converts a past call. Providers accept only objects as arguments, so anything else is sent under
-/// a field name.
 fn tool_call(call: ModelCall) -> ToolCall {
-    let args = match call.args {
+    ToolCall {
+        call_id: call.id,
+        fn_name: call.name,
+        fn_arguments: sent_args(call.args),
+        thought_signatures: None,
+    }
+}
+
+/// Converts the arguments of a past call. Providers accept only objects, so anything else is sent
+/// under a field name.
+pub(super) fn sent_args(args: Value) -> Value {
+    match args {
         Value::Object(args) => Value::Object(args),
         Value::Null => json!({}),
         other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
             json!({"invalid_arguments": other})
         }
-    };
-    ToolCall { call_id: call.id, fn_name: call.name, fn_arguments: args, thought_signatures: None }
+    }
 }
 
 fn tool(offer: ToolOffer) -> Tool {

@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures::stream;
-use proto::message::{ModelCall, StopReason, Usage};
+use proto::{
+    message::{ModelCall, StopReason, Usage},
+    strict,
+};
 use serde_json::Value;
 
 use super::{
@@ -128,7 +131,8 @@ fn deltas(reply: Rendered, model: String) -> Vec<Delta> {
     }
     for call in reply.calls {
         // Invalid JSON arguments stay the model's text, as with every provider.
-        let args = serde_json::from_str(&call.arguments).unwrap_or(Value::String(call.arguments));
+        let args = strict::value_from_slice(call.arguments.as_bytes());
+        let args = args.unwrap_or(Value::String(call.arguments));
         deltas.push(Delta::Call(ModelCall { id: call.id, name: call.name, args }));
     }
     let stop = match reply.finish {
@@ -137,7 +141,7 @@ fn deltas(reply: Rendered, model: String) -> Vec<Delta> {
         FinishDoc::Length => StopReason::Length,
         FinishDoc::ContentFilter => StopReason::ContentFilter,
     };
-    let usage = Usage { input_tokens: reply.usage.input, output_tokens: reply.usage.output };
+    let usage = Usage::reported(reply.usage.input, reply.usage.output);
     deltas.push(Delta::End { usage, stop, model });
     deltas
 }

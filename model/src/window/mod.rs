@@ -237,35 +237,37 @@ fn longest(exchange: &mut [Message]) -> Option<&mut String> {
 }
 
 fn cost(model: &dyn Model, messages: &[Message]) -> usize {
-    messages.iter().map(|message| of_message(model, message)).sum()
+    of_messages(messages, &|text| model.count_tokens(text))
 }
 
-fn of_message(model: &dyn Model, message: &Message) -> usize {
-    let words = |text: &str| model.count_tokens(text);
-    PER_MESSAGE
-        + match message {
-            Message::System { text } | Message::User { text } => words(text),
-            Message::Assistant { text, calls } => {
-                let call = |call: &proto::message::ModelCall| {
-                    PER_CALL + words(&call.id) + words(&call.name) + words(&call.args.to_string())
-                };
-                words(text) + calls.iter().map(call).sum::<usize>()
-            }
-            Message::Tool { call, name, text } => words(call) + words(name) + words(text),
+fn of_messages(messages: &[Message], words: &dyn Fn(&str) -> usize) -> usize {
+    let of_call = |call: &proto::message::ModelCall| {
+        PER_CALL + words(&call.id) + words(&call.name) + words(&call.args.to_string())
+    };
+    let of_message = |message: &Message| match message {
+        Message::System { text } | Message::User { text } => words(text),
+        Message::Assistant { text, calls } => {
+            words(text) + calls.iter().map(of_call).sum::<usize>()
         }
+        Message::Tool { call, name, text } => words(call) + words(name) + words(text),
+    };
+    messages.iter().map(|message| PER_MESSAGE + of_message(message)).sum()
 }
 
 fn offered(model: &dyn Model, tools: &[ToolOffer]) -> usize {
-    let words = |text: &str| model.count_tokens(text);
-    tools
-        .iter()
-        .map(|tool| {
-            PER_CALL
-                + words(&tool.name)
-                + words(&tool.description)
-                + words(&tool.schema.to_string())
-        })
-        .sum()
+    of_tools(tools, &|text| model.count_tokens(text))
+}
+
+fn of_tools(tools: &[ToolOffer], words: &dyn Fn(&str) -> usize) -> usize {
+    let of_tool = |tool: &ToolOffer| {
+        PER_CALL + words(&tool.name) + words(&tool.description) + words(&tool.schema.to_string())
+    };
+    tools.iter().map(of_tool).sum()
+}
+
+/// Estimates the tokens of a conversation, including the offered tools.
+pub(crate) fn estimated(messages: &[Message], tools: &[ToolOffer]) -> usize {
+    of_messages(messages, &estimate) + of_tools(tools, &estimate)
 }
 
 /// Counts the tokens of a conversation, including the offered tools.

@@ -38,6 +38,8 @@ const IDLE: ErrorKind = ErrorKind::Timeout { which: Phase::Idle };
 #[case::words("", TOKEN.repeat(100), ErrorKind::TooLarge)]
 #[case::thoughts("", THOUGHT.repeat(100), ErrorKind::TooLarge)]
 #[case::arguments("", CALL.repeat(100), ErrorKind::TooLarge)]
+#[case::one_frame("", "x".repeat(16_384), ErrorKind::TooLarge)]
+#[case::one_value("{", "x".repeat(16_384), ErrorKind::TooLarge)]
 #[case::comments("", ": keep alive\n\n".repeat(100), FIRST_TOKEN)]
 #[case::comments_after_a_word(TOKEN, ": keep alive\n\n".repeat(100), IDLE)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -62,7 +64,7 @@ async fn an_endless_reply_ends(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_endless_frame_ends_with_the_whole_call() {
     let base = flood("", "x".repeat(16_384)).await;
-    let mut config = local(ProviderKind::OpenAi, &base);
+    let mut config = local(ProviderKind::Anthropic, &base);
     config.timeouts.first_token = 300;
     config.timeouts.total = 600;
     let model = model::connect(&config).unwrap();

@@ -9,6 +9,7 @@
 // The name of this crate in the other members of the workspace.
 extern crate callboard_model as model;
 
+mod deviating;
 mod document;
 mod endless;
 mod native;

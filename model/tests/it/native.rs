@@ -82,7 +82,7 @@ async fn text_calls_usage_and_name_are_read(
     assert_eq!(reply.text, "I will look.");
     assert_eq!((reply.calls.len(), reply.calls[0].name.as_str()), (calls, "get_weather"));
     assert_eq!(reply.calls[0].args, json!({"place": "Paris"}));
-    assert_eq!(reply.usage, Usage { input_tokens: 25, output_tokens: 15 });
+    assert_eq!(reply.usage, Usage::reported(25, 15));
     assert_eq!((reply.stop, reply.model.as_str()), (StopReason::ToolCalls, name));
 }
 

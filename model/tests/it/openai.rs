@@ -21,7 +21,7 @@ async fn text_comes_in_pieces_and_whole() {
     let reply =
         complete(model.as_ref(), ask("hi"), |delta| pieces.push(delta.clone())).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.thought.as_str()), ("你好, world", "hm"));
-    assert_eq!(reply.usage, Usage { input_tokens: 7, output_tokens: 3 });
+    assert_eq!(reply.usage, Usage::reported(7, 3));
     assert_eq!((reply.stop, reply.model.as_str()), (StopReason::End, "test-model"));
     let texts = pieces.iter().filter(|delta| matches!(delta, Delta::Text(_))).count();
     assert_eq!(texts, 3);
@@ -60,7 +60,7 @@ async fn arguments_that_are_not_json_stay_as_they_were_written() {
     "else: {calls: [{tool: get_weather}], finish: length}",
     ErrorKind::CutByLength
 )]
-#[case::same_id("else: {calls: [{tool: a, id: x}, {tool: b, id: x}]}", ErrorKind::DuplicateCall)]
+#[case::same_call("else: {calls: [{tool: a, id: x}, {tool: a, id: x}]}", ErrorKind::DuplicateCall)]
 #[case::empty("else: {text: ''}", ErrorKind::Empty)]
 #[case::filtered("else: {text: no, finish: content_filter}", ErrorKind::Refused)]
 #[case::cut(
@@ -300,7 +300,6 @@ async fn a_hostile_index_costs_nothing() {
     "data: {\"choices\":[{\"delta\":{\"tool_calls\":\"f\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n",
     ErrorKind::Malformed
 )]
-#[case::web_page("<html>sign in</html>", ErrorKind::CutStream)]
 #[tokio::test]
 async fn odd_replies_have_kinds(#[case] body: &str, #[case] kind: ErrorKind) {
     let (_server, model) = canned(ProviderKind::OpenAi, "text/event-stream", body).await;

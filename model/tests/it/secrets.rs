@@ -1,15 +1,10 @@
 //! Keys and prompts never appear in errors or log lines.
 
-use std::{
-    io::Write,
-    sync::{Arc, Mutex},
-};
-
 use model::{ProviderKind, complete};
 use rstest::rstest;
 use wiremock::{Mock, MockServer, Respond, ResponseTemplate, matchers::method};
 
-use crate::support::{ask, local};
+use crate::support::{Lines, ask, local};
 
 const KEY: &str = "sk-canary-key-4711";
 const PROMPT: &str = "canary-prompt-0815";
@@ -28,18 +23,6 @@ impl Respond for Echo {
     }
 }
 
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(buf)
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[rstest]
 #[case::bad_request(400, "")]
 #[case::unauthorised(401, "")]
@@ -49,7 +32,7 @@ impl Write for Lines {
 #[case::unknown_event(200, "event: strange\ndata: ")]
 #[case::no_events(200, "")]
 #[tokio::test]
-async fn a_provider_that_echoes_everything_is_not_quoted(
+async fn the_key_and_the_prompt_of_a_provider_that_echoes_everything_appear_nowhere(
     #[values(
         ProviderKind::OpenAi,
         ProviderKind::Anthropic,
@@ -61,12 +44,7 @@ async fn a_provider_that_echoes_everything_is_not_quoted(
     #[case] prefix: &'static str,
 ) {
     let lines = Lines::default();
-    let writer = lines.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_writer(move || writer.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let _guard = lines.record();
 
     let server = MockServer::start().await;
     Mock::given(method("POST")).respond_with(Echo(status, prefix)).mount(&server).await;
@@ -76,8 +54,8 @@ async fn a_provider_that_echoes_everything_is_not_quoted(
     let model = model::connect(&config).unwrap();
     let error = complete(model.as_ref(), ask(PROMPT), |_| {}).await.unwrap_err();
 
-    let shown = format!("{error} {error:?} {config:?}");
-    let logged = String::from_utf8_lossy(&lines.0.lock().unwrap()).into_owned();
+    let shown = format!("{error} {error:?} {} {config:?}", error.reason());
+    let logged = lines.text();
     // The server runs in this process too, but logs no bodies.
     for (place, text) in [("error", &shown), ("log", &logged)] {
         for canary in [KEY, PROMPT] {

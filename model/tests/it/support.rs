@@ -1,6 +1,9 @@
 //! Shared test support: models connected to local servers, and requests.
 
-use std::sync::Arc;
+use std::{
+    io::Write,
+    sync::{Arc, Mutex},
+};
 
 use model::{
     Model, ModelError, ModelRequest, ProviderConfig, ProviderKind, Reply, RetryConfig, complete,
@@ -72,4 +75,33 @@ pub(crate) fn ask(words: &str) -> ModelRequest {
 
 pub(crate) async fn reply(model: &Arc<dyn Model>, words: &str) -> Result<Reply, ModelError> {
     complete(model.as_ref(), ask(words), |_| {}).await
+}
+
+/// The log lines of this thread.
+#[derive(Clone, Default)]
+pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    /// Records until the guard is dropped.
+    pub(crate) fn record(&self) -> tracing::subscriber::DefaultGuard {
+        let writer = self.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::TRACE)
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::set_default(subscriber)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(buf)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }

@@ -2,9 +2,10 @@
 //! the JSON, but of none that could change its meaning.
 //!
 //! Tolerated: thoughts, prose and code fences around the JSON; comments, single or full-width
-//! quotes and commas, unquoted names, trailing commas, line breaks in texts; missing closing
-//! brackets at the very end. Rejected: two different plans, a repeated field, a reply that ends in
-//! the middle of a text or of a step, a text with two readings.
+//! quotes and commas, unquoted names, trailing commas, line breaks in texts; closing
+//! braces that are missing behind the list of steps. Rejected: two different plans, a repeated
+//! field, a reply that ends in the middle of a text or of the list of steps, a text with two
+//! readings.
 //!
 //! Invariant: a text of a plan may quote plans, lists, fences and calls. However the JSON is
 //! broken, the result is the plan that the model wrote or an error, never a quoted plan.

@@ -171,15 +171,10 @@ impl Tidying<'_> {
         Ok(self.json)
     }
 
-    /// `true` if only the plan's own closing brackets are missing. An open step may lack its
-    /// dependencies or arguments, and a comma or a colon announces more.
+    /// `true` if only the closing brackets of objects around the plan are missing. An open list may
+    /// lack further steps, and a comma or a colon announces more.
     fn is_whole(&self) -> bool {
-        if self.open.is_empty() {
-            return true;
-        }
-        let in_list = self.open.iter().position(|c| *c == '[');
-        let step_is_open = in_list.is_some_and(|at| at + 1 < self.open.len());
-        self.last == Last::Closed && !step_is_open
+        self.open.is_empty() || (self.last == Last::Closed && !self.open.contains(&'['))
     }
 
     fn is_in(&self, bracket: char) -> bool {

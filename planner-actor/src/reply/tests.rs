@@ -429,7 +429,7 @@ mod chance {
                 3 => format!("<think>first {{a}}, then [b]</think>\n{bare}"),
                 4 => bare.replace("}]}", "},],}"),
                 5 => bare.replacen('{', "{ // the plan\n", 1).replacen("\"title\"", "title", 1),
-                _ => bare.strip_suffix("]}").unwrap_or_default().to_owned(),
+                _ => bare.strip_suffix('}').unwrap_or_default().to_owned(),
             };
             let reply = understood_all(&text, &[], json!({})).reply;
             let PlanReply::Plan { plan } = &reply else {

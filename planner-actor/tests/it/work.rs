@@ -44,6 +44,25 @@ rules:
 }
 
 #[tokio::test]
+async fn reasoning_before_a_plan_is_no_part_of_it() {
+    let script = r#"
+rules:
+  - when: { last: with a tag }
+    reply: { raw: true, text: '<think>perhaps {"steps":["no"]}</think>{"title":"T","steps":["do"]}' }
+else:
+  raw: true
+  text: "perhaps [this]\n</think>\n{\"title\":\"T\",\"steps\":[\"do\"]}"
+"#;
+    let mut stage = Stage::new(script).await;
+    for goal in ["with a tag", "with half a tag"] {
+        stage.command(json!({"goal": goal})).await;
+        let fact = stage.fact().await;
+        assert_eq!(fact["reply"]["plan"]["steps"][0]["description"], "do", "{fact}");
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_question_is_asked_answered_and_followed_by_a_plan() {
     let script = r#"
 rules:

@@ -63,13 +63,13 @@ impl Tool for AskModel {
         let reply = match model::complete(self.0.as_ref(), request, |_| {}).await {
             Ok(reply) => reply,
             Err(error) if error.class() == ErrorClass::Outage => {
-                return Err(ToolFault::unavailable(error.to_string()));
+                return Err(ToolFault::unavailable(error.reason()));
             }
             Err(error) if error.is_transient() => {
-                return Err(ToolFault::internal(error.to_string()));
+                return Err(ToolFault::internal(error.reason()));
             }
             // A retry would fail in the same way.
-            Err(error) => return Ok(ToolResult::failed(error.to_string())),
+            Err(error) => return Ok(ToolResult::failed(error.reason())),
         };
         context.meter.spend(reply.usage);
         if let Some(price) = self.0.price(None) {

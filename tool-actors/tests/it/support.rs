@@ -238,7 +238,7 @@ impl Tool for Probe {
             "wait" => self.may_end.notified().await,
             "panic" => panic!("lost my mind"),
             "pay" | "pay and panic" => {
-                context.meter.spend(Usage { input_tokens: 5, output_tokens: 7 });
+                context.meter.spend(Usage::reported(5, 7));
                 context.meter.pay(0.25);
                 assert!(args["do"] == "pay", "lost my mind");
             }

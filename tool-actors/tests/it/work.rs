@@ -41,7 +41,7 @@ async fn what_a_call_cost_is_reported_with_its_result(
     let _crew = Crew::start(&broker, "w", probe.set()).await;
     let mut stage = Stage::new(broker, "job").await;
     let called = stage.ask(&probe.call("g0.s1", what)).await;
-    let usage = Usage { input_tokens: 5, output_tokens: 7 };
+    let usage = Usage::reported(5, 7);
     assert_eq!((called.fault, called.cost), (fault, Cost { usage, money: Some(0.25) }));
     let free = stage.ask(&probe.call("g0.s2", "go")).await;
     assert!(free.cost.is_nothing());

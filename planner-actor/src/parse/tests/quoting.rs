@@ -1,8 +1,13 @@
 //! Replies with one broken text that quotes plans, lists, fences, tags and calls. The parser
 //! returns the plan that was written, or rejects the reply; it never returns another plan.
 
+use async_trait::async_trait;
+use model::{Delta, Model, ModelError, ModelRequest, ModelStream};
 use proptest::{prelude::*, sample::Index, test_runner::Config};
-use proto::policy::PlanProtocol;
+use proto::{
+    message::{StopReason, Usage},
+    policy::PlanProtocol,
+};
 
 use self::broken::{Break, Dress, Edit, PLACE, Style};
 use super::*;
@@ -277,7 +282,11 @@ impl Reply {
     }
 
     fn check(&self) -> Result<(), TestCaseError> {
-        match (value(&self.written, self.shape.wanted()), &self.letter) {
+        let Some(said) = said_by_a_model(&self.written) else {
+            prop_assert!(!self.is_readable(), "the reply was no answer");
+            return Ok(());
+        };
+        match (value(&said, self.shape.wanted()), &self.letter) {
             (Ok(read), Some(letter)) => prop_assert_eq!(&read, letter),
             (Ok(read), None) => {
                 prop_assert_eq!(self.without_text(read), self.without_text(self.plan.clone()));
@@ -286,6 +295,26 @@ impl Reply {
         }
         Ok(())
     }
+}
+
+/// A model that says one text.
+struct Saying(String);
+
+#[async_trait]
+impl Model for Saying {
+    async fn stream(&self, _: ModelRequest) -> Result<ModelStream, ModelError> {
+        let (usage, stop) = (Usage::default(), StopReason::End);
+        let end = Delta::End { usage, stop, model: "m".to_owned() };
+        Ok(Box::pin(futures::stream::iter([Ok(Delta::Text(self.0.clone())), Ok(end)])))
+    }
+}
+
+/// Returns the text that remains of a reply without its reasoning; `None` if nothing does.
+fn said_by_a_model(written: &str) -> Option<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let model = Saying(written.to_owned());
+    let reply = model::complete(&model, ModelRequest::default(), |_| {});
+    runtime.block_on(reply).ok().map(|reply| reply.text)
 }
 
 proptest! {

@@ -71,6 +71,6 @@ pub(super) fn turned(asks: bool, work: WorkId, attempt: Attempt) -> Fact {
         let attachments = Vec::new();
         TurnReply::Done { success: true, response: "done".into(), attachments }
     };
-    let usage = Usage { input_tokens: 10, output_tokens: 1 };
+    let usage = Usage::reported(10, 1);
     Fact::Turned(Turned { work, attempt, reply, usage })
 }

@@ -134,7 +134,7 @@ impl Model for Parrot {
                 Message::Assistant { .. } | Message::Tool { .. } => panic!("{message:?}"),
             })
             .collect();
-        let usage = Usage { input_tokens: 5, output_tokens: 7 };
+        let usage = Usage::reported(5, 7);
         let end = Delta::End { usage, stop: StopReason::End, model: "m".into() };
         Ok(Box::pin(stream::iter([Ok(Delta::Text(words.join(" "))), Ok(end)])))
     }
@@ -148,7 +148,7 @@ async fn the_model_tool_answers_with_the_words_of_the_model() {
     let context = context("key", Language::En);
     let meter = context.meter.clone();
     AskModel(Arc::new(Parrot(None))).call(context, args.clone()).await.unwrap();
-    let usage = Usage { input_tokens: 5, output_tokens: 7 };
+    let usage = Usage::reported(5, 7);
     assert_eq!(meter.read(), Cost { usage, money: None }, "its tokens are the job's");
     let priced = self::context("key", Language::En);
     let meter = priced.meter.clone();

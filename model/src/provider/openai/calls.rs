@@ -1,0 +1,183 @@
+//! Assembly of the tool calls of a reply from their pieces. Pure.
+
+use proto::{message::ModelCall, strict};
+use serde_json::{Value, json};
+
+/// Largest number of calls in a reply.
+pub(super) const CALLS_MAX: usize = 128;
+
+/// A piece of a tool call. A whole call is a single piece.
+#[derive(Debug)]
+pub(super) struct Piece {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Piece {
+    /// Reads a piece; `None` if it is not one. Ids may be numbers, and arguments may be an object
+    /// in place of its text.
+    pub(super) fn of(written: &Value) -> Option<Self> {
+        let call = written.as_object()?;
+        let function = match call.get("function") {
+            None => call,
+            Some(function) => function.as_object()?,
+        };
+        Some(Self {
+            index: call.get("index").and_then(Value::as_u64),
+            id: text(call.get("id"))?,
+            name: text(function.get("name"))?,
+            arguments: text(function.get("arguments"))?,
+        })
+    }
+}
+
+/// Returns a text as it is and any other value as JSON; `None` for a constant.
+fn text(value: Option<&Value>) -> Option<String> {
+    match value {
+        None | Some(Value::Null) => Some(String::new()),
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(value @ (Value::Number(_) | Value::Object(_) | Value::Array(_))) => {
+            Some(value.to_string())
+        }
+        Some(Value::Bool(_)) => None,
+    }
+}
+
+/// The calls of one reply, in order of their first pieces.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    open: Vec<PartialCall>,
+    /// Number of bytes collected so far.
+    pub(super) bytes: usize,
+    /// `true` if the server sent more than [`CALLS_MAX`] calls.
+    pub(super) too_many: bool,
+}
+
+#[derive(Debug)]
+struct PartialCall {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Calls {
+    pub(super) fn add(&mut self, piece: Piece) {
+        let Piece { index, id, name, arguments } = piece;
+        self.bytes = self.bytes.saturating_add(id.len() + name.len() + arguments.len());
+        let is_other = |call: &PartialCall| {
+            // Some servers give every call the same index.
+            !name.is_empty() && !id.is_empty() && !call.id.is_empty() && call.id != id
+        };
+        let found = match index {
+            Some(_) => self.open.iter_mut().rfind(|call| call.index == index),
+            // Without an index, a piece with a name starts a call, and any other piece continues
+            // the last one.
+            None if name.is_empty() => self.open.last_mut(),
+            None => None,
+        };
+        if let Some(call) = found.filter(|call| !is_other(call)) {
+            if call.id.is_empty() {
+                call.id = id;
+            }
+            if call.name.is_empty() {
+                call.name = name;
+            }
+            call.arguments.push_str(&arguments);
+        } else if self.open.len() >= CALLS_MAX {
+            self.too_many = true;
+        } else {
+            self.open.push(PartialCall { index, id, name, arguments });
+        }
+    }
+
+    /// Returns the complete calls. A call without an id gets one from its index.
+    pub(super) fn finish(&mut self) -> Vec<ModelCall> {
+        std::mem::take(&mut self.open)
+            .into_iter()
+            .enumerate()
+            .map(|(position, call)| ModelCall {
+                id: if call.id.is_empty() { format!("call_{position}") } else { call.id },
+                name: call.name,
+                args: arguments(call.arguments),
+            })
+            .collect()
+    }
+}
+
+/// Parses arguments. An empty text means no arguments. A text that is not valid JSON, or has a
+/// field twice, stays a text. Some servers write the object as JSON twice.
+fn arguments(written: String) -> Value {
+    if written.trim().is_empty() {
+        return json!({});
+    }
+    let once = |text: &str| strict::value_from_slice(text.as_bytes()).ok();
+    match once(&written) {
+        Some(Value::String(inner)) => {
+            once(&inner).filter(Value::is_object).unwrap_or(Value::String(inner))
+        }
+        Some(value) => value,
+        None => Value::String(written),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn collect(pieces: &[&str]) -> Vec<ModelCall> {
+        let mut calls = Calls::default();
+        for piece in pieces {
+            calls.add(Piece::of(&serde_json::from_str(piece).unwrap()).unwrap());
+        }
+        calls.finish()
+    }
+
+    fn call(id: &str, name: &str, args: Value) -> ModelCall {
+        ModelCall { id: id.to_owned(), name: name.to_owned(), args }
+    }
+
+    #[rstest]
+    #[case::interleaved(
+        &[r#"{"index":0,"id":"a","function":{"name":"f","arguments":""}}"#,
+          r#"{"index":1,"id":"b","function":{"name":"g","arguments":"{\"y\":"}}"#,
+          r#"{"index":0,"function":{"arguments":"{\"x\":1}"}}"#,
+          r#"{"index":1,"function":{"arguments":"2}"}}"#],
+        vec![call("a", "f", json!({"x": 1})), call("b", "g", json!({"y": 2}))])]
+    #[case::no_index(
+        &[r#"{"id":"a","function":{"name":"f","arguments":"{}"}}"#, r#"{"id":"b","function":{"name":"f","arguments":"{}"}}"#],
+        vec![call("a", "f", json!({})), call("b", "f", json!({}))])]
+    #[case::no_id(&[r#"{"index":0,"function":{"name":"f"}}"#], vec![call("call_0", "f", json!({}))])]
+    #[case::hostile_index(&[r#"{"index":4294967295,"id":"a","function":{"name":"f"}}"#], vec![call("a", "f", json!({}))])]
+    #[case::same_id_stays_two(
+        &[r#"{"index":0,"id":"a","function":{"name":"f"}}"#, r#"{"index":1,"id":"a","function":{"name":"f"}}"#],
+        vec![call("a", "f", json!({})), call("a", "f", json!({}))])]
+    #[case::same_index_is_two(
+        &[r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}"#, r#"{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}"#],
+        vec![call("a", "f", json!({})), call("b", "f", json!({}))])]
+    #[case::repeated_id(
+        &[r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}"#, r#"{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}"#],
+        vec![call("a", "f", json!({}))])]
+    #[case::numeric_id_and_object(&[r#"{"id":7,"function":{"name":"f","arguments":{"x":1}}}"#], vec![call("7", "f", json!({"x": 1}))])]
+    #[case::without_function(&[r#"{"id":"a","name":"f","arguments":"{}"}"#], vec![call("a", "f", json!({}))])]
+    #[case::json_twice(&[r#"{"id":"a","function":{"name":"f","arguments":"\"{\\\"x\\\":1}\""}}"#], vec![call("a", "f", json!({"x": 1}))])]
+    #[case::a_field_twice(&[r#"{"id":"a","function":{"name":"f","arguments":"{\"x\":1,\"x\":2}"}}"#], vec![call("a", "f", json!(r#"{"x":1,"x":2}"#))])]
+    #[case::not_json(&[r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{x"}}"#], vec![call("a", "f", json!("{x"))])]
+    fn pieces_become_calls(#[case] pieces: &[&str], #[case] expected: Vec<ModelCall>) {
+        assert_eq!(collect(pieces), expected);
+    }
+
+    #[test]
+    fn too_many_calls_are_noticed() {
+        let mut calls = Calls::default();
+        for index in 0..=CALLS_MAX {
+            let piece = json!({"index": index, "function": {"name": "f"}});
+            calls.add(Piece::of(&piece).unwrap());
+        }
+        assert!(calls.too_many);
+    }
+}
