@@ -8,10 +8,11 @@ use proto::{
     asking,
     decision::TurnWork,
     excerpt,
-    fact::{CallTarget, ErrorClass, TurnCall, TurnReply, WorkError},
+    fact::{CallTarget, TurnCall, TurnReply},
     limits,
     message::{Message, ModelCall, StopReason},
     tool::ToolSpec,
+    work_error::{ErrorClass, WorkError},
 };
 use serde_json::Value;
 

@@ -9,11 +9,12 @@ use machine::transcript::Run;
 use model::{Delta, Model, ModelRequest, TooLarge};
 use proto::{
     decision::TurnWork,
-    fact::{ErrorClass, TurnReply, Turned},
+    fact::{TurnReply, Turned},
     family,
     id::{JobId, Seq},
     message::Usage,
     tool::ToolSpec,
+    work_error::ErrorClass,
 };
 use runtime::{
     arguments::{self, Placeholders},

@@ -6,9 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use proto::{
     agent::{Agent, OnGivenUp},
     decision::Wait,
-    fact::{ErrorClass, WorkError},
     id::{Attempt, JobId, TimerName, WorkId},
     retry::{OutagePolicy, RetryPolicy},
+    work_error::{ErrorClass, WorkError},
 };
 
 use super::names;

@@ -10,7 +10,7 @@
 use agents::toolbox::NoTool;
 use proto::{
     decision::CallWork,
-    fact::{CallTarget, ErrorClass, TurnCall, TurnReply, WorkError},
+    fact::{CallTarget, TurnCall, TurnReply},
     family,
     id::ToolName,
     limits,
@@ -18,6 +18,7 @@ use proto::{
     policy::PlanProtocol,
     strict::is_deep,
     tool::{Approval, Binding, ToolSpec},
+    work_error::{ErrorClass, WorkError},
 };
 use serde_json::Value;
 

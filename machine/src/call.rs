@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use proto::{
     agent::Agent,
     decision::{CallWork, Wait},
-    fact::{Called, ErrorClass, WorkError},
+    fact::Called,
     family::{self, Task},
     id::{AskId, Attempt, JobId, StepId, ToolName, WorkId},
     interaction::{QuestionKind, approval_digest},
@@ -12,6 +12,7 @@ use proto::{
     lang::Language,
     tool::{Approval, Binding, Fault, ToolResult},
     view::{CallState, CallView},
+    work_error::{ErrorClass, WorkError},
 };
 use serde_json::Value;
 

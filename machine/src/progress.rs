@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use proto::{
     agent::{Agent, OnUnsuccessful, StepExec},
-    fact::{ErrorClass, WorkError},
     id::{Attempt, StepId},
     lang::Language,
     notice::Notice,
@@ -11,6 +10,7 @@ use proto::{
     preset::Presets,
     step::StepState,
     tool::ToolResult,
+    work_error::{ErrorClass, WorkError},
 };
 use serde_json::Value;
 

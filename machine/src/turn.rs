@@ -4,13 +4,14 @@ use jiff::Timestamp;
 use proto::{
     agent::Agent,
     decision::{CallReply, FullResult},
-    fact::{Asked, CallTarget, ErrorClass, TurnCall, WorkError},
+    fact::{Asked, CallTarget, TurnCall},
     id::{AskId, Attempt, Seq, WorkId},
     lang::Language,
     limits,
     notice::Notice,
     observe::{Observe, Shortened, Summary},
     tool::ToolResult,
+    work_error::{ErrorClass, WorkError},
 };
 use serde_json::Value;
 

@@ -6,7 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use proto::fact::{ErrorClass, WorkError};
+use proto::work_error::{ErrorClass, WorkError};
 
 use crate::words::ProviderWords;
 

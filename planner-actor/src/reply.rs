@@ -12,9 +12,10 @@ use proto::{
     asking,
     decision::PlanWork,
     excerpt::excerpt,
-    fact::{ErrorClass, PlanReply, WorkError},
+    fact::PlanReply,
     message::{ModelCall, StopReason},
     outline::Item,
+    work_error::{ErrorClass, WorkError},
 };
 use serde_json::Value;
 

@@ -21,7 +21,7 @@ use crate::{
     agent::Agent,
     asking::AskKinds,
     conversation::Exchange,
-    fact::{PlanNote, WorkError},
+    fact::PlanNote,
     file::FileTold,
     id::{Attempt, Generation, JobId, Pool, StepId, TimerName, ToolName, Unit, WorkId},
     interaction::Question,
@@ -34,6 +34,7 @@ use crate::{
     policy::{PlanOutput, PlanProtocol},
     revision::Cause,
     tool::Effect,
+    work_error::WorkError,
 };
 
 /// A choice of the supervisor.

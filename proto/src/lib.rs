@@ -53,6 +53,7 @@ pub mod tool;
 pub mod trace;
 pub mod view;
 pub mod wire;
+pub mod work_error;
 
 /// Returns whether a field has its default value, which records omit.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

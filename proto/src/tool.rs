@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    fact::ErrorClass,
     id::{Pool, ToolName},
     strict::is_deep,
+    work_error::ErrorClass,
 };
 
 /// The effect class of a tool: the consequence of running a call more than once.

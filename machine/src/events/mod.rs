@@ -21,11 +21,12 @@ use proto::event::{
 };
 use proto::{
     decision::{Decision, Note},
-    fact::{Called, Fact, PlanReply, Planned, TurnReply, Turned, WorkError},
+    fact::{Called, Fact, PlanReply, Planned, TurnReply, Turned},
     family::{ChildSaid, News},
     id::{Attempt, Seq, StepId, ToolName, WorkId},
     job::Outcome,
     record::Known,
+    work_error::WorkError,
 };
 
 use self::{

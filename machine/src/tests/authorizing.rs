@@ -5,7 +5,7 @@ use proto::{
     agent::{Agent, OnFailure, StepExec},
     decision::{CallWork, Decision, PlanTalk},
     event::{Happened, ToolPhase},
-    fact::{CallTarget, ErrorClass, PlanReply, Submitted, TurnCall, WorkError},
+    fact::{CallTarget, PlanReply, Submitted, TurnCall},
     id::ToolName,
     interaction::{Answer, QuestionKind, Verdict},
     job::{FailReason, Outcome, SubStatus},
@@ -15,6 +15,7 @@ use proto::{
     policy::PlanProtocol,
     record::Known,
     tool::{Approval, Binding, Effect, ToolResult, ToolSpec},
+    work_error::{ErrorClass, WorkError},
 };
 use rstest::rstest;
 use serde_json::{Value, json};

@@ -3,10 +3,11 @@
 use proto::{
     agent::OnFailure,
     decision::{Decision, PlanTalk},
-    fact::{PlanReply, TurnReply, WorkError},
+    fact::{PlanReply, TurnReply},
     job::{FailReason, Outcome, SubStatus},
     retry::RetryPolicy,
     tool::Fault,
+    work_error::WorkError,
 };
 use serde_json::json;
 

@@ -4,12 +4,13 @@ use jiff::{SignedDuration, Timestamp};
 use proto::{
     agent::{Agent, OnGivenUp},
     decision::Decision,
-    fact::{ErrorClass, PlanReply, Signal, TurnReply, WorkError},
+    fact::{PlanReply, Signal, TurnReply},
     id::Attempt,
     job::{FailReason, JobState, Outcome, SubStatus},
     plan::Action,
     retry::OutagePolicy,
     tool::Fault,
+    work_error::{ErrorClass, WorkError},
 };
 use rstest::rstest;
 use serde_json::json;

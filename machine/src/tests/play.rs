@@ -9,8 +9,8 @@ use proto::{
     cost::Cost,
     decision::{Decision, Note},
     fact::{
-        Answered, Asked, AskedKind, CallTarget, Called, ErrorClass, Fact, Fired, PlanReply,
-        Planned, Signal, Signaled, Source, Submitted, TurnCall, TurnReply, Turned, WorkError,
+        Answered, Asked, AskedKind, CallTarget, Called, Fact, Fired, PlanReply, Planned, Signal,
+        Signaled, Source, Submitted, TurnCall, TurnReply, Turned,
     },
     id::{AskId, Attempt, JobId, Pool, Seq, StepId, TimerName, ToolName, WorkId},
     interaction::{Answer, Verdict},
@@ -22,6 +22,7 @@ use proto::{
     subject::Family,
     tool::{Approval, Binding, Effect, Fault, ToolResult},
     view::JobView,
+    work_error::{ErrorClass, WorkError},
 };
 use serde_json::{Value, json};
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use proto::{
     decision::Decision,
-    fact::{ErrorClass, Fact, WorkError},
+    fact::Fact,
     id::{JobId, Seq},
     tool::Fault,
     trace::TraceContext,
+    work_error::{ErrorClass, WorkError},
 };
 use ractor::Actor;
 use tokio_util::sync::CancellationToken;

@@ -4,9 +4,10 @@ use machine::{Arm, Next};
 use proto::{
     decision::CallWork,
     entry::Entry,
-    fact::{Fact, Submitted, WorkError},
+    fact::{Fact, Submitted},
     family::Parent,
     id::{JobId, Seq, TimerName},
+    work_error::WorkError,
 };
 
 use super::Intake;

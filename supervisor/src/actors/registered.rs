@@ -1,7 +1,7 @@
 //! The comparison of calls with the tool registry, before they are stored.
 
 use broker::{Broker, kv::KvError};
-use proto::{decision::CallWork, fact::WorkError, id::JobId};
+use proto::{decision::CallWork, id::JobId, work_error::WorkError};
 use runtime::registry::Registry;
 
 use machine::registry_refusal;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use model::{Model, ModelRequest, Params};
 use proto::{
-    fact::ErrorClass,
     message::{Message, StopReason},
     tool::{Effect, ToolResult, ToolSpec},
+    work_error::ErrorClass,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};

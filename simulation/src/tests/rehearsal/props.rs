@@ -15,10 +15,11 @@ use broker::{
 };
 use proto::{
     decision::{CallWork, Decision, pools},
-    fact::{Called, ErrorClass, Fact, PlanReply, Planned, TurnReply, Turned, WorkError},
+    fact::{Called, Fact, PlanReply, Planned, TurnReply, Turned},
     id::{Attempt, JobId, ToolName, WorkId, WorkerId},
     record::Known,
     tool::{Approval, Effect, Fault, ToolResult, ToolSpec},
+    work_error::{ErrorClass, WorkError},
 };
 use runtime::registry::Announcement;
 use serde_json::{Value, json};

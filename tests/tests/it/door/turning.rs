@@ -8,10 +8,11 @@ use callboard_tests::drive::{self, Timers};
 use machine::{Job, check};
 use proto::{
     error::Code,
-    fact::{Called, ErrorClass, Fact, PlanReply, Planned, WorkError},
+    fact::{Called, Fact, PlanReply, Planned},
     id::{JobId, Seq},
     job::FailReason,
     tool::{Effect, ToolResult},
+    work_error::{ErrorClass, WorkError},
 };
 use rstest::rstest;
 use serde_json::{Value, json};

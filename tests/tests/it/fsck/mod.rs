@@ -12,12 +12,13 @@ use operator::fsck::{self, JobCondition, Scope};
 use proto::{
     agent::{Agent, OnGivenUp, PlanWhen},
     decision::{Decision, DecisionKind, Finish, pools},
-    fact::{Answered, ErrorClass, Fact, PlanReply, Signal, Signaled, Source, WorkError},
+    fact::{Answered, Fact, PlanReply, Signal, Signaled, Source},
     id::{AskId, Generation, JobId, Shard, TimerName},
     interaction::Answer,
     job::Outcome,
     message::Usage,
     retry::RetryPolicy,
+    work_error::{ErrorClass, WorkError},
 };
 use runtime::telemetry::new_trace;
 use serde_json::Value;
