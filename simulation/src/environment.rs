@@ -5,11 +5,12 @@ use jiff::Timestamp;
 use model::script::ScriptModel;
 use proto::{id::WorkerId, subject::Subjects};
 use std::{sync::Arc, time::Duration};
+use tokio::time::Instant;
 
 use crate::{
     bound::Bound,
     chance::Chance,
-    fault_rates::{FaultRates, Rough},
+    fault_rates::{FaultRates, Rough, draw_outage},
     flaky_model,
     ledger::Ledger,
     link::{Link, Pace},
@@ -71,7 +72,8 @@ impl Environment {
             origin,
             mind: flaky_model::scripted(),
             ledger: Ledger::default(),
-            fault_rates: FaultRates::new(Rough::draw(&chance)),
+            fault_rates: FaultRates::new(Rough::draw(&chance))
+                .with_outage(draw_outage(seed, Instant::now())),
             story,
             mutation,
             props: None,

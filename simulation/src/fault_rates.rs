@@ -1,9 +1,15 @@
-//! The rates of random faults in a world. They become zero at the end.
+//! The rates of random faults in a world, which become zero at the end, and the outage of its model.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
+
+use tokio::time::Instant;
 
 use crate::chance::Chance;
 
@@ -12,6 +18,19 @@ use crate::chance::Chance;
 pub(crate) struct FaultRates {
     calm: Arc<AtomicBool>,
     rough: Rough,
+    /// The time in which no process reaches the model; it may end long after the other faults.
+    outage: Option<Range<Instant>>,
+}
+
+/// Draws the outage of a world's model: one world of ten has one, of one to ten minutes.
+pub(crate) fn draw_outage(seed: u64, begin: Instant) -> Option<Range<Instant>> {
+    // A generator of its own leaves all other choices of the seed as they were.
+    let chance = Chance::new(seed, "outage");
+    if !chance.percent(10) {
+        return None;
+    }
+    let start = begin + chance.millis(0..=20_000);
+    Some(start..start + Duration::from_secs(chance.number(60..=600)))
 }
 
 /// The fault rates of a world, in percent.
@@ -42,7 +61,16 @@ impl Rough {
 
 impl FaultRates {
     pub(crate) fn new(rough: Rough) -> Self {
-        Self { calm: Arc::default(), rough }
+        Self { calm: Arc::default(), rough, outage: None }
+    }
+
+    pub(crate) fn with_outage(self, outage: Option<Range<Instant>>) -> Self {
+        Self { outage, ..self }
+    }
+
+    /// Returns `true` while no process reaches the model.
+    pub(crate) fn is_model_away(&self) -> bool {
+        self.outage.as_ref().is_some_and(|outage| outage.contains(&Instant::now()))
     }
 
     /// Ends all random faults.

@@ -11,10 +11,13 @@ use model::{
 use proto::message::{ModelCall, StopReason, Usage};
 use serde_json::Value;
 
-use crate::{chance::Chance, fault_rates::FaultRates, link::Link};
+use crate::{chance::Chance, fault_rates::FaultRates, link::Link, story::Story};
 
 /// The script of the model.
 const SCRIPT: &str = include_str!("script.yaml");
+
+/// The error of a call during an outage. No job may fail with it.
+pub(crate) const OUTAGE: &str = "the simulation's model is out of reach";
 
 /// The functions through which models submit plans and decisions, where requests offer them.
 const HANDED_OVER_BY: [&str; 2] = ["create_plan", "decide"];
@@ -37,6 +40,7 @@ pub(crate) struct Moody {
     pub(crate) link: Arc<Link>,
     pub(crate) chance: Chance,
     pub(crate) fault_rates: FaultRates,
+    pub(crate) story: Story,
 }
 
 #[async_trait]
@@ -45,6 +49,10 @@ impl Model for Moody {
         let longest = if self.chance.percent(5) { 15_000 } else { 300 };
         tokio::time::sleep(self.chance.millis(1..=longest)).await;
         self.link.run().await;
+        if self.fault_rates.is_model_away() {
+            self.story.add("model calls in an outage", 1);
+            return Err(ModelError::new(ErrorKind::Unreachable, OUTAGE));
+        }
         if self.chance.percent(self.fault_rates.model_percent()) {
             return self.misbehave();
         }

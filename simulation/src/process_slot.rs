@@ -168,6 +168,7 @@ fn equip(
                 link: Arc::clone(link),
                 chance: environment.outside.clone(),
                 fault_rates: environment.fault_rates.clone(),
+                story: environment.story.clone(),
             }),
         },
         props: environment.props.clone(),

@@ -21,7 +21,7 @@ use proto::{
 use sha2::{Digest, Sha256};
 use tokio::time::{Duration, Instant};
 
-use crate::{ledger::Run, link::LinkState, people::Told, story::Story};
+use crate::{flaky_model::OUTAGE, ledger::Run, link::LinkState, people::Told, story::Story};
 
 /// The time that an unwanted run has after the heartbeat of its worker: the reads of the log, with
 /// their latency, and the cleanup.
@@ -51,11 +51,28 @@ pub(crate) struct Evidence {
     pub(crate) handed_out_twice: bool,
 }
 
+/// Returns `true` if a generation of a job failed because its model could not be reached for some
+/// minutes, although its agent waits longer. Jobs with sub-agents are left out: a sub-agent may not
+/// wait, and its failure is a result.
+fn failed_by_outage(entries: &[Entry]) -> bool {
+    let submitted = entries.first().and_then(Entry::submission);
+    if !submitted.is_some_and(|it| it.agent.outage.waits() && it.agent.agents.is_empty()) {
+        return false;
+    }
+    entries.iter().filter_map(Entry::decision).any(|decision| {
+        let Decision::Finish(finish) = decision else { return false };
+        matches!(finish.outcome, Outcome::Failed { message, .. } if message.contains(OUTAGE))
+    })
+}
+
 /// Returns all violations, as sentences.
 pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
     let Evidence { logs, runs, told, inbox, .. } = evidence;
     let mut wrong = told.complaints.clone();
     for (id, entries) in logs {
+        wrong.extend(
+            failed_by_outage(entries).then(|| format!("{id}: failed because of an outage")),
+        );
         let checked = check::check(id, entries);
         wrong.extend(checked.findings.iter().map(|finding| format!("{id}: {finding}")));
         let job = replay(id, entries);
