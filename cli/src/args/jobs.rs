@@ -5,8 +5,8 @@ use proto::{id::ConversationId, job::JobState};
 
 use super::{
     fsck::DeadCommand,
+    positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
     purge::PurgeArgs,
-    turning::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
 };
 
 /// `jobs`.
