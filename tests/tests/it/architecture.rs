@@ -39,7 +39,7 @@ const ARROWS: &[(&str, Reach)] = &[
     (BROKER, Only(&[PROTO])),
     (RUNTIME, Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER])),
     (MODEL, Only(&[MESSAGES, PROTO, AGENTS])),
-    ("callboard-client", Only(&[PROTO, BROKER, RUNTIME])),
+    ("callboard-client", Only(&[MESSAGES, PROTO, BROKER, RUNTIME])),
     (OPERATOR, Only(&[PROTO, MACHINE, BROKER, RUNTIME])),
     ("callboard-door", Only(&[PROTO, AGENTS, MACHINE, BROKER, RUNTIME, OPERATOR])),
     ("callboard-supervisor", Only(&[PROTO, MACHINE, BROKER, RUNTIME])),
