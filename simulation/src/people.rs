@@ -2,7 +2,7 @@
 //! sometimes twice, sometimes wrongly, sometimes never. The verdict compares the replies that they
 //! received with the logs.
 
-mod turning;
+mod signals;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -5,9 +5,9 @@ use proto::{id::ConversationId, job::JobState};
 
 use super::{
     fsck::DeadCommand,
+    positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
     purge::PurgeArgs,
     retry::RetryJobsArgs,
-    turning::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
 };
 
 /// `jobs`.

@@ -6,10 +6,10 @@ mod fsck;
 mod inbox;
 mod jobs;
 mod operate;
+mod positions;
 mod purge;
 mod retry;
 mod start;
-mod turning;
 mod watch;
 
 use std::{path::PathBuf, time::Duration};
@@ -24,13 +24,13 @@ pub(crate) use self::{
     inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     jobs::{JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SignalArgs, SteerArgs},
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
+    positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
     purge::PurgeArgs,
     retry::RetryJobsArgs,
     start::{
         DemoArgs, DevArgs, JobArgs, KeysArgs, Person, RunArgs, ScriptArgs, ServeArgs, SetupArgs,
         SubmitArgs, Waiting,
     },
-    turning::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
     watch::WatchArgs,
 };
 use crate::{

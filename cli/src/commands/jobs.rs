@@ -11,7 +11,7 @@ use proto::{
     view::JobView,
 };
 
-use super::turning;
+use super::positions;
 use crate::{
     answer::keyboard::Keyboard,
     args::{Global, JobsCommand, ListArgs, PlanArgs, PlanForm, SignalArgs, SteerArgs},
@@ -52,12 +52,12 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
             let args = SignalArgs { job, reason: None };
             Box::pin(signal(global, output, Order::Steer { text }, args)).await
         }
-        JobsCommand::Snapshot(args) => turning::snapshot(global, output, args).await,
-        JobsCommand::Rollback(args) => turning::roll_back(global, output, args).await,
-        JobsCommand::Restart(args) => turning::restart(global, output, args).await,
+        JobsCommand::Snapshot(args) => positions::snapshot(global, output, args).await,
+        JobsCommand::Rollback(args) => positions::roll_back(global, output, args).await,
+        JobsCommand::Restart(args) => positions::restart(global, output, args).await,
         JobsCommand::Retry(args) => Box::pin(super::retry::run(global, output, args)).await,
-        JobsCommand::Fork(args) => turning::fork(global, output, args).await,
-        JobsCommand::Diff(args) => Box::pin(turning::diff(global, output, args)).await,
+        JobsCommand::Fork(args) => positions::fork(global, output, args).await,
+        JobsCommand::Diff(args) => Box::pin(positions::diff(global, output, args)).await,
         JobsCommand::Dead(command) => super::dead::run(global, output, command).await,
         JobsCommand::Purge(args) => Box::pin(super::purge::run(global, output, args)).await,
     }

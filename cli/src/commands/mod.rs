@@ -1,7 +1,7 @@
 //! The commands, one file per verb.
 
 mod agents;
-mod attach;
+mod attachments;
 mod chat;
 mod completions;
 mod config;
@@ -18,6 +18,7 @@ mod inbox;
 mod jobs;
 mod keys;
 mod operate;
+mod positions;
 mod process;
 mod purge;
 mod retry;
@@ -28,7 +29,6 @@ mod setup;
 mod show;
 mod submit;
 mod tools;
-mod turning;
 mod version;
 mod watch;
 

@@ -1,7 +1,7 @@
 //! `run`: submits or attaches to a job, and watches it to its end.
 
 use super::{
-    attach, submit,
+    attachments, submit,
     watch::{Asking, Session},
 };
 use crate::{
@@ -17,13 +17,15 @@ pub(super) async fn run(global: &Global, output: Output, args: RunArgs) -> Outco
         return Err(CliError::usage(Text::RawAtTerminal).hint(Text::Redirect));
     }
     let request = match &args.goal {
-        Some(goal) => Some((submit::request(goal, &args.job)?, attach::read(&args.job.files)?)),
+        Some(goal) => {
+            Some((submit::request(goal, &args.job)?, attachments::read(&args.job.files)?))
+        }
         None => None,
     };
     let client = connect::client(global, output).await?;
     let job = match (request, &args.attach) {
         (Some((mut request, files)), _) => {
-            request.files = attach::upload(&client, files).await?;
+            request.files = attachments::upload(&client, files).await?;
             let submitted = submit::store(&client, output, request).await?;
             let job = &submitted.job;
             output.note(match submitted.created {

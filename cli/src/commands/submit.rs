@@ -14,7 +14,7 @@ use proto::{
 };
 
 use super::{
-    attach,
+    attachments,
     watch::{Asking, Session},
 };
 use crate::{
@@ -33,9 +33,9 @@ const LOOK: Duration = Duration::from_secs(2);
 
 pub(super) async fn run(global: &Global, output: Output, args: SubmitArgs) -> Outcome {
     let mut submit = request(&args.goal, &args.job)?;
-    let files = attach::read(&args.job.files)?;
+    let files = attachments::read(&args.job.files)?;
     let client = connect::client(global, output).await?;
-    submit.files = attach::upload(&client, files).await?;
+    submit.files = attachments::upload(&client, files).await?;
     let submitted = store(&client, output, submit).await?;
     if !args.wait {
         print(output, &submitted)?;

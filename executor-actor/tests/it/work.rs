@@ -360,7 +360,7 @@ async fn what_cannot_be_summarised_is_left_out_and_no_turn_fails_for_it() {
         ("fault: { status: 529 }", 0),
     ] {
         let script = format!(
-            "rules:\n  - when: {{ system: \"put the beginning\" }}\n    {reply}\n  \
+            "rules:\n  - when: {{ system: \"summarise the beginning\" }}\n    {reply}\n  \
              - when: {{ any: 'earlier exchanges are left out' }}\n    \
              reply: {{ text: \"I was shown less.\", usage: {{ input: 1, output: 1 }} }}\n\
              else:\n  calls: [ {{ tool: create_task, id: c1, args: {{ title: \"A\" }} }} ]\n"
