@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::{bus::Bus, kv::Kv, log::Log, objects::Objects};
 
 /// The log, the bus, key-value buckets and objects of one installation, cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Broker({:?})", log.subjects())]
 pub struct Broker {
     /// The logs of all jobs.
     pub log: Arc<dyn Log>,
@@ -15,10 +16,4 @@ pub struct Broker {
     pub kv: Arc<dyn Kv>,
     /// The object store, for large values.
     pub objects: Arc<dyn Objects>,
-}
-
-impl std::fmt::Debug for Broker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Broker").field("subjects", self.log.subjects()).finish_non_exhaustive()
-    }
 }

@@ -13,19 +13,14 @@ const VARIABLE: &str = "CALLBOARD_TOKEN";
 const BYTES_MAX: usize = 8 * 1024;
 
 /// A token, and a warning about its source.
-#[derive(Default, PartialEq, Eq)]
+#[derive(Default, PartialEq, Eq, derive_more::Debug)]
+// Hides the token.
+#[debug("Token {{ is_set: {} }}", value.is_some())]
 pub(crate) struct Token {
     /// The token, if one is configured.
     pub(crate) value: Option<String>,
     /// Warning about a file that other users can read.
     pub(crate) warning: Option<Words>,
-}
-
-/// Hides the token.
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Token").field("is_set", &self.value.is_some()).finish_non_exhaustive()
-    }
 }
 
 /// Finds the token.

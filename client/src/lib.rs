@@ -39,7 +39,9 @@ pub use self::{retry_policy::RetryPolicy, watch::WatchOptions};
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The front door's client. Cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+// Shows everything except the token.
+#[debug("Client {{ prefix: {}, timeout: {timeout:?}, has_token: {} }}", subjects.prefix(), token.is_some())]
 pub struct Client {
     bus: Arc<dyn Bus>,
     subjects: Subjects,
@@ -47,18 +49,6 @@ pub struct Client {
     token: Option<String>,
     trace: Option<TraceContext>,
     retries: Option<RetryPolicy>,
-}
-
-/// Shows everything except the token.
-impl std::fmt::Debug for Client {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Client")
-            .field("prefix", &self.subjects.prefix())
-            .field("timeout", &self.timeout)
-            .field("token", &self.token.is_some())
-            .field("trace", &self.trace)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Client {

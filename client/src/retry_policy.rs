@@ -17,16 +17,11 @@ use tokio::time::Instant;
 const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(1));
 
 /// The retries of requests that no process serves, for as long as a client waits for a reply.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("RetryPolicy({reported:?})")]
 pub struct RetryPolicy {
     report: Arc<dyn Fn(Verb, Duration) + Send + Sync>,
     reported: Arc<AtomicBool>,
-}
-
-impl std::fmt::Debug for RetryPolicy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RetryPolicy").field("reported", &self.reported).finish_non_exhaustive()
-    }
 }
 
 impl RetryPolicy {

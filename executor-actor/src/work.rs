@@ -30,6 +30,8 @@ use crate::{
     transcript,
 };
 
+#[derive(derive_more::Debug)]
+#[debug("Executor({broker:?})")]
 pub(crate) struct Executor {
     broker: Broker,
     model: Arc<dyn Model>,
@@ -128,11 +130,5 @@ impl Executor {
             }
             Err(error) => (resolve::no_reply(&error), Usage::default()),
         }
-    }
-}
-
-impl std::fmt::Debug for Executor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Executor").field("broker", &self.broker).finish_non_exhaustive()
     }
 }

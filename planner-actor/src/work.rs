@@ -25,6 +25,8 @@ use crate::{
     reply::{self, Understood},
 };
 
+#[derive(derive_more::Debug)]
+#[debug("Planner({registry:?})")]
 pub(crate) struct Planner {
     model: Arc<dyn Model>,
     registry: Registry,
@@ -112,11 +114,5 @@ impl Planner {
             }
             Err(error) => detect::understood(Err(error.reason())),
         }
-    }
-}
-
-impl std::fmt::Debug for Planner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Planner").field("registry", &self.registry).finish_non_exhaustive()
     }
 }

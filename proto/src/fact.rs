@@ -265,8 +265,9 @@ pub struct PlanNote {
 }
 
 /// The phases of planning one action at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum PlanPhase {
     /// The planner made a list of items.
     Planned,

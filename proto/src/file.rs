@@ -12,7 +12,7 @@ messages::texts!(file);
 
 /// The name of a file: one line of text that is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Display)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct FileName(String);
 
 /// A string that is not a valid file name.
@@ -52,12 +52,6 @@ impl TryFrom<String> for FileName {
     type Error = InvalidFileName;
     fn try_from(name: String) -> Result<Self, InvalidFileName> {
         Self::new(name)
-    }
-}
-
-impl From<FileName> for String {
-    fn from(name: FileName) -> Self {
-        name.0
     }
 }
 

@@ -41,7 +41,7 @@ macro_rules! ids {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[derive(AsRef, Display)]
-        #[serde(try_from = "String", into = "String")]
+        #[serde(try_from = "String")]
         pub struct $name(#[as_ref(str)] std::sync::Arc<str>);
 
         impl $name {
@@ -73,12 +73,6 @@ macro_rules! ids {
             type Error = InvalidId;
             fn try_from(s: String) -> Result<Self, InvalidId> {
                 Self::new(s)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> Self {
-                id.0.to_string()
             }
         }
     )*};
@@ -113,10 +107,9 @@ ids! {
 }
 
 /// The number of an attempt at a [`WorkId`], from 1.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Display,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
+#[derive(Display)]
 pub struct Attempt(pub u32);
 
 /// An attempt at a unit of work: the subject of a command and of its result.
@@ -143,20 +136,10 @@ impl Attempt {
 /// The number of rollbacks of a job: the number after `g` in the names of its work. Decisions and
 /// results of an earlier generation have no effect in a later one.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    Display,
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
 #[serde(transparent)]
+#[derive(Display)]
 pub struct Generation(pub u32);
 
 impl Generation {
@@ -196,27 +179,16 @@ impl WorkId {
 
 /// A position in a shard's stream. 0 is the position before the first record.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    Display,
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
 #[serde(transparent)]
+#[derive(Display)]
 pub struct Seq(pub u64);
 
 /// The number of one of the streams that an installation's jobs are distributed over.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Display,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
+#[derive(Display)]
 pub struct Shard(pub u16);
 
 impl Shard {

@@ -182,7 +182,8 @@ impl Call {
 }
 
 /// The arguments of a [`ServiceActor`].
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("ServiceArgs {{ service: {}, in_flight: {in_flight} }}", service.name())]
 pub struct ServiceArgs {
     /// The broker that delivers the requests.
     pub broker: Broker,
@@ -192,15 +193,6 @@ pub struct ServiceArgs {
     pub in_flight: usize,
     /// Begins the shutdown when it is canceled.
     pub shutdown: CancellationToken,
-}
-
-impl std::fmt::Debug for ServiceArgs {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ServiceArgs")
-            .field("service", &self.service.name())
-            .field("in_flight", &self.in_flight)
-            .finish_non_exhaustive()
-    }
 }
 
 /// The actor of a [`Service`]. It stops by itself, without an error, after a shutdown. It fails

@@ -21,6 +21,8 @@ use crate::{
 };
 
 /// The tools of one pool, by name.
+#[derive(derive_more::Debug)]
+#[debug("Toolset {{ pool: {pool}, tools: {:?} }}", tools.keys())]
 pub struct Toolset {
     pool: Pool,
     tools: BTreeMap<ToolName, Entry>,
@@ -52,15 +54,6 @@ pub enum InvalidToolset {
     /// A specification violates a limit; holds the reason.
     #[error("{0}")]
     Spec(String),
-}
-
-impl std::fmt::Debug for Toolset {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Toolset")
-            .field("pool", &self.pool)
-            .field("tools", &self.tools.keys())
-            .finish()
-    }
 }
 
 impl Toolset {
@@ -169,16 +162,12 @@ impl Entry {
 }
 
 /// A tool and a slot limit, for a call that has passed the guards.
+#[derive(derive_more::Debug)]
+#[debug("Admitted({})", spec.name)]
 pub struct Admitted {
     tool: Arc<dyn Tool>,
     spec: ToolSpec,
     places: Arc<Semaphore>,
-}
-
-impl std::fmt::Debug for Admitted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Admitted").field("tool", &self.spec.name).finish_non_exhaustive()
-    }
 }
 
 impl Admitted {

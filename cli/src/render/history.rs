@@ -114,7 +114,8 @@ fn fact(fact: &Fact) -> (Tone, String) {
         Fact::Started(started) => (Tone::Busy, format!("{}#{}", started.work, started.attempt)),
         Fact::Called(called) => {
             let result = &called.result;
-            let fault = called.fault.map(|fault| format!(" {}", word(&fault))).unwrap_or_default();
+            let fault =
+                called.fault.map(|fault| format!(" {}", fault.as_str())).unwrap_or_default();
             let said = result.error.as_deref().or(result.message.as_deref()).unwrap_or_default();
             let data = result.data.as_ref().map(ToString::to_string).unwrap_or_default();
             let said = if said.is_empty() { &data } else { said };
@@ -150,7 +151,7 @@ fn plan_reply(reply: &PlanReply) -> (Tone, String) {
         PlanReply::Noted { note } => {
             let said = note.response.as_deref().unwrap_or_default();
             let items = text::count(note.outline.len(), "item");
-            (Tone::Good, format!("{} ({items}) {said}", word(&note.phase)))
+            (Tone::Good, format!("{} ({items}) {said}", note.phase))
         }
         PlanReply::Finished { response } => (Tone::Good, format!("done: {response}")),
         PlanReply::Unparseable { error, .. } => (Tone::Bad, format!("no plan: {error}")),
@@ -227,7 +228,7 @@ fn decision(decision: &Decision) -> (Tone, String) {
             (Tone::Dim, "it is paused, and its deadline counts".to_owned())
         }
         Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
-            (Tone::Dim, format!("{ask} is closed: {}", word(because)))
+            (Tone::Dim, format!("{ask} is closed: {because}"))
         }
         Decision::Note(Note::Stopped { work, notice }) => {
             (Tone::Bad, format!("{work} does not run: {}", notice.text(Language::En)))
@@ -241,14 +242,5 @@ fn decision(decision: &Decision) -> (Tone, String) {
                 (Tone::Dim, format!("canceled {}", reason.as_deref().unwrap_or_default()))
             }
         },
-    }
-}
-
-/// Returns the string form of a value in records.
-fn word(value: &impl serde::Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(Value::String(word)) => word,
-        Ok(other) => other.to_string(),
-        Err(_) => String::new(),
     }
 }

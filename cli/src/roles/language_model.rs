@@ -10,19 +10,13 @@ use model::{
 use crate::settings::{Config, model::ModelKind};
 
 /// A model, and its server if it is the scripted one.
+#[derive(derive_more::Debug)]
+#[debug("ModelSetup {{ scripted: {} }}", script.is_some())]
 pub struct ModelSetup {
     /// The model, with telemetry.
     pub model: Arc<dyn Model>,
     /// Server of the scripted model; dropping it stops the server.
     pub script: Option<ScriptServer>,
-}
-
-impl std::fmt::Debug for ModelSetup {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ModelSetup")
-            .field("scripted", &self.script.is_some())
-            .finish_non_exhaustive()
-    }
 }
 
 /// The reason why no model is available.

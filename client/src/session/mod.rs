@@ -28,17 +28,13 @@ pub use self::{
 use crate::{Client, WatchOptions};
 
 /// A watched job.
+#[derive(derive_more::Debug)]
+#[debug("Session({job})")]
 pub struct Session {
     /// The items taken so far.
     pub state: SessionState,
     job: JobId,
     items: Pin<Box<dyn Stream<Item = Result<Watched, Failure>> + Send>>,
-}
-
-impl std::fmt::Debug for Session {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("job", &self.job).finish_non_exhaustive()
-    }
 }
 
 impl Session {

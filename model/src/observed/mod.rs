@@ -8,7 +8,6 @@ mod instruments;
 mod labels;
 
 use std::{
-    fmt,
     pin::Pin,
     sync::Arc,
     task::{Context as Poller, Poll},
@@ -30,19 +29,13 @@ use crate::{
 pub type Show = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// Settings of a model's telemetry.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, derive_more::Debug)]
+#[debug("Watching {{ prices: {prices:?}, shows: {} }}", show.is_some())]
 pub struct Watching {
     /// Prices by model, for the cost metric; calls without a price are not counted.
     pub prices: ByModel<Price>,
     /// Redacts messages for spans; absent to omit them.
     pub show: Option<Show>,
-}
-
-impl fmt::Debug for Watching {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shows = self.show.is_some();
-        f.debug_struct("Watching").field("prices", &self.prices).field("shows", &shows).finish()
-    }
 }
 
 /// The attributes common to all calls.
@@ -57,6 +50,8 @@ struct Target {
 }
 
 /// A model with telemetry.
+#[derive(derive_more::Debug)]
+#[debug("Observed({:?})", target.watching)]
 pub struct Observed {
     model: Arc<dyn Model>,
     target: Arc<Target>,
@@ -90,12 +85,6 @@ impl Observed {
             watching,
         };
         Self { model, target: Arc::new(target) }
-    }
-}
-
-impl fmt::Debug for Observed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observed").field("watching", &self.target.watching).finish_non_exhaustive()
     }
 }
 

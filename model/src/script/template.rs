@@ -7,15 +7,11 @@
 use minijinja::{Environment, UndefinedBehavior, value::Serde};
 use serde_json::{Map, Value};
 
+#[derive(derive_more::Debug)]
+#[debug("Templates({made})")]
 pub(super) struct Templates {
     environment: Environment<'static>,
     made: usize,
-}
-
-impl std::fmt::Debug for Templates {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Templates").field("made", &self.made).finish()
-    }
 }
 
 /// A text, literal or a template.

@@ -84,8 +84,9 @@ pub enum Note {
 }
 
 /// The reason for which a question was closed without an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Closed {
     /// The question's deadline passed.
     Expired,

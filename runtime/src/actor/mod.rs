@@ -83,7 +83,8 @@ type Start =
     dyn Fn(ActorCell) -> BoxFuture<'static, Result<ActorCell, SpawnErr>> + Send + Sync + 'static;
 
 /// A child of a tree: its name, and the closure that starts it.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Child({name})")]
 pub struct Child {
     name: Arc<str>,
     start: Arc<Start>,
@@ -131,12 +132,6 @@ impl Child {
     #[must_use]
     pub fn in_background(self) -> Self {
         Self { background: true, ..self }
-    }
-}
-
-impl std::fmt::Debug for Child {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Child").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

@@ -16,7 +16,8 @@ use serde::{
 const BYTES_MAX: usize = 64 * 1024;
 
 /// A secret and its place. Only the place is ever shown.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Secret({from})")]
 pub struct Secret {
     from: SecretFrom,
     value: SecretString,
@@ -61,12 +62,6 @@ impl Secret {
         }
         self.value = SecretString::from(text.to_owned());
         Ok(())
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Secret({})", self.from)
     }
 }
 

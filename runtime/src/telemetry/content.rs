@@ -37,15 +37,10 @@ static LOOKS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// A redactor, which replaces secrets in texts.
-#[derive(Default)]
+#[derive(Default, derive_more::Debug)]
+#[debug("Redact {{ known: {} }}", known.len())]
 pub struct Redact {
     known: Vec<SecretString>,
-}
-
-impl std::fmt::Debug for Redact {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Redact").field("known", &self.known.len()).finish()
-    }
 }
 
 impl Redact {

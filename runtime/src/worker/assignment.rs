@@ -20,6 +20,8 @@ use crate::telemetry;
 const UNSTORABLE_WAIT: Duration = Duration::from_secs(60);
 
 /// A command that the pool gave to an actor of its role.
+#[derive(derive_more::Debug)]
+#[debug("Assignment {{ role: {}, job: {}, seq: {} }}", lease.role, lease.job, lease.seq)]
 pub struct Assignment<C> {
     pub(super) lease: Lease,
     pub(super) command: Arc<C>,
@@ -220,15 +222,5 @@ impl<C: Command> Assignment<C> {
                 false
             }
         }
-    }
-}
-
-impl<C> std::fmt::Debug for Assignment<C> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Assignment")
-            .field("role", &self.lease.role)
-            .field("job", &self.lease.job)
-            .field("seq", &self.lease.seq)
-            .finish_non_exhaustive()
     }
 }

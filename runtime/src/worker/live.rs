@@ -20,7 +20,8 @@ const WAITING_MAX: usize = 4096;
 const TEXT_BYTES_MAX: usize = 16 * 1024;
 
 /// A sender of live updates about one command.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("LiveSink({subject})")]
 pub struct LiveSink {
     bus: Arc<dyn Bus>,
     subject: Arc<str>,
@@ -89,12 +90,6 @@ impl LiveSink {
             }
         });
         LiveChannel(sender)
-    }
-}
-
-impl std::fmt::Debug for LiveSink {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LiveSink").field("subject", &self.subject).finish_non_exhaustive()
     }
 }
 

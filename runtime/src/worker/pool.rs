@@ -34,17 +34,13 @@ const DRAIN_MARGIN: Duration = Duration::from_secs(2);
 /// The actor of one pool, which supervises one actor of the role for each held command. It stops by
 /// itself, without an error, when it has drained. It fails when commands cannot be taken for a
 /// permanent reason.
+#[derive(derive_more::Debug)]
+#[debug("PoolActor")]
 pub struct PoolActor<R>(PhantomData<fn() -> R>);
 
 impl<R> Default for PoolActor<R> {
     fn default() -> Self {
         Self(PhantomData)
-    }
-}
-
-impl<R> std::fmt::Debug for PoolActor<R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("PoolActor")
     }
 }
 
@@ -70,6 +66,8 @@ pub enum PoolMsg {
 }
 
 /// The state of a pool.
+#[derive(derive_more::Debug)]
+#[debug("PoolState {{ in_hand: {} }}", in_hand.len())]
 pub struct PoolState<R: Role> {
     args: PoolArgs<R>,
     heartbeat: Duration,
@@ -82,12 +80,6 @@ pub struct PoolState<R: Role> {
     settled: bool,
     feed: Option<AbortOnDropHandle<()>>,
     _tasks: [AbortOnDropHandle<()>; 2],
-}
-
-impl<R: Role> std::fmt::Debug for PoolState<R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PoolState").field("in_hand", &self.in_hand.len()).finish_non_exhaustive()
-    }
 }
 
 /// A held command and the actor that carries it out.

@@ -70,16 +70,11 @@ pub struct Fetched {
 }
 
 /// The HTTP client of all tools; cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Egress({config:?})")]
 pub struct Egress {
     client: reqwest::Client,
     config: Http,
-}
-
-impl std::fmt::Debug for Egress {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Egress").field("config", &self.config).finish_non_exhaustive()
-    }
 }
 
 impl Egress {

@@ -68,15 +68,10 @@ pub enum TaskError {
 }
 
 /// The task list of an installation; cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("TaskList")]
 pub struct TaskList {
     kv: Arc<dyn Kv>,
-}
-
-impl std::fmt::Debug for TaskList {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("TaskList")
-    }
 }
 
 impl TaskList {

@@ -16,14 +16,9 @@ use super::{object, read, spec};
 use crate::tool::{CallContext, Tool, ToolFault};
 
 /// The tool `model` on a language model.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("AskModel")]
 pub struct AskModel(pub Arc<dyn Model>);
-
-impl std::fmt::Debug for AskModel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("AskModel")
-    }
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
