@@ -106,7 +106,7 @@ impl<'a> Past<'a> {
     }
 
     /// Returns the last position before the failure of a failed job. A retry cannot help a job that
-    /// has used up its time, its budget or its log.
+    /// has used up its time, its budget or its log, or that a guard stopped.
     pub(super) fn before_failure(&self) -> Result<Seq, Refused> {
         let (id, field) = (self.job().id(), "signal.recover");
         let refuse = |why: String, next: String| {
@@ -120,7 +120,10 @@ impl<'a> Past<'a> {
             return refuse(format!("job {id} has not failed"), next);
         };
         match reason {
-            FailReason::DeadlineExceeded | FailReason::BudgetExceeded | FailReason::HistoryFull => {
+            FailReason::DeadlineExceeded
+            | FailReason::BudgetExceeded
+            | FailReason::HistoryFull
+            | FailReason::NoProgress => {
                 let why = format!("job {id} would fail again at once: {}", reason.as_str());
                 let next = format!(
                     "`callboard jobs rollback {id} --to SEQ` returns it to an earlier record; a new submission can have other limits."
@@ -132,8 +135,7 @@ impl<'a> Past<'a> {
             | FailReason::QuestionExpired
             | FailReason::ReplanLimit
             | FailReason::QuestionRepeated
-            | FailReason::TooManyQuestions
-            | FailReason::NoProgress => Ok(before),
+            | FailReason::TooManyQuestions => Ok(before),
         }
     }
 

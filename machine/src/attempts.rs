@@ -156,6 +156,16 @@ impl Attempts {
         self.out().is_some()
     }
 
+    /// Returns `true` if an outage broke the last attempt and the next one runs or has a timer.
+    pub(super) fn is_probing(&self) -> bool {
+        self.outage.is_some() && (self.is_out() || self.timer().is_some())
+    }
+
+    /// Returns `true` if an outage broke the last attempt and no wait follows it yet.
+    pub(super) fn is_broken_by_outage(&self) -> bool {
+        self.outage.is_some() && self.broken_attempt().is_some()
+    }
+
     /// Returns `true` if a result of this attempt would count.
     pub(super) fn awaits(&self, attempt: Attempt) -> bool {
         self.out() == Some(attempt)
@@ -304,11 +314,17 @@ impl Attempts {
         match (error.class, retries.outage, self.outage) {
             (ErrorClass::Permanent, _, _) => None,
             (ErrorClass::Outage, Some(policy), Some(outage)) => {
-                let delay = policy.interval(Attempt(outage.attempts), seed);
+                let delay = policy.delay(Attempt(outage.attempts), seed)?;
                 let delay = delay.max(demanded).min(longest);
-                let end = later(outage.since, Duration::from_millis(policy.max_ms));
-                let is_in_time = retries.has_deadline || later(at, delay) <= end;
-                is_in_time.then_some(delay)
+                if retries.has_deadline {
+                    return Some(delay);
+                }
+                // Only the length of the wait may depend on the seed. Whether the work waits must
+                // be the same for every seed.
+                let lasted =
+                    Duration::try_from(at.duration_since(outage.since)).unwrap_or_default();
+                let left = Duration::from_millis(policy.max_ms).checked_sub(lasted)?;
+                (!left.is_zero()).then(|| delay.min(left))
             }
             (ErrorClass::Outage, _, _) | (ErrorClass::Transient, _, _) => {
                 Some(retries.policy.delay(counted, seed)?.max(demanded).min(longest))
@@ -337,4 +353,36 @@ impl Attempts {
 /// Returns the time after a delay, or `None` beyond the end of time.
 fn later(at: Timestamp, delay: Duration) -> Option<Timestamp> {
     at.checked_add(SignedDuration::try_from(delay).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_any_time_of_an_outage_work_either_waits_or_is_given_up_whatever_its_name() {
+        let agent = Agent::default();
+        let since = Timestamp::from_second(1_000_000).unwrap();
+        let week = SignedDuration::from_hours(7 * 24);
+        for n in 0..500 {
+            let job = JobId::new(format!("job{n}")).unwrap();
+            let work = WorkId::new("g0.r0.a.n1.t1").unwrap();
+            for minutes in [-120, -61, -59, -30, -1, 0, 1] {
+                let at = since + week + SignedDuration::from_mins(minutes);
+                let mut attempts = Attempts::broken(Attempt(1), outage(), since);
+                for _ in 0..40 {
+                    attempts.broke(outage(), at);
+                }
+                let retries = Retries::of_work(&agent);
+                let wait = attempts.to_wait(&work, retries, &job, 0);
+                assert_eq!(attempts.failed(retries).is_some(), wait.is_none(), "{job} {minutes}");
+                assert_eq!(wait.is_none(), minutes >= 0, "{job} {minutes}");
+                assert!(wait.is_none_or(|wait| wait.until <= since + week));
+            }
+        }
+    }
+
+    fn outage() -> WorkError {
+        WorkError::new("the model provider cannot be reached", ErrorClass::Outage)
+    }
 }

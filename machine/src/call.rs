@@ -182,6 +182,9 @@ impl Call {
                 self.noes = self.noes.saturating_add(1);
                 self.attempts.broke(broken(ErrorClass::Transient), at);
             }
+            Some((Fault::Unavailable, _)) if called.outage => {
+                self.broke(broken(ErrorClass::Outage), at);
+            }
             Some((_, class @ (ErrorClass::Transient | ErrorClass::Outage))) => {
                 self.broke(broken(class), at);
             }

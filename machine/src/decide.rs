@@ -10,7 +10,7 @@ use proto::{
 };
 
 use super::{
-    attempts::Retries,
+    attempts::{Attempts, Retries},
     call::Call,
     names,
     outbox::Tell,
@@ -127,6 +127,9 @@ impl Job {
     }
 
     fn for_step(&self, open: &ActiveJob, step: &StepRun) -> Option<Decision> {
+        if step.attempts().any(Attempts::is_broken_by_outage) && !open.may_probe() {
+            return None;
+        }
         let command = match &step.exec {
             Exec::Tool(call) => self.for_call(open, step, call).or_else(|| {
                 call.to_wait(&open.brief.agent, &self.id, open.timers.waits()).map(Decision::Wait)
@@ -197,7 +200,18 @@ impl Job {
     }
 }
 
+/// Maximum number of a job's units of work that are attempted again during an outage. Each attempt
+/// takes four records of the log, so hundreds of units would fill it within minutes. The others
+/// follow as soon as one of these succeeds.
+const PROBES_MAX: usize = 8;
+
 impl ActiveJob {
+    /// Returns `true` if one more unit of work that an outage broke may be attempted again.
+    fn may_probe(&self) -> bool {
+        let attempts = self.execution.steps().iter().flat_map(StepRun::attempts);
+        attempts.filter(|attempts| attempts.is_probing()).take(PROBES_MAX).count() < PROBES_MAX
+    }
+
     /// Returns the timers of running work and the deadline's, which are canceled when the job ends
     /// or is rolled back.
     pub(super) fn timers(&self) -> Vec<TimerName> {

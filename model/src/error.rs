@@ -82,10 +82,8 @@ impl ErrorKind {
             | Self::Overloaded
             | Self::ProviderFailed
             | Self::Unreachable
-            | Self::Timeout { which: Phase::Connect | Phase::FirstToken | Phase::Idle } => {
-                ErrorClass::Outage
-            }
-            Self::Timeout { which: Phase::Total }
+            | Self::Timeout { which: Phase::Connect | Phase::FirstToken } => ErrorClass::Outage,
+            Self::Timeout { which: Phase::Idle | Phase::Total }
             | Self::CutStream
             | Self::Malformed
             | Self::DuplicateCall

@@ -397,6 +397,11 @@ pub struct Called {
     /// Fault of the call, when the tool gave no result of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
+    /// `true` if the fault is [`Fault::Unavailable`] because a service that every call of the tool
+    /// needs cannot be reached: the job waits for it. `false` for a service that the arguments
+    /// name, such as the host of a URL.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outage: bool,
     /// Run time in milliseconds.
     #[serde(default)]
     pub duration_ms: u64,

@@ -111,6 +111,9 @@ pub struct OutagePolicy {
     pub backoff_factor: f64,
     /// Maximum wait, in milliseconds.
     pub max_interval_ms: u64,
+    /// Maximum number of attempts in one outage, the first included; unlimited when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
 }
 
 impl Default for OutagePolicy {
@@ -122,6 +125,7 @@ impl Default for OutagePolicy {
             initial_interval_ms: 1_000,
             backoff_factor: 1.5,
             max_interval_ms: 3_600_000,
+            max_attempts: None,
         }
     }
 }
@@ -139,19 +143,32 @@ impl OutagePolicy {
         self.max_ms > 0
     }
 
-    /// Returns the wait after `failed` attempts of one outage. Equal seeds give equal waits.
+    /// Returns the wait after `failed` attempts of one outage, or `None` when no attempt is left.
+    /// Equal seeds give equal waits, and whether an attempt is left does not depend on the seed.
     #[must_use]
-    pub fn interval(&self, failed: Attempt, seed: u64) -> Duration {
-        self.intervals().interval(failed, seed)
+    pub fn delay(&self, failed: Attempt, seed: u64) -> Option<Duration> {
+        let is_left = self.max_attempts.is_none_or(|max| failed.0 < max);
+        is_left.then(|| self.intervals().interval(failed, seed))
     }
 
-    /// Checks every bound.
+    /// Checks every bound. The number of attempts is not bounded, so the intervals are: each
+    /// attempt writes to the job's log.
     ///
     /// # Errors
     /// Returns the first field that is out of bounds, and its requirement.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
-        if self.max_ms > limits::WAIT_MS_MAX {
+        let (second, year) = (1_000, limits::WAIT_MS_MAX);
+        if self.max_ms > year {
             return Err(("max_ms", "must be at most a year"));
+        }
+        if !(second..=year).contains(&self.initial_interval_ms) {
+            return Err(("initial_interval_ms", "must be a second to a year"));
+        }
+        if !(second..=year).contains(&self.max_interval_ms) {
+            return Err(("max_interval_ms", "must be a second to a year"));
+        }
+        if self.max_attempts.is_some_and(|max| !(1..=limits::ATTEMPTS_MAX).contains(&max)) {
+            return Err(("max_attempts", "must be 1 to 100"));
         }
         self.intervals().check()
     }
@@ -176,7 +193,7 @@ mod tests {
         let (mut elapsed, mut attempts) = (Duration::ZERO, 0);
         while elapsed < Duration::from_millis(policy.max_ms) {
             attempts += 1;
-            let wait = policy.interval(Attempt(attempts), u64::from(attempts));
+            let wait = policy.delay(Attempt(attempts), u64::from(attempts)).unwrap();
             assert!(wait <= Duration::from_secs(3600), "{wait:?}");
             assert!(attempts < 4 || wait <= elapsed, "{wait:?} after {elapsed:?}");
             elapsed += wait;

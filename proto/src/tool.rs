@@ -227,12 +227,8 @@ pub enum Fault {
     VersionMismatch,
     /// The call exceeded its run time.
     Timeout,
-    /// A service that the tool needs cannot be reached or accepts no requests: an outage, which the
-    /// job waits out. Nothing was done.
+    /// A service that the tool needs is unavailable for the moment. Nothing was done.
     Unavailable,
-    /// A service that the arguments name, such as the host of a URL, cannot be reached or accepts no
-    /// requests. Nothing was done. Other arguments may help, so the attempts are bounded.
-    Unreachable,
     /// Several workers died while they ran the call.
     WorkerLost,
     /// The tool failed because of an error of its own.
@@ -252,8 +248,7 @@ impl Fault {
     #[must_use]
     pub fn class(self) -> ErrorClass {
         match self {
-            Self::Unavailable => ErrorClass::Outage,
-            Self::Timeout | Self::Unreachable | Self::WorkerLost | Self::Internal => {
+            Self::Timeout | Self::Unavailable | Self::WorkerLost | Self::Internal => {
                 ErrorClass::Transient
             }
             Self::InvalidArguments | Self::UnknownTool | Self::VersionMismatch | Self::Unknown => {

@@ -35,7 +35,7 @@ impl Command for CallCommand {
     /// A `once` tool that failed is never run again by itself: the tool may have had its effect.
     fn failed(&self, failure: &Failure) -> Option<Fact> {
         let Self(work) = self;
-        let ToolFault { fault, message } = match work.effect {
+        let ToolFault { fault, message, outage } = match work.effect {
             Effect::Once => call::unknown(&failure.message()),
             Effect::Pure | Effect::Idempotent => ToolFault::new(failure.fault(), failure.message()),
         };
@@ -44,6 +44,7 @@ impl Command for CallCommand {
             attempt: work.attempt,
             result: ToolResult::failed(message),
             fault: Some(fault),
+            outage,
             duration_ms: 0,
             cost: Cost::default(),
         }))

@@ -42,7 +42,6 @@ fn settle(effect: Effect, fault: ToolFault) -> ToolFault {
         | Fault::UnknownTool
         | Fault::VersionMismatch
         | Fault::Unavailable
-        | Fault::Unreachable
         | Fault::Unknown => false,
     };
     match effect {

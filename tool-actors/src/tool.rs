@@ -124,27 +124,28 @@ pub struct ToolFault {
     pub fault: Fault,
     /// Explanation for people and models.
     pub message: String,
+    /// `true` if the job waits for the end of an outage; only with [`Fault::Unavailable`].
+    pub(crate) outage: bool,
 }
 
 impl ToolFault {
     /// Creates a fault.
     #[must_use]
     pub fn new(fault: Fault, message: impl Into<String>) -> Self {
-        Self { fault, message: message.into() }
+        Self { fault, message: message.into(), outage: false }
     }
 
-    /// A service or resource that the tool always needs is unavailable. Nothing was done, and the
-    /// job waits until a later attempt succeeds.
+    /// A required resource is unavailable. Nothing was done; a later attempt may succeed.
     #[must_use]
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(Fault::Unavailable, message)
     }
 
-    /// A service that the arguments name is unavailable. Nothing was done; a later attempt may
-    /// succeed.
+    /// A service that every call of the tool needs cannot be reached. Nothing was done, and the job
+    /// waits for the service.
     #[must_use]
-    pub fn unreachable(message: impl Into<String>) -> Self {
-        Self::new(Fault::Unreachable, message)
+    pub fn outage(message: impl Into<String>) -> Self {
+        Self { outage: true, ..Self::unavailable(message) }
     }
 
     /// The tool has a bug or failed unexpectedly.

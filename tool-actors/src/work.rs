@@ -74,10 +74,12 @@ impl Calls {
 fn called(call: &CallWork, ended: Result<ToolResult, ToolFault>, duration_ms: u64) -> Called {
     let (work, attempt, cost) = (call.work.clone(), call.attempt, Cost::default());
     match ended {
-        Ok(result) => Called { work, attempt, result, fault: None, duration_ms, cost },
-        Err(ToolFault { fault, message }) => {
+        Ok(result) => {
+            Called { work, attempt, result, fault: None, outage: false, duration_ms, cost }
+        }
+        Err(ToolFault { fault, message, outage }) => {
             let result = ToolResult::failed(message);
-            Called { work, attempt, result, fault: Some(fault), duration_ms, cost }
+            Called { work, attempt, result, fault: Some(fault), outage, duration_ms, cost }
         }
     }
 }

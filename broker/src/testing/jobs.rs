@@ -185,6 +185,7 @@ pub fn called(work: &str) -> Called {
         attempt: Attempt::FIRST,
         result: ToolResult::ok(json!(1)),
         fault: None,
+        outage: false,
         duration_ms: 1,
         cost: Default::default(),
     }

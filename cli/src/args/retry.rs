@@ -41,10 +41,12 @@ pub(crate) struct RetryJobsArgs {
 }
 
 const RETRY_HELP: &str = "\
-A failed job is rolled back to the last record before its failure and continues from there: completed \
-work stays, failed work runs again. A job that is running ends its backoff at once, and work that was \
-given up gets one more attempt. Without JOB, the command counts the failed jobs that match every \
-filter, and asks before it retries them. A child job is retried through its parent.
+A failed job is rolled back to the last record before its failure and continues from there: work that \
+had completed by then stays, failed and later work runs again. A job that is running ends its backoff \
+at once, and work that was given up gets one more attempt. Without JOB, the command counts the failed \
+jobs that match every filter, and asks before it retries them. Child jobs are left out: their parents \
+run them again. So are jobs that would fail again at once, because their time, budget or log is used \
+up or a guard stopped them.
 
 Exit codes: 0 done, 2 nobody confirmed, 3 no such job, 5 NATS cannot be reached, \
 6 a job cannot be retried; the others were.

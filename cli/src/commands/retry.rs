@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use proto::{
     door::{List, SendSignal, Signaled},
     id::JobId,
-    job::JobState,
+    job::{FailReason, JobState},
     lang::Words,
     limits,
     point::Order,
@@ -32,8 +32,12 @@ pub(super) async fn run(global: &Global, output: Output, args: RetryJobsArgs) ->
         false => named(&client, &args).await?,
         true => {
             let failed = failed(&client, &args).await?;
-            if !failed.is_empty() && !global.yes {
-                confirmed(output, Text::RetryingJobs, question(&failed)).await?;
+            if !failed.is_empty() {
+                let [count, question] = question(&failed);
+                output.warn(count);
+                if !global.yes {
+                    confirmed(output, Text::RetryingJobs, [question]).await?;
+                }
             }
             let order = Order::Recover { again: args.again };
             failed.into_iter().map(|job| (job.job, order.clone())).collect()
@@ -104,6 +108,7 @@ async fn failed(client: &Client, args: &RetryJobsArgs) -> Result<Vec<JobSummary>
     };
     let matches = |job: &JobSummary| {
         job.parent.is_none()
+            && job.failure.is_none_or(may_help)
             && args.agent.as_ref().is_none_or(|agent| *agent == job.agent)
             && args.failure.is_none_or(|failure| Some(failure) == job.failure)
             && earliest.is_none_or(|earliest| job.updated >= earliest)
@@ -122,6 +127,23 @@ async fn failed(client: &Client, args: &RetryJobsArgs) -> Result<Vec<JobSummary>
             Some(next) => list.after = Some(next),
             None => return Ok(found),
         }
+    }
+}
+
+/// Returns `true` if a retry may help a job that failed for this reason. The front door refuses the
+/// others.
+fn may_help(failure: FailReason) -> bool {
+    match failure {
+        FailReason::PlanFailed
+        | FailReason::StepFailed
+        | FailReason::QuestionExpired
+        | FailReason::ReplanLimit
+        | FailReason::QuestionRepeated
+        | FailReason::TooManyQuestions => true,
+        FailReason::DeadlineExceeded
+        | FailReason::BudgetExceeded
+        | FailReason::HistoryFull
+        | FailReason::NoProgress => false,
     }
 }
 

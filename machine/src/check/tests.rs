@@ -75,6 +75,7 @@ fn called(work: &str, attempt: u32) -> Fact {
         attempt: Attempt(attempt),
         result: ToolResult::ok(json!(1)),
         fault: None,
+        outage: false,
         duration_ms: 1,
         cost: Default::default(),
     })

@@ -197,7 +197,7 @@ impl Projection {
         let Some(Out { step, tool: Some(tool) }) = self.out.get(&called.work).cloned() else {
             return;
         };
-        let Called { work, attempt, result, fault, duration_ms, cost: _ } = called;
+        let Called { work, attempt, result, fault, outage: _, duration_ms, cost: _ } = called;
         events.push(Happened::Tool(ToolEvent {
             work: work.clone(),
             attempt: *attempt,

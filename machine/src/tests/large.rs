@@ -85,6 +85,7 @@ fn answer(plan: &Plan, decision: &proto::decision::Decision) -> Option<Fact> {
             attempt: call.attempt,
             result: ToolResult::ok(json!(1)),
             fault: None,
+            outage: false,
             duration_ms: 1,
             cost: Default::default(),
         })),

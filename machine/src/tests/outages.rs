@@ -65,7 +65,7 @@ fn calling(agent: Agent) -> Unit {
     play.drive();
     Unit {
         play,
-        outage: |p| p.fault("g0.r0.a", Fault::Unavailable),
+        outage: |p| p.outage("g0.r0.a"),
         transient: |p| p.fault("g0.r0.a", Fault::Timeout),
         end: |p| p.ok("g0.r0.a", json!(1)),
     }
@@ -229,4 +229,49 @@ fn attempts_during_an_outage_spend_nothing_of_the_budget() {
     (unit.end)(&mut unit.play);
     unit.play.drive();
     assert_eq!(unit.play.view().state, JobState::Completed);
+}
+
+#[test]
+fn only_a_few_units_of_a_job_are_attempted_during_an_outage_and_all_follow_after_it() {
+    let steps: Vec<_> = (0..30).map(|n| format!("s{n}")).collect();
+    let agent = one_attempt(|_| {});
+    let mut p = Play::planned(agent, plan_with(&steps.join(" "), |_| Action::Agent));
+    assert_eq!(p.drive().len(), 30, "every step begins");
+    let out = |p: &Play| -> Vec<String> {
+        p.job.waits().commands.iter().map(|unit| unit.work.to_string()).collect()
+    };
+    for _ in 0..10 {
+        for work in out(&p) {
+            p.turn(&work, TurnReply::Failed { error: unreachable() });
+            p.drive();
+        }
+        let timers = p.job.waits().timers;
+        assert_eq!(timers.len(), 8, "each with a timer");
+        for timer in timers {
+            p.fire(timer.as_str());
+            p.drive();
+        }
+    }
+    assert_eq!(out(&p).len(), 8);
+    // The service is there again.
+    while p.view().state == JobState::Working {
+        for timer in p.job.waits().timers {
+            p.fire(timer.as_str());
+            p.drive();
+        }
+        for work in out(&p) {
+            p.done(&work, true, "done");
+            p.drive();
+        }
+    }
+    assert_eq!(p.view().state, JobState::Completed);
+    assert!(p.view().records < 30 * 2 + 12 * 8 * 4 + 200, "{}", p.view().records);
+}
+
+#[test]
+fn an_outage_policy_may_bound_the_attempts() {
+    let mut unit = planning(one_attempt(|agent| agent.outage.max_attempts = Some(3)));
+    assert_eq!(outage(&mut unit, DAY), 3);
+    let Outcome::Failed { reason, .. } = unit.play.outcome() else { panic!("not failed") };
+    assert_eq!(reason, FailReason::PlanFailed);
 }

@@ -291,7 +291,15 @@ impl Play {
         cost: Cost,
     ) {
         let (work, attempt) = (work(id), Attempt(attempt));
-        self.fact(Fact::Called(Called { work, attempt, result, fault, duration_ms: 1, cost }));
+        self.fact(Fact::Called(Called {
+            work,
+            attempt,
+            result,
+            fault,
+            outage: false,
+            duration_ms: 1,
+            cost,
+        }));
     }
 
     pub(super) fn ok(&mut self, id: &str, data: Value) {
@@ -307,6 +315,20 @@ impl Play {
     pub(super) fn fault(&mut self, id: &str, fault: Fault) {
         let attempt = self.attempt_of(&work(id)).0;
         self.result(id, attempt, ToolResult::failed("broken"), Some(fault));
+    }
+
+    /// Ends the current attempt at a call because the tool's service cannot be reached.
+    pub(super) fn outage(&mut self, id: &str) {
+        let called = Called {
+            work: work(id),
+            attempt: self.attempt_of(&work(id)),
+            result: ToolResult::failed("the service cannot be reached"),
+            fault: Some(Fault::Unavailable),
+            outage: true,
+            duration_ms: 1,
+            cost: Cost::default(),
+        };
+        self.fact(Fact::Called(called));
     }
 
     pub(super) fn turn(&mut self, id: &str, reply: TurnReply) {

@@ -59,7 +59,7 @@ impl Tool for HttpGet {
             Err(error @ EgressError::Timeout(_)) => {
                 Err(ToolFault::new(Fault::Timeout, error.to_string()))
             }
-            Err(error) if error.is_transient() => Err(ToolFault::unreachable(error.to_string())),
+            Err(error) if error.is_transient() => Err(ToolFault::unavailable(error.to_string())),
             Err(error) => Ok(ToolResult::failed(error.to_string())),
         }
     }
@@ -69,7 +69,7 @@ fn answer(fetched: &Fetched) -> Result<ToolResult, ToolFault> {
     let status = fetched.status;
     // The server itself indicates that it may work later.
     if matches!(status, 429 | 502 | 503 | 504) {
-        return Err(ToolFault::unreachable(format!("the server answered with status {status}")));
+        return Err(ToolFault::unavailable(format!("the server answered with status {status}")));
     }
     Ok(result(fetched))
 }

@@ -70,7 +70,7 @@ impl Tool for HttpPost {
                 Err(ToolFault::new(Fault::Unknown, error.to_string()))
             }
             // The request was never sent, so a later attempt may send it.
-            Err(error) if error.is_transient() => Err(ToolFault::unreachable(error.to_string())),
+            Err(error) if error.is_transient() => Err(ToolFault::unavailable(error.to_string())),
             Err(error) => Ok(ToolResult::failed(error.to_string())),
         }
     }

@@ -84,11 +84,11 @@ fn no_such_task(language: Language, id: u64) -> ToolResult {
 
 impl From<TaskError> for ToolFault {
     fn from(error: TaskError) -> Self {
-        let fault = match error {
-            TaskError::Storage(_) | TaskError::Busy => Fault::Unavailable,
-            TaskError::Damaged { .. } => Fault::Internal,
-        };
-        Self::new(fault, error.to_string())
+        match error {
+            TaskError::Storage(_) => Self::outage(error.to_string()),
+            TaskError::Busy => Self::unavailable(error.to_string()),
+            TaskError::Damaged { .. } => Self::internal(error.to_string()),
+        }
     }
 }
 
@@ -103,8 +103,9 @@ fn not_done(error: &FileError, language: Language) -> Result<ToolResult, ToolFau
         | FileError::TooLarge { .. }
         | FileError::Failed { .. } => return Ok(ToolResult::failed(error.text(language))),
         FileError::Unknown(_) => Fault::Unknown,
-        FileError::Full(_) | FileError::Busy | FileError::Canceled => Fault::Unavailable,
-        FileError::Unsupported => Fault::Internal,
+        FileError::Full(_) | FileError::Busy | FileError::Canceled | FileError::Unsupported => {
+            Fault::Unavailable
+        }
     };
     Err(ToolFault::new(fault, error.text(language)))
 }

@@ -58,10 +58,10 @@ impl Tool for AskModel {
         let reply = match model::complete(self.0.as_ref(), request, |_| {}).await {
             Ok(reply) => reply,
             Err(error) if error.class() == ErrorClass::Outage => {
-                return Err(ToolFault::unavailable(error.reason()));
+                return Err(ToolFault::outage(error.reason()));
             }
             Err(error) if error.is_transient() => {
-                return Err(ToolFault::internal(error.reason()));
+                return Err(ToolFault::unavailable(error.reason()));
             }
             // A retry would fail in the same way.
             Err(error) => return Ok(ToolResult::failed(error.reason())),

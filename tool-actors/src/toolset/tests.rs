@@ -79,7 +79,7 @@ fn job() -> JobId {
 }
 
 fn refused(set: &Toolset, call: &CallWork) -> (Fault, String) {
-    let ToolFault { fault, message } = set.admit(&job(), call).unwrap_err();
+    let ToolFault { fault, message, .. } = set.admit(&job(), call).unwrap_err();
     (fault, message)
 }
 

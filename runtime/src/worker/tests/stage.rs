@@ -252,6 +252,7 @@ pub(super) fn result(call: &CallWork) -> Fact {
         attempt: call.attempt,
         result: ToolResult::ok(call.tool.as_str().into()),
         fault: None,
+        outage: false,
         duration_ms: 0,
         cost: Default::default(),
     })

@@ -204,6 +204,7 @@ impl Script {
             attempt,
             result,
             fault,
+            outage: false,
             duration_ms: 1,
             cost: Default::default(),
         })

@@ -35,7 +35,7 @@ async fn a_post_that_was_never_sent_may_be_tried_again() {
     let address = closed.local_addr().unwrap();
     drop(closed);
     let args = json!({"url": format!("http://{address}/"), "json": 1});
-    assert_eq!(call(&tool(), args).await.unwrap_err().fault, Fault::Unreachable);
+    assert_eq!(call(&tool(), args).await.unwrap_err().fault, Fault::Unavailable);
 }
 
 #[tokio::test]

@@ -97,7 +97,7 @@ async fn an_answer_of_the_web_is_an_answer_and_a_server_in_need_is_a_fault() {
     let missing = call(&get, json!({"url": url("404")})).await.unwrap();
     assert_eq!((missing.success, &missing.data.unwrap()["body"]), (false, &json!("hello")));
     let fault = call(&get, json!({"url": url("503")})).await.unwrap_err();
-    assert_eq!(fault.fault, Fault::Unreachable);
+    assert_eq!(fault.fault, Fault::Unavailable);
     let refused = call(&get, json!({"url": "file:///etc/passwd"})).await.unwrap();
     assert!(!refused.success);
 }
