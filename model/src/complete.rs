@@ -95,14 +95,17 @@ impl Collected {
         mut stop: StopReason,
         model: String,
     ) -> Result<Reply, ModelError> {
-        if let Some((thought, answer)) = thoughts::unopened(&self.text) {
+        // A provider that separates the reasoning leaves none of it in the text.
+        if self.thought.is_empty()
+            && let Some((thought, answer)) = thoughts::unopened(&self.text)
+        {
             self.thought.push_str(thought);
             self.text = answer.to_owned();
         }
         if let (StopReason::End, true) = (stop, self.calls.is_empty())
-            && let Some((text, calls)) = written_calls::read(&self.text, &self.offered)
+            && let Some(calls) = written_calls::read(&self.text, &self.offered)
         {
-            (self.text, self.calls, stop) = (text, calls, StopReason::ToolCalls);
+            (self.text, self.calls, stop) = (String::new(), calls, StopReason::ToolCalls);
         }
         if let Some(error) = unusable(stop, !self.text.trim().is_empty(), !self.calls.is_empty()) {
             return Err(error);
@@ -308,13 +311,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_in_the_text_is_a_call_where_the_tool_was_offered() {
-        let written = "I look.\n<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>";
+        let written = "<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>";
         let model = || Canned(vec![text(written), end(StopReason::End)], 1000);
         let schema = json!({"type": "object"});
         let tool = ToolOffer { name: "look".into(), description: String::new(), schema };
         let offering = ModelRequest { tools: vec![tool], ..ModelRequest::default() };
         let reply = complete(&model(), offering, |_| {}).await.unwrap();
-        assert_eq!((reply.text.as_str(), reply.calls.len()), ("I look.", 1));
+        assert_eq!((reply.text.as_str(), reply.calls.len()), ("", 1));
         assert_eq!(reply.stop, StopReason::ToolCalls);
         let reply = complete(&model(), ModelRequest::default(), |_| {}).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.calls.len()), (written, 0));

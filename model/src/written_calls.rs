@@ -1,8 +1,7 @@
 //! Tool calls that a model writes into its text as `<tool_call>{"name": …, "arguments": …}</tool_call>`,
 //! where a server does not read them. Pure.
 //!
-//! An answer may quote a call. Calls count only if they end the text, name offered tools, and follow
-//! nothing but prose without code, quotations or brackets.
+//! An answer may quote a call. Calls count only if they are the whole text and name offered tools.
 
 use proto::{message::ModelCall, strict};
 use serde_json::{Map, Value};
@@ -12,13 +11,9 @@ use crate::port::ModelRequest;
 const OPEN: &str = "<tool_call>";
 const CLOSE: &str = "</tool_call>";
 
-/// Returns the text before the calls, and the calls; `None` if the text has no such calls.
-pub(crate) fn read(text: &str, offered: &[String]) -> Option<(String, Vec<ModelCall>)> {
-    let (said, written) = text.split_once(OPEN)?;
-    if said.contains(['{', '[', '"', '“', '`', '<']) {
-        return None;
-    }
-    let written = written.trim_end().strip_suffix(CLOSE)?;
+/// Returns the calls of a text; `None` if it is anything else than calls.
+pub(crate) fn read(text: &str, offered: &[String]) -> Option<Vec<ModelCall>> {
+    let written = text.trim().strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
     let calls = written.split(CLOSE).enumerate().map(|(n, block)| {
         let block = match n {
             0 => block,
@@ -26,7 +21,7 @@ pub(crate) fn read(text: &str, offered: &[String]) -> Option<(String, Vec<ModelC
         };
         call(n, block.trim(), offered)
     });
-    Some((said.trim_end().to_owned(), calls.collect::<Option<Vec<_>>>()?))
+    calls.collect()
 }
 
 /// Returns the names of the offered tools.
@@ -57,9 +52,9 @@ mod tests {
     use super::*;
 
     fn line(text: &str) -> Option<String> {
-        let (said, calls) = read(text, &["look".to_owned(), "write".to_owned()])?;
+        let calls = read(text, &["look".to_owned(), "write".to_owned()])?;
         let calls = calls.iter().map(|call| format!(" {}:{}{}", call.id, call.name, call.args));
-        Some(said + &calls.collect::<String>())
+        Some(calls.collect::<String>())
     }
 
     #[rstest]
@@ -67,10 +62,7 @@ mod tests {
         "<tool_call>\n{\"name\":\"look\",\"arguments\":{\"x\":1}}\n</tool_call>",
         " call_0:look{\"x\":1}"
     )]
-    #[case::after_words(
-        "I look.\n<tool_call>{\"name\":\"look\"}</tool_call>\n",
-        "I look. call_0:look{}"
-    )]
+    #[case::without_arguments("<tool_call>{\"name\":\"look\"}</tool_call>\n", " call_0:look{}")]
     #[case::two(
         "<tool_call>{\"name\":\"look\"}</tool_call>\n<tool_call>{\"name\":\"write\",\"parameters\":{}}</tool_call>",
         " call_0:look{} call_1:write{}"
@@ -82,6 +74,8 @@ mod tests {
     #[rstest]
     #[case::no_call("I look.")]
     #[case::another_tool("<tool_call>{\"name\":\"delete\"}</tool_call>")]
+    #[case::words_before("Never run this: <tool_call>{\"name\":\"look\"}</tool_call>")]
+    #[case::a_line_before("I look.\n<tool_call>{\"name\":\"look\"}</tool_call>")]
     #[case::words_behind("<tool_call>{\"name\":\"look\"}</tool_call> is how one looks")]
     #[case::words_between(
         "<tool_call>{\"name\":\"look\"}</tool_call> or <tool_call>{\"name\":\"write\"}</tool_call>"

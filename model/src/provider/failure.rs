@@ -100,7 +100,19 @@ pub(super) fn from_event(body: &Value, redactor: &Redactor) -> ModelError {
         ErrorKind::ProviderFailed,
         "the provider reported an error in place of its reply",
     );
-    codes(body).find_map(known).unwrap_or(unknown).with_words(words(body, redactor))
+    let by_code = codes(body).find_map(known).or_else(|| number(body).map(by_status));
+    by_code.unwrap_or(unknown).with_words(words(body, redactor))
+}
+
+/// Returns the HTTP status that an error names as its code.
+fn number(body: &Value) -> Option<u16> {
+    let places = ["/error/code", "/error/status", "/code", "/status"];
+    let codes = places.iter().filter_map(|place| body.pointer(place));
+    let mut numbers = codes.filter_map(|code| match code {
+        Value::String(text) => text.parse().ok(),
+        code => u16::try_from(code.as_u64()?).ok(),
+    });
+    numbers.find(|status| (400..600).contains(status))
 }
 
 /// Returns the provider's message behind its error code.

@@ -121,11 +121,10 @@ impl Provider {
     fn warning(&self) -> impl Fn(&Delta) + Send + 'static {
         let (has_warned, endpoint) = (Arc::clone(&self.has_warned), Arc::clone(&self.endpoint));
         move |delta| {
-            let Delta::End { usage, model, .. } = delta else { return };
+            let Delta::End { usage, .. } = delta else { return };
             if usage.estimated && !has_warned.swap(true, Ordering::Relaxed) {
                 tracing::warn!(
                     %endpoint,
-                    %model,
                     "the model provider does not report its tokens; they are estimated"
                 );
             }

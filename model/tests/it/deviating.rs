@@ -203,6 +203,56 @@ async fn one_missing_count_is_estimated_alone() {
     assert!(usage.output_tokens > 0);
 }
 
+const CALL: &str = r#"{"place": 1}"#;
+
+fn called(field: &str) -> Value {
+    let function = json!({"name": "get_weather", "arguments": CALL});
+    json!({"choices": [{ field: {"tool_calls": [{"id": "a", "function": function}]} }]})
+}
+
+#[rstest]
+#[case::the_whole_message_at_the_end(&[called("delta"), called("message"), finish("tool_calls")])]
+#[case::both_spellings(&[
+    json!({"choices": [{"message": {
+        "tool_calls": [{"id": "a", "function": {"name": "get_weather", "arguments": CALL}}],
+        "function_call": {"name": "get_weather", "arguments": CALL},
+    }}]}),
+    finish("tool_calls"),
+])]
+#[case::id_and_name_in_every_piece(&[
+    json!({"choices": [{"delta": {"tool_calls": [{"id": "a", "function": {"name": "get_weather", "arguments": ""}}]}}]}),
+    called("delta"),
+    finish("tool_calls"),
+])]
+#[tokio::test]
+async fn a_call_that_is_sent_twice_is_one_call(#[case] frames: &[Value]) {
+    let body = stream(frames, "data: [DONE]\n\n");
+    let (_server, model) = canned(ProviderKind::OpenAi, SSE, &body).await;
+    let said = reply(&model, "weather?").await.unwrap();
+    let calls: Vec<_> = said.calls.iter().map(|call| (call.name.as_str(), &call.args)).collect();
+    assert_eq!(calls, [("get_weather", &json!({"place": 1}))]);
+}
+
+#[rstest]
+#[case::a_key(json!({"error": {"code": 401, "message": "no"}}), ErrorKind::Auth)]
+#[case::a_request(json!({"error": {"code": "400", "message": "no"}}), ErrorKind::InvalidRequest)]
+#[case::too_many(json!({"error": {"code": 429, "message": "no"}}), ErrorKind::RateLimited)]
+#[tokio::test]
+async fn an_error_with_status_200_has_the_kind_of_its_number(
+    #[case] body: Value,
+    #[case] kind: ErrorKind,
+) {
+    let (_server, model) = canned(ProviderKind::OpenAi, SSE, &body.to_string()).await;
+    assert_eq!(reply(&model, "weather?").await.unwrap_err().kind(), kind);
+}
+
+#[tokio::test]
+async fn a_byte_order_mark_takes_no_words_away() {
+    let body = format!("\u{feff}{}", stream(&[words("four"), finish("stop")], "data: [DONE]\n\n"));
+    let (_server, model) = canned(ProviderKind::OpenAi, SSE, &body).await;
+    assert_eq!(reply(&model, "two and two?").await.unwrap().text, "four");
+}
+
 #[rstest]
 #[case::the_older_spelling(&[
     json!({"choices": [{"delta": {"function_call": {"name": "get_weather", "arguments": "{\"pla"}}}]}),

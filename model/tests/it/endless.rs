@@ -39,6 +39,7 @@ const IDLE: ErrorKind = ErrorKind::Timeout { which: Phase::Idle };
 #[case::thoughts("", THOUGHT.repeat(100), ErrorKind::TooLarge)]
 #[case::arguments("", CALL.repeat(100), ErrorKind::TooLarge)]
 #[case::one_frame("", "x".repeat(16_384), ErrorKind::TooLarge)]
+#[case::lines_of_one_frame("", "data: x\n".repeat(100), ErrorKind::TooLarge)]
 #[case::one_value("{", "x".repeat(16_384), ErrorKind::TooLarge)]
 #[case::comments("", ": keep alive\n\n".repeat(100), FIRST_TOKEN)]
 #[case::comments_after_a_word(TOKEN, ": keep alive\n\n".repeat(100), IDLE)]

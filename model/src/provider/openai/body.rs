@@ -51,9 +51,13 @@ impl Body {
     /// # Errors
     /// If the body is a web page, exceeds its limit, or is not text.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Piece, ModelError> {
-        let searched = self.unread.len();
+        let mut searched = self.unread.len();
         self.unread.extend_from_slice(bytes);
         if self.form == Form::Unknown {
+            if self.unread.starts_with(MARK) {
+                self.unread.drain(..MARK.len());
+                searched = 0;
+            }
             self.form = form(&self.unread)?;
         }
         let mut frames = Vec::new();
@@ -65,7 +69,8 @@ impl Body {
                 self.lines(lines, &mut frames)?;
             }
         }
-        if self.unread.len() > self.max {
+        let pending: usize = self.data.iter().map(|line| line.len() + LINE_BYTES).sum();
+        if self.unread.len().saturating_add(pending) > self.max {
             return Err(too_large());
         }
         Ok(Piece::Frames(frames))
@@ -113,8 +118,16 @@ impl Body {
     }
 }
 
+/// The byte order mark, which some servers send first.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Memory of a data line beyond its text.
+const LINE_BYTES: usize = 24;
+
 fn form(bytes: &[u8]) -> Result<Form, ModelError> {
-    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    if MARK.starts_with(bytes) {
+        return Ok(Form::Unknown);
+    }
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         None => Ok(Form::Unknown),
         Some(b'{' | b'[') => Ok(Form::Json),

@@ -45,6 +45,11 @@ fn text(value: Option<&Value>) -> Option<String> {
     }
 }
 
+/// `true` if the text is a complete JSON value.
+fn is_whole(arguments: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_ok()
+}
+
 /// The calls of one reply, in order of their first pieces.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -69,12 +74,18 @@ impl Calls {
         self.bytes = self.bytes.saturating_add(id.len() + name.len() + arguments.len());
         let is_other = |call: &PartialCall| {
             // Some servers give every call the same index.
-            !name.is_empty() && !id.is_empty() && !call.id.is_empty() && call.id != id
+            let has_other_id = !id.is_empty() && !call.id.is_empty() && call.id != id;
+            let has_other_name = !call.name.is_empty() && call.name != name;
+            !name.is_empty() && (has_other_id || has_other_name)
         };
+        // Some servers repeat id and name in every piece, and some give two calls one id.
+        let is_continued =
+            |call: &PartialCall| !id.is_empty() && call.id == id && !is_whole(&call.arguments);
         let found = match index {
             Some(_) => self.open.iter_mut().rfind(|call| call.index == index),
-            // Without an index, a piece with a name starts a call, and any other piece continues
-            // the last one.
+            None if !id.is_empty() => self.open.iter_mut().rfind(|call| is_continued(call)),
+            // Without an index and an id, a piece with a name starts a call, and any other piece
+            // continues the last one.
             None if name.is_empty() => self.open.last_mut(),
             None => None,
         };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use proto::strict;
 use serde_json::Value;
 
 use super::calls::{Calls, Piece};
@@ -14,6 +15,9 @@ use crate::{
     words::Redactor,
 };
 
+/// Maximum length of the model name that a provider reports, in characters.
+const MODEL_NAME_CHARS: usize = 256;
+
 /// A reply in arrival.
 pub(super) struct Assembly {
     redactor: Arc<Redactor>,
@@ -25,6 +29,8 @@ pub(super) struct Assembly {
     finish: Option<String>,
     is_refused: bool,
     is_done: bool,
+    /// `true` once a frame had a delta.
+    has_deltas: bool,
 }
 
 impl Assembly {
@@ -38,6 +44,7 @@ impl Assembly {
             finish: None,
             is_refused: false,
             is_done: false,
+            has_deltas: false,
         }
     }
 
@@ -65,12 +72,30 @@ impl Assembly {
             self.is_done = true;
             return Ok(());
         }
-        self.frame(&json(data)?)
+        let frame = json(data)?;
+        self.refuse_repeated_fields(&frame, data)?;
+        self.frame(&frame)
+    }
+
+    /// Refuses arguments that are an object with a field twice: parsing keeps only the last one.
+    fn refuse_repeated_fields(&self, frame: &Value, text: &str) -> Result<(), ModelError> {
+        let calls = ["/choices/0/delta/tool_calls", "/choices/0/message/tool_calls"];
+        let is_object = |call: &Value| {
+            call.pointer("/function/arguments").is_some_and(|arguments| arguments.is_object())
+        };
+        let has_objects = calls.iter().filter_map(|place| frame.pointer(place)).any(|calls| {
+            calls.as_array().map_or_else(|| is_object(calls), |calls| calls.iter().any(is_object))
+        });
+        if has_objects && strict::value_from_slice(text.as_bytes()).is_err() {
+            return Err(bad_calls());
+        }
+        Ok(())
     }
 
     /// Reads a body that is no stream: a whole reply or an error.
     pub(super) fn take_whole(&mut self, body: &str) -> Result<(), ModelError> {
         let whole = json(body)?;
+        self.refuse_repeated_fields(&whole, body)?;
         // Some providers put an error into a list.
         let body = whole.as_array().and_then(|items| items.first()).unwrap_or(&whole);
         if body.get("choices").is_none() {
@@ -106,15 +131,22 @@ impl Assembly {
         }
         if self.model.is_none() {
             let name = frame.get("model").and_then(Value::as_str);
-            self.model = name.filter(|name| !name.is_empty()).map(str::to_owned);
+            let plain = |name: &str| -> String {
+                name.chars().filter(|c| !c.is_control()).take(MODEL_NAME_CHARS).collect()
+            };
+            self.model = name.filter(|name| !name.is_empty()).map(plain);
         }
         for place in ["/usage", "/x_groq/usage", "/choices/0/usage"] {
             self.counted = counted(frame.pointer(place)).or(self.counted);
         }
         let Some(choice) = frame.pointer("/choices/0") else { return Ok(()) };
-        let delta = ["delta", "message"].iter().find_map(|name| choice.get(name));
-        if let Some(delta) = delta {
+        let part = |name| choice.get(name).filter(|part: &&Value| part.is_object());
+        if let Some(delta) = part("delta") {
+            self.has_deltas = true;
             self.delta(delta)?;
+        } else if let Some(message) = part("message").filter(|_| !self.has_deltas) {
+            // A message after deltas repeats them.
+            self.delta(message)?;
         }
         // Some servers send an empty reason with every frame.
         let finish = choice.get("finish_reason").and_then(Value::as_str);
@@ -141,8 +173,13 @@ impl Assembly {
             Some(one @ Value::Object(_)) => std::slice::from_ref(one),
             Some(Value::Bool(_) | Value::Number(_) | Value::String(_)) => return Err(bad_calls()),
         };
-        // The older spelling of a single call.
-        let older = delta.get("function_call").filter(|call| call.is_object());
+        // The older spelling of a single call, which some servers send beside the newer one.
+        let has_content = |call: &&Value| {
+            ["name", "arguments"]
+                .iter()
+                .any(|field| call.get(field).is_some_and(|value| !value.is_null() && value != ""))
+        };
+        let older = delta.get("function_call").filter(|_| calls.is_empty()).filter(has_content);
         for call in calls.iter().chain(older) {
             self.calls.add(Piece::of(call).ok_or_else(bad_calls)?);
         }
