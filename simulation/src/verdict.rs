@@ -56,7 +56,11 @@ pub(crate) struct Evidence {
 /// wait, and its failure is a result.
 fn failed_by_outage(entries: &[Entry]) -> bool {
     let submitted = entries.first().and_then(Entry::submission);
-    if !submitted.is_some_and(|it| it.agent.outage.waits() && it.agent.agents.is_empty()) {
+    let waits_longer = submitted.is_some_and(|it| {
+        let outage = &it.agent.outage;
+        outage.waits() && outage.max_attempts.is_none() && it.agent.agents.is_empty()
+    });
+    if !waits_longer {
         return false;
     }
     entries.iter().filter_map(Entry::decision).any(|decision| {

@@ -59,6 +59,14 @@ rules:
     when: { system: 'You are a planner', last: 'rest (?<ms>\d+)' }
     reply:
       json: { title: "rest", steps: [ { id: rest, description: "rest", tool: sleep, args: { ms: "{{ captures.ms | int }}" } } ] }
+  - name: a provider that is away for all attempts of a call
+    when: { system: 'You are a planner', last: 'outlast an outage' }
+    times: 4
+    fault: { status: 503, retry_after: 0 }
+  - name: the provider is there again
+    when: { system: 'You are a planner', last: 'outlast an outage' }
+    reply:
+      json: { title: "rest", steps: [ { id: rest, description: "rest", tool: sleep, args: { ms: 1 } } ] }
   - name: a provider that refuses
     when: { system: 'You are a planner', last: 'be refused' }
     fault: { status: 401 }
@@ -155,8 +163,10 @@ impl Run {
         // No server listens on that port.
         self.submit("fetch", &format!("fetch http://127.0.0.1:{}/", free_port())).await;
         self.submit("refused", "be refused").await;
+        self.submit("outage", "outlast an outage").await;
         self.until("refused", JobState::Failed).await;
         self.until("fetch", JobState::Failed).await;
+        self.until("outage", JobState::Completed).await;
         assert!(self.client.get(&id("nobody")).await.is_err());
         let result = self.store("fetch", "in.crew", r#"{"v":1,"kind":"called","id":"foreign","body":{"work":"g0.r0.get","attempt":9,"result":{"success":true}}}"#).await;
         assert!(result, "a result that nobody waits for is stored");
