@@ -108,9 +108,9 @@ pub(super) fn from_event(body: &Value, redactor: &Redactor) -> ModelError {
 fn number(body: &Value) -> Option<u16> {
     let places = ["/error/code", "/error/status", "/code", "/status"];
     let codes = places.iter().filter_map(|place| body.pointer(place));
-    let mut numbers = codes.filter_map(|code| match code {
-        Value::String(text) => text.parse().ok(),
-        code => u16::try_from(code.as_u64()?).ok(),
+    let mut numbers = codes.filter_map(|code| match code.as_str() {
+        Some(text) => text.parse().ok(),
+        None => u16::try_from(code.as_u64()?).ok(),
     });
     numbers.find(|status| (400..600).contains(status))
 }
