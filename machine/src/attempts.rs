@@ -156,9 +156,10 @@ impl Attempts {
         self.out().is_some()
     }
 
-    /// Returns `true` if an outage broke the last attempt and the next one runs or has a timer.
+    /// Returns `true` if an outage broke the last attempt and the next one runs, is due or has a
+    /// timer.
     pub(super) fn is_probing(&self) -> bool {
-        self.outage.is_some() && (self.is_out() || self.timer().is_some())
+        self.outage.is_some() && self.broken_attempt().is_none()
     }
 
     /// Returns `true` if an outage broke the last attempt and no wait follows it yet.

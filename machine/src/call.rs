@@ -176,24 +176,19 @@ impl Call {
     pub(super) fn answered(&mut self, called: &Called, is_step: bool, at: Timestamp) {
         let result = || called.result.clone().flattened();
         let broken = |class| WorkError::new(why(&called.result), class);
-        match called.fault.map(|fault| (fault, fault.class())) {
+        match called.error_class() {
             None if !called.result.success && is_step => {
                 self.said_no = true;
                 self.noes = self.noes.saturating_add(1);
                 self.attempts.broke(broken(ErrorClass::Transient), at);
             }
-            Some((Fault::Unavailable, _)) if called.outage => {
-                self.broke(broken(ErrorClass::Outage), at);
-            }
-            Some((_, class @ (ErrorClass::Transient | ErrorClass::Outage))) => {
+            Some(class @ (ErrorClass::Transient | ErrorClass::Outage)) => {
                 self.broke(broken(class), at);
             }
-            Some((Fault::Unknown, ErrorClass::Permanent)) => {
+            Some(ErrorClass::Permanent) if called.fault == Some(Fault::Unknown) => {
                 self.end = Some(CallEnd::Unknown(result()));
             }
-            None | Some((_, ErrorClass::Permanent)) => {
-                self.end = Some(CallEnd::Answered(result()));
-            }
+            None | Some(ErrorClass::Permanent) => self.end = Some(CallEnd::Answered(result())),
         }
     }
 

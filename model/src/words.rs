@@ -4,11 +4,17 @@
 //! `Display` or `Debug` text, which reaches logs and traces. Only [`crate::ModelError::reason`]
 //! contains them: it is meant for the job's record, which its submitter may read.
 
-use std::{collections::HashSet, fmt, sync::LazyLock};
+use std::{
+    collections::HashSet,
+    fmt,
+    sync::{Arc, LazyLock},
+};
 
 use proto::message::Message;
 use regex::Regex;
 use secrecy::{ExposeSecret, SecretString};
+
+use crate::port::ModelRequest;
 
 /// Longest text, in characters.
 const WORDS_MAX: usize = 300;
@@ -55,12 +61,12 @@ impl fmt::Debug for ProviderWords {
 #[derive(Default)]
 pub(crate) struct Redactor {
     key: Option<SecretString>,
-    conversation: Vec<Message>,
+    request: Arc<ModelRequest>,
 }
 
 impl Redactor {
-    pub(crate) fn new(key: Option<SecretString>, conversation: Vec<Message>) -> Self {
-        Self { key, conversation }
+    pub(crate) fn new(key: Option<SecretString>, request: Arc<ModelRequest>) -> Self {
+        Self { key, request }
     }
 
     /// Redacts and cuts a provider's text; `None` if nothing remains.
@@ -83,7 +89,7 @@ impl Redactor {
         let text: Vec<char> = text.chars().collect();
         let passages: HashSet<&[char]> = text.windows(QUOTED_MIN).collect();
         let mut quoted: HashSet<&[char]> = HashSet::new();
-        for said in self.conversation.iter().flat_map(texts) {
+        for said in self.request.messages.iter().flat_map(texts) {
             let said: Vec<char> = on_one_line(&said).chars().collect();
             let found = said.windows(QUOTED_MIN).filter_map(|passage| passages.get(passage));
             quoted.extend(found);
@@ -147,7 +153,9 @@ mod tests {
 
     fn redactor() -> Redactor {
         let text = "Please write to Li about the merger\nwith Blue Ocean.".to_owned();
-        Redactor::new(Some("my-own-secret".into()), vec![Message::User { text }])
+        let messages = vec![Message::User { text }];
+        let request = ModelRequest { messages, ..ModelRequest::default() };
+        Redactor::new(Some("my-own-secret".into()), Arc::new(request))
     }
 
     #[rstest]

@@ -117,8 +117,8 @@ pub struct OutagePolicy {
 }
 
 impl Default for OutagePolicy {
-    /// Waits for seven days. With these intervals a week of outage is about 200 attempts, and a
-    /// job notices the end of an outage within a third of the outage's length.
+    /// Waits for seven days. With these intervals a week of outage is about 200 attempts, and each
+    /// wait is about half as long as the outage has lasted, at most an hour.
     fn default() -> Self {
         Self {
             max_ms: 7 * 24 * 3600 * 1000,

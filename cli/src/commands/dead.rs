@@ -1,22 +1,14 @@
 //! `jobs dead`: dead letters.
 
 use client::Client;
-use proto::{
-    door::{Dead, SendSignal, Signaled},
-    error::Code,
-    id::JobId,
-    point::Order,
-};
+use proto::{door::Dead, error::Code, id::JobId, point::Order};
 
-use super::jobs::caller;
 use crate::{
     args::{DeadCommand, DeadListArgs, Global, RetryArgs},
     connect,
-    exit::Exit,
     failure::{CliError, Outcome},
     output::Output,
-    render::{dead, marks},
-    words::Text,
+    render::dead,
 };
 
 pub(super) async fn run(global: &Global, output: Output, command: DeadCommand) -> Outcome {
@@ -35,7 +27,6 @@ async fn ls(global: &Global, output: Output, args: DeadListArgs) -> Outcome {
 
 async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let (mut all, mut refused): (Vec<Signaled>, Option<CliError>) = (Vec::new(), None);
     // A job appears once per dead letter in the list.
     let mut jobs: Vec<JobId> = Vec::new();
     for named in &args.jobs {
@@ -44,27 +35,8 @@ async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
             jobs.push(job);
         }
     }
-    for job in jobs {
-        let (signal, reason) = (Order::Retry, args.reason.clone());
-        // A refusal does not stop the retry of the other jobs.
-        match client.call(&SendSignal { job, signal, reason, by: caller() }).await {
-            Ok(signaled) => all.push(signaled),
-            Err(failure) => drop(refused.get_or_insert(failure.into())),
-        }
-    }
-    output.list(
-        &all,
-        &all,
-        |one| one.job.to_string(),
-        |style| {
-            let line = |one: &Signaled| {
-                let (_, tone) = marks::job(one.state);
-                format!("{}\n", style.paint(tone, &style.say(Text::JobRetried { job: &one.job })))
-            };
-            all.iter().map(line).collect()
-        },
-    )?;
-    refused.map_or(Ok(Exit::Success), Err)
+    let jobs = jobs.into_iter().map(|job| (job, Order::Retry)).collect();
+    super::retry::send(&client, output, jobs, args.reason.as_deref()).await
 }
 
 /// Resolves a job's name. An unreadable job has no view, so its id must be given in full.

@@ -43,18 +43,33 @@ pub(super) async fn run(global: &Global, output: Output, args: RetryJobsArgs) ->
             failed.into_iter().map(|job| (job.job, order.clone())).collect()
         }
     };
+    send(&client, output, jobs, args.reason.as_deref()).await
+}
+
+/// Sends each job the signal that retries it.
+pub(super) async fn send(
+    client: &Client,
+    output: Output,
+    jobs: Vec<(JobId, Order)>,
+    reason: Option<&str>,
+) -> Outcome {
     let (mut all, mut refused): (Vec<Signaled>, Option<CliError>) = (Vec::new(), None);
     for (job, signal) in jobs {
-        let request = SendSignal { job, signal, reason: args.reason.clone(), by: caller() };
+        let reason = reason.map(str::to_owned);
+        let request = SendSignal { job, signal, reason, by: caller() };
         // A refusal does not stop the retry of the other jobs.
         match client.call(&request).await {
             Ok(signaled) => all.push(signaled),
             Err(failure) => {
-                let failure = CliError::from(failure);
-                let job = &request.job;
-                let why = |language| format!("{job}: {}", failure.message.text(language));
-                output.warn(Words::new(why));
-                refused.get_or_insert(failure);
+                // The command ends with the first refusal; the others are printed here.
+                let (failure, job) = (CliError::from(failure), &request.job);
+                match &refused {
+                    None => refused = Some(failure),
+                    Some(_) => {
+                        let why = |language| format!("{job}: {}", failure.message.text(language));
+                        output.warn(Words::new(why));
+                    }
+                }
             }
         }
     }

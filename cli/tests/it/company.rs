@@ -23,10 +23,21 @@ pub(crate) struct Dev {
 
 impl Dev {
     pub(crate) fn start() -> Self {
+        Self::start_in(Place::new(), &[])
+    }
+
+    /// Starts an installation whose model plays a script.
+    fn scripted(script: &str) -> Self {
         let place = Place::new();
+        std::fs::write(place.path().join("script.yaml"), script).unwrap();
+        Self::start_in(place, &["--script", "script.yaml"])
+    }
+
+    fn start_in(place: Place, options: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let url = format!("nats://127.0.0.1:{port}");
         let mut command = place.command(&["--url", &url, "dev"]);
+        command.args(options);
         command.env("CALLBOARD__LOG__LEVEL", "error");
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -76,6 +87,39 @@ impl Drop for Dev {
         signal(&self.child, "-TERM");
         let _ = self.child.wait();
     }
+}
+
+#[test]
+fn failed_jobs_are_counted_and_continue_from_just_before_their_failure() {
+    let dev = Dev::scripted("else: { text: \"I do not know.\" }");
+    for job in ["f1", "f2"] {
+        dev.run(&["submit", "anything", "--id", job]).expect(0);
+        eventually("the failure", || (dev.state(job) == "failed").then_some(()));
+    }
+    let unconfirmed = dev.run(&["jobs", "retry", "--failure", "plan_failed"]).expect(2);
+    assert!(unconfirmed.err.contains("2 failed jobs: 2 plan_failed"), "{}", unconfirmed.err);
+    for (filter, matches) in [
+        (["--failure", "step_failed"], false),
+        (["--agent", "loop"], false),
+        (["--since", "0s"], false),
+        (["--since", "1h"], true),
+    ] {
+        let said =
+            dev.run(&[["jobs", "retry"], filter].concat()).expect(if matches { 2 } else { 0 });
+        assert_eq!(said.out.contains("no failed job matches"), !matches, "{filter:?}");
+    }
+    let retried = dev.run(&["jobs", "retry", "--all", "--yes"]).expect(0);
+    assert!(retried.err.contains("2 failed jobs"), "{}", retried.err);
+    assert!(retried.out.contains("f1 is retried") && retried.out.contains("f2 is retried"));
+    eventually("the second generation", || {
+        let shown = dev.run(&["-o", "json", "jobs", "describe", "f1"]).expect(0).out;
+        let view: Value = serde_json::from_str(&shown).unwrap();
+        (view["generation"] == 1 && view["state"] == "failed").then_some(())
+    });
+    assert_eq!(dev.run(&["jobs", "retry", "f1"]).expect(0).out, "f1 is retried\n");
+    dev.run(&["jobs", "retry"]).refused(2, "--all");
+    dev.run(&["jobs", "retry", "--failure", "bad_luck"]).refused(2, "unknown variant");
+    dev.run(&["jobs", "retry", "nothere"]).refused(3, "there is no job nothere");
 }
 
 #[test]

@@ -137,8 +137,8 @@ impl Model for Provider {
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let deadline = Instant::now() + self.timeouts.total();
         let prepared = Prepared::new(self, request)?;
-        let conversation = prepared.request.messages.clone();
-        let redactor = Arc::new(Redactor::new(self.key.clone(), conversation));
+        let redactor = Redactor::new(self.key.clone(), Arc::clone(&prepared.request));
+        let redactor = Arc::new(redactor);
         let again = |kind| count_retry(&self.labels, Some(&prepared.model), kind);
         let begun = with_retries(&self.retry, again, || {
             Exchange::begin(self, &prepared, Arc::clone(&redactor), deadline)

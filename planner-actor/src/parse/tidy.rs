@@ -1,5 +1,5 @@
 //! Repair of malformed JSON: texts get double quotes, escapes and an end; other tokens become JSON
-//! tokens; commas are put in place; closing brackets are added at the very end.
+//! tokens; commas are put in place; closing braces are added at the very end.
 //!
 //! A repair by guess could produce a plan that the model did not write. JSON with two readings is
 //! therefore garbled, and rejected.

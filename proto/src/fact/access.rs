@@ -1,7 +1,17 @@
 //! Accessors for single kinds of fact, for code that reads a log without deciding anything.
 
 use super::{Called, Fact, Signaled, Started, Submitted, Turned};
-use crate::id::Unit;
+use crate::{id::Unit, tool::Fault, work_error::ErrorClass};
+
+impl Called {
+    /// Returns the prospects of another attempt, or `None` if the tool gave a result of its own.
+    #[must_use]
+    pub fn error_class(&self) -> Option<ErrorClass> {
+        let fault = self.fault?;
+        let is_outage = fault == Fault::Unavailable && self.outage;
+        Some(if is_outage { ErrorClass::Outage } else { fault.class() })
+    }
+}
 
 impl Fact {
     /// Returns the submission, or `None` for any other fact.
