@@ -1,6 +1,6 @@
 //! Arguments of `jobs retry`.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use jiff::SignedDuration;
 use proto::{
     id::{AgentName, ConversationId},
@@ -12,10 +12,10 @@ use super::purge::age;
 
 /// `jobs retry`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = RETRY_HELP)]
+#[command(after_help = RETRY_HELP, group = selection())]
 pub(crate) struct RetryJobsArgs {
     /// The jobs: an id, or a unique prefix of one; without any, all failed jobs that match
-    #[arg(value_name = "JOB", required_unless_present_any = ["all", "agent", "failure", "since", "conversation"])]
+    #[arg(value_name = "JOB")]
     pub(crate) jobs: Vec<String>,
     /// All failed jobs
     #[arg(long, conflicts_with = "jobs")]
@@ -48,13 +48,19 @@ jobs that match every filter, and asks before it retries them. Child jobs are le
 run them again. So are jobs that would fail again at once, because their time, budget or log is used \
 up or a guard stopped them.
 
-Exit codes: 0 done, 2 nobody confirmed, 3 no such job, 5 NATS cannot be reached, \
-6 a job cannot be retried; the others were.
+Exit codes: 0 done, 2 nobody confirmed, 5 NATS cannot be reached, 6 a job does not exist, or cannot be \
+retried; the others were.
 
 Examples:
   callboard jobs retry 01a2
   callboard jobs retry --failure step_failed --since 2h
   callboard jobs retry --all --yes";
+
+/// The jobs must be named or selected; `--all` exists so that nobody retries all by accident.
+fn selection() -> ArgGroup {
+    let ways = ["jobs", "all", "agent", "failure", "since", "conversation"];
+    ArgGroup::new("selection").args(ways).required(true).multiple(true)
+}
 
 fn failure(text: &str) -> Result<FailReason, String> {
     let word = StrDeserializer::<serde::de::value::Error>::new(text);

@@ -119,7 +119,7 @@ fn failed_jobs_are_counted_and_continue_from_just_before_their_failure() {
     assert_eq!(dev.run(&["jobs", "retry", "f1"]).expect(0).out, "f1 is retried\n");
     dev.run(&["jobs", "retry"]).refused(2, "--all");
     dev.run(&["jobs", "retry", "--failure", "bad_luck"]).refused(2, "unknown variant");
-    dev.run(&["jobs", "retry", "nothere"]).refused(3, "there is no job nothere");
+    dev.run(&["jobs", "retry", "nothere"]).refused(6, "there is no job nothere");
 }
 
 #[test]
