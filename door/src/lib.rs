@@ -22,6 +22,7 @@ mod secrets;
 pub mod settings;
 mod signal;
 mod submit;
+mod surroundings;
 mod truncate;
 mod watch;
 
@@ -49,7 +50,7 @@ use runtime::{
 };
 use tokio::sync::Semaphore;
 
-use self::{agents::Agents, quota::Quota, watch::Hub};
+use self::{agents::Agents, quota::Quota, surroundings::Observer, watch::Hub};
 
 /// Usual value of [`DoorParts::watch_bytes`].
 pub const WATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -93,14 +94,17 @@ pub struct Door {
     registry: Registry,
     schemas: Schemas,
     crew: Crew,
+    observer: Observer,
 }
 
 impl Door {
     /// Builds a door from its parts.
     #[must_use]
     pub fn new(parts: DoorParts) -> Self {
+        let observer = Observer::new(parts.broker.clone(), parts.crew.clone());
         Self {
-            hub: Hub::new(parts.broker.clone(), parts.watch_bytes),
+            hub: Hub::new(parts.broker.clone(), observer.clone(), parts.watch_bytes),
+            observer,
             broker: parts.broker,
             agents: parts.agents,
             prices: parts.prices,
@@ -122,26 +126,31 @@ impl Door {
 impl Answers<Get> for Door {
     async fn answer(&self, asked: Asked<'_, Get>) -> Result<JobView, Failure> {
         let request = asked.request()?;
-        let job = match &request.at {
-            None => fold::load(&*self.broker.log, &request.job).await?,
+        let view = match &request.at {
+            None => {
+                let job = fold::load(&*self.broker.log, &request.job).await?;
+                self.observer.view(&job).await?
+            }
             Some(at) => {
                 let entries = fold::read(&*self.broker.log, &request.job).await?;
-                fold::apart(&request.job, || {
+                let job = fold::apart(&request.job, || {
                     let past = rollback::Past::of(&request.job, &entries);
                     past.seq_of(at, "at").map(|seq| past.job_at(seq))
                 })?
-                .map_err(|refused| *refused)?
+                .map_err(|refused| *refused)?;
+                fold::view(&job)?
             }
         };
-        truncate::view(fold::view(&job)?)
+        truncate::view(view)
     }
 }
 
 impl Answers<GetTools> for Door {
     async fn answer(&self, asked: Asked<'_, GetTools>) -> Result<Tools, Failure> {
         let GetTools {} = asked.request()?;
-        let tools = self.registry.all().iter().map(|tool| tool.spec.clone()).collect();
-        Ok(Tools { tools })
+        let tools: Vec<_> = self.registry.all().iter().map(|tool| tool.spec.clone()).collect();
+        let workers = self.observer.workers(tools.iter());
+        Ok(Tools { tools, workers })
     }
 }
 

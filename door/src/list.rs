@@ -19,7 +19,7 @@ use runtime::{
     service::{Answers, Asked},
 };
 
-use super::{Door, fold};
+use super::{Door, fold, surroundings::Observer};
 
 /// Default limit on jobs.
 const USUAL: u32 = 50;
@@ -35,9 +35,9 @@ impl Answers<List> for Door {
             return Err(Failure::new(Code::InvalidRequest, why).at("limit"));
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let log = &*self.broker.log;
+        let observer = &self.observer;
         match &request.conversation {
-            None => newest(log, &request.states, limit, request.after.as_ref()).await,
+            None => newest(observer, &request.states, limit, request.after.as_ref()).await,
             Some(id) => {
                 let (mut jobs, more) = conversations::jobs(&*self.broker.kv, id).await?;
                 if let Some(after) = &request.after {
@@ -45,7 +45,7 @@ impl Answers<List> for Door {
                     let at = at.ok_or_else(|| no_such_place(after))?;
                     jobs.drain(..=at);
                 }
-                of_conversation(log, id, jobs, more, &request.states, limit).await
+                of_conversation(observer, id, jobs, more, &request.states, limit).await
             }
         }
     }
@@ -53,7 +53,7 @@ impl Answers<List> for Door {
 
 /// Returns the jobs of a conversation, newest first.
 async fn of_conversation(
-    log: &dyn Reader,
+    observer: &Observer,
     id: &ConversationId,
     members: Vec<JobId>,
     mut more: bool,
@@ -61,7 +61,7 @@ async fn of_conversation(
     limit: usize,
 ) -> Result<Listed, Failure> {
     let (mut jobs, mut next): (Vec<JobSummary>, _) = (Vec::new(), None);
-    let mut found = stream::iter(members).map(|job| of_job(log, job)).buffered(AT_A_TIME);
+    let mut found = stream::iter(members).map(|job| of_job(observer, job)).buffered(AT_A_TIME);
     while let Some(summary) = found.try_next().await? {
         let fits = |s: &JobSummary| {
             s.conversation.as_ref() == Some(id) && (states.is_empty() || states.contains(&s.state))
@@ -84,14 +84,14 @@ fn no_such_place(after: &JobId) -> Failure {
 }
 
 async fn newest(
-    log: &dyn Reader,
+    observer: &Observer,
     states: &[JobState],
     limit: usize,
     after: Option<&JobId>,
 ) -> Result<Listed, Failure> {
-    let mut submissions = Submissions::of(log, limit.min(64));
+    let mut submissions = Submissions::of(observer.log(), limit.min(64));
     if let Some(after) = after {
-        let entries = log.read(after, Seq(0)).await?;
+        let entries = observer.log().read(after, Seq(0)).await?;
         submissions.go_on(entries.first().ok_or_else(|| no_such_place(after))?);
     }
     let (mut jobs, mut looked_at, mut next) = (Vec::new(), 0, None);
@@ -106,7 +106,7 @@ async fn newest(
         let mut found = stream::iter(batch)
             .map(|first| async {
                 let job = first.job.clone();
-                Ok::<_, Failure>((job, summary(log, first).await?))
+                Ok::<_, Failure>((job, summary(observer, first).await?))
             })
             .buffered(AT_A_TIME)
             .try_collect::<VecDeque<_>>()
@@ -128,21 +128,25 @@ async fn newest(
 }
 
 /// Returns the row of one job, or `None` if it was never stored.
-async fn of_job(log: &dyn Reader, job: JobId) -> Result<Option<JobSummary>, Failure> {
-    let entries = log.read(&job, Seq(0)).await?;
-    let Some(first) = entries.first() else { return Ok(None) };
-    let folded = fold::whole(&job, &entries).and_then(|job| fold::summary(&job));
-    Ok(folded.ok().or_else(|| unfolded(first)))
+async fn of_job(observer: &Observer, job: JobId) -> Result<Option<JobSummary>, Failure> {
+    let entries = observer.log().read(&job, Seq(0)).await?;
+    Ok(row(observer, &entries).await)
 }
 
 /// Returns the row of one job, or `None` if it was purged meanwhile.
-async fn summary(log: &dyn Reader, first: Entry) -> Result<Option<JobSummary>, Failure> {
-    let entries = log.read(&first.job, Seq(0)).await?;
-    if entries.is_empty() {
-        return Ok(None);
-    }
-    let folded = fold::whole(&first.job, &entries).and_then(|job| fold::summary(&job));
-    Ok(folded.ok().or_else(|| unfolded(&first)))
+async fn summary(observer: &Observer, first: Entry) -> Result<Option<JobSummary>, Failure> {
+    let entries = observer.log().read(&first.job, Seq(0)).await?;
+    Ok(if entries.is_empty() { None } else { row(observer, &entries).await.or(unfolded(&first)) })
+}
+
+/// Returns the row of a job with this log, or `None` if the log has no submission.
+async fn row(observer: &Observer, entries: &[Entry]) -> Option<JobSummary> {
+    let first = entries.first()?;
+    let folded = match fold::whole(&first.job, entries) {
+        Ok(job) => observer.summary(&job).await,
+        Err(failure) => Err(failure),
+    };
+    folded.ok().or_else(|| unfolded(first))
 }
 
 /// Returns the row of a job whose log cannot be folded, from its submission alone.
@@ -161,6 +165,7 @@ fn unfolded(first: &Entry) -> Option<JobSummary> {
         questions: 0,
         failure: None,
         retry: None,
+        why: None,
         created: first.time,
         updated: first.time,
     })

@@ -63,7 +63,11 @@ impl Answers<SendSignal> for Door {
         }
         let mut job = folded?;
         open(&job)?;
-        if signal == Signal::Retry {
+        let below = match signal == Signal::Retry {
+            true => descendants::to_retry(&*self.broker.log, &job).await?,
+            false => Vec::new(),
+        };
+        if signal == Signal::Retry && below.is_empty() {
             something_to_retry(&job)?;
         }
         if let Signal::Snapshot { name } = &signal {
@@ -73,6 +77,9 @@ impl Answers<SendSignal> for Door {
             fact::Signaled { signal: signal.clone(), reason: request.reason, by, parent_seq: None };
         let fact = Fact::Signaled(signaled);
         let seq = self.broker.log.append(&request.job, &fact, call.trace).await?;
+        for child in &below {
+            self.broker.log.append(child, &fact, call.trace).await?;
+        }
         match signal {
             Signal::Cancel => self.until_ended(&mut job, seq).await?,
             Signal::Pause
@@ -215,8 +222,7 @@ fn room_for(job: &Job, name: &SnapshotName) -> Result<(), Failure> {
 
 /// Refuses a retry that would change nothing, so that a user who named the wrong job gets an error.
 fn something_to_retry(job: &Job) -> Result<(), Failure> {
-    let waits = job.waits();
-    if waits.backing_off || !waits.given_up.is_empty() {
+    if descendants::has_something_to_retry(job) {
         return Ok(());
     }
     let id = job.id();

@@ -138,6 +138,7 @@ mod tests {
             state: JobState::Completed,
             sub_status: None,
             retries: Vec::new(),
+            why: Vec::new(),
             reason: None,
             goal: "g".to_owned(),
             agent: Agent::default().name,

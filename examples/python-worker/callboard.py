@@ -14,7 +14,9 @@ import asyncio
 import hashlib
 import json
 import logging
+import os
 import signal
+import socket
 import ssl
 import time
 import uuid
@@ -43,6 +45,7 @@ WRONG_LAST_SEQUENCE = (10071, 10164)
 RESULT_BYTES_MAX = 1024 * 1024
 DELIVERIES_MAX = 5
 DRAIN_S = 25.0
+PRESENCE_S = 1.0
 
 
 class Fault(Exception):
@@ -169,7 +172,9 @@ class Worker:
         self.access = access
         self.tools = {tool.name: tool for tool in tools}
         self.name = name or f"python-{uuid.uuid4().hex[:12]}"
+        self.capacity = slots
         self.slots = asyncio.Semaphore(slots)
+        self.started_ms = time.time_ns() // 1_000_000
         self.ack_wait_s = ack_wait_s
         self.stopping = asyncio.Event()
         self.running: set[asyncio.Task[None]] = set()
@@ -184,6 +189,7 @@ class Worker:
         shards = await self.shards()
         pullers = [asyncio.create_task(self.pull(shard)) for shard in shards]
         announcer = asyncio.create_task(self.announce())
+        presence = asyncio.create_task(self.present())
         log.info("ready: %s in pool %s, %d shards", ", ".join(self.tools), self.pool, len(shards))
         stopped = asyncio.create_task(self.stopping.wait())
         try:
@@ -193,14 +199,31 @@ class Worker:
                 if task.done():
                     task.result()
             log.info("finishing %d calls", len(self.running))
+            await self.say()
             await asyncio.gather(*pullers)
             if self.running:
                 await asyncio.wait(self.running, timeout=DRAIN_S)
         finally:
             # Unacknowledged calls are redelivered to another worker.
-            for task in (stopped, announcer, *pullers, *self.running):
+            for task in (stopped, announcer, presence, *pullers, *self.running):
                 task.cancel()
             await self.nats.close()
+
+    async def present(self) -> None:
+        """Announces this worker every second, so that operators and waiting jobs see it."""
+        while True:
+            await self.say()
+            await asyncio.sleep(PRESENCE_S)
+
+    async def say(self) -> None:
+        """Sends one presence message. `draining` says goodbye: no new calls are taken."""
+        load = {"pool": f"call.{self.pool}", "in_flight": len(self.running), "capacity": self.capacity}
+        said = {"v": 1, "pools": [load], "host": socket.gethostname(), "pid": os.getpid(),
+                "started_ms": self.started_ms, "draining": self.stopping.is_set()}
+        try:
+            await self.nats.publish(f"{self.prefix}.crew.worker.{self.name}", json.dumps(said).encode())
+        except NatsError as error:
+            log.warning("the presence message could not be sent: %s", error)
 
     async def shards(self) -> list[int]:
         """Returns the installation's shards, each of which has a stream."""

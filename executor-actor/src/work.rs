@@ -11,7 +11,7 @@ use proto::{
     decision::TurnWork,
     fact::{TurnReply, Turned},
     family,
-    id::{JobId, Seq},
+    id::JobId,
     message::Usage,
     tool::ToolSpec,
     work_error::ErrorClass,
@@ -20,7 +20,7 @@ use runtime::{
     arguments::{self, Placeholders},
     registry::Registry,
     schema::Schemas,
-    worker::LiveChannel,
+    worker::{LiveChannel, read_log},
 };
 use serde_json::Value;
 
@@ -55,13 +55,9 @@ impl Executor {
     /// Reads the run so far, or returns the outcome of the turn if it cannot be read.
     async fn run_so_far(&self, job: &JobId, work: &TurnWork) -> Result<Run, TurnReply> {
         let entries = if machine::transcript::needs_log(work) {
-            self.broker.log.read(job, Seq(0)).await.map_err(|error| {
+            read_log(&*self.broker.log, job).await.map_err(|error| {
                 let why = format!("the job's log could not be read: {error}");
-                let class = match error.is_transient() {
-                    true => ErrorClass::Transient,
-                    false => ErrorClass::Permanent,
-                };
-                resolve::failed(&why, class)
+                resolve::failed(&why, ErrorClass::Permanent)
             })?
         } else {
             Vec::new()

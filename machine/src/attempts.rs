@@ -11,7 +11,7 @@ use proto::{
     work_error::{ErrorClass, WorkError},
 };
 
-use super::names;
+use super::{at::At, names};
 
 /// The attempts at a unit of work. Its owner keeps the result.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,8 +21,16 @@ pub(super) struct Attempts {
     by_outages: u32,
     /// The outage that broke the last attempt, if one did.
     outage: Option<Outage>,
-    /// Error of the last attempt that broke, for display.
-    last: Option<String>,
+    /// The last attempt that broke, for display.
+    last: Option<LastBreak>,
+}
+
+/// The last attempt that broke.
+#[derive(Debug, Clone, PartialEq)]
+struct LastBreak {
+    error: String,
+    /// Time of the break, by the server's clock.
+    at: Timestamp,
 }
 
 /// The progress of the current attempt.
@@ -35,6 +43,8 @@ enum State {
     Out {
         /// Number of the attempt.
         attempt: Attempt,
+        /// Position and time of the command.
+        at: At,
     },
     /// The attempt broke. A [`Wait`] follows if an attempt is left.
     Broken {
@@ -120,6 +130,8 @@ pub(super) struct Retry<'a> {
     pub(super) until: Option<Timestamp>,
     /// Error of the last attempt.
     pub(super) error: &'a str,
+    /// Time of the last break, by the server's clock.
+    pub(super) broke: Timestamp,
     /// Start of the outage that broke the last attempts.
     pub(super) outage_since: Option<Timestamp>,
 }
@@ -127,8 +139,8 @@ pub(super) struct Retry<'a> {
 impl Attempts {
     /// Creates attempts of which the last one broke.
     pub(super) fn broken(attempt: Attempt, error: WorkError, at: Timestamp) -> Self {
-        let mut attempts = Self { state: State::Out { attempt }, ..Self::default() };
-        attempts.broke(error, at);
+        let mut attempts = Self::default();
+        attempts.broke_at(attempt, error, at);
         attempts
     }
 
@@ -148,7 +160,12 @@ impl Attempts {
 
     /// Returns the attempt whose command is queued or with a worker.
     pub(super) fn out(&self) -> Option<Attempt> {
-        if let State::Out { attempt } = self.state { Some(attempt) } else { None }
+        self.command().map(|(attempt, _)| attempt)
+    }
+
+    /// Returns the attempt whose command is queued or with a worker, and the command's position.
+    pub(super) fn command(&self) -> Option<(Attempt, At)> {
+        if let State::Out { attempt, at } = self.state { Some((attempt, at)) } else { None }
     }
 
     /// Returns `true` if a command is queued or with a worker.
@@ -181,22 +198,26 @@ impl Attempts {
     pub(super) fn count(&self) -> u32 {
         match &self.state {
             State::Idle => 0,
-            State::Out { attempt } | State::Broken { attempt, .. } => attempt.0,
+            State::Out { attempt, .. } | State::Broken { attempt, .. } => attempt.0,
             State::Backing { next, .. } | State::Due { next } => next.0.saturating_sub(1),
         }
     }
 
     /// Records a stored command and returns `true` if it can follow.
-    pub(super) fn sent(&mut self, attempt: Attempt) -> bool {
+    pub(super) fn sent(&mut self, attempt: Attempt, at: At) -> bool {
         let fits = self.to_send() == Some(attempt);
         if fits {
-            self.state = State::Out { attempt };
+            self.state = State::Out { attempt, at };
         }
         fits
     }
 
-    /// Records that the attempt broke.
+    /// Records that the current attempt broke.
     pub(super) fn broke(&mut self, error: WorkError, at: Timestamp) {
+        self.broke_at(Attempt(self.count().max(1)), error, at);
+    }
+
+    fn broke_at(&mut self, attempt: Attempt, error: WorkError, at: Timestamp) {
         self.outage = match error.class {
             ErrorClass::Outage => {
                 let since = self.outage.map_or(at, |outage| outage.since);
@@ -206,8 +227,8 @@ impl Attempts {
             }
             ErrorClass::Permanent | ErrorClass::Transient => None,
         };
-        self.last = Some(error.message.clone());
-        self.state = State::Broken { attempt: Attempt(self.count().max(1)), error, at };
+        self.last = Some(LastBreak { error: error.message.clone(), at });
+        self.state = State::Broken { attempt, error, at };
     }
 
     /// Records a stored wait and returns `true` if it can follow.
@@ -305,11 +326,7 @@ impl Attempts {
         seed: u64,
         retries: Retries<'_>,
     ) -> Option<Duration> {
-        let uncounted = match retries.outage {
-            Some(_) => retries.others.saturating_add(self.by_outages),
-            None => retries.others,
-        };
-        let counted = Attempt(attempt.0.saturating_sub(uncounted).max(1));
+        let counted = Attempt(attempt.0.saturating_sub(self.uncounted(retries)).max(1));
         let demanded = Duration::from_millis(error.retry_after_ms.unwrap_or(0));
         let longest = Duration::from_millis(proto::limits::WAIT_MS_MAX);
         match (error.class, retries.outage, self.outage) {
@@ -333,6 +350,20 @@ impl Attempts {
         }
     }
 
+    /// Returns the number of attempts that the policy does not count.
+    fn uncounted(&self, retries: Retries<'_>) -> u32 {
+        match retries.outage {
+            Some(_) => retries.others.saturating_add(self.by_outages),
+            None => retries.others,
+        }
+    }
+
+    /// Returns the number of the last attempt that the policy allows.
+    pub(super) fn last_allowed(&self, retries: Retries<'_>) -> u32 {
+        let allowed = retries.policy.max_attempts.min(proto::limits::ATTEMPTS_MAX);
+        allowed.saturating_add(self.uncounted(retries))
+    }
+
     /// Returns the timer of a stored wait.
     pub(super) fn timer(&self) -> Option<&TimerName> {
         if let State::Backing { timer, .. } = &self.state { Some(timer) } else { None }
@@ -341,13 +372,19 @@ impl Attempts {
     /// Returns the last broken attempt, if another attempt waits, is due or runs.
     pub(super) fn retry(&self) -> Option<Retry<'_>> {
         let (next, until) = match &self.state {
-            State::Out { attempt } => (*attempt, None),
+            State::Out { attempt, .. } => (*attempt, None),
             State::Backing { next, until, .. } => (*next, Some(*until)),
             State::Due { next } => (*next, None),
             State::Idle | State::Broken { .. } => return None,
         };
-        let outage_since = self.outage.map(|outage| outage.since);
-        Some(Retry { next, until, error: self.last.as_deref()?, outage_since })
+        let outage_since = self.outage_since();
+        let LastBreak { error, at: broke } = self.last.as_ref()?;
+        Some(Retry { next, until, error, broke: *broke, outage_since })
+    }
+
+    /// Returns the start of the outage that broke the last attempts.
+    pub(super) fn outage_since(&self) -> Option<Timestamp> {
+        self.outage.map(|outage| outage.since)
     }
 }
 

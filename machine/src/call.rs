@@ -164,7 +164,7 @@ impl Call {
 
     /// Returns the policies for the last broken attempt. Negative answers and faults are counted
     /// apart.
-    fn retries<'a>(&self, agent: &'a Agent) -> Retries<'a> {
+    pub(super) fn retries<'a>(&self, agent: &'a Agent) -> Retries<'a> {
         match self.said_no {
             true => Retries::of_step(agent).without(self.faults),
             false => Retries::of_work(agent).without(self.noes),

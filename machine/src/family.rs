@@ -138,7 +138,7 @@ impl ActiveJob {
             }
             return counted;
         }
-        let Some(asks) = self.family.hear_question(said) else { return Counted::No };
+        let Some(asks) = self.family.hear_question(said, at) else { return Counted::No };
         if let Some((call, _)) = self.execution.call_mut(|call| call.work == said.work) {
             call.asks_below = asks;
         }

@@ -61,7 +61,7 @@ impl Job {
         }
         match (record, family) {
             (Err(unreadable), _) => {
-                self.poison = Some(Poison::unreadable(at.seq, unreadable));
+                self.poison = Some(Poison::unreadable(at, unreadable));
             }
             (Ok(Known::Fact(fact)), Family::In(source)) if fact.source() == *source => {
                 if self.fact(at, fact) == Counted::No {
@@ -85,6 +85,7 @@ impl Job {
         }
         if let Some(open) = self.open.as_mut().filter(|open| open.outcome().is_none()) {
             open.settle(at.time);
+            open.planning.note_failing(at.time);
         }
     }
 
@@ -103,7 +104,7 @@ impl Job {
             if !submitted.rules.are_known() {
                 let rules = submitted.rules;
                 let reason = format!("the job is under rules of a newer Callboard ({rules})");
-                self.poison = Some(Poison { seq: at.seq, place: reason.clone(), reason });
+                self.poison = Some(Poison::new(at, reason));
             }
             match &submitted.forked {
                 None => self.open = Some(begin(submitted)),
@@ -154,9 +155,9 @@ impl Job {
         open.timers.canceled_one();
         let follows = decision.generation() == open.generation()
             && match decision {
-                Decision::Plan(work) => open.sent_plan(at.time, work),
-                Decision::Turn(work) => open.sent_turn(at.time, work),
-                Decision::Call(work) => open.sent_call(at.time, work),
+                Decision::Plan(work) => open.sent_plan(at, work),
+                Decision::Turn(work) => open.sent_turn(at, work),
+                Decision::Call(work) => open.sent_call(at, work),
                 Decision::Ask(work) => open.asked(at.time, &self.id, work),
                 Decision::Wait(wait) => open.waits(wait),
                 Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
@@ -168,7 +169,7 @@ impl Job {
                 }
                 // The note exists only to be a decision: the first decision arms the deadline.
                 Decision::Note(Note::Held { .. }) => true,
-                Decision::Spawn(work) => open.sent_spawn(at.time, work),
+                Decision::Spawn(work) => open.sent_spawn(at, work),
                 Decision::Note(
                     note @ (Note::Spawned { .. }
                     | Note::ChildTold { .. }
@@ -183,7 +184,7 @@ impl Job {
         if !follows {
             let reason =
                 format!("the decision {:?} cannot follow the records before it", decision.kind());
-            self.poison = Some(Poison { seq: at.seq, place: reason.clone(), reason });
+            self.poison = Some(Poison::new(at, reason));
         }
     }
 }
@@ -205,7 +206,7 @@ impl ActiveJob {
         }
         match &signaled.signal {
             Signal::Cancel => self.steering.cancel(signaled),
-            Signal::Pause => self.steering.pause(signaled),
+            Signal::Pause => self.steering.pause(signaled, at.time),
             Signal::Resume => self.steering.resume(),
             Signal::Retry => return Counted::from(self.try_again()),
             Signal::Steer { text } => self.steered(text),
@@ -298,7 +299,7 @@ impl ActiveJob {
 
     /// Applies a stored command to plan and returns `true` if it can follow. The first command of
     /// the next round ends the plan in force.
-    fn sent_plan(&mut self, at: Timestamp, work: &PlanWork) -> bool {
+    fn sent_plan(&mut self, at: At, work: &PlanWork) -> bool {
         if work.work == self.planning.next_work(self.generation()) {
             if matches!(self.planning.stage(), Stage::Failing { .. }) {
                 // A question expired between the decision and its write: the job fails whatever the
@@ -306,9 +307,10 @@ impl ActiveJob {
                 return true;
             }
             let Some(cause) = self.replan_cause() else { return false };
-            self.replan(at, cause);
+            self.replan(at.time, cause);
         }
-        let sent = self.planning.attempts_mut().is_some_and(|attempts| attempts.sent(work.attempt));
+        let sent =
+            self.planning.attempts_mut().is_some_and(|attempts| attempts.sent(work.attempt, at));
         if sent && work.attempt == Attempt::FIRST && self.planning.rejected() == 0 {
             self.spending.count(self.round_kind());
         }
@@ -318,16 +320,16 @@ impl ActiveJob {
         sent
     }
 
-    fn sent_turn(&mut self, at: Timestamp, work: &TurnWork) -> bool {
+    fn sent_turn(&mut self, at: At, work: &TurnWork) -> bool {
         let mut told = 0;
         let sent = self.execution.steps_mut().iter_mut().any(|step| {
             let Exec::Turn(turn) = &mut step.exec else { return false };
-            let sent = turn.work == work.work && turn.attempts.sent(work.attempt);
+            let sent = turn.work == work.work && turn.attempts.sent(work.attempt, at);
             if sent {
                 turn.must_answer = work.must_answer;
                 (told, turn.carries) = (turn.told, work.instructions.len());
                 let again = turn.was_begun(work.attempt);
-                step.begun(at, &mut self.spending, Spend::Turn, again);
+                step.begun(at.time, &mut self.spending, Spend::Turn, again);
             }
             sent
         });
@@ -338,17 +340,17 @@ impl ActiveJob {
         sent
     }
 
-    fn sent_call(&mut self, at: Timestamp, work: &CallWork) -> bool {
+    fn sent_call(&mut self, at: At, work: &CallWork) -> bool {
         let sent = self.sent_unit(at, &work.work, work.attempt);
         if let Some(error) = work.refused.as_ref().filter(|_| sent)
             && let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work)
         {
-            call.broke(error.clone(), at);
+            call.broke(error.clone(), at.time);
         }
         sent
     }
 
-    fn sent_spawn(&mut self, at: Timestamp, work: &SpawnWork) -> bool {
+    fn sent_spawn(&mut self, at: At, work: &SpawnWork) -> bool {
         self.family.spawned(work, self.lineage.generation());
         if let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work) {
             call.asks_below = false;
@@ -356,13 +358,13 @@ impl ActiveJob {
         self.sent_unit(at, &work.work, work.attempt)
     }
 
-    fn sent_unit(&mut self, at: Timestamp, work: &WorkId, attempt: Attempt) -> bool {
+    fn sent_unit(&mut self, at: At, work: &WorkId, attempt: Attempt) -> bool {
         self.execution.steps_mut().iter_mut().any(|step| {
             let sent = step
                 .call_mut(|call| call.work == *work)
-                .is_some_and(|(call, _)| call.end.is_none() && call.attempts.sent(attempt));
+                .is_some_and(|(call, _)| call.end.is_none() && call.attempts.sent(attempt, at));
             if sent {
-                step.begun(at, &mut self.spending, Spend::Tool, attempt != Attempt::FIRST);
+                step.begun(at.time, &mut self.spending, Spend::Tool, attempt != Attempt::FIRST);
             }
             sent
         })

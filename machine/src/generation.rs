@@ -93,7 +93,7 @@ impl Job {
     pub(super) fn begin_forked(&mut self, at: At, forked: &Forked) {
         let Some(base) = base_of(forked) else {
             let reason = format!("the records copied from job {} cannot be folded", forked.job);
-            self.poison = Some(Poison { seq: at.seq, place: reason.clone(), reason });
+            self.poison = Some(Poison::new(at, reason));
             return;
         };
         self.lived_ms = base.age_ms();

@@ -57,6 +57,7 @@ pub mod transcript;
 mod turn;
 mod view;
 mod waits;
+mod why;
 
 pub use self::{
     at::At,
@@ -68,7 +69,8 @@ pub use self::{
     questions::QuestionStatus,
     replay::{Replay, replay, rollback_target},
     state::{Job, JobStatus, Poison, Wakeup},
-    waits::{GivenUp, Waits},
+    waits::{GivenUp, OutageWait, Waits},
+    why::{QueueState, Surroundings},
 };
 
 #[cfg(test)]

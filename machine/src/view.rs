@@ -14,6 +14,7 @@ use super::{
     excerpt,
     state::{ActiveJob, Job, Stage},
     step::StepRun,
+    why::Surroundings,
 };
 
 impl Job {
@@ -28,6 +29,7 @@ impl Job {
             sub_status,
             reason,
             retries: open.retries(),
+            why: self.why(&Surroundings::default()),
             goal: open.brief.goal.clone(),
             agent: open.brief.agent.name.clone(),
             language: open.brief.language,
@@ -82,6 +84,7 @@ impl Job {
             questions: count(open.questions.open_in_order().count()),
             failure: open.outcome().and_then(Outcome::failure),
             retry: open.retries().into_iter().next(),
+            why: self.why(&Surroundings::default()).into_iter().next(),
             created: self.created,
             updated: self.updated,
         })

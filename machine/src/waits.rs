@@ -3,16 +3,17 @@
 
 use jiff::Timestamp;
 use proto::{
-    id::{self, AskId, Attempt, JobId, TimerName, WorkId},
+    id::{self, AskId, Attempt, JobId, TimerName, ToolName, WorkId},
     limits,
     view::RetryView,
 };
 
 use super::{
     attempts::{Attempts, Retries},
+    call::Call,
     excerpt, names,
     state::{ActiveJob, AskedQuestion, Job},
-    step::Exec,
+    step::{Exec, StepRun},
 };
 
 /// Everything that a running job waits for.
@@ -47,6 +48,17 @@ pub struct GivenUp {
     pub since: Timestamp,
 }
 
+/// The wait of a unit of work for a service that cannot be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutageWait {
+    /// Tool whose service it is; `None` for a model.
+    pub tool: Option<ToolName>,
+    /// Next attempt at the unit.
+    pub retry: RetryView,
+    /// Start of the outage, by the server's clock.
+    pub since: Timestamp,
+}
+
 impl Job {
     /// Returns what the job waits for; empty if it was never submitted, has ended or is poisoned.
     #[must_use]
@@ -73,13 +85,16 @@ impl Job {
         waits
     }
 
-    /// Returns the retry of a unit of work that waits for the end of an outage, and the start of the
-    /// outage.
+    /// Returns the wait of a unit of work for the end of an outage.
     #[must_use]
-    pub fn outage_of(&self, work: &WorkId) -> Option<(RetryView, Timestamp)> {
-        let retries = self.open.as_ref()?.retries().into_iter();
-        let mut of_work = retries.filter(|retry| retry.work == *work);
-        of_work.find_map(|retry| retry.outage_since.map(|since| (retry, since)))
+    pub fn outage_of(&self, work: &WorkId) -> Option<OutageWait> {
+        let unit = self.open.as_ref()?.units().into_iter().find(|unit| unit.work == *work)?;
+        let tool = match unit.labor {
+            Labor::Call(_, call) => Some(call.tool.clone()),
+            Labor::Plan | Labor::Turn(_) | Labor::Run => None,
+        };
+        let since = unit.attempts.outage_since()?;
+        Some(OutageWait { tool, retry: unit.retry()?, since })
     }
 
     /// Returns `true` if the question waits for a person.
@@ -91,57 +106,83 @@ impl Job {
 }
 
 /// A unit of work that has not ended.
-struct Unit<'a> {
-    work: WorkId,
-    attempts: &'a Attempts,
-    /// `true` if it waits for an operator.
-    is_parked: bool,
+pub(super) struct Unit<'a> {
+    pub(super) work: WorkId,
+    pub(super) attempts: &'a Attempts,
+    pub(super) retries: Retries<'a>,
+    pub(super) labor: Labor<'a>,
+}
+
+/// The kind of a unit of work.
+pub(super) enum Labor<'a> {
+    /// A round of planning.
+    Plan,
+    /// A model turn of a step.
+    Turn(&'a StepRun),
+    /// A call of a step: a tool's or a sub-agent's.
+    Call(&'a StepRun, &'a Call),
+    /// A run of a step, which has no command of its own.
+    Run,
+}
+
+impl Unit<'_> {
+    /// Returns `true` if the unit waits for an operator.
+    pub(super) fn is_parked(&self) -> bool {
+        self.attempts.is_parked(self.retries)
+    }
+
+    /// Returns the next attempt, if the last one broke.
+    fn retry(&self) -> Option<RetryView> {
+        let retry = self.attempts.retry()?;
+        Some(RetryView {
+            work: self.work.clone(),
+            attempt: retry.next,
+            next_at: retry.until,
+            error: excerpt::line(retry.error, limits::EXCERPT_CHARS),
+            outage_since: retry.outage_since,
+        })
+    }
 }
 
 impl ActiveJob {
     /// Returns the units of work that have not ended.
-    fn units(&self) -> Vec<Unit<'_>> {
+    pub(super) fn units(&self) -> Vec<Unit<'_>> {
         let agent = &self.brief.agent;
-        let retried = |work: WorkId, attempts| Unit {
-            work,
-            is_parked: Attempts::is_parked(attempts, Retries::of_work(agent)),
-            attempts,
-        };
         let mut units = Vec::new();
         if let Some(attempts) = self.planning.stage().attempts() {
-            units.push(retried(self.planning.work(self.generation()), attempts));
+            let work = self.planning.work(self.generation());
+            let retries = Retries::of_work(agent);
+            units.push(Unit { work, attempts, retries, labor: Labor::Plan });
         }
         for step in self.execution.steps() {
             match &step.exec {
-                Exec::Turn(turn) => units.push(retried(turn.work.clone(), &turn.attempts)),
-                Exec::Rerun(attempts) => {
-                    let work = names::step(step.generation, step.revision, step.id());
-                    units.push(Unit { work, attempts, is_parked: false });
-                }
+                Exec::Turn(turn) => units.push(Unit {
+                    work: turn.work.clone(),
+                    attempts: &turn.attempts,
+                    retries: Retries::of_work(agent),
+                    labor: Labor::Turn(step),
+                }),
+                Exec::Rerun(attempts) => units.push(Unit {
+                    work: names::step(step.generation, step.revision, step.id()),
+                    attempts,
+                    retries: Retries::of_step(agent),
+                    labor: Labor::Run,
+                }),
                 Exec::Tool(_) | Exec::Acting(_) | Exec::NotBegun | Exec::Ended => {}
             }
-            for call in step.calls_now().filter(|call| call.end.is_none()) {
-                let (work, is_parked) = (call.work.clone(), call.is_parked(agent));
-                units.push(Unit { work, attempts: &call.attempts, is_parked });
-            }
+            units.extend(step.calls_now().filter(|call| call.end.is_none()).map(|call| Unit {
+                work: call.work.clone(),
+                attempts: &call.attempts,
+                retries: call.retries(agent),
+                labor: Labor::Call(step, call),
+            }));
         }
         units
     }
 
     /// Returns the units of work whose last attempt broke and that are attempted again.
     pub(super) fn retries(&self) -> Vec<RetryView> {
-        let units = self.units().into_iter();
-        let retries = units.filter_map(|unit| {
-            let retry = unit.attempts.retry()?;
-            Some(RetryView {
-                work: unit.work,
-                attempt: retry.next,
-                next_at: retry.until,
-                error: excerpt::line(retry.error, limits::EXCERPT_CHARS),
-                outage_since: retry.outage_since,
-            })
-        });
-        retries.collect()
+        self.units().iter().filter_map(Unit::retry).collect()
     }
 
     /// Returns the end and the reason of the first backoff, for display.
@@ -152,7 +193,7 @@ impl ActiveJob {
 
     /// Returns the work that waits for an operator.
     pub(super) fn given_up(&self) -> Vec<GivenUp> {
-        let parked = self.units().into_iter().filter(|unit| unit.is_parked);
+        let parked = self.units().into_iter().filter(Unit::is_parked);
         let given_up = parked.filter_map(|Unit { work, attempts, .. }| {
             let (attempt, error, since) = attempts.broken_attempt()?;
             Some(GivenUp { work, attempt, error: error.message.clone(), since })

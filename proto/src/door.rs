@@ -8,7 +8,7 @@ mod files;
 mod inbox;
 mod verb;
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -359,6 +359,10 @@ pub struct GetTools {}
 pub struct Tools {
     /// Tools, sorted by name.
     pub tools: Vec<ToolSpec>,
+    /// Number of live workers that announce the pool of each tool, by the tool's name; empty while
+    /// the server does not know all workers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub workers: BTreeMap<ToolName, u32>,
 }
 
 /// Asks for the live processes.

@@ -39,6 +39,7 @@ pub mod outline;
 pub mod plan;
 pub mod point;
 pub mod policy;
+pub mod presence;
 pub mod preset;
 pub mod price;
 pub mod progress;
@@ -52,6 +53,7 @@ pub mod subject;
 pub mod tool;
 pub mod trace;
 pub mod view;
+pub mod why;
 pub mod wire;
 pub mod work_error;
 

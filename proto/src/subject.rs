@@ -199,6 +199,15 @@ impl Subjects {
         format!("{}.crew.{role}.{worker}", self.prefix)
     }
 
+    /// Returns the role and the worker of a presence message's subject, or `None` for any other
+    /// subject.
+    #[must_use]
+    pub fn present<'a>(&self, subject: &'a str) -> Option<(&'a str, WorkerId)> {
+        let rest = subject.strip_prefix(&self.prefix)?.strip_prefix(".crew.")?;
+        let (role, worker) = rest.split_once('.')?;
+        Some((role, WorkerId::new(worker).ok()?))
+    }
+
     /// Returns the filter of all presence messages.
     #[must_use]
     pub fn all_presence(&self) -> String {

@@ -21,6 +21,7 @@ use crate::{
     policy::Detected,
     revision::{Instruction, Revision},
     step::StepState,
+    why::Why,
 };
 
 /// A job at one position of its log.
@@ -40,6 +41,9 @@ pub struct JobView {
     /// Work whose last attempt broke and that is attempted again, in plan order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retries: Vec<RetryView>,
+    /// Reasons why the job does not move, and the work that it waits for; empty after the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<Why>,
     /// Goal of the submission.
     pub goal: String,
     /// Name of the agent whose policies the job runs under.
@@ -270,6 +274,9 @@ pub struct JobSummary {
     /// First work whose last attempt broke and that is attempted again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryView>,
+    /// First reason why the job does not move; absent after the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Why>,
     /// Server time of the submission.
     pub created: Timestamp,
     /// Server time of the last record.

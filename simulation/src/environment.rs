@@ -88,6 +88,18 @@ impl Environment {
         }
     }
 
+    /// Creates an environment whose model cannot be reached for `outage` from now on. It has no
+    /// other fault, no latency, and room for the messages of hundreds of jobs.
+    pub(crate) fn dark(outage: Duration, story: Story) -> Self {
+        let now = Instant::now();
+        Self {
+            fault_rates: FaultRates::new(Rough::default()).with_outage(Some(now..now + outage)),
+            pace: Pace { usual_ms: 0, slow_percent: 0, slow_ms: 0 },
+            bound: Bound::of(u64::MAX),
+            ..Self::lay(0, None, story)
+        }
+    }
+
     /// Creates the environment of a recorded job that began at `origin`. It has no random faults
     /// and no latency.
     #[cfg(test)]

@@ -21,6 +21,7 @@ mod ledger;
 mod link;
 mod mutation;
 mod operator_actions;
+mod outage;
 mod people;
 mod process;
 mod process_slot;
@@ -39,5 +40,6 @@ mod world;
 
 pub use self::{
     mutation::Mutation,
+    outage::{Outlasted, outlast},
     run::{Judged, Sweep, judge, story, sweep},
 };

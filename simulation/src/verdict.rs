@@ -3,6 +3,7 @@
 
 pub(crate) mod back;
 pub(crate) mod families;
+mod reasons;
 mod repeats;
 
 use std::collections::BTreeMap;
@@ -88,6 +89,7 @@ pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
         wrong.extend(unheard_cancel(id, entries));
         wrong.extend(miscounted(id, entries));
         wrong.extend(summarised_for_ever(id, entries));
+        wrong.extend(reasons::missing(id, entries));
     }
     for (id, times) in &told.created {
         if *times > 1 {

@@ -7,8 +7,9 @@ use broker::{Broker, objects::ObjectError};
 use proto::{
     entry::Entry,
     file::{File, Piece},
-    id::{JobId, Seq},
+    id::JobId,
 };
+use runtime::worker::read_log;
 
 use crate::tool::ToolFault;
 
@@ -35,9 +36,9 @@ impl JobFiles {
     /// If the job's first record cannot be read.
     pub async fn list(&self) -> Result<Vec<File>, ToolFault> {
         let Some((broker, job)) = &self.0 else { return Ok(Vec::new()) };
-        let read = broker.log.read(job, Seq(0)).await;
-        let entries = read
-            .map_err(|e| ToolFault::unavailable(format!("the job's log could not be read: {e}")))?;
+        let entries = read_log(&*broker.log, job)
+            .await
+            .map_err(|e| ToolFault::internal(format!("the job's log could not be read: {e}")))?;
         let submitted = entries.first().and_then(Entry::submission).ok_or_else(|| {
             ToolFault::internal("the job's first record is not a submission that can be read")
         })?;

@@ -28,6 +28,8 @@ pub struct Progress {
     pub delivered: Seq,
     /// The number of delivered records without an acknowledgement.
     pub unacknowledged: u64,
+    /// The number of records that were never delivered.
+    pub pending: u64,
 }
 
 /// The state of a record in its queue.

@@ -194,6 +194,7 @@ impl Queue {
             done: before(own().map(|item| item.message.seq).min()),
             delivered: before(own().filter(is_fresh).map(|item| item.message.seq).min()),
             unacknowledged: own().filter(|item| !is_fresh(item)).count() as u64,
+            pending: own().filter(is_fresh).count() as u64,
         }
     }
 

@@ -30,6 +30,7 @@ pub(super) async fn of_shard(log: &NatsLog, shard: Shard) -> Result<Vec<Progress
             done: Seq(consumer.info.ack_floor.stream_seq),
             delivered: Seq(consumer.info.delivered.stream_seq),
             unacknowledged: consumer.info.num_ack_pending,
+            pending: consumer.info.num_pending,
         })
     });
     Ok(all.collect())

@@ -18,7 +18,7 @@ use crate::{
 /// Renders the changes from `old` to `new`.
 pub(crate) fn between(style: &Style, old: Option<&JobView>, new: &JobView) -> Vec<String> {
     let mut lines = Vec::new();
-    let stands = |view: &JobView| (view.state, view.sub_status, view.reason.clone());
+    let stands = |view: &JobView| (view.state, view.sub_status, tree::why(style, view));
     if old.map(stands) != Some(stands(new)) && new.outcome.is_none() {
         lines.push(job(style, new));
     }
@@ -72,8 +72,8 @@ fn job(style: &Style, view: &JobView) -> String {
     if let Some(sub) = view.sub_status {
         line = line.add(marks::sub_status(sub), format!(" · {sub}"));
     }
-    if let Some(reason) = tree::reason(view) {
-        line = line.add(Tone::Dim, format!(" · {}", escape::line(reason)));
+    if let Some(why) = tree::why(style, view) {
+        line = line.add(Tone::Dim, format!(" · {}", escape::line(&why)));
     }
     line.render(style)
 }

@@ -1,11 +1,6 @@
 //! Rendering of everything about one job.
 
-use proto::{
-    escape,
-    job::{JobState, Outcome, SubStatus},
-    progress,
-    view::JobView,
-};
+use proto::{escape, job::Outcome, progress, view::JobView};
 
 use crate::{
     render::{
@@ -137,29 +132,25 @@ fn budget_tone(view: &JobView) -> Tone {
     if view.budget.iter().any(|gauge| gauge.warned) { Tone::Wait } else { Tone::Plain }
 }
 
-/// Explains the state of the job, and the action that would change it.
+/// Lists the reasons why the job does not move, one a line: since when, until when, and the action
+/// that would unblock it.
 fn why(style: &Style, view: &JobView) -> String {
-    let reason = tree::reason(view).map(escape::text).unwrap_or_default();
-    let next = match (view.state, view.sub_status) {
-        (_, Some(SubStatus::Poisoned)) => Some(Text::Poisoned),
-        (_, Some(SubStatus::Paused)) => Some(Text::Paused),
-        (JobState::InputRequired, _) => Some(Text::WaitsForPerson),
-        (JobState::Submitted, _) => Some(Text::NotReadYet),
-        (
-            JobState::Working
-            | JobState::AuthRequired
-            | JobState::Completed
-            | JobState::Failed
-            | JobState::Canceled
-            | JobState::Rejected,
-            _,
-        ) => None,
-    };
-    let next = next.map(|next| style.say(next)).unwrap_or_default();
-    match (reason.is_empty(), next.is_empty()) {
-        (true, _) => next,
-        (false, true) => reason.into_owned(),
-        (false, false) => format!("{reason}; {next}"),
+    let each = view.why.iter().map(|why| {
+        let sentence = why.reason.text(style.language);
+        let (sentence, at) = (&escape::line(&sentence), &style.time(why.since));
+        let dated = match why.until {
+            None => style.say(Text::WhySince { why: sentence, at }),
+            Some(until) => {
+                style.say(Text::WhyUntil { why: sentence, at, until: &style.clock(until) })
+            }
+        };
+        let next = why.reason.unblock(&view.job, style.language);
+        next.map_or_else(|| dated.clone(), |next| format!("{dated}; {}", escape::line(&next)))
+    });
+    let lines: Vec<_> = each.collect();
+    match lines.is_empty() {
+        true => tree::reason(view).map(escape::text).unwrap_or_default().into_owned(),
+        false => lines.join("\n"),
     }
 }
 

@@ -6,6 +6,7 @@ use proto::{
     id::JobId,
     job::{JobState, SubStatus},
     view::JobSummary,
+    why::Reason,
 };
 
 use crate::{
@@ -59,6 +60,30 @@ fn shown(style: &Style, listed: &Listed, rows: Vec<Vec<Piece>>) -> String {
     out
 }
 
+/// Returns the code of the reason that holds the job, with the pool that lacks a worker.
+fn held(job: &JobSummary) -> Piece {
+    let Some(why) = job.why.as_ref().filter(|why| why.reason.is_hold()) else { return plain("") };
+    let tone = if why.reason.is_fault() { Tone::Bad } else { Tone::Wait };
+    let code = why.reason.code();
+    match &why.reason {
+        Reason::NoWorker { command } => (tone, format!("{code} {}.{}", command.kind, command.pool)),
+        Reason::Unreadable { .. }
+        | Reason::Paused { .. }
+        | Reason::NoSupervisor { .. }
+        | Reason::Question { .. }
+        | Reason::GivenUp { .. }
+        | Reason::Outage { .. }
+        | Reason::Retry { .. }
+        | Reason::Child { .. }
+        | Reason::Queued { .. }
+        | Reason::Sent { .. }
+        | Reason::Running { .. }
+        | Reason::BudgetUsed { .. }
+        | Reason::Ending { .. }
+        | Reason::Deciding => (tone, code.to_owned()),
+    }
+}
+
 fn row(style: &Style, job: &JobSummary) -> Vec<Piece> {
     let (mark, tone) = marks::job(job.state);
     // A sub-status that the state implies is omitted.
@@ -90,6 +115,7 @@ fn row(style: &Style, job: &JobSummary) -> Vec<Piece> {
     vec![
         plain(job.job.as_str()),
         (tone, state),
+        held(job),
         plain(steps),
         plain(style.time(job.created)),
         plain(job.agent.as_str()),

@@ -14,11 +14,11 @@ use crate::{
 
 /// Renders the list, by name.
 pub(crate) fn list(style: &Style, tools: &Tools) -> String {
-    let rows = tools.tools.iter().map(row).collect();
+    let rows = tools.tools.iter().map(|tool| row(style, tools, tool)).collect();
     table(style, Text::ToolsHeads, rows, Text::NoTools)
 }
 
-fn row(tool: &ToolSpec) -> Vec<Piece> {
+fn row(style: &Style, tools: &Tools, tool: &ToolSpec) -> Vec<Piece> {
     let (effect, tone) = match tool.effect {
         Effect::Pure => ("pure", Tone::Dim),
         Effect::Idempotent => ("idempotent", Tone::Plain),
@@ -32,9 +32,15 @@ fn row(tool: &ToolSpec) -> Vec<Piece> {
         ms if ms % 1_000 == 0 => format!("{}s", ms / 1_000),
         ms => format!("{ms}ms"),
     };
+    let workers = match tools.workers.get(&tool.name) {
+        None => plain(""),
+        Some(0) => (Tone::Bad, style.say(Text::ToolDead)),
+        Some(count) => plain(style.say(Text::ToolLive { count })),
+    };
     vec![
         plain(tool.name.as_str()),
         plain(tool.pool.as_str()),
+        workers,
         (tone, effect.to_owned()),
         plain(timeout),
         asks,

@@ -10,6 +10,7 @@ use proto::{
     outline::{Item, ItemStatus},
     step::StepState,
     view::{CallView, JobView, PlanView, StepView},
+    why::Reason,
 };
 
 use crate::{
@@ -59,8 +60,8 @@ fn header(style: &Style, view: &JobView) -> Vec<String> {
         first = first.add(marks::sub_status(sub), format!(" · {sub}"));
     }
     let mut lines = vec![first.render(style)];
-    if let Some(reason) = reason(view) {
-        lines.push(Line::new().add(tone, format!("  {}", escape::line(reason))).render(style));
+    if let Some(why) = why(style, view) {
+        lines.push(Line::new().add(tone, format!("  {}", escape::line(&why))).render(style));
     }
     lines.push(Line::new().add(Tone::Dim, format!("  {}", escape::line(&view.goal))).render(style));
     if let Some(detected) = &view.detected {
@@ -96,6 +97,32 @@ fn item_line(style: &Style, item: &Item, rail: &str) -> String {
 pub(crate) fn reason(view: &JobView) -> Option<&str> {
     let said = |reason: &&str| view.questions.iter().any(|q| q.prompt.starts_with(*reason));
     view.reason.as_deref().filter(|reason| !reason.is_empty()).filter(|reason| !said(reason))
+}
+
+/// Returns the first reason that holds the job as a sentence, unless an open question says it.
+pub(crate) fn why(style: &Style, view: &JobView) -> Option<String> {
+    let is_shown = |reason: &Reason| match reason {
+        Reason::Question { ask, .. } => view.questions.iter().any(|question| question.id == *ask),
+        Reason::Unreadable { .. }
+        | Reason::Paused { .. }
+        | Reason::NoSupervisor { .. }
+        | Reason::NoWorker { .. }
+        | Reason::GivenUp { .. }
+        | Reason::Outage { .. }
+        | Reason::Retry { .. }
+        | Reason::Child { .. }
+        | Reason::Queued { .. }
+        | Reason::Sent { .. }
+        | Reason::Running { .. }
+        | Reason::BudgetUsed { .. }
+        | Reason::Ending { .. }
+        | Reason::Deciding => false,
+    };
+    let mut holding = view.why.iter().map(|why| &why.reason).filter(|reason| reason.is_hold());
+    match holding.find(|reason| !is_shown(reason)) {
+        Some(held) => Some(held.text(style.language)),
+        None => reason(view).map(str::to_owned),
+    }
 }
 
 /// Renders the plan and its steps.

@@ -172,6 +172,14 @@ TROUBLE = [
         unit="reqps",
         stack=True,
     ),
+    series(
+        "Waits in outages",
+        "Waits a minute of work for a model or a tool's service that cannot be reached, by agent. The "
+        "jobs continue when it returns.",
+        [query(by("gen_ai_agent_name", rate("callboard_outage_waits_total")) + " * 60")],
+        stack=True,
+        width=24,
+    ),
     kit.table(
         "Models",
         "Every model in the time that is shown.",

@@ -61,7 +61,7 @@ pub(super) struct Feed {
     bytes: usize,
     memory: Arc<Memory>,
     /// View of the job after a record, as a message.
-    view: Option<(Seq, Bytes)>,
+    view: Option<(ViewId, Bytes)>,
     /// End of the feed: the job has ended, or a failure.
     pub(super) end: Option<Result<(), Failure>>,
 }
@@ -74,11 +74,19 @@ pub(super) enum Next {
     /// Records up to this position, which only the log has.
     Missed(Seq),
     /// The job's view after a record.
-    View(Seq, Bytes),
+    View(ViewId, Bytes),
     /// The watch is over.
     End(Result<(), Failure>),
     /// Nothing for the moment.
     Wait,
+}
+
+/// The identity of a view: the record after which it was computed, and the number of earlier views
+/// after the same record. The surroundings of a job change without a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ViewId {
+    seq: Seq,
+    earlier: u32,
 }
 
 impl Feed {
@@ -113,20 +121,22 @@ impl Feed {
 
     /// Sets the view after the last record.
     pub(super) fn show(&mut self, view: Bytes) {
-        self.view = Some((self.seq, view));
+        let before = self.view.as_ref().filter(|(id, _)| id.seq == self.seq);
+        let earlier = before.map_or(0, |(id, _)| id.earlier.saturating_add(1));
+        self.view = Some((ViewId { seq: self.seq, earlier }, view));
     }
 
     /// Returns `true` if the view after the last record is set.
     pub(super) fn is_shown(&self) -> bool {
-        self.view.as_ref().is_some_and(|(seq, _)| *seq == self.seq)
+        self.view.as_ref().is_some_and(|(id, _)| id.seq == self.seq)
     }
 
     /// Returns what follows for a watcher that has taken every event up to `taken` and the view
-    /// after the record `viewed`. A view older than the record `stored` is not sent.
-    pub(super) fn next(&self, taken: EventId, viewed: Option<Seq>, stored: Seq) -> Next {
-        let view = self.view.as_ref().filter(|(seq, _)| Some(*seq) > viewed && *seq >= stored);
+    /// `viewed`. A view older than the record `stored` is not sent.
+    pub(super) fn next(&self, taken: EventId, viewed: Option<ViewId>, stored: Seq) -> Next {
+        let view = self.view.as_ref().filter(|(id, _)| Some(*id) > viewed && id.seq >= stored);
         // A view comes after its records and before the ones that follow.
-        let until = view.map_or(self.seq, |(seq, _)| *seq);
+        let until = view.map_or(self.seq, |(id, _)| id.seq);
         if taken < EventId::all_of(until) {
             if taken < EventId::all_of(self.dropped) {
                 return Next::Missed(until);
@@ -139,7 +149,7 @@ impl Feed {
             }
         }
         match (view, &self.end) {
-            (Some((seq, view)), _) => Next::View(*seq, view.clone()),
+            (Some((id, view)), _) => Next::View(*id, view.clone()),
             (None, Some(Ok(()))) if stored > self.seq => {
                 Next::End(Err(again("records were stored after the end of the job")))
             }
@@ -242,12 +252,14 @@ mod tests {
 
     fn next(feed: &Feed, taken: u64, viewed: Option<u64>, stored: u64) -> String {
         let taken = EventId::all_of(Seq(taken));
-        match feed.next(taken, viewed.map(Seq), Seq(stored)) {
+        let viewed = viewed.map(|seq| ViewId { seq: Seq(seq), earlier: 0 });
+        match feed.next(taken, viewed, Seq(stored)) {
             Next::Items(items) => {
                 format!("{:?}", items.iter().map(|i| i.entry.seq.0).collect::<Vec<_>>())
             }
             Next::Missed(until) => format!("missed to {until}"),
-            Next::View(seq, _) => format!("view {seq}"),
+            Next::View(ViewId { seq, earlier: 0 }, _) => format!("view {seq}"),
+            Next::View(ViewId { seq, .. }, _) => format!("another view {seq}"),
             Next::End(Ok(())) => "end".to_owned(),
             Next::End(Err(_)) => "again".to_owned(),
             Next::Wait => "wait".to_owned(),
@@ -270,6 +282,15 @@ mod tests {
         #[case] gets: &str,
     ) {
         assert_eq!(next(&feed(usize::MAX), taken, viewed, stored), gets);
+    }
+
+    #[test]
+    fn another_view_after_the_same_record_is_sent_too() {
+        let mut feed = feed(usize::MAX);
+        for gets in ["view 9", "another view 9"] {
+            feed.show(Bytes::from_static(b"view"));
+            assert_eq!(next(&feed, 9, Some(if gets == "view 9" { 7 } else { 9 }), 0), gets);
+        }
     }
 
     #[test]

@@ -1,23 +1,26 @@
 //! The follower of a watched job: it reads the log, folds every record once and fills the job's
 //! feed.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{mem, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use broker::log::Reader;
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
-use machine::{Job, Replay, events::Projection};
+use machine::{Job, Replay, Surroundings, events::Projection};
 use proto::{
     door::Watched,
     entry::Entry,
     error::{Code, Failure},
     event::Event,
     id::{JobId, Seq},
+    why::{Reason, Why},
 };
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::watch,
+    time::{Instant, MissedTickBehavior},
+};
 
 use super::feed::{BURST, Feed, Item, again};
-use crate::{fold, truncate};
+use crate::{fold, surroundings::Observer, truncate};
 
 /// Pause between two views, as a multiple of the time that the last one took, with one more
 /// multiple per watcher. A large job is viewed less often; its records are never delayed.
@@ -25,9 +28,12 @@ const VIEW_SHARE: u32 = 8;
 /// Longest pause between two views.
 const VIEW_WAIT_MAX: Duration = Duration::from_secs(1);
 
+/// Interval at which the surroundings of a watched job are observed.
+const OBSERVE_EVERY: Duration = Duration::from_secs(2);
+
 /// Follows a job until it ends or its log fails, and sets the end of the feed.
-pub(super) async fn run(log: Arc<dyn Reader>, id: JobId, feed: Arc<watch::Sender<Feed>>) {
-    let end = AssertUnwindSafe(follow(&*log, id.clone(), &feed)).catch_unwind().await;
+pub(super) async fn run(observer: Observer, id: JobId, feed: Arc<watch::Sender<Feed>>) {
+    let end = AssertUnwindSafe(follow(&observer, id.clone(), &feed)).catch_unwind().await;
     let end = end.unwrap_or_else(|_| {
         tracing::error!(job = %id, "the follower of a watched job panicked");
         Err(Failure::new(Code::Internal, "the job cannot be followed"))
@@ -35,8 +41,8 @@ pub(super) async fn run(log: Arc<dyn Reader>, id: JobId, feed: Arc<watch::Sender
     feed.send_modify(|feed| feed.end = Some(end));
 }
 
-async fn follow(log: &dyn Reader, id: JobId, feed: &watch::Sender<Feed>) -> Result<(), Failure> {
-    let entries = fold::read(log, &id).await?;
+async fn follow(observer: &Observer, id: JobId, feed: &watch::Sender<Feed>) -> Result<(), Failure> {
+    let entries = fold::read(observer.log(), &id).await?;
     let mut items = Vec::with_capacity(entries.len());
     let folded = replay(&id, &entries, |_, events| items.push(events));
     let events = items.into_iter().chain(std::iter::repeat_with(Vec::new));
@@ -50,9 +56,21 @@ async fn follow(log: &dyn Reader, id: JobId, feed: &watch::Sender<Feed>) -> Resu
             return Err(failure);
         }
     };
-    let mut follower = Follower { log, job, projection, feed, due: Instant::now() };
+    let mut follower = Follower {
+        observer,
+        job,
+        projection,
+        feed,
+        due: Instant::now(),
+        around: Surroundings::default(),
+        held: Vec::new(),
+    };
+    follower.observe().await;
     follower.publish(items)?;
-    let tail = log.watch(&id, follower.job.seq()).await?;
+    let mut looks = tokio::time::interval(OBSERVE_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    looks.reset();
+    let tail = observer.log().watch(&id, follower.job.seq()).await?;
     let mut tail = tail.ready_chunks(BURST);
     while follower.job.outcome().is_none() {
         let is_shown = feed.borrow().is_shown();
@@ -62,6 +80,7 @@ async fn follow(log: &dyn Reader, id: JobId, feed: &watch::Sender<Feed>) -> Resu
                 follower.take(entries).await?;
             }
             () = tokio::time::sleep_until(follower.due), if !is_shown => follower.show()?,
+            _ = looks.tick() => follower.look().await?,
         }
     }
     Ok(())
@@ -88,12 +107,16 @@ fn events(projection: &mut Projection, entry: &Entry, after: &Job) -> Vec<Event>
 }
 
 struct Follower<'a> {
-    log: &'a dyn Reader,
+    observer: &'a Observer,
     job: Job,
     projection: Projection,
     feed: &'a watch::Sender<Feed>,
     /// Time at which the next view is due.
     due: Instant,
+    /// Surroundings of the job when they were last observed.
+    around: Surroundings,
+    /// Reasons in the last view that hold the job.
+    held: Vec<Reason>,
 }
 
 impl Follower<'_> {
@@ -136,7 +159,7 @@ impl Follower<'_> {
 
     async fn fold(&mut self, entry: &Entry) -> Result<Vec<Event>, Failure> {
         let id = self.job.id().clone();
-        fold::more(self.log, &mut self.job, std::slice::from_ref(entry)).await?;
+        fold::more(self.observer.log(), &mut self.job, std::slice::from_ref(entry)).await?;
         fold::apart(&id, || events(&mut self.projection, entry, &self.job))
     }
 
@@ -153,6 +176,17 @@ impl Follower<'_> {
         view.map(drop)
     }
 
+    /// Observes the surroundings, and shows the job again if they hold it for another reason.
+    async fn look(&mut self) -> Result<(), Failure> {
+        self.observe().await;
+        let why = fold::apart(self.job.id(), || self.job.why(&self.around))?;
+        if holds(&why) != self.held { self.show() } else { Ok(()) }
+    }
+
+    async fn observe(&mut self) {
+        self.around = self.observer.around(&self.job).await;
+    }
+
     fn show(&mut self) -> Result<(), Failure> {
         let view = self.view()?;
         self.feed.send_modify(|feed| feed.show(view));
@@ -161,13 +195,24 @@ impl Follower<'_> {
 
     fn view(&mut self) -> Result<Bytes, Failure> {
         let began = Instant::now();
-        let view = Box::new(truncate::view(fold::view(&self.job)?)?);
+        let mut view = fold::view(&self.job)?;
+        // Queues change with every record, so their state serves one view only.
+        view.why = fold::apart(self.job.id(), || self.job.why(&self.around))?;
+        mem::take(&mut self.around.queues);
+        self.held = holds(&view.why);
+        let view = Box::new(truncate::view(view)?);
         let message = truncate::bytes(&Watched::View { view })?;
         let watchers = u32::try_from(self.feed.receiver_count()).unwrap_or(u32::MAX);
         let wait = began.elapsed().saturating_mul(VIEW_SHARE.saturating_add(watchers));
         self.due = Instant::now() + wait.min(VIEW_WAIT_MAX);
         Ok(message)
     }
+}
+
+/// Returns the reasons that hold the job, as opposed to work that runs.
+fn holds(why: &[Why]) -> Vec<Reason> {
+    let holding = why.iter().filter(|why| why.reason.is_hold());
+    holding.map(|why| why.reason.clone()).collect()
 }
 
 /// Returns the events after a position and up to a record, which the feed no longer keeps.

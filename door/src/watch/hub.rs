@@ -25,7 +25,7 @@ use super::{
     feed::{self, Feed, Memory},
     follower,
 };
-use crate::truncate;
+use crate::{surroundings::Observer, truncate};
 
 /// Live messages that are buffered for a slow watcher; older ones are dropped.
 const LIVE_MAX: usize = 256;
@@ -34,6 +34,7 @@ const LIVE_MAX: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Hub {
     broker: Broker,
+    observer: Observer,
     jobs: Arc<Jobs>,
     memory: Arc<Memory>,
 }
@@ -45,6 +46,7 @@ type Jobs = Mutex<HashMap<JobId, Weak<WatchedJob>>>;
 pub(super) struct WatchedJob {
     id: JobId,
     broker: Broker,
+    observer: Observer,
     jobs: Arc<Jobs>,
     feed: Arc<watch::Sender<Feed>>,
     follower: OnceLock<AbortOnDropHandle<()>>,
@@ -53,8 +55,8 @@ pub(super) struct WatchedJob {
 
 impl Hub {
     /// Creates a hub whose feeds together keep up to `bytes` bytes.
-    pub(crate) fn new(broker: Broker, bytes: usize) -> Self {
-        Self { broker, jobs: Arc::default(), memory: Arc::new(Memory::of(bytes)) }
+    pub(crate) fn new(broker: Broker, observer: Observer, bytes: usize) -> Self {
+        Self { broker, observer, jobs: Arc::default(), memory: Arc::new(Memory::of(bytes)) }
     }
 
     /// Returns the feed of a job. [`WatchedJob::follow`] starts it.
@@ -76,6 +78,7 @@ impl Hub {
         let job = Arc::new(WatchedJob {
             id: id.clone(),
             broker: self.broker.clone(),
+            observer: self.observer.clone(),
             jobs: Arc::clone(&self.jobs),
             feed: Arc::new(feed),
             follower: OnceLock::new(),
@@ -104,9 +107,9 @@ impl WatchedJob {
         let mut is_first = false;
         self.follower.get_or_init(|| {
             is_first = true;
-            let log = Arc::clone(&self.broker.log);
+            let observer = self.observer.clone();
             let (id, feed) = (self.id.clone(), Arc::clone(&self.feed));
-            AbortOnDropHandle::new(tokio::spawn(follower::run(log, id, feed)))
+            AbortOnDropHandle::new(tokio::spawn(follower::run(observer, id, feed)))
         });
         let begun = {
             let feed = feed.wait_for(|feed| feed.seq > Seq(0) || feed.end.is_some()).await;
@@ -200,11 +203,13 @@ mod tests {
     fn hub() -> (Memory, Hub) {
         let memory = Memory::new(Subjects::new("cb", 4).unwrap(), MemoryOptions::default());
         let broker = memory.connect(WorkerId::new("door").unwrap());
-        (memory, Hub::new(broker, 1024))
+        let crew = runtime::presence::Crew::open(&broker);
+        let observer = Observer::new(broker.clone(), crew);
+        (memory, Hub::new(broker, observer, 1024))
     }
 
-    #[test]
-    fn watchers_share_a_feed_that_ends_with_the_last_of_them() {
+    #[tokio::test]
+    async fn watchers_share_a_feed_that_ends_with_the_last_of_them() {
         let (_memory, hub) = hub();
         let job = JobId::new("j").unwrap();
         let (first, second) = (hub.join(&job), hub.join(&job));

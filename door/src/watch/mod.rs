@@ -27,7 +27,7 @@ use tokio::{
 
 pub(super) use self::hub::Hub;
 use self::{
-    feed::{Feed, Item, Next, again, event_message, record_message},
+    feed::{Feed, Item, Next, ViewId, again, event_message, record_message},
     follower::events_between,
     hub::WatchedJob,
 };
@@ -98,8 +98,8 @@ struct Watcher<'a> {
     form: Form,
     /// Position up to which everything was sent, or was not requested.
     taken: EventId,
-    /// Record after which a view was sent last.
-    viewed: Option<Seq>,
+    /// View that was sent last.
+    viewed: Option<ViewId>,
     /// Last record that was stored when the watch began.
     stored: Seq,
 }
@@ -142,9 +142,9 @@ impl Watcher<'_> {
                 }
             }
             Next::Missed(until) => self.missed(until).await?,
-            Next::View(seq, view) => {
+            Next::View(id, view) => {
                 self.send(view).await?;
-                self.viewed = Some(seq);
+                self.viewed = Some(id);
             }
             Next::End(end) => return end.map(|()| true).map_err(Cut::from),
             Next::Wait => return Ok(false),

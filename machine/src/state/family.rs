@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use jiff::Timestamp;
 use proto::{
     agent::Agent,
     decision::{Note, SpawnWork},
@@ -41,7 +42,7 @@ pub(crate) struct Child {
     is_there: bool,
     told: ChildInstruction,
     /// Open questions of the child and its descendants.
-    asks: BTreeMap<(JobId, AskId), ChildQuestion>,
+    asks: BTreeMap<(JobId, AskId), ReportedQuestion>,
     /// Closed questions. A late report cannot open one of them again.
     closed: BTreeSet<(JobId, AskId)>,
     ended: Option<JobState>,
@@ -49,6 +50,14 @@ pub(crate) struct Child {
     /// `true` if the child counts in the job's budgets. After a rollback to a point before the
     /// child ended it does not, because another child repeats its work.
     counts: bool,
+}
+
+/// An open question that a child reported.
+#[derive(Debug, Clone)]
+pub(crate) struct ReportedQuestion {
+    pub(crate) question: ChildQuestion,
+    /// Time of the report, by the server's clock.
+    pub(crate) since: Timestamp,
 }
 
 /// The last signal that a child was sent; `GoOn` if it was sent none.
@@ -138,12 +147,18 @@ impl Family {
 
     /// Returns the open questions of running descendants.
     pub(crate) fn questions(&self) -> impl Iterator<Item = &ChildQuestion> {
+        self.reported().map(|reported| &reported.question)
+    }
+
+    /// Returns the open questions of running descendants, with the times of their reports.
+    pub(crate) fn reported(&self) -> impl Iterator<Item = &ReportedQuestion> {
         self.alive().flat_map(|child| child.asks.values())
     }
 
     /// Returns the questions of all children, ended ones included, in the order of the children.
     pub(crate) fn all_questions(&self) -> impl Iterator<Item = &ChildQuestion> {
-        self.children.values().flat_map(|child| child.asks.values())
+        let asks = self.children.values().flat_map(|child| child.asks.values());
+        asks.map(|reported| &reported.question)
     }
 
     pub(crate) fn views(&self, job: &JobId) -> Vec<ChildView> {
@@ -216,7 +231,7 @@ impl Family {
 
     /// Takes a child's report about a question. Returns whether the child still has open questions,
     /// or `None` if the report does not count.
-    pub(crate) fn hear_question(&mut self, said: &ChildSaid) -> Option<bool> {
+    pub(crate) fn hear_question(&mut self, said: &ChildSaid, since: Timestamp) -> Option<bool> {
         let child = self.speaker(said)?;
         match &said.news {
             News::Asks { path, job, question } => {
@@ -225,7 +240,8 @@ impl Family {
                     return None;
                 }
                 let (path, job, question) = (path.clone(), job.clone(), (**question).clone());
-                child.asks.insert(ask, ChildQuestion { path, job, question });
+                let question = ChildQuestion { path, job, question };
+                child.asks.insert(ask, ReportedQuestion { question, since });
             }
             News::Closed { job, ask } => {
                 let ask = (job.clone(), ask.clone());
@@ -294,7 +310,7 @@ impl Child {
             attempt: self.spawn.attempt,
             state: self.ended.unwrap_or_else(asks),
             usage: self.usage,
-            questions: self.asks.values().cloned().collect(),
+            questions: self.asks.values().map(|asked| asked.question.clone()).collect(),
         }
     }
 }

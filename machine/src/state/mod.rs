@@ -97,6 +97,8 @@ pub struct JobStatus {
 pub struct Poison {
     /// Position of the record.
     pub seq: Seq,
+    /// Time of the record, by the server's clock.
+    pub time: Timestamp,
     /// Description of the fault. It may quote user content.
     pub reason: String,
     /// Description without user content, safe to log.
@@ -104,8 +106,13 @@ pub struct Poison {
 }
 
 impl Poison {
-    pub(super) fn unreadable(seq: Seq, why: &Unreadable) -> Self {
-        Self { seq, reason: why.to_string(), place: why.place() }
+    /// Creates a fault whose description has no user content.
+    pub(super) fn new(at: At, reason: String) -> Self {
+        Self { seq: at.seq, time: at.time, place: reason.clone(), reason }
+    }
+
+    pub(super) fn unreadable(at: At, why: &Unreadable) -> Self {
+        Self { seq: at.seq, time: at.time, reason: why.to_string(), place: why.place() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The planning rounds of a job, and the stage that they lead to.
 
+use jiff::Timestamp;
 use proto::{
     decision::PlanTalk,
     fact::{Asked, PlanNote, PlanPhase, Planned},
@@ -22,6 +23,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) struct Planning {
     stage: Stage,
+    /// Time since which the job will fail, by the server's clock.
+    failing_since: Option<Timestamp>,
     /// Number of the current round, from which its command is named.
     round: u32,
     dialogue: Vec<PlanTalk>,
@@ -72,6 +75,7 @@ impl Planning {
     pub(super) fn new() -> Self {
         Self {
             stage: Stage::Plan { attempts: Attempts::default() },
+            failing_since: None,
             round: 1,
             dialogue: Vec::new(),
             rejected: 0,
@@ -93,6 +97,19 @@ impl Planning {
 
     pub(crate) fn fail(&mut self, reason: FailReason, message: String) {
         self.stage = Stage::Failing { reason, message };
+    }
+
+    /// Records the time of the record after which the job will fail.
+    pub(crate) fn note_failing(&mut self, at: Timestamp) {
+        if let Stage::Failing { .. } = self.stage {
+            self.failing_since.get_or_insert(at);
+        }
+    }
+
+    /// Returns the reason for which the job will fail, and the time since which it is known.
+    pub(crate) fn failing(&self) -> Option<(FailReason, Timestamp)> {
+        let Stage::Failing { reason, .. } = &self.stage else { return None };
+        Some((*reason, self.failing_since?))
     }
 
     pub(crate) fn is_executing(&self) -> bool {

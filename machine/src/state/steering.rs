@@ -1,15 +1,24 @@
 //! Signals of operators, and instructions that users gave the running job.
 
+use jiff::Timestamp;
 use proto::{fact::Signaled, revision::Instruction};
 
 /// The signals in force, and all instructions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Steering {
     cancel: Option<Signaled>,
-    paused: Option<Signaled>,
+    paused: Option<Pause>,
     instructions: Vec<String>,
     /// Number of instructions, from the first, that a stored command carried.
     heard: usize,
+}
+
+/// A pause in force.
+#[derive(Debug, Clone)]
+struct Pause {
+    signaled: Signaled,
+    /// Time of the signal, by the server's clock.
+    since: Timestamp,
 }
 
 impl Steering {
@@ -18,7 +27,12 @@ impl Steering {
     }
 
     pub(crate) fn paused(&self) -> Option<&Signaled> {
-        self.paused.as_ref()
+        self.paused.as_ref().map(|pause| &pause.signaled)
+    }
+
+    /// Returns the time of the pause in force.
+    pub(crate) fn paused_since(&self) -> Option<Timestamp> {
+        self.paused.as_ref().map(|pause| pause.since)
     }
 
     /// Records a cancellation. Later ones do not replace the first.
@@ -26,8 +40,8 @@ impl Steering {
         self.cancel.get_or_insert_with(|| signaled.clone());
     }
 
-    pub(crate) fn pause(&mut self, signaled: &Signaled) {
-        self.paused = Some(signaled.clone());
+    pub(crate) fn pause(&mut self, signaled: &Signaled, since: Timestamp) {
+        self.paused = Some(Pause { signaled: signaled.clone(), since });
     }
 
     pub(crate) fn resume(&mut self) {

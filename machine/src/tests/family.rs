@@ -34,6 +34,12 @@ struct Kin {
     submitted: usize,
 }
 
+/// Returns a job that waits for its child.
+pub(super) fn parent() -> Play {
+    let mut kin = Kin::planned("a:helper", |_| {});
+    kin.root().clone()
+}
+
 fn name(name: &str) -> AgentName {
     AgentName::new(name).unwrap()
 }

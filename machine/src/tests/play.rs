@@ -26,7 +26,7 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-use crate::{At, Job, Replay, Tell, timeline};
+use crate::{At, Job, Replay, Surroundings, Tell, timeline};
 
 #[derive(Clone)]
 pub(super) struct Play {
@@ -175,6 +175,9 @@ impl Play {
             format!("{:?}", self.job),
             "a replay differs from the live fold"
         );
+        let is_over = self.job.has_ended() || self.job.view().is_none();
+        let reasons = self.job.why(&Surroundings::default());
+        assert_eq!(reasons.is_empty(), is_over, "a running job has a reason to rest: {reasons:?}");
     }
 
     /// Folds the whole log.

@@ -6,6 +6,7 @@ use broker::Broker;
 use futures::StreamExt;
 use proto::{
     id::WorkerId,
+    presence::{self, WORKER},
     wire::{self, Presence},
 };
 use tokio::{
@@ -14,7 +15,7 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{CREW_MAX, EVERY, EXPIRY, REOPEN};
+use super::{CREW_MAX, EVERY, EXPIRY, REOPEN, WORKER_EXPIRY};
 
 /// The live processes of the installation, by their last announcements. Clones share the
 /// subscription.
@@ -40,6 +41,12 @@ impl Crew {
     /// Waits until every live process had time for an announcement.
     pub async fn settled(&self) {
         tokio::time::sleep_until(self.opened + EVERY * 2).await;
+    }
+
+    /// Returns `true` once every live process had time for an announcement.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        Instant::now() >= self.opened + EVERY * 2
     }
 
     /// Returns every live process with its last announcement.
@@ -80,12 +87,13 @@ async fn listen(broker: Broker, members: CrewSender, latest: CrewSender) {
                     biased;
                     message = said.next() => {
                         let Some(message) = message else { break };
-                        news |= hear(&mut heard, &message.payload);
+                        let sender = broker.log.subjects().present(&message.subject);
+                        news |= hear(&mut heard, sender, &message.payload);
                     }
                     _ = sweep.tick() => {}
                 }
                 let (now, before) = (Instant::now(), heard.len());
-                heard.retain(|_, (_, at)| now.duration_since(*at) < EXPIRY);
+                heard.retain(|_, (said, at)| now.duration_since(*at) < expiry(said));
                 // Most announcements repeat the last one, and need no copy and no notification.
                 if news || heard.len() != before {
                     tell(&heard, &members, &latest);
@@ -103,15 +111,48 @@ async fn listen(broker: Broker, members: CrewSender, latest: CrewSender) {
     }
 }
 
+/// Returns the time after which a silent process counts as gone.
+fn expiry(said: &Presence) -> std::time::Duration {
+    if is_foreign(said) { WORKER_EXPIRY } else { EXPIRY }
+}
+
+/// Returns whether the announcement came from a worker in another language.
+fn is_foreign(said: &Presence) -> bool {
+    said.roles.iter().all(|role| role == WORKER)
+}
+
+/// Parses an announcement in the form of its sender's role. The subject determines the sender,
+/// because the broker checks the rights to it.
+fn parse(sender: Option<(&str, WorkerId)>, payload: &[u8]) -> Result<Presence, String> {
+    let (role, worker) = sender.ok_or("the subject names no worker")?;
+    if role == WORKER {
+        return presence::of_worker(worker, payload);
+    }
+    let said = wire::decode::<Presence>(payload).map_err(|error| error.to_string())?;
+    match said.worker == worker && said.roles.iter().any(|one| one == role) {
+        true => Ok(said),
+        false => Err(format!("{} announces itself as {role} {worker}", said.worker)),
+    }
+}
+
 /// Stores an announcement, and returns whether it changed anything.
-fn hear(heard: &mut BTreeMap<WorkerId, (Presence, Instant)>, payload: &[u8]) -> bool {
-    let presence = match wire::decode::<Presence>(payload) {
+fn hear(
+    heard: &mut BTreeMap<WorkerId, (Presence, Instant)>,
+    sender: Option<(&str, WorkerId)>,
+    payload: &[u8],
+) -> bool {
+    let presence = match parse(sender, payload) {
         Ok(presence) => presence,
         Err(error) => {
             tracing::debug!(%error, "a presence cannot be read");
             return false;
         }
     };
+    // A worker in another language never replaces a process of Callboard.
+    let is_taken = |(before, _): &(Presence, Instant)| !is_foreign(before);
+    if is_foreign(&presence) && heard.get(&presence.worker).is_some_and(is_taken) {
+        return false;
+    }
     let now = Instant::now();
     if let Some((before, at)) = heard.get_mut(&presence.worker) {
         *at = now;

@@ -29,6 +29,9 @@ use crate::worker::Gauge;
 pub const EVERY: Duration = Duration::from_secs(1);
 /// The time after which a silent process counts as gone.
 pub const EXPIRY: Duration = Duration::from_secs(3);
+/// The time after which a silent worker in another language counts as gone. It is longer than
+/// [`EXPIRY`], because the runtime of such a worker may pause.
+pub const WORKER_EXPIRY: Duration = Duration::from_secs(8);
 /// The maximum number of processes in a crew. Announcements beyond it are not from this
 /// installation.
 const CREW_MAX: usize = 10_000;

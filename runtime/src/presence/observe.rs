@@ -10,6 +10,7 @@ use opentelemetry::KeyValue;
 use proto::{
     decision::DecisionKind,
     id::{Pool, Shard},
+    presence::WORKER,
     wire::PoolLoad,
 };
 
@@ -132,7 +133,7 @@ fn company(status: &Status, crew: &Crew) {
 
 /// Returns the label of a role.
 fn role_label(role: &str) -> &'static str {
-    ROLES.into_iter().find(|known| *known == role).unwrap_or(OTHER)
+    ROLES.into_iter().chain([WORKER]).find(|known| *known == role).unwrap_or(OTHER)
 }
 
 /// A kind of command, and the name of a pool.

@@ -104,3 +104,49 @@ async fn who_leaves_says_so_at_once() {
     changes.wait_for(gone).await.unwrap();
     assert!(left.elapsed() < EVERY / 4, "{:?}", left.elapsed());
 }
+
+/// Sends the presence message of a worker in another language.
+async fn say(broker: &Broker, subject: &str, draining: bool) {
+    let message = serde_json::json!({
+        "v": 1, "pools": [{"pool": "call.python", "capacity": 4}], "draining": draining,
+    });
+    broker.bus.publish(subject.to_owned(), message.to_string().into()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_in_another_language_is_live_until_it_is_silent_for_less_than_ten_seconds() {
+    let broker = broker();
+    let crew = Crew::open(&broker);
+    let mut changes = crew.watch();
+    tokio::task::yield_now().await;
+    say(&broker, "cb.crew.worker.python-1", false).await;
+    changes.wait_for(|crew| names(crew) == ["python-1"]).await.unwrap();
+    let member = crew.members()[&WorkerId::new("python-1").unwrap()].clone();
+    assert_eq!((member.pools[0].pool.as_str(), member.pools[0].capacity), ("call.python", 4));
+    say(&broker, "cb.crew.worker.python-1", true).await;
+    changes.wait_for(|crew| crew.values().all(|member| member.draining)).await.unwrap();
+    let goodbye = Instant::now();
+    changes.wait_for(|crew| crew.is_empty()).await.unwrap();
+    assert!(goodbye.elapsed() < Duration::from_secs(10), "{:?}", goodbye.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_in_another_language_replaces_no_process_and_plays_no_role() {
+    let (broker, token) = (broker(), CancellationToken::new());
+    let crew = Crew::open(&broker);
+    beacon(&broker, &status("a", &token)).await;
+    crew.settled().await;
+    for subject in ["cb.crew.worker.a", "cb.crew.tools.b", "cb.crew.supervisor.c", "cb.crew.worker"]
+    {
+        say(&broker, subject, true).await;
+    }
+    let impostor = wire::encode(&Presence {
+        worker: WorkerId::new("a").unwrap(),
+        ..status("d", &token).presence()
+    });
+    let impostor = Bytes::from(impostor.unwrap());
+    broker.bus.publish("cb.crew.tools.d".to_owned(), impostor).await.unwrap();
+    tokio::time::sleep(EVERY / 2).await;
+    assert_eq!(names(&crew.members()), ["a"]);
+    assert_eq!(crew.members()[&WorkerId::new("a").unwrap()], status("a", &token).presence());
+}

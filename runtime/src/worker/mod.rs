@@ -19,6 +19,7 @@
 mod assignment;
 mod feed;
 mod gauge;
+mod job_log;
 mod lease;
 mod live;
 mod observe;
@@ -32,6 +33,7 @@ pub use self::settings::Workers;
 pub use self::{
     assignment::Assignment,
     gauge::Gauge,
+    job_log::read_log,
     live::{LiveChannel, LiveSink},
     observe::{dead_letter, redelivered},
     options::{PoolArgs, PoolOptions},

@@ -1,9 +1,9 @@
 //! The simulation as a test: many seeds, the seeds with earlier findings, and planted bugs that
 //! must be found.
 
-use std::{env, process::Command};
+use std::{env, process::Command, time::Duration};
 
-use callboard_simulation::{Judged, Mutation, judge, story, sweep};
+use callboard_simulation::{Judged, Mutation, judge, outlast, story, sweep};
 use rstest::rstest;
 
 /// The number of seeds, unless the environment sets another one.
@@ -103,6 +103,15 @@ fn a_planted_bug_is_found(#[values(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)] n: usi
     let (mutation, from) = PLANTED[n];
     let swept = sweep(from, PLANTED_SEEDS, processors(), 1, Some(mutation), |_| {});
     assert!(!swept.failed.is_empty(), "{mutation:?} is not found in {PLANTED_SEEDS} seeds");
+}
+
+/// One minute is within the bound of the presets whose design bounds their attempts.
+#[test]
+fn two_hundred_jobs_of_all_presets_outlast_an_outage_of_their_model() {
+    let outlasted = outlast(200, Duration::from_secs(60));
+    assert!(outlasted.wrong.is_empty(), "{}", outlasted.wrong.join("\n"));
+    assert_eq!(outlasted.states.values().sum::<usize>(), 200, "{:?}", outlasted.states);
+    assert!(outlasted.held > 150, "{} jobs say that they wait for the model", outlasted.held);
 }
 
 #[test]

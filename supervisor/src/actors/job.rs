@@ -11,12 +11,12 @@ use proto::{
     decision::{Decision, DecisionKind},
     entry::Entry,
     fact::{Fact, Submitted},
-    id::{JobId, Seq, Shard, WorkId},
+    id::{JobId, Seq, Shard, ToolName, WorkId},
     trace::TraceContext,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use machine::{Job, Next};
+use machine::{Job, Next, OutageWait};
 use runtime::registry::Registry;
 use tracing::Instrument;
 
@@ -223,13 +223,22 @@ impl JobState {
         }
     }
 
-    /// Logs and counts the wait of a unit of work, if it waits for the end of an outage. The error
-    /// may quote user content, so only the worker logs it, in its own words.
+    /// Counts the wait of a unit of work, if it waits for the end of an outage, and logs it if no
+    /// other wait for the service was logged in the last minute. The error may quote user content,
+    /// so only the worker logs it, in its own words.
     fn report_outage(&self, work: &WorkId) {
         let Some(folded) = self.activation.folded_job() else { return };
-        let Some((retry, since)) = folded.outage_of(work) else { return };
+        let Some(OutageWait { tool, retry, since }) = folded.outage_of(work) else { return };
         let (attempt, next_at) = (retry.attempt, retry.next_at.map(tracing::field::display));
-        tracing::warn!(%work, %attempt, next_at, %since, "a model or a tool's service cannot be reached; the work waits for it");
+        let service = tool.as_ref().map_or("model", ToolName::as_str);
+        match observe::outage_warning(service) {
+            Some(waits) => {
+                tracing::warn!(service, waits, %work, %attempt, next_at, %since, "a model or a tool's service cannot be reached; the work waits for it");
+            }
+            None => {
+                tracing::debug!(service, %work, %attempt, next_at, %since, "the work waits for the end of an outage");
+            }
+        }
         if let Some(status) = folded.standing() {
             observe::outage_wait(&status.agent, &self.args.labels);
         }

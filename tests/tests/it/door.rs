@@ -4,6 +4,7 @@ mod agents;
 mod conversing;
 mod dead;
 mod directing;
+mod explaining;
 mod families;
 mod hall;
 mod looking;

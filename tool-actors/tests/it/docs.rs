@@ -30,7 +30,10 @@ fn examples() -> BTreeMap<&'static str, Vec<&'static str>> {
 #[test]
 fn every_example_has_a_test() {
     let words: Vec<_> = examples().into_keys().collect();
-    assert_eq!(words, ["announcement", "approval", "consumer", "record", "record-by-reference"]);
+    assert_eq!(
+        words,
+        ["announcement", "approval", "consumer", "presence", "record", "record-by-reference"]
+    );
 }
 
 #[test]
@@ -65,6 +68,16 @@ fn a_reference_is_read() {
     let example = example("record-by-reference");
     let record = Record::from_slice(example.as_bytes()).unwrap();
     assert!(matches!(record.body, Body::Stored(body) if body.bytes == 70_000));
+}
+
+#[test]
+fn the_presence_is_one_of_a_worker() {
+    let worker: proto::id::WorkerId = "python-1".parse().unwrap();
+    let said = proto::presence::of_worker(worker, example("presence").as_bytes()).unwrap();
+    assert_eq!(
+        said.pools.iter().map(|pool| pool.pool.as_str()).collect::<Vec<_>>(),
+        ["call.python"]
+    );
 }
 
 #[test]

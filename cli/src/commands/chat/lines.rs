@@ -125,7 +125,8 @@ impl Session {
             Ok(Slash::Help) => self.help(&specs),
             Ok(Slash::Tools) => {
                 let style = self.style();
-                let listed = tools::list(&style, &proto::door::Tools { tools: specs });
+                let workers = Default::default();
+                let listed = tools::list(&style, &proto::door::Tools { tools: specs, workers });
                 self.say(&listed)
             }
             Ok(Slash::Status) => self.status(),

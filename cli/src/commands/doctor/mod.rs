@@ -3,6 +3,7 @@
 
 mod drift;
 mod installation;
+mod jobs;
 mod monitor;
 mod rights;
 mod storage;
@@ -94,6 +95,7 @@ async fn on_server(
         "crew",
         "tools",
         "agents",
+        "jobs",
     ];
     let skipped = |from: &str, why: &str| {
         let from = later.iter().position(|check| *check == from).unwrap_or_default();
@@ -241,9 +243,10 @@ async fn alive(client: &Client, config: &Config) -> Vec<Finding> {
         Ok(tools) if tools.tools.is_empty() => {
             Finding::warning("tools", "none are registered", "callboard serve --roles tools")
         }
-        Ok(tools) => Finding::ok("tools", format!("{} are registered", tools.tools.len())),
+        Ok(tools) => jobs::tools(&tools),
         Err(failure) => Finding::bad("tools", failure.message, failure.hint),
     });
     all.push(agents(client).await);
+    all.push(jobs::held(client).await);
     all
 }

@@ -265,3 +265,17 @@ fn missing(stored: &Value, proposed: &Value) -> Option<String> {
         (stored, proposed) => Some(format!(" {stored} is now {proposed}")),
     }
 }
+
+#[test]
+fn a_running_job_always_has_a_reason_why_it_does_not_move() {
+    for history in file::all() {
+        let mut folded = machine::Replay::of(&history.job, &history.entries);
+        for entry in &history.entries {
+            folded.take(entry);
+            let job = folded.job();
+            let reasons = job.why(&machine::Surroundings::default());
+            let place = format!("{} after record {}", history.name, entry.seq);
+            assert_eq!(reasons.is_empty(), job.has_ended(), "{place}: {reasons:?}");
+        }
+    }
+}

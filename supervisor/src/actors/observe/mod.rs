@@ -5,6 +5,7 @@ mod census;
 mod figures;
 mod label;
 mod load;
+mod outage_warnings;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -18,6 +19,7 @@ use opentelemetry::{
 };
 use proto::{budget::Axis, id::AgentName};
 use runtime::telemetry::{self, LATENCY, SECONDS, keys};
+use tokio::time::Instant;
 
 pub(super) use self::load::run as watch_load;
 pub(super) use self::{
@@ -25,6 +27,8 @@ pub(super) use self::{
     census::Census,
     label::Labels,
 };
+
+use self::outage_warnings::OutageWarnings;
 
 struct Instruments {
     submitted: Counter<u64>,
@@ -83,6 +87,13 @@ pub(super) fn swept() {
 pub(super) fn outage_wait(agent: &AgentName, labels: &Labels) {
     let agent = KeyValue::new(keys::GEN_AI_AGENT_NAME, labels.agent(agent));
     INSTRUMENTS.outage_waits.add(1, &[agent]);
+}
+
+/// Counts a wait for a service. Returns the number of waits since the last warning about the
+/// service, if another warning is due.
+pub(super) fn outage_warning(service: &str) -> Option<u64> {
+    static WARNINGS: OutageWarnings = OutageWarnings::new();
+    WARNINGS.count(service, Instant::now())
 }
 
 fn ignored(kind: &'static str) {

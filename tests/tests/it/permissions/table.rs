@@ -45,6 +45,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "cb.crew.tools.x", "tools"),
     (Publish, "cb.crew.interaction.x", "interaction"),
     (Publish, "cb.crew.door.x", "door"),
+    (Publish, "cb.crew.worker.x", "python"),
     (Publish, "cb.object.ab.0", "supervisor planner executor tools interaction door python"),
     // The front door.
     (Publish, "cb.svc.submit", "client"),
@@ -128,7 +129,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     ),
     (Publish, "$JS.API.STREAM.NAMES", OPERATOR),
     (Publish, "$JS.API.STREAM.LIST", "operator python"),
-    (Publish, "$JS.API.CONSUMER.LIST.cb-shard-6", "supervisor operator"),
+    (Publish, "$JS.API.CONSUMER.LIST.cb-shard-6", "supervisor door operator"),
     (Publish, "$JS.API.CONSUMER.NAMES.cb-shard-6", OPERATOR),
     (Publish, "$JS.API.CONSUMER.INFO.cb-shard-6.facts", "supervisor operator"),
     (Publish, "$JS.API.CONSUMER.INFO.cb-shard-6.plan-default", "planner operator"),
