@@ -71,6 +71,12 @@ pub(crate) struct Options {
     /// Sampling ratios of traces, for t.
     #[arg(long, value_delimiter = ',', default_value = "0.1,1")]
     pub(crate) sampled: Vec<f64>,
+    /// Steps of the plans of l; a plan may have 500.
+    #[arg(long, value_delimiter = ',', default_value = "100,500")]
+    pub(crate) steps: Vec<usize>,
+    /// Jobs of each round of l, one at a time.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) large: usize,
     /// Also measure each stage of a job, alone and under load.
     #[arg(long)]
     pub(crate) profile: bool,
@@ -105,6 +111,8 @@ pub(crate) enum Scenario {
     F,
     /// Throughput with telemetry and without.
     T,
+    /// Large plans: the cost of a step by the size and shape of the plan.
+    L,
     /// Many watchers: the cost of a record and of a watcher, and the opening of a long job.
     W,
     /// Limits of JetStream alone, without a and b.
@@ -124,7 +132,7 @@ impl Options {
                 | Scenario::D
                 | Scenario::E
                 | Scenario::W => true,
-                Scenario::F | Scenario::T | Scenario::Raw | Scenario::Peers => false,
+                Scenario::F | Scenario::L | Scenario::T | Scenario::Raw | Scenario::Peers => false,
             };
         }
         self.scenarios.contains(&scenario)
