@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use broker::log::Reader;
+use broker::log::{LogError, Reader};
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use proto::{
@@ -224,7 +224,13 @@ impl<'a> Submissions<'a> {
         let (log, page, past) = (self.log, self.page, self.past);
         let reads = self.shards.iter_mut().map(|shard| async move {
             while shard.read.is_empty() && !shard.dry {
-                let entries = log.submissions(shard.shard, shard.before, page).await?;
+                let entries = match log.submissions(shard.shard, shard.before, page).await {
+                    Err(LogError::Lost(why)) => {
+                        tracing::warn!(why, "a list leaves out the jobs of a lost shard");
+                        Vec::new()
+                    }
+                    entries => entries?,
+                };
                 shard.dry = entries.len() < page;
                 shard.before = entries.last().map(|entry| entry.seq);
                 // Submissions of the same instant are ordered by shard, the highest first.

@@ -194,6 +194,26 @@ pub(super) async fn last_at_leader(
     leader(link, stream, &json!({"last_by_subj": filter})).await
 }
 
+/// Reads the position of the last message of a stream, removed ones included.
+pub(super) async fn end(link: &Link, stream: &str) -> Result<Seq, AskError> {
+    Ok(Seq(bounds(link, stream).await?.1))
+}
+
+/// Reads the positions of the first and the last message of a stream.
+pub(super) async fn bounds(link: &Link, stream: &str) -> Result<(u64, u64), AskError> {
+    #[derive(Deserialize)]
+    struct Info {
+        state: State,
+    }
+    #[derive(Deserialize)]
+    struct State {
+        first_seq: u64,
+        last_seq: u64,
+    }
+    let Info { state } = link.ask(&format!("STREAM.INFO.{stream}"), &json!({})).await?;
+    Ok((state.first_seq, state.last_seq))
+}
+
 async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Stored>, AskError> {
     #[derive(Deserialize)]
     struct Answer {
