@@ -153,6 +153,7 @@ const TABLE: &[(Try, &str, &str)] = &[
         "$JS.API.DIRECT.GET.cb-objects",
         "supervisor planner executor tools interaction door operator python",
     ),
+    (Publish, "$JS.API.DIRECT.GET.cb-shard-6.cb.6.demo.do.finish.none", "operator python"),
     (
         Publish,
         "$JS.API.DIRECT.GET.KV_cb-tools",
