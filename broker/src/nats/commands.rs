@@ -90,12 +90,6 @@ pub(super) async fn open(
                     }
                 }
             };
-            let event = match event {
-                Event::Failed(_) if queue.drop_lost_shards(&log, kind, &pool).await => {
-                    Event::Broken("a shard was lost")
-                }
-                event => event,
-            };
             match event {
                 Event::Delivered(delivered) => {
                     let slot = queue.delivered(&delivered);
@@ -114,6 +108,10 @@ pub(super) async fn open(
                     }
                 }
                 Event::Failed(error) => {
+                    let is_shard = queue.drop_lost_shards(&log, kind, &pool).await;
+                    if is_shard && queue.reopen(&log, kind, &pool).await.is_ok() {
+                        continue;
+                    }
                     yield Err(error);
                     return;
                 }

@@ -18,7 +18,10 @@ use async_nats::{
 use bytes::Bytes;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, watch};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::Instant,
+};
 
 use crate::log::LogError;
 
@@ -234,17 +237,8 @@ impl Link {
         Losses { incidents, seen }
     }
 
-    /// Sends a request and waits for one reply.
-    pub(super) async fn request(
-        &self,
-        subject: &str,
-        headers: Option<HeaderMap>,
-        payload: Bytes,
-    ) -> Result<Message, AskError> {
-        self.request_within(self.request_timeout, subject, headers, payload).await
-    }
-
-    async fn request_within(
+    /// Sends a request and waits for one reply, for at most `limit`.
+    async fn request(
         &self,
         limit: Duration,
         subject: &str,
@@ -300,7 +294,7 @@ impl Link {
         payload: Bytes,
     ) -> Result<PubAck, AskError> {
         let _place = self.writes.acquire().await.map_err(|e| AskError::Lost(e.to_string()))?;
-        let answer = self.request_within(limit, subject, Some(headers), payload).await?;
+        let answer = self.request(limit, subject, Some(headers), payload).await?;
         read(&answer.payload)
     }
 
@@ -319,15 +313,23 @@ impl Link {
         self.incidents.borrow().denial_of(subject, before).is_some()
     }
 
-    /// Sends a JSON request to the JetStream API.
+    /// Sends a JSON request to the JetStream API. Repeats it until the time limit while no server
+    /// answers: without a leader a request is not answered, and the next leader never sees it.
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
         verb: &str,
         body: &impl Serialize,
     ) -> Result<T, AskError> {
         let body = serde_json::to_vec(body).map_err(|e| AskError::Malformed(e.to_string()))?;
-        let answer = self.request(&format!("$JS.API.{verb}"), None, body.into()).await?;
-        read(&answer.payload)
+        let (subject, body) = (format!("$JS.API.{verb}"), Bytes::from(body));
+        let mut attempts = Attempts::new(self.request_timeout);
+        loop {
+            let limit = attempts.next_limit();
+            match self.request(limit, &subject, None, body.clone()).await {
+                Err(AskError::Lost(_)) if attempts.is_repeatable() => {}
+                answer => return read(&answer?.payload),
+            }
+        }
     }
 
     /// Publishes without waiting for a reply.
@@ -335,6 +337,38 @@ impl Link {
         if let Err(error) = self.client.publish(subject, payload).await {
             tracing::debug!(%error, "a message could not be sent");
         }
+    }
+}
+
+/// The time limits of repeated attempts at an idempotent request, within one limit in total.
+pub(super) struct Attempts {
+    start: Instant,
+    total: Duration,
+    sent: Instant,
+    limit: Duration,
+}
+
+impl Attempts {
+    /// Limit of the first attempt: longer than a healthy server takes, shorter than an election.
+    const FIRST: Duration = Duration::from_millis(500);
+
+    pub(super) fn new(total: Duration) -> Self {
+        let now = Instant::now();
+        Self { start: now, total, sent: now, limit: Self::FIRST / 2 }
+    }
+
+    /// Begins an attempt, and returns its limit: twice that of the attempt before, so that a slow
+    /// server is not asked ever more often.
+    pub(super) fn next_limit(&mut self) -> Duration {
+        self.sent = Instant::now();
+        self.limit = (self.limit * 2).min(self.total.saturating_sub(self.start.elapsed()));
+        self.limit
+    }
+
+    /// `true` if the attempt used up its limit and time is left. A connection that was lost fails
+    /// at once instead.
+    pub(super) fn is_repeatable(&self) -> bool {
+        self.sent.elapsed() >= self.limit && self.start.elapsed() < self.total
     }
 }
 

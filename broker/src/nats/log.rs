@@ -37,6 +37,8 @@ use crate::{
     objects::Objects,
 };
 
+/// Longest wait for one acknowledgement of a decision.
+const DECISION_LIMIT: Duration = Duration::from_secs(2);
 /// Attempts of a submission that meets a conflict but then finds no record.
 const SUBMIT_TRIES: u32 = 5;
 
@@ -82,6 +84,12 @@ impl NatsLog {
         RetryBounds { overloaded_after, ..self.patience(total_ms) }
     }
 
+    /// The longest wait for one acknowledgement of a decision. The next attempt reads the log first,
+    /// so a short wait costs a read, and a long one would outlast the election of a leader.
+    fn decision_limit(&self) -> Duration {
+        self.options.request_timeout().min(DECISION_LIMIT)
+    }
+
     /// The longest wait for one acknowledgement of such a write: a second attempt fits, with the
     /// reads between.
     fn attended_limit(&self) -> Duration {
@@ -90,11 +98,15 @@ impl NatsLog {
 
     /// Names the stream of a read that no server answered, if it is missing.
     pub(super) async fn unread(&self, stream: &str, error: AskError) -> LogError {
-        match error {
-            AskError::NoResponders(_) if self.link.lacks(stream).await => publish::lost(stream),
-            AskError::Refused(refusal) if refusal.is_missing() => publish::lost(stream),
-            error => error.into(),
-        }
+        let is_lost = match &error {
+            AskError::NoResponders(_) => self.link.lacks(stream).await,
+            AskError::Refused(refusal) => refusal.is_missing(),
+            AskError::Lost(_)
+            | AskError::Denied(_)
+            | AskError::TooLarge(_)
+            | AskError::Malformed(_) => false,
+        };
+        if is_lost { publish::lost(stream) } else { error.into() }
     }
 
     async fn write(
@@ -266,6 +278,7 @@ impl Writer for NatsLog {
         let subject = self.subjects.decision(job, decision.kind(), &decision.pool());
         let write = self.write(job, subject, record, trace).await?;
         let mut write = write.guarded(self.subjects.decisions_of(job), after);
+        write.limit = self.decision_limit();
         if let Some(timer) = disarm {
             let timer = self.subjects.timer(job, timer);
             write.headers.insert("Nats-Scheduler", publish::plain(&timer));

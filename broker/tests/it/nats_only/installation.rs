@@ -87,6 +87,7 @@ async fn a_lost_shard_stops_only_itself() {
     let taken = next(&mut commands).await.unwrap();
     assert_eq!(taken.entry.job, kept);
     assert_eq!(after.log.depth(CALL, &pool("p")).await.unwrap().in_flight, 1);
+    taken.ack.done().await;
 
     // Once the stream is back, the same subscription delivers its commands.
     js.create_stream(config).await.unwrap();
