@@ -13,6 +13,7 @@ mod diamond;
 mod ends;
 mod failover;
 mod figures;
+mod listing;
 mod load;
 mod machine;
 mod options;

@@ -56,6 +56,9 @@ pub(crate) struct Options {
     /// Leaders that f kills, and supervisors that join and leave.
     #[arg(long, default_value_t = 20)]
     pub(crate) kills: usize,
+    /// Ended jobs of l.
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) listed: usize,
     /// Watchers of w.
     #[arg(long, default_value_t = 1_000)]
     pub(crate) watchers: usize,
@@ -107,6 +110,8 @@ pub(crate) enum Scenario {
     T,
     /// Many watchers: the cost of a record and of a watcher, and the opening of a long job.
     W,
+    /// Lists by state and dead letters, with many ended jobs.
+    L,
     /// Limits of JetStream alone, without a and b.
     Raw,
     /// Comparable systems.
@@ -124,7 +129,7 @@ impl Options {
                 | Scenario::D
                 | Scenario::E
                 | Scenario::W => true,
-                Scenario::F | Scenario::T | Scenario::Raw | Scenario::Peers => false,
+                Scenario::F | Scenario::T | Scenario::L | Scenario::Raw | Scenario::Peers => false,
             };
         }
         self.scenarios.contains(&scenario)

@@ -9,6 +9,7 @@ use crate::{
     diamond::{Latency, Throughput},
     failover::Failover,
     figures::{Spread, number},
+    listing::Listing,
     machine::Machine,
     parked::Parked,
     peers::Peer,
@@ -37,6 +38,8 @@ pub(crate) struct Report {
     pub(crate) scale: Vec<Diamonds>,
     /// Scenario F.
     pub(crate) failover: Option<Failover>,
+    /// Scenario L.
+    pub(crate) listing: Option<Listing>,
     /// Scenario T.
     pub(crate) watched: Vec<TelemetryFigures>,
     /// Scenario W.
@@ -88,6 +91,7 @@ impl Report {
             sleeping: Vec::new(),
             scale: Vec::new(),
             failover: None,
+            listing: None,
             watched: Vec::new(),
             watching: None,
             peers: Vec::new(),

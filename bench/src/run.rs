@@ -7,7 +7,7 @@ use crate::{
     Failed,
     broker::Keeping,
     company::Company,
-    diamond, failover,
+    diamond, failover, listing,
     load::Submitter,
     options::{Options, Scenario},
     parked, peers, raw,
@@ -62,6 +62,12 @@ pub(crate) async fn all(
         diamond::warm_up(&Submitter::new(&company)?).await?;
         let measured = failover::measure(&mut company, &setup, options).await?;
         show(&tables::failover(report.failover.insert(measured)));
+    }
+    if wants(Scenario::L) {
+        let company = Company::start(&diamond::setup(program(), Keeping::Default, 1)).await?;
+        let measured = listing::measure(&company, options).await?;
+        tell_log(&company);
+        show(&tables::listing(report.listing.insert(measured)));
     }
     if wants(Scenario::T) {
         report.watched = telemetry::measure(options, program()).await?;

@@ -1,8 +1,9 @@
-//! The tables of C, D, E, F, T and W.
+//! The tables of C, D, E, F, L, T and W.
 
 use crate::{
     failover::Failover,
     figures::{Spread, number},
+    listing::Listing,
     parked::{Parked, per_job},
     report::{Diamonds, throughput},
     sleeping::Sleeping,
@@ -109,6 +110,18 @@ pub(crate) fn failover(failover: &Failover) -> Table {
         table.rows.push(row);
     }
     table.notes.push("looked at every 20 ms".to_owned());
+    table
+}
+
+/// Builds the table of L.
+pub(crate) fn listing(listing: &Listing) -> Table {
+    let title = format!("L: requests with {} ended jobs ({})", listing.jobs, listing.server);
+    let mut table = Table::new(title, &["request", "first ms", "p50 ms", "p99 ms"]);
+    for times in &listing.requests {
+        let mut row = vec![times.request.to_owned()];
+        row.extend([times.first_ms, times.p50_ms, times.p99_ms].map(number));
+        table.rows.push(row);
+    }
     table
 }
 

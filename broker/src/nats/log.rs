@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use super::{
     NatsOptions, entry,
     link::{AskError, Link},
-    load, probe, progress,
+    load, milestones, probe, progress,
     publish::{self, Publish},
     read::{self, Stored},
     removal, scan, setup,
@@ -30,8 +30,8 @@ use super::{
 };
 use crate::{
     log::{
-        Armed, CasOutcome, Delivery, Depth, Feed, LogError, Maintenance, ObjectRefs, Progress,
-        Queues, Reader, ShardLoad, Storage, Submission, Writer, claim,
+        Armed, CasOutcome, Delivery, Depth, Feed, LogError, Maintenance, Milestones, ObjectRefs,
+        Passed, Progress, Queues, Reader, ShardLoad, Storage, Submission, Writer, claim,
         settle::{self, RetryBounds},
     },
     objects::Objects,
@@ -215,6 +215,14 @@ impl Reader for NatsLog {
 
     async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
         load::finished_among(self, jobs).await
+    }
+
+    async fn milestones(
+        &self,
+        shard: Shard,
+        after: Passed,
+    ) -> Result<Option<Milestones>, LogError> {
+        milestones::read(self, shard, after).await.map(Some)
     }
 }
 

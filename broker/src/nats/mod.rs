@@ -21,6 +21,7 @@ mod lane;
 mod link;
 mod load;
 mod log;
+mod milestones;
 mod objects;
 mod options;
 mod probe;
