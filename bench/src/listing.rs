@@ -63,8 +63,8 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<List
     let dead = async || client.call(&Dead::default()).await.map(|_| ());
     let requests = vec![
         timed("list completed, 50 of them", completed).await?,
-        timed("list failed, of which there are 0", failed).await?,
-        timed("dead letters, of which there are 0", dead).await?,
+        timed("list failed, none of them", failed).await?,
+        timed("dead letters, none of them", dead).await?,
     ];
     Ok(Listing { server: company.servers.version().to_string(), jobs, requests })
 }
