@@ -284,33 +284,17 @@ mod tests {
         assert_eq!(*script.sent.lock().unwrap(), sent);
     }
 
-    /// A broker that answers reads, and no write within the given time.
-    struct Silent(Duration);
-
-    #[async_trait]
-    impl Write for Silent {
-        async fn publish(&self) -> Reply {
-            tokio::time::sleep(self.0).await;
-            lost()
-        }
-    }
-
-    #[async_trait]
-    impl GuardedWrite for Silent {
-        fn id(&self) -> &str {
-            "mine"
-        }
-        async fn occupant(&self) -> Result<Option<Occupant>, LogError> {
-            Ok(None)
-        }
-    }
-
     #[tokio::test(start_paused = true)]
     async fn a_broker_that_answers_reads_alone_is_overloaded() {
         let limit = Duration::from_secs(5);
         let patience = RetryBounds { overloaded_after: Some(limit), ..RetryBounds::default() };
         let start = Instant::now();
-        let error = settle(&Silent(limit.mul_f64(0.45)), patience).await.unwrap_err();
+        let script = Script {
+            replies: Mutex::new(vec![lost()]),
+            occupants: Mutex::new(vec![Ok(None)]),
+            sent: Mutex::default(),
+        };
+        let error = settle(&script, patience).await.unwrap_err();
         assert!(matches!(error, LogError::Unwritable(_)), "{error}");
         assert!(start.elapsed() <= limit);
     }

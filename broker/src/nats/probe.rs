@@ -9,6 +9,7 @@ use proto::{
     id::{JobId, Shard, TimerName},
     subject::Subjects,
 };
+use tokio::time::Instant;
 
 use super::{
     NatsOptions,
@@ -49,10 +50,14 @@ pub(super) async fn of_shard(
     headers.insert("Nats-Rollup", "sub");
     headers.insert("Nats-TTL", "1s");
     let subject = probed(subjects, shard);
+    let start = Instant::now();
     match link.write_within(PROBE_LIMIT, &subject, headers, Bytes::new()).await {
         Ok(_) => Ok(()),
         Err(AskError::NoResponders(_)) if link.lacks(&stream).await => Err(publish::lost(&stream)),
-        Err(AskError::Lost(why)) if read::end(link, &stream).await.is_ok() => {
+        // A connection that was lost fails sooner.
+        Err(AskError::Lost(why))
+            if start.elapsed() >= PROBE_LIMIT && read::end(link, &stream).await.is_ok() =>
+        {
             Err(LogError::Unwritable(format!("the stream {stream} answers reads: {why}")))
         }
         Err(error) => Err(error.into()),
