@@ -1,4 +1,4 @@
-//! Scenario L: jobs with large plans, one at a time. It measures what a step costs in plans of
+//! Scenario G: jobs with large plans, one at a time. It measures what a step costs in plans of
 //! several sizes and shapes.
 
 use std::{collections::BTreeMap, path::PathBuf};
@@ -33,7 +33,7 @@ pub(crate) struct Large {
     pub(crate) n: usize,
 }
 
-/// Returns the setup of L, with the defaults of a user.
+/// Returns the setup of G, with the defaults of a user.
 pub(crate) fn setup(program: Option<PathBuf>, shape: Shape, steps: usize) -> Setup {
     Setup {
         program,

@@ -14,6 +14,7 @@ mod ends;
 mod failover;
 mod figures;
 mod large;
+mod listing;
 mod load;
 mod machine;
 mod options;

@@ -10,6 +10,7 @@ use crate::{
     failover::Failover,
     figures::{Spread, number},
     large::Large,
+    listing::Listing,
     machine::Machine,
     parked::Parked,
     peers::Peer,
@@ -38,8 +39,10 @@ pub(crate) struct Report {
     pub(crate) scale: Vec<Diamonds>,
     /// Scenario F.
     pub(crate) failover: Option<Failover>,
-    /// Scenario L.
+    /// Scenario G.
     pub(crate) large: Vec<Large>,
+    /// Scenario L.
+    pub(crate) listing: Option<Listing>,
     /// Scenario T.
     pub(crate) watched: Vec<TelemetryFigures>,
     /// Scenario W.
@@ -92,6 +95,7 @@ impl Report {
             scale: Vec::new(),
             failover: None,
             large: Vec::new(),
+            listing: None,
             watched: Vec::new(),
             watching: None,
             peers: Vec::new(),

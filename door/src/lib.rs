@@ -13,6 +13,7 @@ mod direct;
 mod files;
 mod fold;
 mod forking;
+mod index;
 mod list;
 mod presets;
 mod pricing;
@@ -49,7 +50,7 @@ use runtime::{
 };
 use tokio::sync::Semaphore;
 
-use self::{agents::Agents, quota::Quota, watch::Hub};
+use self::{agents::Agents, index::Index, quota::Quota, watch::Hub};
 
 /// Usual value of [`DoorParts::watch_bytes`].
 pub const WATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -90,6 +91,7 @@ pub struct Door {
     quota: Quota,
     watches: Arc<Semaphore>,
     hub: Hub,
+    index: Index,
     registry: Registry,
     schemas: Schemas,
     crew: Crew,
@@ -101,6 +103,7 @@ impl Door {
     pub fn new(parts: DoorParts) -> Self {
         Self {
             hub: Hub::new(parts.broker.clone(), parts.watch_bytes),
+            index: Index::default(),
             broker: parts.broker,
             agents: parts.agents,
             prices: parts.prices,

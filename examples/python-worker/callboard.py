@@ -304,6 +304,9 @@ class Worker:
             # The supervisor parks a job whose log has an unreadable record.
             log.error("job %s: a call cannot be read: %s", job, error)
             return await message.nak(delay=60)
+        if await self.has_ended(shard, job, message.metadata.sequence.stream):
+            log.info("job %s ended before %s began", job, command["work"])
+            return await message.ack()
         run = asyncio.create_task(self.called(job, command, message.metadata.num_delivered))
         heart = asyncio.create_task(self.beat(message, run, command["effect"]))
         try:
@@ -326,6 +329,15 @@ class Worker:
         headers = message.headers or {}
         timer = headers.get("Nats-Scheduler", f"{self.prefix}.{shard}.{job}.at.")
         return "Nats-Sequence" in headers or not timer.startswith(f"{self.prefix}.{shard}.{job}.at.")
+
+    async def has_ended(self, shard: str, job: str, call: int) -> bool:
+        """Returns whether the job ended after the call: nobody waits for the result any more."""
+        end = f"{self.prefix}.{shard}.{job}.do.finish.none"
+        try:
+            found = await self.js.get_last_msg(f"{self.prefix}-shard-{shard}", end, direct=True)
+        except NotFoundError:
+            return False
+        return found.seq > call
 
     async def beat(self, message: Any, run: asyncio.Task[Any], effect: str) -> None:
         """Extends the deadline of the call. After so long without the server that the call may soon

@@ -34,6 +34,9 @@ pub struct Nats {
     pub connect_timeout_ms: u64,
     /// Timeout of a request to the server, in milliseconds.
     pub request_timeout_ms: u64,
+    /// Time of reads without an acknowledged write after which a submission or an answer fails, in
+    /// milliseconds (100 ms to 1 h).
+    pub overloaded_after_ms: u64,
     /// The content of a NATS credentials file. Excludes `nkey`.
     pub credentials: Option<Secret>,
     /// The seed of an nkey. Excludes `credentials`.
@@ -90,6 +93,7 @@ impl From<&Nats> for NatsOptions {
             pin_timeout_ms: nats.pin_timeout_ms,
             connect_timeout_ms: nats.connect_timeout_ms,
             request_timeout_ms: nats.request_timeout_ms,
+            overloaded_after_ms: nats.overloaded_after_ms,
             ..Self::default()
         }
     }
@@ -111,6 +115,7 @@ impl Section for Nats {
             ("nats.pin_timeout_ms", self.pin_timeout_ms, 1_000, HOUR),
             ("nats.connect_timeout_ms", self.connect_timeout_ms, 10, HOUR),
             ("nats.request_timeout_ms", self.request_timeout_ms, 10, HOUR),
+            ("nats.overloaded_after_ms", self.overloaded_after_ms, 100, HOUR),
         ]);
         addresses(self, check);
         inboxes(self, check);

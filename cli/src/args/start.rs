@@ -49,6 +49,9 @@ pub(crate) struct SetupArgs {
     /// Additional pool, for your own tool workers; repeatable
     #[arg(long = "tool-pool", value_name = "POOL")]
     pub(crate) tool_pools: Vec<Pool>,
+    /// Create lost buckets again, empty. No bucket holds a job
+    #[arg(long)]
+    pub(crate) recreate: bool,
 }
 
 const SETUP_HELP: &str = "\
@@ -58,7 +61,8 @@ nats.create = false for all other users.
 
 Examples:
   callboard setup
-  callboard setup --tool-pool python      also the consumers of examples/python-worker";
+  callboard setup --tool-pool python      also the consumers of examples/python-worker
+  callboard setup --recreate              also the buckets that were lost, and says what each held";
 
 /// `keys`.
 #[derive(Debug, Clone, Args)]

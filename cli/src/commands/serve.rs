@@ -1,4 +1,5 @@
-//! `serve`: runs roles against a NATS installation until SIGTERM.
+//! `serve`: runs roles against a NATS installation until SIGTERM. Waits for a server that cannot be
+//! reached at the start.
 
 use super::process::Process;
 use crate::{
@@ -22,7 +23,9 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
     } else {
         None
     };
-    let broker = connect::broker(&config, identity.worker.clone(), true).await?;
+    let worker = identity.worker.clone();
+    let broker =
+        connect::wait_for_broker(&config, worker, global.timeout, &process.shutdown).await?;
     let names: Vec<&str> = roles.iter().map(|role| role.name()).collect();
     let asked = model.as_ref().map(|setup| setup.model.clone());
     let company =

@@ -1,7 +1,7 @@
 //! `setup`: creates and checks everything that roles need on the server, with an operator's
 //! permissions.
 
-use broker::nats::set_up;
+use broker::nats::{LostBuckets, set_up};
 
 use crate::{
     args::{Global, SetupArgs},
@@ -15,7 +15,8 @@ use crate::{
 pub(super) async fn run(global: &Global, output: Output, args: SetupArgs) -> Outcome {
     let config = connect::config(global)?;
     let subjects = connect::subjects(&config)?;
-    let done = set_up(&(&config.nats).into(), &subjects, &args.tool_pools)
+    let lost = if args.recreate { LostBuckets::Recreate } else { LostBuckets::Refuse };
+    let done = set_up(&(&config.nats).into(), &subjects, &args.tool_pools, lost)
         .await
         .map_err(|e| CliError::unavailable(e.to_string()))?;
     let queues: Vec<String> =
@@ -29,5 +30,11 @@ pub(super) async fn run(global: &Global, output: Output, args: SetupArgs) -> Out
         subjects.facts_consumer(),
         queues.join(", ")
     ))?;
+    for bucket in done.recreated {
+        let (name, loss) = (subjects.bucket(bucket.name()), bucket.loss());
+        output.line(&format!(
+            "The bucket {name} was lost and is empty now: {loss}. No job is lost"
+        ))?;
+    }
     Ok(Exit::Success)
 }

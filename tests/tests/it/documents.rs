@@ -116,6 +116,11 @@ const PROVED: &[Proof] = &[
         marker: r#"&["-o", "jsonl", "watch", "report-7", "--after", "0.0", "--no-follow"]"#,
     },
     Proof {
+        command: "callboard setup --recreate",
+        file: "tests/tests/it/lost_streams.rs",
+        marker: r#"["setup", "--recreate"]"#,
+    },
+    Proof {
         command: "callboard jobs purge --dry-run",
         file: "tests/tests/it/purge.rs",
         marker: r#"stage.purge(&["--dry-run"])"#,

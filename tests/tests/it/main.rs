@@ -29,6 +29,7 @@ mod languages;
 mod late;
 mod limits;
 mod log_readers;
+mod lost_streams;
 mod markdown;
 mod module_circles;
 mod parking;

@@ -1,5 +1,5 @@
-//! `doctor`: checks everything that a job needs and gives advice about each problem. Changes
-//! nothing.
+//! `doctor`: checks everything that a job needs and gives advice about each problem. Stores nothing
+//! but one empty message in each shard, which the server removes after a second.
 
 mod drift;
 mod installation;
@@ -90,6 +90,7 @@ async fn on_server(
         "storage",
         "installation",
         "drift",
+        "writes",
         "permissions",
         "crew",
         "tools",
@@ -121,7 +122,7 @@ async fn on_server(
             let advice = "give the user this right, or use the operator's key; deploy/nats/permissions.conf has the rights of every role";
             all.push(Finding::bad("jetstream", error.to_string(), advice));
             let why = "this user may not read JetStream";
-            let unseen = ["storage", "installation", "drift", "permissions"];
+            let unseen = ["storage", "installation", "drift", "writes", "permissions"];
             all.extend(unseen.map(|check| Finding::skipped(check, why)));
             // The front door needs none of these permissions.
             all.extend(crew(global, config).await);
@@ -153,6 +154,7 @@ async fn on_server(
         Ok(drift) => all.extend(drift::findings(&drift, nats.create)),
         Err(error) => all.push(Finding::skipped("drift", error.to_string())),
     }
+    all.push(storage::writes(nats, &subjects).await);
     all.extend(rights::findings(nats, &subjects, asked).await);
     all.extend(crew(global, config).await);
     all
