@@ -191,6 +191,11 @@ impl Watching<'_> {
                 None => Words::from(Text::WaitingForAnswer { question }),
                 Some(path) => Text::WaitingForAnswerBelow { question, path: &path }.into(),
             });
+            // The plan is among the displayed lines already.
+            if !matches!(asked.kind, QuestionKind::PlanCheck { .. }) {
+                let details = question::details(&output.style_of_notes(), asked);
+                details.lines().for_each(|line| self.display.say(line.to_owned()));
+            }
             how.iter().for_each(|line| self.display.say(format!("  {line}")));
         }
         let leave = self.session.waiting.no_wait_for_input;
