@@ -31,6 +31,7 @@ mod limits;
 mod log_readers;
 mod markdown;
 mod module_circles;
+mod packages;
 mod parking;
 mod paused;
 mod peers;
