@@ -44,6 +44,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outco
         config.tools.workspace = args.dir.join("workspace");
         embedded::put_examples(&config.tools.workspace)?;
     }
+    let played = args.script.clone();
     let script = match &args.script {
         None => embedded::SCRIPT.to_owned(),
         Some(path) => script_model::read(path)?,
@@ -54,7 +55,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outco
     let started = Embedded::start(config.clone(), &identity, options, shutdown.clone());
     let embedded = Box::pin(started).await?;
     process.at_work(&embedded.company);
-    match greet(output, &config, &embedded, log.as_deref()) {
+    match greet(output, &config, &embedded, (played.as_deref(), log.as_deref())) {
         // Closed output does not stop the service.
         Err(error) if !error.is_closed() => return Err(error),
         Ok(()) | Err(_) => {}
@@ -89,7 +90,7 @@ fn greet(
     output: Output,
     config: &Config,
     embedded: &Embedded,
-    log: Option<&Path>,
+    (script, log): (Option<&Path>, Option<&Path>),
 ) -> Result<(), CliError> {
     let style = output.style();
     let say = |text: Text<'_>| style.say(text);
@@ -106,9 +107,10 @@ fn greet(
             (Tone::Wait, jobs, say(Text::DevSubmitNowhere))
         }
     };
-    let model = match &embedded.model.script {
-        Some(_) => say(Text::DevModelScripted),
-        None => config.model.name.clone().unwrap_or_default(),
+    let model = match (&embedded.model.script, script) {
+        (Some(_), None) => say(Text::DevModelScripted),
+        (Some(_), Some(path)) => say(Text::DevModelScript { path: &path.display() }),
+        (None, _) => config.model.name.clone().unwrap_or_default(),
     };
     let files = say(Text::DevFiles { path: &config.tools.workspace.display() });
     let stop = match log {
