@@ -143,7 +143,7 @@ impl Contexts {
     /// Returns a context.
     ///
     /// # Errors
-    /// If there is none with this name.
+    /// If no context has this name.
     pub(crate) fn get(&self, name: &ContextName) -> Result<&Context, CliError> {
         self.contexts.get(name).ok_or_else(|| {
             CliError::input("ctx", Text::NoSuchContext { name }).hint(Text::ContextsAre)

@@ -50,7 +50,7 @@ const EXAMPLES: &str = "\
 Examples:
   callboard demo                                   see two jobs from the goal to the result
   callboard dev                                    everything in one process, to try things out
-  callboard run \"Read notes.md and write a summary\"   submit, watch, answer questions in place
+  callboard run \"Summarise notes.md\"               submit, watch, answer questions in place
   callboard submit @goal.txt --id nightly-42       submit once; the same id attaches to the same job
   callboard jobs ls --state input-required         jobs that wait for a person
   callboard inbox approve JOB q1                   answer one of them

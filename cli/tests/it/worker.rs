@@ -103,6 +103,9 @@ fn a_worker_that_breaks_a_promise_is_found() {
             assert_eq!(all[*check], "failed", "{kind}: {all:?}");
         }
         assert_eq!(all["announcement"], "passed", "{kind}: {all:?}");
+        // Nothing is held that was acknowledged at once.
+        let held = if kind == "careless" { "not_checked" } else { "failed" };
+        assert_eq!(all["concurrency"], held, "{kind}: {all:?}");
     }
 }
 

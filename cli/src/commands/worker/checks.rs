@@ -72,6 +72,23 @@ checks! {
 type Checking = Result<Verdict, CliError>;
 
 impl Check {
+    /// Returns the checks without which this one says nothing, each with the reason.
+    pub(super) fn needs(self) -> &'static [(Self, Text<'static>)] {
+        const ANNOUNCED: (Check, Text<'static>) = (Check::Announcement, Text::WorkerNotAnnounced);
+        match self {
+            Self::Announcement => &[],
+            Self::Answer
+            | Self::Digest
+            | Self::BodyRef
+            | Self::AckOrder
+            | Self::Redelivery
+            | Self::EndedJob => &[ANNOUNCED],
+            Self::Heartbeat | Self::Cancel | Self::Concurrency => {
+                &[ANNOUNCED, (Self::AckOrder, Text::WorkerAcksEarly)]
+            }
+        }
+    }
+
     /// Runs the check.
     ///
     /// # Errors

@@ -96,14 +96,15 @@ async fn check(
         .map_err(|e| CliError::start(e.to_string()))?;
     let worker = WorkerProcess::start(&args.command, &config.nats)?;
     let mut stage = Stage::new(broker, target, worker).await?;
-    let mut verdicts = Vec::new();
+    let mut verdicts: Vec<(Check, Verdict)> = Vec::new();
     for check in Check::ALL {
-        let unannounced = verdicts.iter().any(|(_, verdict)| *verdict != Verdict::Passed)
-            && stage.spec().is_none();
-        let verdict = if unannounced {
-            Verdict::NotChecked(Text::WorkerNotAnnounced.into())
-        } else {
-            check.run(&mut stage).await?
+        let broken = |needed: Check| {
+            let verdict = verdicts.iter().find(|(check, _)| *check == needed);
+            verdict.is_some_and(|(_, verdict)| matches!(verdict, Verdict::Failed(_)))
+        };
+        let verdict = match check.needs().iter().find(|(needed, _)| broken(*needed)) {
+            Some((_, why)) => Verdict::NotChecked((*why).into()),
+            None => check.run(&mut stage).await?,
         };
         verdicts.push((*check, verdict));
     }

@@ -80,7 +80,7 @@ impl Stage {
         self.spec.as_ref()
     }
 
-    /// Waits for the announcement; the error is the reason why there is none.
+    /// Waits for the announcement; the error is the reason of a refusal, or empty.
     pub(super) async fn announced(&mut self) -> Result<(), String> {
         let mut changes = self.registry.watch();
         let waiting = async {
