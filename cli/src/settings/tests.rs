@@ -75,6 +75,31 @@ fn every_default_is_explained_where_it_is_set() {
     }
 }
 
+/// Returns the dotted keys of a table's values.
+fn keys(table: &toml::Table, above: &str) -> Vec<String> {
+    let nested = table.iter().flat_map(|(name, value)| {
+        let key = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
+        match value.as_table() {
+            Some(table) => keys(table, &key),
+            None => vec![key],
+        }
+    });
+    nested.collect()
+}
+
+#[test]
+fn every_key_that_has_a_value_is_shown_with_its_source() {
+    let config = given("[model]\nkind = \"ollama\"\nname = \"m\"\n").load();
+    let shown: Vec<&str> = config.explain().iter().map(|s| s.key.as_str()).collect();
+    let defaults: toml::Table = toml::from_str(&Config::defaults_text()).unwrap();
+    let with_value = keys(&defaults, "");
+    assert!(with_value.len() > 40, "{with_value:?}");
+    for key in with_value.iter().map(String::as_str).chain(["model.kind", "model.name"]) {
+        assert!(shown.contains(&key), "{key} is not shown");
+    }
+    assert!(!shown.contains(&"model.api_key.env"), "a key without a value is not shown");
+}
+
 #[test]
 fn a_nearer_source_wins_and_is_named() {
     let given = given("[nats]\nshards = 3\nprefix = \"a\"\nreplicas = 3\n")
