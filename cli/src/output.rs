@@ -84,6 +84,12 @@ impl Output {
         Self { format, loudness, language, color, times }
     }
 
+    /// Creates an output for commands that print nothing themselves.
+    pub(crate) fn silent() -> Self {
+        let (format, times) = (Format::Table, Times::default());
+        Self::new(format, Loudness::Quiet, Color::Never, times, Language::default())
+    }
+
     /// Returns the same output without notes.
     pub(crate) fn quiet(self) -> Self {
         Self { loudness: Loudness::Quiet, ..self }

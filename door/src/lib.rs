@@ -34,8 +34,8 @@ use broker::{Broker, clock::Clock};
 use proto::{
     budget::Price,
     door::{
-        self, Dead, DropAgent, Get, GetCrew, GetTools, List, SendSignal, Server, SetAgent, Submit,
-        Tools, Upload, Verb,
+        self, Dead, DropAgent, Get, GetCrew, GetTools, List, RefusedTool, SendSignal, Server,
+        SetAgent, Submit, Tools, Upload, Verb,
     },
     error::Failure,
     id::ToolName,
@@ -144,7 +144,9 @@ impl Answers<GetTools> for Door {
     async fn answer(&self, asked: Asked<'_, GetTools>) -> Result<Tools, Failure> {
         let GetTools {} = asked.request()?;
         let tools = self.registry.all().iter().map(|tool| tool.spec.clone()).collect();
-        Ok(Tools { tools })
+        let refused = self.registry.refused().into_iter();
+        let refused = refused.map(|(name, why)| RefusedTool { name, why }).collect();
+        Ok(Tools { tools, refused })
     }
 }
 

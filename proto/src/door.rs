@@ -359,6 +359,18 @@ pub struct GetTools {}
 pub struct Tools {
     /// Tools, sorted by name.
     pub tools: Vec<ToolSpec>,
+    /// Announcements that cannot be used, sorted by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedTool>,
+}
+
+/// An announcement that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedTool {
+    /// Key of the announcement.
+    pub name: String,
+    /// Reason of the refusal.
+    pub why: String,
 }
 
 /// Asks for the live processes.

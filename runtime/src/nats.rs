@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use broker::nats::{Certificate, NatsOptions, check_inbox};
 use proto::subject::Subjects;
+use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
 
@@ -79,8 +80,8 @@ impl From<&Nats> for NatsOptions {
         let certificate = nats.tls.cert.clone().zip(nats.tls.key.clone());
         Self {
             servers: nats.servers().map(str::to_owned).collect(),
-            credentials: nats.credentials.as_ref().map(|secret| secret.value().clone()),
-            nkey: nats.nkey.as_ref().map(|secret| secret.value().clone()),
+            credentials: fetched(nats.credentials.as_ref()),
+            nkey: fetched(nats.nkey.as_ref()),
             require_tls: nats.tls.required,
             ca_file: nats.tls.ca_file.clone(),
             certificate: certificate.map(|(file, key_file)| Certificate { file, key_file }),
@@ -97,6 +98,11 @@ impl From<&Nats> for NatsOptions {
             ..Self::default()
         }
     }
+}
+
+/// Returns a secret, which the check of the settings has found.
+fn fetched(secret: Option<&Secret>) -> Option<SecretString> {
+    secret.and_then(|secret| secret.value().ok().cloned())
 }
 
 impl Section for Nats {
@@ -165,11 +171,14 @@ fn inboxes(nats: &Nats, check: &mut Check) {
 }
 
 fn credentials(nats: &Nats, check: &mut Check) {
+    check.secret("nats.credentials", nats.credentials.as_ref());
+    check.secret("nats.nkey", nats.nkey.as_ref());
     if nats.credentials.is_some() && nats.nkey.is_some() {
         check.wrong("nats.nkey", "nats.credentials is set too: a connection has one of them");
     }
     if let Some(seed) = &nats.nkey
-        && let Err(why) = broker::nats::keys::check_user(seed.value())
+        && let Ok(seed) = seed.value()
+        && let Err(why) = broker::nats::keys::check_user(seed)
     {
         check.wrong("nats.nkey", why.to_string());
     }

@@ -103,7 +103,7 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<JobId>,
     /// Agent: a name that the server knows, or @FILE with its policies
-    #[arg(long, value_name = "NAME|@FILE")]
+    #[arg(long, value_name = "AGENT|@FILE")]
     pub(crate) agent: Option<String>,
     /// Conversation to continue: the job receives its earlier jobs. An unknown id starts a new one
     #[arg(long, value_name = "ID")]

@@ -9,6 +9,7 @@ use crate::{
     exit::Exit,
     failure::{CliError, Outcome},
     output::Output,
+    words::Text,
 };
 
 /// Creates the missing streams and consumers.
@@ -19,22 +20,17 @@ pub(super) async fn run(global: &Global, output: Output, args: SetupArgs) -> Out
     let done = set_up(&(&config.nats).into(), &subjects, &args.tool_pools, lost)
         .await
         .map_err(|e| CliError::unavailable(e.to_string()))?;
-    let queues: Vec<String> =
-        done.queues.iter().map(|(kind, pool)| format!("{}-{pool}", kind.as_str())).collect();
-    let what = if done.is_new { "was made" } else { "is as it must be" };
-    output.line(&format!(
-        "The installation {} {what}: {} shards, {} copies; consumers: {}, {}",
-        subjects.prefix(),
-        subjects.shards(),
-        config.nats.replicas,
-        subjects.facts_consumer(),
-        queues.join(", ")
-    ))?;
+    let queues = done.queues.iter().map(|(kind, pool)| format!("{}-{pool}", kind.as_str()));
+    let consumers: Vec<String> = [subjects.facts_consumer()].into_iter().chain(queues).collect();
+    let (prefix, shards) = (&subjects.prefix(), &subjects.shards());
+    let (copies, consumers) = (&config.nats.replicas, &consumers.join(", "));
+    output.say(match done.is_new {
+        true => Text::SetUpNow { prefix, shards, copies, consumers },
+        false => Text::SetUpBefore { prefix, shards, copies, consumers },
+    })?;
     for bucket in done.recreated {
-        let (name, loss) = (subjects.bucket(bucket.name()), bucket.loss());
-        output.line(&format!(
-            "The bucket {name} was lost and is empty now: {loss}. No job is lost"
-        ))?;
+        let (name, loss) = (&subjects.bucket(bucket.name()), &bucket.loss());
+        output.say(Text::SetUpLostBucket { name, loss })?;
     }
     Ok(Exit::Success)
 }

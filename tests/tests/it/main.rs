@@ -32,6 +32,7 @@ mod log_readers;
 mod lost_streams;
 mod markdown;
 mod module_circles;
+mod packages;
 mod parking;
 mod paused;
 mod peers;

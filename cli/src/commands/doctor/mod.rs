@@ -162,7 +162,8 @@ async fn on_server(
 
 /// Runs the checks that need the front door.
 async fn crew(global: &Global, config: &Config) -> Vec<Finding> {
-    match connect::client(global, quiet()).await {
+    // Warnings about tokens are separate findings.
+    match connect::client(global, Output::silent()).await {
         // Without retries: the current state is what is checked.
         Ok(client) => alive(&client.with_retries(None), config).await,
         Err(error) => {
@@ -170,13 +171,6 @@ async fn crew(global: &Global, config: &Config) -> Vec<Finding> {
             vec![crew, Finding::skipped("tools", "the front door cannot be reached")]
         }
     }
-}
-
-/// Suppresses warnings about tokens, which are separate findings here.
-fn quiet() -> Output {
-    use crate::output::{Color, Loudness};
-    let times = Default::default();
-    Output::new(Format::Table, Loudness::Quiet, Color::Never, times, findings::LANGUAGE)
 }
 
 /// Reports invalid values in the bucket of agents, and invalid agents.

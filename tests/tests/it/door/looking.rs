@@ -2,7 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use broker::memory::{MemoryOptions, VirtualClock};
+use broker::{
+    kv::Bucket,
+    memory::{MemoryOptions, VirtualClock},
+    testing::wait::eventually,
+};
 use bytes::Bytes;
 use proto::{error::Code, fact::Source, id::JobId};
 use rstest::rstest;
@@ -37,6 +41,23 @@ async fn a_bad_request_is_refused_by_code_and_field(
 ) {
     let hall = Hall::new().await;
     assert_eq!(hall.refused(verb, body).await, (code, field.to_owned()));
+}
+
+#[tokio::test]
+async fn an_announcement_that_cannot_be_used_is_listed_with_the_reason() {
+    let hall = Hall::new().await;
+    let fax = json!({"name": "fax", "description": "Faxes.", "schema": {"type": "object"},
+                     "effect": "once", "pool": "python", "timeout_ms": 0, "by": "w1"});
+    let value = Bytes::from(fax.to_string());
+    hall.broker.kv.put(Bucket::Tools, "fax", value).await.unwrap();
+    let listed = eventually("the announcement", async || {
+        let listed = hall.ask("tools", "{}").await.unwrap();
+        if listed["refused"].is_null() { Err(listed) } else { Ok(listed) }
+    })
+    .await;
+    assert_eq!(listed["tools"], json!([]));
+    assert_eq!(listed["refused"][0]["name"], "fax");
+    assert!(listed["refused"][0]["why"].as_str().unwrap().contains("timeout_ms"), "{listed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
