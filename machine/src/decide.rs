@@ -11,7 +11,7 @@ use proto::{
 
 use super::{
     attempts::{Attempts, Retries},
-    call::Call,
+    call::{Call, Submission},
     names,
     outbox::Tell,
     state::{ActiveJob, AskState, Job, Stage},
@@ -171,7 +171,8 @@ impl Job {
         if call.is_agent() {
             return self.spawn(open, step, call).map(|work| Decision::Spawn(Box::new(work)));
         }
-        call.to_send(&self.id, step.id(), open.brief.language).map(Decision::Call)
+        let submission = Submission { job: &self.id, seq: self.first, at: self.created };
+        call.to_send(&submission, step.id(), open.brief.language).map(Decision::Call)
     }
 
     /// Returns the command of a turn, or the note that a guard stops the run. Guards do not stop a

@@ -339,7 +339,7 @@ impl ActiveJob {
     }
 
     fn sent_call(&mut self, at: Timestamp, work: &CallWork) -> bool {
-        let sent = self.sent_unit(at, &work.work, work.attempt);
+        let sent = self.sent_unit(at, &work.work, work.attempt, Some(&work.idempotency_key));
         if let Some(error) = work.refused.as_ref().filter(|_| sent)
             && let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work)
         {
@@ -353,14 +353,20 @@ impl ActiveJob {
         if let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work) {
             call.asks_below = false;
         }
-        self.sent_unit(at, &work.work, work.attempt)
+        self.sent_unit(at, &work.work, work.attempt, None)
     }
 
-    fn sent_unit(&mut self, at: Timestamp, work: &WorkId, attempt: Attempt) -> bool {
+    fn sent_unit(
+        &mut self,
+        at: Timestamp,
+        work: &WorkId,
+        attempt: Attempt,
+        key: Option<&str>,
+    ) -> bool {
         self.execution.steps_mut().iter_mut().any(|step| {
             let sent = step
                 .call_mut(|call| call.work == *work)
-                .is_some_and(|(call, _)| call.end.is_none() && call.attempts.sent(attempt));
+                .is_some_and(|(call, _)| call.sent(attempt, key));
             if sent {
                 step.begun(at, &mut self.spending, Spend::Tool, attempt != Attempt::FIRST);
             }
