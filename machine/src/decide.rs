@@ -45,12 +45,12 @@ pub struct Arm {
 }
 
 impl Job {
-    /// Returns the next decision that the job's state calls for, or `None` if the job has ended, is
-    /// poisoned, must be refolded, or waits for a fact.
+    /// Returns the next decision that the job's state calls for, or `None` if the job has ended, must
+    /// be refolded, or waits for a fact. A poisoned job waits for a cancellation or its deadline.
     #[must_use]
     pub fn decide(&self) -> Option<Next> {
         let open =
-            self.open.as_ref().filter(|open| open.outcome().is_none() && self.can_follow())?;
+            self.open.as_ref().filter(|open| open.outcome().is_none() && self.may_decide(open))?;
         let decision = self.choose(open)?;
         let mut arm: Vec<Arm> = own_timer(&decision).into_iter().collect();
         if !open.lineage.has_decided() {

@@ -25,8 +25,8 @@ impl Job {
     /// Applies the next record of the log. A record at or before the last applied position is
     /// skipped.
     ///
-    /// An unreadable record, or a decision that cannot follow the records before it, poisons the
-    /// job: from then on the fold only counts records. Other jobs are not affected.
+    /// An unreadable record that is no worker's result, or a decision that cannot follow the records
+    /// before it, poisons the job: from then on only its end counts. Other jobs are not affected.
     pub fn apply(&mut self, at: At, family: &Family, record: Result<&Known, &Unreadable>) {
         if at.seq <= self.seq {
             return;
@@ -56,13 +56,13 @@ impl Job {
         } else if !self.has_work_out() {
             self.wake(at, record);
         }
-        if self.is_rolled_back(at, family, record) || self.poison.is_some() {
+        if self.is_rolled_back(at, family, record)
+            || (self.poison.is_some() && !self.ends_poisoned(record))
+        {
             return;
         }
         match (record, family) {
-            (Err(unreadable), _) => {
-                self.poison = Some(Poison::unreadable(at.seq, unreadable));
-            }
+            (Err(unreadable), _) => self.take_unreadable(at, family, unreadable),
             (Ok(Known::Fact(fact)), Family::In(source)) if fact.source() == *source => {
                 if self.fact(at, fact) == Counted::No {
                     self.ignored += 1;
@@ -183,7 +183,7 @@ impl Job {
         if !follows {
             let reason =
                 format!("the decision {:?} cannot follow the records before it", decision.kind());
-            self.poison = Some(Poison { seq: at.seq, place: reason.clone(), reason });
+            self.poison.get_or_insert(Poison { seq: at.seq, place: reason.clone(), reason });
         }
     }
 }
