@@ -193,7 +193,7 @@ impl Job {
 
     /// Returns the timer of the job's deadline, which is armed with the first decision of a
     /// generation.
-    fn deadline(&self, open: &ActiveJob) -> Option<Arm> {
+    pub(super) fn deadline(&self, open: &ActiveJob) -> Option<Arm> {
         let left = open.brief.agent.deadline_ms?.saturating_sub(self.lived_ms);
         let wait = jiff::SignedDuration::from_millis(i64::try_from(left).ok()?);
         let timer = names::deadline_timer(open.generation());
