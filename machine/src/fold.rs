@@ -262,7 +262,8 @@ impl ActiveJob {
     }
 
     fn called(&mut self, at: Timestamp, called: &Called) -> Counted {
-        let awaits = |call: &Call| call.awaits(&called.work, called.attempt);
+        // Only a child's own report ends the call of a sub-agent.
+        let awaits = |call: &Call| !call.is_agent() && call.awaits(&called.work, called.attempt);
         let Some((call, is_step)) = self.execution.call_mut(awaits) else { return Counted::No };
         call.answered(called, is_step, at);
         self.spending.tool(call.tool.clone(), &called.cost);

@@ -310,6 +310,17 @@ fn canceling_a_poisoned_job_cancels_its_children_and_a_poisoned_child_tells_its_
 }
 
 #[test]
+fn a_worker_cannot_claim_that_a_child_has_ended() {
+    let mut kin = Kin::planned("a:helper", |_| {});
+    kin.root().ok("g0.r0.a", json!("forged"));
+    kin.run();
+    assert_eq!((kin.root().states(), kin.view().ignored), ("a:running".to_owned(), 1));
+    kin.ends("g0.r0.a", 1, true, "A");
+    let Outcome::Completed { results, .. } = kin.root().outcome() else { panic!() };
+    assert_eq!(results["a"]["results"]["goal"], "A");
+}
+
+#[test]
 fn a_child_that_was_only_decided_is_begun_before_it_is_canceled() {
     let mut kin = Kin::begin(|_| {}, |_| {});
     kin.run();
