@@ -6,7 +6,7 @@ use proto::{
     decision::{CallWork, Wait},
     fact::Called,
     family::{self, Task},
-    id::{AskId, Attempt, JobId, StepId, ToolName, WorkId},
+    id::{AskId, Attempt, JobId, Seq, StepId, ToolName, WorkId},
     interaction::{QuestionKind, approval_digest},
     job::Outcome,
     lang::Language,
@@ -36,6 +36,8 @@ pub(super) struct Call {
     /// Broken attempts by cause: negative answers, and faults.
     noes: u32,
     faults: u32,
+    /// Idempotency key of the first command that was sent. All attempts carry it.
+    key: Option<String>,
     /// `true` if the call is a child job in which a question waits for a person.
     pub(super) asks_below: bool,
     pub(super) end: Option<CallEnd>,
@@ -52,6 +54,23 @@ pub(super) enum Agreement {
     Asked(AskId),
     /// A person approved the call with exactly this digest.
     Given(String),
+}
+
+/// The submission that a call belongs to. A job id may be used again after a purge; the position and
+/// the time of its submission may not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Submission<'a> {
+    pub(super) job: &'a JobId,
+    pub(super) seq: Seq,
+    pub(super) at: Timestamp,
+}
+
+impl Submission<'_> {
+    /// Returns the idempotency key of a unit of work of this submission.
+    fn key(&self, work: &WorkId) -> String {
+        let Self { job, seq, at } = self;
+        format!("{job}.{work}.{seq}-{}", at.as_millisecond())
+    }
 }
 
 /// The end of a call.
@@ -81,6 +100,7 @@ impl Call {
             said_no: false,
             noes: 0,
             faults: 0,
+            key: None,
             asks_below: false,
             end: None,
         }
@@ -89,7 +109,7 @@ impl Call {
     /// Returns the command that is to be sent now.
     pub(super) fn to_send(
         &self,
-        job: &JobId,
+        submission: &Submission<'_>,
         step: &StepId,
         language: Language,
     ) -> Option<CallWork> {
@@ -111,7 +131,7 @@ impl Call {
             effect: self.binding.effect,
             args: self.args.clone(),
             language,
-            idempotency_key: format!("{job}.{}", self.work),
+            idempotency_key: self.key.clone().unwrap_or_else(|| submission.key(&self.work)),
             approved,
             refused: None,
         })
@@ -122,7 +142,7 @@ impl Call {
     pub(super) fn go_on_as(&mut self, work: WorkId) -> bool {
         let was_sent = self.attempts.count() > 0;
         (self.work, self.attempts, self.said_no) = (work, Attempts::default(), false);
-        (self.noes, self.faults) = (0, 0);
+        (self.noes, self.faults, self.key) = (0, 0, None);
         match &self.agreement {
             Agreement::NotNeeded => {}
             // The digest of an approval covers the name of the work, which has changed.
@@ -142,6 +162,15 @@ impl Call {
             args: self.args.clone(),
             digest: self.digest(job),
         })
+    }
+
+    /// Records that an attempt was sent, and returns `true` if it was due.
+    pub(super) fn sent(&mut self, attempt: Attempt, key: Option<&str>) -> bool {
+        let sent = self.end.is_none() && self.attempts.sent(attempt);
+        if sent && self.key.is_none() {
+            self.key = key.map(str::to_owned);
+        }
+        sent
     }
 
     /// Returns the attempt that would be sent now, if the call is approved or needs no approval.

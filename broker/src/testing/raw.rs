@@ -49,6 +49,19 @@ impl RawWriter {
         answer
     }
 
+    /// Removes a timer as every user can that may write to `subject`, a subject of the timer's
+    /// stream: the server takes the message for the last one of a schedule.
+    ///
+    /// # Panics
+    /// If the server does not answer.
+    pub async fn remove_timer(&self, subject: String, timer: String) {
+        let mut headers = HeaderMap::new();
+        headers.insert("Nats-Scheduler", timer.as_str());
+        headers.insert("Nats-Schedule-Next", "purge");
+        let sent = self.client.request_with_headers(subject, headers, "{}".into()).await;
+        sent.expect("the stream answers");
+    }
+
     /// Stores bytes, with a `guard` only if the last message under its filter is at its position.
     /// Returns `None` if it is not.
     ///

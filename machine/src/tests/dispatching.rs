@@ -60,7 +60,8 @@ fn a_placeholder_takes_the_value_of_an_earlier_step_with_its_type() {
     p.expect(&["call g0.r0.b #1"]);
     let [Decision::Call(call)] = p.decisions.as_slice() else { panic!("not one call") };
     assert_eq!(call.args, json!({"id": 63, "text": "task 63"}));
-    assert_eq!(call.idempotency_key, "job.g0.r0.b");
+    let expected = format!("job.g0.r0.b.1-{}", p.job.created().as_millisecond());
+    assert_eq!(call.idempotency_key, expected);
 }
 
 #[test]

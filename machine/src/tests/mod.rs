@@ -35,3 +35,4 @@ mod rolling;
 mod steering;
 mod summarising;
 mod turning;
+mod unreadable;

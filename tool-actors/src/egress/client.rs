@@ -17,9 +17,10 @@ use reqwest::{
 use url::{Host, Url};
 
 use super::{
-    address::is_public,
+    address::{is_for_other_protocols, is_public},
     error::{EgressError, REDIRECTS_MAX},
     resolver::{Checked, Lookup},
+    thread,
 };
 use crate::settings::Http;
 
@@ -90,6 +91,8 @@ impl Egress {
             .dns_resolver(Arc::new(resolver))
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
+            // A connection ends with the thread of its request.
+            .pool_max_idle_per_host(0)
             .referer(false)
             .no_gzip()
             .no_brotli()
@@ -121,10 +124,9 @@ impl Egress {
     /// # Errors
     /// If the request is refused, or no complete response arrives in time.
     pub async fn get(&self, get: Get) -> Result<Fetched, EgressError> {
-        let limit = self.config.timeout();
-        tokio::time::timeout(limit, self.follow(get))
-            .await
-            .unwrap_or(Err(EgressError::Timeout(limit)))
+        let (egress, limit) = (self.clone(), self.config.timeout());
+        let fetched = thread::run(limit, async move { egress.follow(get).await }).await?;
+        fetched.unwrap_or(Err(EgressError::Timeout(limit)))
     }
 
     /// Sends a body. A redirect is returned, not followed: it would send the body elsewhere.
@@ -133,10 +135,10 @@ impl Egress {
     /// If the request is refused or was never sent; [`EgressError::Uncertain`] if it was sent and
     /// no complete response arrived.
     pub async fn post(&self, post: Post) -> Result<Fetched, EgressError> {
-        let limit = self.config.timeout();
-        tokio::time::timeout(limit, self.send(post))
-            .await
-            .unwrap_or_else(|_| Err(EgressError::Uncertain(format!("nothing within {limit:?}"))))
+        let (egress, limit) = (self.clone(), self.config.timeout());
+        let sent = thread::run(limit, async move { egress.send(post).await }).await?;
+        let nothing = || Err(EgressError::Uncertain(format!("nothing within {limit:?}")));
+        sent.unwrap_or_else(nothing)
     }
 
     async fn send(&self, mut post: Post) -> Result<Fetched, EgressError> {
@@ -190,6 +192,9 @@ impl Egress {
         let text = host.to_string();
         if !self.config.allows_host(&text) {
             return Err(EgressError::Host(text));
+        }
+        if let Some(port) = url.port().filter(|port| is_for_other_protocols(*port)) {
+            return Err(EgressError::Port(port));
         }
         let address = match host {
             // These names mean the local machine, whatever a resolver says (RFC 6761).

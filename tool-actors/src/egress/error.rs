@@ -28,6 +28,9 @@ pub enum EgressError {
         /// The private address.
         address: IpAddr,
     },
+    /// The port belongs to another protocol.
+    #[error("refused: the port {0} belongs to another protocol than http")]
+    Port(u16),
     /// The server sent too many redirects.
     #[error("refused: more than {REDIRECTS_MAX} redirects")]
     Redirects,
@@ -63,6 +66,7 @@ impl EgressError {
             | Self::UserInfo
             | Self::Host(_)
             | Self::Private { .. }
+            | Self::Port(_)
             | Self::Redirects
             | Self::Downgrade
             | Self::Encoded(_)

@@ -89,6 +89,9 @@ async fn a_private_address_is_refused_however_it_is_written(
 #[case("gopher://127.0.0.1/", "scheme")]
 #[case("http://a@b/", "user")]
 #[case("http://127.0.0.1:80@example.com/", "user")]
+#[case("http://example.com:25/", "port 25")]
+#[case("https://example.com:22/", "port 22")]
+#[case("http://[::1]:6000/", "port 6000")]
 #[case("//example.com", "URL")]
 #[case("http://", "URL")]
 #[case("", "URL")]
@@ -97,6 +100,62 @@ async fn what_is_no_plain_url_is_refused(#[case] url: &str, #[case] word: &str) 
     let error = get(&egress(open()), url).await.unwrap_err();
     assert!(error.to_string().contains(word), "{url}: {error}");
     assert!(!error.is_transient());
+}
+
+/// Sends interim responses for as long as the client reads them.
+async fn flood(listener: TcpListener) -> io::Error {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let interim = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1000);
+    loop {
+        if let Err(error) = stream.write_all(interim.as_bytes()).await {
+            return error;
+        }
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_flood_of_interim_responses_ends_with_its_request(#[values(false, true)] posts: bool) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let ended = tokio::spawn(flood(listener));
+    let egress = egress(Http { timeout_ms: 300, ..open() });
+    let error = if posts {
+        let (headers, body) = (HeaderMap::new(), b"{}".to_vec());
+        egress.post(Post { url, headers, body, max_bytes: 10 }).await.unwrap_err()
+    } else {
+        get(&egress, url).await.unwrap_err()
+    };
+    let told = if posts { "nothing within 300ms" } else { "within 300ms" };
+    assert!(error.to_string().contains(told), "{error}");
+    // The server's write fails only when the connection is closed.
+    broker::testing::wait::soon("the end of the connection", ended).await.unwrap();
+}
+
+/// Notes the thread that looks a name up.
+#[derive(Default)]
+struct Threads(std::sync::Mutex<Vec<std::thread::ThreadId>>);
+
+#[async_trait]
+impl Lookup for Threads {
+    async fn lookup(&self, _: &str) -> io::Result<Vec<IpAddr>> {
+        self.0.lock().unwrap().push(std::thread::current().id());
+        Ok(vec!["127.0.0.1".parse().unwrap()])
+    }
+}
+
+#[tokio::test]
+async fn no_request_runs_on_a_thread_of_other_tasks() {
+    let server = MockServer::start().await;
+    Mock::given(path("/")).respond_with(ResponseTemplate::new(200)).mount(&server).await;
+    let threads = Arc::new(Threads::default());
+    let lookup: Arc<dyn Lookup> = Arc::clone(&threads) as _;
+    let egress = Egress::new(open(), lookup).unwrap();
+    let url = format!("http://name.test:{}/", server.address().port());
+    assert_eq!(get(&egress, url).await.unwrap().status, 200);
+    let looked_up = threads.0.lock().unwrap().clone();
+    assert_eq!(looked_up.len(), 1);
+    assert_ne!(looked_up[0], std::thread::current().id());
 }
 
 #[tokio::test]

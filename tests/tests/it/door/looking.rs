@@ -120,6 +120,9 @@ async fn jobs_are_listed_newest_first_over_all_shards_and_by_state() {
     assert_eq!((names(&some), &some["more"]), (names(&page)[2..5].to_vec(), &json!(true)));
 }
 
+/// A record of an unknown kind.
+const DANCED: &[u8] = br#"{"v":1,"kind":"danced","id":"x","by":"w9","body":{}}"#;
+
 #[tokio::test]
 async fn a_job_with_a_record_that_cannot_be_read_is_shown_and_hides_no_other() {
     let hall = Hall::new().await;
@@ -128,12 +131,12 @@ async fn a_job_with_a_record_that_cannot_be_read_is_shown_and_hides_no_other() {
     }
     let bad = JobId::new("bad").unwrap();
     let subject = hall.broker.log.subjects().fact(&bad, Source::Crew);
-    let seq = hall.memory.store_raw(&subject, Bytes::from_static(b"{broken")).unwrap();
+    let seq = hall.memory.store_raw(&subject, Bytes::from_static(DANCED)).unwrap();
     let view = hall.ask("get", r#"{"job":"bad"}"#).await.unwrap();
     assert_eq!(view["sub_status"], "poisoned");
     assert!(view["reason"].as_str().unwrap().contains(&format!("record {seq}")), "{view}");
     assert_eq!(hall.jobs().await.len(), 2);
-    let (code, _) = hall.refused("signal", r#"{"job":"bad","signal":"cancel"}"#).await;
+    let (code, _) = hall.refused("signal", r#"{"job":"bad","signal":"pause"}"#).await;
     assert_eq!(code, Code::Poisoned);
 }
 
