@@ -105,7 +105,8 @@ pub(super) struct Sent {
 }
 
 impl Scenario {
-    pub(super) fn read(path: &Path) -> Self {
+    pub(super) fn read(path: impl AsRef<Path>) -> Self {
+        let path = path.as_ref();
         let text = std::fs::read_to_string(path).unwrap();
         serde_saphyr::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     }

@@ -13,7 +13,7 @@ use rstest::rstest;
 
 #[rstest]
 fn scenario(#[files("scenarios/*/*.yaml")] path: PathBuf) {
-    let scenario = Scenario::read(&path);
+    let scenario = Scenario::read(path);
     let played = play::play(&scenario);
     let wrong = played.wrong(&scenario.expect);
     match &scenario.missing {
