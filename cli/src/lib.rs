@@ -19,6 +19,7 @@ mod refusal;
 mod render;
 pub mod roles;
 pub mod settings;
+pub mod shown;
 mod style;
 mod text;
 mod token;

@@ -45,6 +45,7 @@ mod real_clock;
 mod reference;
 mod requirements;
 mod scale_out;
+mod scenarios;
 mod script_model;
 mod session;
 mod sources;
