@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use proto::{
-    agent::Agent,
+    agent::{Agent, Hosts},
     decision::{CallWork, Wait},
     fact::Called,
     family::{self, Task},
@@ -63,12 +63,15 @@ pub(super) struct Submission<'a> {
     pub(super) job: &'a JobId,
     pub(super) seq: Seq,
     pub(super) at: Timestamp,
+    pub(super) language: Language,
+    /// The only hosts that tools may send requests to.
+    pub(super) hosts: Option<&'a Hosts>,
 }
 
 impl Submission<'_> {
     /// Returns the idempotency key of a unit of work of this submission.
     fn key(&self, work: &WorkId) -> String {
-        let Self { job, seq, at } = self;
+        let Self { job, seq, at, language: _, hosts: _ } = self;
         format!("{job}.{work}.{seq}-{}", at.as_millisecond())
     }
 }
@@ -107,12 +110,7 @@ impl Call {
     }
 
     /// Returns the command that is to be sent now.
-    pub(super) fn to_send(
-        &self,
-        submission: &Submission<'_>,
-        step: &StepId,
-        language: Language,
-    ) -> Option<CallWork> {
+    pub(super) fn to_send(&self, submission: &Submission<'_>, step: &StepId) -> Option<CallWork> {
         if self.end.is_some() {
             return None;
         }
@@ -130,9 +128,10 @@ impl Call {
             pool: self.binding.pool.clone(),
             effect: self.binding.effect,
             args: self.args.clone(),
-            language,
+            language: submission.language,
             idempotency_key: self.key.clone().unwrap_or_else(|| submission.key(&self.work)),
             approved,
+            hosts: submission.hosts.cloned(),
             refused: None,
         })
     }

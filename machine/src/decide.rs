@@ -14,7 +14,7 @@ use super::{
     call::{Call, Submission},
     names,
     outbox::Tell,
-    state::{ActiveJob, AskState, Job, Stage},
+    state::{ActiveJob, AskState, Brief, Job, Stage},
     step::{Exec, StepRun},
     turn::{Turn, UnitKind},
 };
@@ -171,8 +171,10 @@ impl Job {
         if call.is_agent() {
             return self.spawn(open, step, call).map(|work| Decision::Spawn(Box::new(work)));
         }
-        let submission = Submission { job: &self.id, seq: self.first, at: self.created };
-        call.to_send(&submission, step.id(), open.brief.language).map(Decision::Call)
+        let Brief { agent, language, .. } = &*open.brief;
+        let (language, hosts) = (*language, agent.tool.hosts.as_ref());
+        let (job, seq, at) = (&self.id, self.first, self.created);
+        call.to_send(&Submission { job, seq, at, language, hosts }, step.id()).map(Decision::Call)
     }
 
     /// Returns the command of a turn, or the note that a guard stops the run. Guards do not stop a

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use proto::trace::TraceContext;
+use proto::{agent::Hosts, trace::TraceContext};
 use reqwest::{
     Response, StatusCode,
     header::{
@@ -40,6 +40,8 @@ pub struct Get {
     pub headers: HeaderMap,
     /// Largest number of body bytes to return.
     pub max_bytes: usize,
+    /// The only hosts of the URL and its redirects, besides the operator's rules.
+    pub hosts: Option<Hosts>,
 }
 
 /// A POST request.
@@ -53,6 +55,8 @@ pub struct Post {
     pub body: Vec<u8>,
     /// Largest number of body bytes of the response to return.
     pub max_bytes: usize,
+    /// The only hosts of the URL, besides the operator's rules.
+    pub hosts: Option<Hosts>,
 }
 
 /// A response.
@@ -144,7 +148,7 @@ impl Egress {
     async fn send(&self, mut post: Post) -> Result<Fetched, EgressError> {
         post.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let url = parse(&post.url)?;
-        self.check(&url)?;
+        self.check(&url, post.hosts.as_ref())?;
         let request = self.client.post(url.clone()).headers(post.headers).body(post.body);
         let response = request.send().await.map_err(|error| {
             let why = explain(&error);
@@ -161,7 +165,7 @@ impl Egress {
         get.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let mut url = parse(&get.url)?;
         for _ in 0..=REDIRECTS_MAX {
-            self.check(&url)?;
+            self.check(&url, get.hosts.as_ref())?;
             let sent = self.client.get(url.clone()).headers(get.headers.clone()).send().await;
             let response = sent.map_err(|e| explain(&e))?;
             let location = response.headers().get(LOCATION);
@@ -181,7 +185,7 @@ impl Egress {
     /// Checks everything about a URL that needs no name lookup. A numeric host never reaches the
     /// resolver, so its address is checked here, after the URL parser has normalised forms such as
     /// `127.1`, `0x7f.1` and `2130706433`.
-    fn check(&self, url: &Url) -> Result<(), EgressError> {
+    fn check(&self, url: &Url, hosts: Option<&Hosts>) -> Result<(), EgressError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(EgressError::Scheme(url.scheme().chars().take(40).collect()));
         }
@@ -192,6 +196,9 @@ impl Egress {
         let text = host.to_string();
         if !self.config.allows_host(&text) {
             return Err(EgressError::Host(text));
+        }
+        if hosts.is_some_and(|hosts| !hosts.allow(&text)) {
+            return Err(EgressError::NotOfAgent(text));
         }
         if let Some(port) = url.port().filter(|port| is_for_other_protocols(*port)) {
             return Err(EgressError::Port(port));

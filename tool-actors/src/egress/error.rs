@@ -20,6 +20,9 @@ pub enum EgressError {
     /// The host is not in `allow_hosts`.
     #[error("refused: tools.http.allow_hosts does not contain the host {0:?}")]
     Host(String),
+    /// The host is not in the `tool.hosts` of the job's agent.
+    #[error("refused: tool.hosts of the agent does not contain the host {0:?}")]
+    NotOfAgent(String),
     /// The host has a private address.
     #[error("refused: {host} is {address}, which is not a public address")]
     Private {
@@ -65,6 +68,7 @@ impl EgressError {
             | Self::Scheme(_)
             | Self::UserInfo
             | Self::Host(_)
+            | Self::NotOfAgent(_)
             | Self::Private { .. }
             | Self::Port(_)
             | Self::Redirects
