@@ -5,6 +5,7 @@ mod checks;
 mod process;
 mod stage;
 
+use broker::nats::LostBuckets;
 use proto::lang::Words;
 use runtime::config::{Flag, Sources};
 use serde::Serialize;
@@ -91,7 +92,8 @@ async fn check(
     let subjects = connect::subjects(&config)?;
     let broker = connect::broker(&config, connect::writer(), true).await?;
     // The consumers exist before the worker, so that it finds the short acknowledgement wait.
-    broker::nats::set_up(&(&config.nats).into(), &subjects, std::slice::from_ref(&args.pool))
+    let (options, pools) = ((&config.nats).into(), std::slice::from_ref(&args.pool));
+    broker::nats::set_up(&options, &subjects, pools, LostBuckets::Refuse)
         .await
         .map_err(|e| CliError::start(e.to_string()))?;
     let worker = WorkerProcess::start(&args.command, &config.nats)?;

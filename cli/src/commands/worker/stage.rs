@@ -93,7 +93,7 @@ impl Stage {
         self.spec = found.map(|found| Arc::new(found.spec.clone()));
         let refused = self.registry.refused().into_iter();
         let why = refused.filter(|(name, _)| name == self.target.tool.as_str()).map(|(_, why)| why);
-        if self.spec.is_some() { Ok(()) } else { Err(why.last().unwrap_or_default()) }
+        if self.spec.is_some() { Ok(()) } else { Err(why.next_back().unwrap_or_default()) }
     }
 
     /// Creates a job whose log is in a shard.
@@ -129,6 +129,7 @@ impl Stage {
             args: args.clone(),
             approved: needs.then_some(digest),
             refused: None,
+            hosts: None,
             language: Language::En,
         }
     }
