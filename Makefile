@@ -18,12 +18,14 @@ WORKSPACE := --workspace --locked
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# The selection of `make test`, so that the tour has one build.
 .PHONY: demo
 demo: toolchain nats-server ## Run two jobs end to end on a nats-server of its own; DEMO="..." adds flags
-	cargo run --locked --package callboard -- demo $(DEMO)
+	cargo build $(WORKSPACE) --bin callboard --test languages
+	"$${CARGO_TARGET_DIR:-target}/debug/callboard" demo $(DEMO)
 
 .PHONY: test
-test: toolchain nats-server cargo-nextest python prometheus hadolint helm schemas ## Set up and run every test
+test: toolchain nats-server cargo-nextest python npm prometheus hadolint helm schemas ## Set up and run every test
 	cargo nextest run $(WORKSPACE) $(NEXTEST)
 	cargo test $(WORKSPACE) --doc --quiet
 
@@ -77,15 +79,20 @@ simulate: toolchain ## Run the whole from SEEDS seeds, with everything that can 
 advisories: toolchain cargo-deny ## Check dependencies against the advisory database (fetches it)
 	cargo deny --locked check advisories
 
+.PHONY: packages
+packages: toolchain ## Build a wheel and an npm package with the program, in target/packages
+	cargo build --locked --release --package callboard
+	deploy/packages/build --strip "$${CARGO_TARGET_DIR:-target}/release/callboard" target/packages
+
 .PHONY: fmt
 fmt: toolchain ## Format the sources
 	cargo fmt --all
 
 .PHONY: tools
-tools: nats-server cargo-nextest cargo-deny python prometheus hadolint helm schemas ## Install nats-server, nextest and what else tests need into .tools/
+tools: nats-server cargo-nextest cargo-deny python npm prometheus hadolint helm schemas ## Install nats-server, nextest and what else tests need into .tools/
 
-.PHONY: nats-server cargo-nextest cargo-deny python hadolint helm schemas
-nats-server cargo-nextest cargo-deny python hadolint helm schemas:
+.PHONY: nats-server cargo-nextest cargo-deny python npm hadolint helm schemas
+nats-server cargo-nextest cargo-deny python npm hadolint helm schemas:
 	@tools/install $@ >/dev/null
 
 # Only Debian packages it; elsewhere the tests that need it are skipped with a message, except in CI.

@@ -23,7 +23,7 @@ use crate::{
     broker::{Keeping, Servers},
     ends::Ends,
     usage::{Part, Pids},
-    workload::{self, Pace},
+    workload::{self, Workload},
 };
 
 /// The number of shards: the default of an installation.
@@ -42,9 +42,9 @@ pub(crate) struct Setup {
     pub(crate) keeping: Keeping,
     /// The number of supervisor processes, and of worker processes.
     pub(crate) processes: usize,
-    /// The duration of the activities.
+    /// The plan of every job.
     #[serde(skip)]
-    pub(crate) pace: Pace,
+    pub(crate) workload: Workload,
     /// Settings that differ from the defaults, as environment variables of the processes.
     pub(crate) settings: Vec<(String, String)>,
 }
@@ -78,8 +78,8 @@ impl Company {
         };
         // This connection creates the streams, so that no two processes create them at once.
         let broker = nats::connect(&options, subjects.clone(), WorkerId::new("bench")?).await?;
-        let ends = Ends::listen(&servers.urls(), &subjects, setup.pace).await?;
-        std::fs::write(dir.path().join("script.yaml"), workload::script(setup.pace))?;
+        let ends = Ends::listen(&servers.urls(), &subjects, setup.workload).await?;
+        std::fs::write(dir.path().join("script.yaml"), workload::script(setup.workload))?;
         let client = Client::new(&broker);
         let mut company = Self {
             broker,

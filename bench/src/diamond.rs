@@ -131,6 +131,6 @@ pub(crate) fn setup(
     keeping: crate::broker::Keeping,
     processes: usize,
 ) -> Setup {
-    let pace = crate::workload::Pace::Instant;
-    Setup { program, keeping, processes, pace, settings: Vec::new() }
+    let workload = crate::workload::Workload::Diamond;
+    Setup { program, keeping, processes, workload, settings: Vec::new() }
 }

@@ -25,7 +25,7 @@ use tokio::{sync::oneshot, task::JoinSet};
 
 use crate::{
     Failed,
-    workload::{self, Pace},
+    workload::{self, Workload},
 };
 
 /// Timeout of a job.
@@ -83,7 +83,7 @@ impl Ends {
     pub(crate) async fn listen(
         urls: &[String],
         subjects: &Subjects,
-        pace: Pace,
+        workload: Workload,
     ) -> Result<Self, Failed> {
         let jetstream = jetstream::new(async_nats::connect(urls).await?);
         let waiting: Arc<Mutex<HashMap<JobId, oneshot::Sender<JobReply>>>> = Arc::default();
@@ -108,7 +108,7 @@ impl Ends {
                         waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&place.job);
                     if let Some(waits) = waits {
                         // The receiver may have timed out.
-                        let _ = waits.send(understood(&message.payload, pace));
+                        let _ = waits.send(understood(&message.payload, workload));
                     }
                 }
             });
@@ -125,7 +125,7 @@ impl Ends {
     }
 }
 
-fn understood(payload: &[u8], pace: Pace) -> JobReply {
+fn understood(payload: &[u8], workload: Workload) -> JobReply {
     let at = Instant::now();
     let decision = match Record::from_slice(payload).and_then(|record| record.known()) {
         Ok(Known::Decision(decision)) => decision,
@@ -135,7 +135,7 @@ fn understood(payload: &[u8], pace: Pace) -> JobReply {
     match *decision {
         Decision::Ask(ask) => JobReply::Asks(Box::new(ask.question)),
         Decision::Finish(finish) => match finish.outcome {
-            Outcome::Completed { results, .. } if workload::is_right(pace, &results) => {
+            Outcome::Completed { results, .. } if workload::is_right(workload, &results) => {
                 JobReply::Completed(at)
             }
             other @ (Outcome::Completed { .. }

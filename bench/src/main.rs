@@ -13,6 +13,8 @@ mod diamond;
 mod ends;
 mod failover;
 mod figures;
+mod large;
+mod listing;
 mod load;
 mod machine;
 mod options;

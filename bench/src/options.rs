@@ -56,6 +56,9 @@ pub(crate) struct Options {
     /// Leaders that f kills, and supervisors that join and leave.
     #[arg(long, default_value_t = 20)]
     pub(crate) kills: usize,
+    /// Ended jobs of l.
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) listed: usize,
     /// Watchers of w.
     #[arg(long, default_value_t = 1_000)]
     pub(crate) watchers: usize,
@@ -71,6 +74,12 @@ pub(crate) struct Options {
     /// Sampling ratios of traces, for t.
     #[arg(long, value_delimiter = ',', default_value = "0.1,1")]
     pub(crate) sampled: Vec<f64>,
+    /// Steps of the plans of g; a plan may have 500.
+    #[arg(long, value_delimiter = ',', default_value = "100,500")]
+    pub(crate) steps: Vec<usize>,
+    /// Jobs of each round of g, one at a time.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) large: usize,
     /// Also measure each stage of a job, alone and under load.
     #[arg(long)]
     pub(crate) profile: bool,
@@ -105,8 +114,12 @@ pub(crate) enum Scenario {
     F,
     /// Throughput with telemetry and without.
     T,
+    /// Large plans: the cost of a step by the size and shape of the plan.
+    G,
     /// Many watchers: the cost of a record and of a watcher, and the opening of a long job.
     W,
+    /// Lists by state and dead letters, with many ended jobs.
+    L,
     /// Limits of JetStream alone, without a and b.
     Raw,
     /// Comparable systems.
@@ -124,7 +137,12 @@ impl Options {
                 | Scenario::D
                 | Scenario::E
                 | Scenario::W => true,
-                Scenario::F | Scenario::T | Scenario::Raw | Scenario::Peers => false,
+                Scenario::F
+                | Scenario::G
+                | Scenario::T
+                | Scenario::L
+                | Scenario::Raw
+                | Scenario::Peers => false,
             };
         }
         self.scenarios.contains(&scenario)

@@ -9,6 +9,8 @@ use crate::{
     diamond::{Latency, Throughput},
     failover::Failover,
     figures::{Spread, number},
+    large::Large,
+    listing::Listing,
     machine::Machine,
     parked::Parked,
     peers::Peer,
@@ -37,6 +39,10 @@ pub(crate) struct Report {
     pub(crate) scale: Vec<Diamonds>,
     /// Scenario F.
     pub(crate) failover: Option<Failover>,
+    /// Scenario G.
+    pub(crate) large: Vec<Large>,
+    /// Scenario L.
+    pub(crate) listing: Option<Listing>,
     /// Scenario T.
     pub(crate) watched: Vec<TelemetryFigures>,
     /// Scenario W.
@@ -88,6 +94,8 @@ impl Report {
             sleeping: Vec::new(),
             scale: Vec::new(),
             failover: None,
+            large: Vec::new(),
+            listing: None,
             watched: Vec::new(),
             watching: None,
             peers: Vec::new(),

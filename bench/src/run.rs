@@ -7,7 +7,7 @@ use crate::{
     Failed,
     broker::Keeping,
     company::Company,
-    diamond, failover,
+    diamond, failover, large, listing,
     load::Submitter,
     options::{Options, Scenario},
     parked, peers, raw,
@@ -15,6 +15,7 @@ use crate::{
     say, sleeping, stages,
     table::Table,
     tables, telemetry, watching,
+    workload::Shape,
 };
 
 /// Runs the selected scenarios.
@@ -62,6 +63,23 @@ pub(crate) async fn all(
         diamond::warm_up(&Submitter::new(&company)?).await?;
         let measured = failover::measure(&mut company, &setup, options).await?;
         show(&tables::failover(report.failover.insert(measured)));
+    }
+    if wants(Scenario::G) {
+        for shape in Shape::ALL {
+            for steps in &options.steps {
+                say(&format!("g: {} of {steps} steps", shape.as_str()));
+                let company = Company::start(&large::setup(program(), *shape, *steps)).await?;
+                report.large.push(large::measure(&company, options, *shape, *steps).await?);
+                tell_log(&company);
+            }
+        }
+        show(&tables::large(&report.large));
+    }
+    if wants(Scenario::L) {
+        let company = Company::start(&diamond::setup(program(), Keeping::Default, 1)).await?;
+        let measured = listing::measure(&company, options).await?;
+        tell_log(&company);
+        show(&tables::listing(report.listing.insert(measured)));
     }
     if wants(Scenario::T) {
         report.watched = telemetry::measure(options, program()).await?;

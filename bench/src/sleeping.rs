@@ -20,7 +20,7 @@ use crate::{
     options::Options,
     stages,
     usage::{Part, memory_kib},
-    workload::{Pace, SLEEPING_IDEAL},
+    workload::{SLEEPING_IDEAL, Workload},
 };
 
 /// The interval at which memory is read while jobs run.
@@ -54,7 +54,7 @@ pub(crate) fn setup(program: Option<std::path::PathBuf>) -> Setup {
         program,
         keeping: Keeping::Default,
         processes: 1,
-        pace: Pace::Second,
+        workload: Workload::Sleeping,
         settings: slots.into(),
     }
 }

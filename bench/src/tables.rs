@@ -1,8 +1,10 @@
-//! The tables of C, D, E, F, T and W.
+//! The tables of C to G, L, T and W.
 
 use crate::{
     failover::Failover,
     figures::{Spread, number},
+    large::Large,
+    listing::Listing,
     parked::{Parked, per_job},
     report::{Diamonds, throughput},
     sleeping::Sleeping,
@@ -11,6 +13,29 @@ use crate::{
     usage::Part,
     watching::Watching,
 };
+
+/// Builds the table of G.
+pub(crate) fn large(rows: &[Large]) -> Table {
+    let mut columns = vec!["plan", "steps", "job ms", "CPU ms/step"];
+    let parts = [Part::Broker, Part::Supervisor, Part::Worker];
+    columns.extend(parts.map(Part::as_str));
+    columns.push("n");
+    let mut table = Table::new("G: large plans whose steps answer at once", &columns);
+    for figures in rows {
+        let mut row = vec![
+            figures.shape.as_str().to_owned(),
+            figures.steps.to_string(),
+            figures.job_ms.to_string(),
+            figures.cpu_ms.to_string(),
+        ];
+        row.extend(parts.map(|part| {
+            figures.cpu_ms_per_step.get(&part).map_or(String::new(), |s| number(s.median))
+        }));
+        row.push(figures.n.to_string());
+        table.rows.push(row);
+    }
+    table
+}
 
 /// Builds the tables of C: memory, and resuming.
 pub(crate) fn parked(parked: &Parked) -> [Table; 2] {
@@ -109,6 +134,18 @@ pub(crate) fn failover(failover: &Failover) -> Table {
         table.rows.push(row);
     }
     table.notes.push("looked at every 20 ms".to_owned());
+    table
+}
+
+/// Builds the table of L.
+pub(crate) fn listing(listing: &Listing) -> Table {
+    let title = format!("L: requests with {} ended jobs ({})", listing.jobs, listing.server);
+    let mut table = Table::new(title, &["request", "first ms", "p50 ms", "p99 ms"]);
+    for times in &listing.requests {
+        let mut row = vec![times.request.to_owned()];
+        row.extend([times.first_ms, times.p50_ms, times.p99_ms].map(number));
+        table.rows.push(row);
+    }
     table
 }
 

@@ -38,7 +38,31 @@ impl Bucket {
     pub fn name(self) -> &'static str {
         self.into()
     }
+
+    /// The loss of a user when the bucket is lost. No bucket holds a job.
+    #[must_use]
+    pub fn loss(self) -> &'static str {
+        match self {
+            Self::Installation => "the settings that the installation was created with are lost",
+            Self::Tools => {
+                "no tool is registered until its worker announces it again, which Callboard's own workers do within 30 s"
+            }
+            Self::Inbox => {
+                "the inbox shows no question until the interaction role has read the open ones from the logs again"
+            }
+            Self::Tasks => "the task lists of the tools are lost",
+            Self::Conversations => {
+                "conversations forget their earlier jobs, which `jobs ls` still shows"
+            }
+            Self::Agents => {
+                "agents stored with `agents put` are lost; jobs keep the policies that they were submitted with"
+            }
+        }
+    }
 }
+
+/// Key of the inbox that states that every open question was entered since the bucket was created.
+pub const INBOX_COMPLETE: &str = "_.complete";
 
 /// Builds the inbox key of a question.
 #[must_use]
@@ -46,10 +70,10 @@ pub fn inbox_key(job: &JobId, ask: &AskId) -> String {
     format!("{job}.{ask}")
 }
 
-/// Parses an inbox key; `None` if it is malformed.
+/// Parses an inbox key; `None` if it is [`INBOX_COMPLETE`] or malformed.
 #[must_use]
 pub fn inbox_question(key: &str) -> Option<(JobId, AskId)> {
-    let (job, ask) = key.split_once('.')?;
+    let (job, ask) = key.split_once('.').filter(|_| key != INBOX_COMPLETE)?;
     Some((JobId::new(job).ok()?, AskId::new(ask).ok()?))
 }
 

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use broker::Broker;
+use broker::{
+    Broker,
+    backoff::{Backoff, Retryable},
+};
 use client::{Client, RetryPolicy};
 use proto::{
     id::{JobId, WorkerId},
@@ -11,10 +14,16 @@ use proto::{
     view::JobView,
 };
 use runtime::config::{Flag, SecretFrom, Sources};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::Global, failure::CliError, output::Output, settings::Config, token, words::Text,
 };
+
+/// Pauses of a starting process between two attempts to connect.
+const START_BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_millis(200), Duration::from_secs(5));
 
 /// Reads the configuration, overridden by flags.
 ///
@@ -60,6 +69,35 @@ pub(crate) async fn broker(
         .map_err(|e| CliError::unavailable(e.to_string()))
 }
 
+/// Opens the connection of a serving process. Waits for a server that cannot be reached, until
+/// `limit` has passed or the shutdown begins.
+///
+/// # Errors
+/// If the wait ends without a connection, or a retry cannot succeed: the server is too old, the
+/// credentials are invalid, or the installation differs from its configuration.
+pub(crate) async fn wait_for_broker(
+    config: &Config,
+    worker: WorkerId,
+    limit: Option<Duration>,
+    shutdown: &CancellationToken,
+) -> Result<Broker, CliError> {
+    let subjects = subjects(config)?;
+    let options = (&config.nats).into();
+    let start = Instant::now();
+    let has_time = || limit.is_none_or(|limit| start.elapsed() < limit);
+    let connected = (|| broker::nats::connect(&options, subjects.clone(), worker.clone()))
+        .retry(START_BACKOFF)
+        .when(|error| error.is_transient() && has_time() && !shutdown.is_cancelled())
+        .notify(|error, wait| {
+            tracing::warn!(%error, ?wait, "waiting for nats-server; nothing runs before it answers");
+        });
+    tokio::select! {
+        biased;
+        () = shutdown.cancelled() => Err(CliError::unavailable("ended before nats-server answered")),
+        connected = connected => connected.map_err(|e| CliError::unavailable(e.to_string())),
+    }
+}
+
 /// Opens a client of the front door, with a token if there is one.
 ///
 /// # Errors
@@ -87,13 +125,14 @@ pub(crate) async fn client(global: &Global, output: Output) -> Result<Client, Cl
 }
 
 /// Connects to the front door. If an operator creates the streams, commands have no permission to
-/// read them and use only the bus.
+/// read them, and the installation is not compared with the configuration.
 async fn door(config: &Config) -> Result<Client, CliError> {
-    if config.nats.create {
-        return Ok(Client::new(&broker(config, writer(), false).await?));
-    }
-    let subjects = subjects(config)?;
-    let bus = broker::nats::connect_bus(&(&config.nats).into(), subjects.clone()).await;
+    let (subjects, options) = (subjects(config)?, (&config.nats).into());
+    let bus = if config.nats.create {
+        broker::nats::connect_client(&options, subjects.clone()).await
+    } else {
+        broker::nats::connect_bus(&options, subjects.clone()).await
+    };
     Ok(Client::over(bus.map_err(|e| CliError::unavailable(e.to_string()))?, subjects))
 }
 

@@ -8,17 +8,18 @@ mod args;
 mod chat;
 mod commands;
 mod connect;
+mod contexts;
 mod exit;
 mod failure;
 mod input;
 mod interrupt;
 mod live;
-
 mod output;
 mod refusal;
 mod render;
 pub mod roles;
 pub mod settings;
+pub mod shown;
 mod style;
 mod text;
 mod token;
@@ -26,7 +27,8 @@ mod words;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use clap::{Parser, error::ErrorKind};
+use clap::error::ErrorKind;
+use clap_complete::CompleteEnv;
 use proto::lang::Language;
 
 pub use self::exit::Exit;
@@ -40,12 +42,17 @@ use self::{
 /// Runs the program with this process's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
+    // Answers a shell that completes a line, and then ends the process.
+    CompleteEnv::with_factory(args::completion::command).bin("callboard").complete();
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let cli = match Cli::try_parse_from(&arguments) {
+    let mut cli = match Cli::of(&arguments) {
         Ok(cli) => cli,
         Err(error) => return misread(&error, &arguments).into(),
     };
     let output = output_of(&cli);
+    if let Err(error) = contexts::apply(&mut cli.global, cli.command.in_use()) {
+        return told(output, &error).into();
+    }
     if cli.global.verbose > 1 {
         let log = runtime::telemetry::settings::Log {
             level: "debug".to_owned(),

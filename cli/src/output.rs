@@ -5,7 +5,10 @@ use std::io::{ErrorKind, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use jiff::Timestamp;
-use proto::lang::{Language, Words};
+use proto::{
+    escape,
+    lang::{Language, Words},
+};
 use serde::Serialize;
 
 use crate::{
@@ -84,6 +87,12 @@ impl Output {
         Self { format, loudness, language, color, times }
     }
 
+    /// Creates an output for commands that print nothing themselves.
+    pub(crate) fn silent() -> Self {
+        let (format, times) = (Format::Table, Times::default());
+        Self::new(format, Loudness::Quiet, Color::Never, times, Language::default())
+    }
+
     /// Returns the same output without notes.
     pub(crate) fn quiet(self) -> Self {
         Self { loudness: Loudness::Quiet, ..self }
@@ -132,13 +141,14 @@ impl Output {
         self.line(&text.text(self.language))
     }
 
-    /// Prints a JSON value: indented for `json`, on one line for `jsonl`.
+    /// Prints a JSON value: indented for `json`, on one line for `jsonl`. Characters that a terminal
+    /// would act upon are escaped, which changes no value.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), CliError> {
         let text = match self.format {
             Format::Json => serde_json::to_string_pretty(value),
             Format::Table | Format::Jsonl | Format::Ids => serde_json::to_string(value),
         };
-        self.line(&text.map_err(|e| CliError::internal(e.to_string()))?)
+        self.line(&escape::in_json(&text.map_err(|e| CliError::internal(e.to_string()))?))
     }
 
     /// Prints a list in the selected format.

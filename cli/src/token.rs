@@ -8,7 +8,7 @@ use proto::lang::Words;
 use crate::{args::Global, failure::CliError, input, words::Text};
 
 /// Environment variable that contains a token.
-const VARIABLE: &str = "CALLBOARD_TOKEN";
+pub(crate) const VARIABLE: &str = "CALLBOARD_TOKEN";
 /// Longest token, in bytes.
 const BYTES_MAX: usize = 8 * 1024;
 

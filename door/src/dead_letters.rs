@@ -13,7 +13,7 @@ use proto::{
 };
 use runtime::service::{Answers, Asked};
 
-use super::{Door, fold, list::Submissions};
+use super::{Door, fold, index::Selection, list::Submissions};
 
 /// Default limit on letters.
 const USUAL: u32 = 50;
@@ -40,9 +40,36 @@ impl Answers<Dead> for Door {
                 fold::read(log, &job).await?;
                 Ok(DeadLetters { letters: letters(log, job).await?, more: false })
             }
-            None => newest(log, limit).await,
+            None => {
+                let most = limits::LIST_LOOKED_AT_MAX + 1;
+                match self.index.select(&self.broker.log, Selection::Open, None, most).await? {
+                    Some(open) => among(log, open, limit).await,
+                    None => newest(log, limit).await,
+                }
+            }
         }
     }
+}
+
+/// Returns the dead letters of the selected jobs.
+async fn among(
+    log: &dyn Reader,
+    mut open: Vec<JobId>,
+    limit: usize,
+) -> Result<DeadLetters, Failure> {
+    let mut more = open.len() > limits::LIST_LOOKED_AT_MAX;
+    open.truncate(limits::LIST_LOOKED_AT_MAX);
+    let mut looks = stream::iter(open).map(|job| letters(log, job)).buffered(AT_A_TIME);
+    let mut found = Vec::new();
+    while let Some(some) = looks.try_next().await? {
+        found.extend(some);
+        if found.len() > limit {
+            found.truncate(limit);
+            more = true;
+            break;
+        }
+    }
+    Ok(DeadLetters { letters: found, more })
 }
 
 async fn newest(log: &dyn Reader, limit: usize) -> Result<DeadLetters, Failure> {

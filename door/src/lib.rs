@@ -13,6 +13,7 @@ mod direct;
 mod files;
 mod fold;
 mod forking;
+mod index;
 mod list;
 mod presets;
 mod pricing;
@@ -34,8 +35,8 @@ use broker::{Broker, clock::Clock};
 use proto::{
     budget::Price,
     door::{
-        self, Dead, DropAgent, Get, GetCrew, GetTools, List, SendSignal, Server, SetAgent, Submit,
-        Tools, Upload, Verb,
+        self, Dead, DropAgent, Get, GetCrew, GetTools, List, RefusedTool, SendSignal, Server,
+        SetAgent, Submit, Tools, Upload, Verb,
     },
     error::Failure,
     id::ToolName,
@@ -50,7 +51,7 @@ use runtime::{
 };
 use tokio::sync::Semaphore;
 
-use self::{agents::Agents, quota::Quota, surroundings::Observer, watch::Hub};
+use self::{agents::Agents, index::Index, quota::Quota, surroundings::Observer, watch::Hub};
 
 /// Usual value of [`DoorParts::watch_bytes`].
 pub const WATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -91,6 +92,7 @@ pub struct Door {
     quota: Quota,
     watches: Arc<Semaphore>,
     hub: Hub,
+    index: Index,
     registry: Registry,
     schemas: Schemas,
     crew: Crew,
@@ -105,6 +107,7 @@ impl Door {
         Self {
             hub: Hub::new(parts.broker.clone(), observer.clone(), parts.watch_bytes),
             observer,
+            index: Index::default(),
             broker: parts.broker,
             agents: parts.agents,
             prices: parts.prices,
@@ -149,8 +152,10 @@ impl Answers<GetTools> for Door {
     async fn answer(&self, asked: Asked<'_, GetTools>) -> Result<Tools, Failure> {
         let GetTools {} = asked.request()?;
         let tools: Vec<_> = self.registry.all().iter().map(|tool| tool.spec.clone()).collect();
+        let refused = self.registry.refused().into_iter();
+        let refused = refused.map(|(name, why)| RefusedTool { name, why }).collect();
         let workers = self.observer.workers(tools.iter());
-        Ok(Tools { tools, workers })
+        Ok(Tools { tools, refused, workers })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use broker::log::Reader;
+use broker::log::{LogError, Reader};
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use proto::{
@@ -19,7 +19,7 @@ use runtime::{
     service::{Answers, Asked},
 };
 
-use super::{Door, fold, surroundings::Observer};
+use super::{Door, fold, index::Selection, surroundings::Observer};
 
 /// Default limit on jobs.
 const USUAL: u32 = 50;
@@ -37,6 +37,20 @@ impl Answers<List> for Door {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let observer = &self.observer;
         match &request.conversation {
+            None if !request.states.is_empty() => {
+                let selection = Selection::States(&request.states);
+                let after = request.after.as_ref();
+                let most = limits::LIST_LOOKED_AT_MAX + 1;
+                match self.index.select(&self.broker.log, selection, after, most).await? {
+                    Some(found) => {
+                        let (listed, purged) =
+                            selected(observer, found, &request.states, limit).await?;
+                        self.index.forget(&purged).await;
+                        Ok(listed)
+                    }
+                    None => newest(observer, &request.states, limit, after).await,
+                }
+            }
             None => newest(observer, &request.states, limit, request.after.as_ref()).await,
             Some(id) => {
                 let (mut jobs, more) = conversations::jobs(&*self.broker.kv, id).await?;
@@ -75,6 +89,36 @@ async fn of_conversation(
         jobs.push(summary);
     }
     Ok(Listed { jobs, more, next })
+}
+
+/// Returns those of the selected jobs that are in one of the states, and the jobs that were purged.
+async fn selected(
+    observer: &Observer,
+    mut found: Vec<JobId>,
+    states: &[JobState],
+    limit: usize,
+) -> Result<(Listed, Vec<JobId>), Failure> {
+    let mut purged = Vec::new();
+    let mut more = found.len() > limits::LIST_LOOKED_AT_MAX;
+    found.truncate(limits::LIST_LOOKED_AT_MAX);
+    let (mut jobs, mut next): (Vec<JobSummary>, Option<JobId>) = (Vec::new(), None);
+    let rows = stream::iter(found).map(|job| async {
+        let row = of_job(observer, job.clone()).await?;
+        Ok::<_, Failure>((job, row))
+    });
+    let mut rows = rows.buffered(AT_A_TIME);
+    while let Some((job, row)) = rows.try_next().await? {
+        if jobs.len() == limit {
+            more = true;
+            break;
+        }
+        match row {
+            Some(row) => jobs.extend(Some(row).filter(|row| states.contains(&row.state))),
+            None => purged.push(job.clone()),
+        }
+        next = Some(job);
+    }
+    Ok((Listed { jobs, more, next: next.filter(|_| more) }, purged))
 }
 
 /// Returns the error for a cursor whose job no longer exists.
@@ -229,7 +273,13 @@ impl<'a> Submissions<'a> {
         let (log, page, past) = (self.log, self.page, self.past);
         let reads = self.shards.iter_mut().map(|shard| async move {
             while shard.read.is_empty() && !shard.dry {
-                let entries = log.submissions(shard.shard, shard.before, page).await?;
+                let entries = match log.submissions(shard.shard, shard.before, page).await {
+                    Err(LogError::Lost(why)) => {
+                        tracing::warn!(why, "a list leaves out the jobs of a lost shard");
+                        Vec::new()
+                    }
+                    entries => entries?,
+                };
                 shard.dry = entries.len() < page;
                 shard.before = entries.last().map(|entry| entry.seq);
                 // Submissions of the same instant are ordered by shard, the highest first.

@@ -62,7 +62,7 @@ impl Answers<SendSignal> for Door {
             return Ok(Signaled { job: request.job, state: JobState::Working, seq });
         }
         let mut job = folded?;
-        open(&job)?;
+        open(&job, &signal)?;
         let below = match signal == Signal::Retry {
             true => descendants::to_retry(&*self.broker.log, &job).await?,
             false => Vec::new(),
@@ -89,7 +89,7 @@ impl Answers<SendSignal> for Door {
             | Signal::Snapshot { .. }
             | Signal::RollBack { .. } => {
                 let entries = self.broker.log.read(&request.job, job.seq()).await?;
-                self.catch_up(&mut job, &entries, seq).await?;
+                self.catch_up(&mut job, &entries, (&signal, seq)).await?;
             }
         }
         let state = fold::view(&job)?.state;
@@ -145,19 +145,24 @@ impl Door {
             if entries.is_empty() {
                 return Ok(());
             }
-            self.catch_up(job, &entries, signal).await?;
+            self.catch_up(job, &entries, (&Signal::Cancel, signal)).await?;
         }
         Ok(())
     }
 
     /// Folds further entries. A job that had ended before the signal was stored did not receive it,
     /// which is an error.
-    async fn catch_up(&self, job: &mut Job, entries: &[Entry], signal: Seq) -> Result<(), Failure> {
-        let heard = entries.partition_point(|entry| entry.seq < signal);
+    async fn catch_up(
+        &self,
+        job: &mut Job,
+        entries: &[Entry],
+        (signal, seq): (&Signal, Seq),
+    ) -> Result<(), Failure> {
+        let heard = entries.partition_point(|entry| entry.seq < seq);
         let (before, after) = entries.split_at(heard);
         fold::more(&*self.broker.log, job, before).await?;
-        if job.seq() < signal {
-            open(job)?;
+        if job.seq() < seq {
+            open(job, signal)?;
         }
         fold::more(&*self.broker.log, job, after).await
     }
@@ -239,10 +244,11 @@ fn is_parked(job: &Job) -> bool {
     job.poison().is_some() && !job.has_ended()
 }
 
-/// Returns an error if no signal can change the job any more.
-fn open(job: &Job) -> Result<(), Failure> {
+/// Returns an error if the signal can no longer change the job. A poisoned job can only be cancelled.
+fn open(job: &Job, signal: &Signal) -> Result<(), Failure> {
     let view = fold::view(job)?;
-    if let Some(poison) = job.poison() {
+    let poison = job.poison().filter(|_| is_parked(job) && *signal != Signal::Cancel);
+    if let Some(poison) = poison {
         let why = format!("record {}: {}", poison.seq, poison.reason);
         return Err(fold::poisoned(job.id(), &why));
     }

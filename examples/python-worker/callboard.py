@@ -3,7 +3,8 @@
 docs/tools.md describes it; this file is one implementation, small enough to copy. It takes tool
 calls of one pool from every shard of an installation, runs them, stores each result in the job's
 log and only then acknowledges the call. If a process dies, its calls are redelivered to another
-worker, so a tool may be called more than once with the same idempotency key.
+worker, so a tool may be called more than once with the same idempotency key. A redelivered call runs
+only if the job's log still needs it.
 
 It does not implement the protocol of `once` tools, and refuses to announce one.
 """
@@ -70,6 +71,19 @@ class Call:
 
 
 @dataclass
+class Running:
+    """A call in this process."""
+
+    shard: str
+    job: str
+    # The position of the call in the job's log.
+    seq: int
+    run: asyncio.Task[dict[str, Any]]
+    # Set once the job's log shows that nobody needs the call.
+    obsolete: bool = False
+
+
+@dataclass
 class Tool:
     """A tool: the announced definition, and the coroutine that runs its calls.
 
@@ -110,6 +124,19 @@ def digest(value: Any) -> str:
     """SHA-256 of JSON with the fields of every object sorted by name and no spaces."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def generation(work: str) -> int:
+    """Returns the number of rollbacks before a unit of work: 2 for "g2.r0.step1"."""
+    return int(work.split(".")[0].removeprefix("g"))
+
+
+async def first(*waits: Awaitable[Any]) -> None:
+    """Waits for the first of several events."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
 
 
 def version(text: str) -> list[tuple[int, str]]:
@@ -178,6 +205,7 @@ class Worker:
         self.ack_wait_s = ack_wait_s
         self.stopping = asyncio.Event()
         self.running: set[asyncio.Task[None]] = set()
+        self.calls: list[Running] = []
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -186,6 +214,7 @@ class Worker:
         self.nats = await nats.connect(self.servers.split(","), name=self.name,
                                        max_reconnect_attempts=-1, **self.access.options())
         self.js = self.nats.jetstream()
+        await self.nats.subscribe(f"{self.prefix}.stop.*.*", cb=self.stopped)
         shards = await self.shards()
         pullers = [asyncio.create_task(self.pull(shard)) for shard in shards]
         announcer = asyncio.create_task(self.announce())
@@ -274,7 +303,9 @@ class Worker:
                       "another name or a new version", tool.name, by, self.name)
 
     async def pull(self, shard: int) -> None:
-        """Fetches calls of one shard while there are free slots."""
+        """Fetches calls of one shard while there are free slots. A call whose tool runs as many calls
+        as it may is the last that is fetched until it runs.
+        """
         stream, durable = f"{self.prefix}-shard-{shard}", f"call-{self.pool}"
         config = ConsumerConfig(
             durable_name=durable,
@@ -305,9 +336,11 @@ class Worker:
                 log.warning("shard %d: %s; trying again", shard, error)
                 await asyncio.sleep(1.0)
                 continue
-            task = asyncio.create_task(self.answer(message))
+            placed = asyncio.Event()
+            task = asyncio.create_task(self.answer(message, placed))
             self.running.add(task)
             task.add_done_callback(self.ended)
+            await first(placed.wait(), self.stopping.wait(), asyncio.wait([task]))
 
     def ended(self, task: asyncio.Task[None]) -> None:
         self.running.discard(task)
@@ -315,8 +348,10 @@ class Worker:
         if not task.cancelled() and task.exception():
             log.error("a call was given up: %s", task.exception())
 
-    async def answer(self, message: Any) -> None:
-        """Handles one call: runs it, stores the result, and only then acknowledges."""
+    async def answer(self, message: Any, placed: asyncio.Event) -> None:
+        """Handles one call: runs it, stores the result, and only then acknowledges. `placed` is
+        set when the tool runs.
+        """
         _, shard, job, *_ = message.subject.split(".")
         if self.forged(message, shard, job):
             log.error("job %s: a client made the server write a call; the call is ignored", job)
@@ -327,8 +362,17 @@ class Worker:
             # The supervisor parks a job whose log has an unreadable record.
             log.error("job %s: a call cannot be read: %s", job, error)
             return await message.nak(delay=60)
-        run = asyncio.create_task(self.called(job, command, message.metadata.num_delivered))
+        delivered, seq = message.metadata.num_delivered, message.metadata.sequence.stream
+        if await self.has_ended(shard, job, seq):
+            log.info("job %s ended before %s began", job, command["work"])
+            return await message.ack()
+        if delivered > 1 and await self.is_obsolete(shard, job, seq, command):
+            log.info("job %s: %s is no longer needed", job, command["work"])
+            return await message.ack()
+        run = asyncio.create_task(self.called(job, command, delivered, placed))
         heart = asyncio.create_task(self.beat(message, run, command["effect"]))
+        call = Running(shard, job, seq, run)
+        self.calls.append(call)
         try:
             with traces.tool_call(message.headers or {}, job, command) as span:
                 called = await run
@@ -337,9 +381,51 @@ class Worker:
             await self.append(shard, job, called, span.traceparent)
             await message.ack()
             log.info("job %s: %s answered %s", job, command["tool"], command["work"])
+        except asyncio.CancelledError:
+            if not call.obsolete:
+                raise
+            log.info("job %s: ended %s", job, command["work"])
+            await message.ack()
         finally:
+            self.calls.remove(call)
             run.cancel()
             heart.cancel()
+
+    async def stopped(self, message: Any) -> None:
+        """Ends the calls of a job that has ended. The message is a hint; the job's log proves it."""
+        *_, shard, job = message.subject.split(".")
+        for call in [call for call in self.calls if (call.shard, call.job) == (shard, job)]:
+            if await self.is_obsolete(shard, job, call.seq, None):
+                call.obsolete = True
+                call.run.cancel()
+
+    async def is_obsolete(self, shard: str, job: str, seq: int, command: dict[str, Any] | None) -> bool:
+        """Returns whether a record after the call at `seq` makes it obsolete: the end of the job, a
+        decision of a later generation, or an answer to `command`. A worker without the right to read
+        the log cannot know, and runs the call.
+        """
+        while True:
+            try:
+                found = await self.js.get_msg(f"{self.prefix}-shard-{shard}", seq=seq + 1, next=True,
+                                              subject=f"{self.prefix}.{shard}.{job}.>", direct=True)
+            except NotFoundError:
+                return False
+            except NatsError as error:
+                log.warning("job %s: the log cannot be read: %s", job, error)
+                return False
+            seq, (family, kind, *_) = found.seq, found.subject.split(".")[3:]
+            if (family, kind) == ("do", "finish"):
+                return True
+            if command is None or (family, kind) not in (("do", "plan"), ("do", "turn"), ("do", "call"),
+                                                         ("in", "crew")):
+                continue
+            record = json.loads(found.data)
+            body = record.get("body") or json.loads(await self.fetch(**record["body_ref"]))
+            if family == "do" and generation(body["work"]) > generation(command["work"]):
+                return True
+            answered = (body.get("work"), body.get("attempt")) == (command["work"], command["attempt"])
+            if record["kind"] == "called" and answered:
+                return True
 
     def forged(self, message: Any, shard: str, job: str) -> bool:
         """Returns whether the server wrote the message on behalf of a client without the right to
@@ -349,6 +435,15 @@ class Worker:
         headers = message.headers or {}
         timer = headers.get("Nats-Scheduler", f"{self.prefix}.{shard}.{job}.at.")
         return "Nats-Sequence" in headers or not timer.startswith(f"{self.prefix}.{shard}.{job}.at.")
+
+    async def has_ended(self, shard: str, job: str, call: int) -> bool:
+        """Returns whether the job ended after the call: nobody waits for the result any more."""
+        end = f"{self.prefix}.{shard}.{job}.do.finish.none"
+        try:
+            found = await self.js.get_last_msg(f"{self.prefix}-shard-{shard}", end, direct=True)
+        except NotFoundError:
+            return False
+        return found.seq > call
 
     async def beat(self, message: Any, run: asyncio.Task[Any], effect: str) -> None:
         """Extends the deadline of the call. After so long without the server that the call may soon
@@ -393,13 +488,14 @@ class Worker:
             raise ValueError(f"piece {piece} of object {sha256} is missing") from None
         return found.data
 
-    async def called(self, job: str, command: dict[str, Any], delivered: int) -> dict[str, Any]:
+    async def called(self, job: str, command: dict[str, Any], delivered: int,
+                     placed: asyncio.Event) -> dict[str, Any]:
         """Runs a call and always returns an answer, also after a fault or an exception."""
         begun, fault = time.monotonic(), None
         try:
             if delivered > DELIVERIES_MAX:
                 raise Fault("worker_lost", f"{delivered - 1} workers took it and none answered")
-            result = await self.carry_out(job, command)
+            result = await self.carry_out(job, command, placed)
             if len(json.dumps(result).encode()) > RESULT_BYTES_MAX:
                 result = {"success": False, "error": "the result is larger than 1 MiB"}
         except Fault as error:
@@ -412,7 +508,8 @@ class Worker:
             answer["fault"] = fault
         return {**answer, "duration_ms": int((time.monotonic() - begun) * 1000)}
 
-    async def carry_out(self, job: str, command: dict[str, Any]) -> dict[str, Any]:
+    async def carry_out(self, job: str, command: dict[str, Any],
+                        placed: asyncio.Event) -> dict[str, Any]:
         tool = self.tools.get(command["tool"])
         if tool is None:
             raise Fault("unknown_tool", f"there is no tool {command['tool']} here")
@@ -427,6 +524,7 @@ class Worker:
         call = Call(job, command["work"], command["step"], command["attempt"],
                     command["idempotency_key"], command.get("language", "en"))
         async with tool.places:
+            placed.set()
             try:
                 return await asyncio.wait_for(tool.run(call, command["args"]), tool.timeout_ms / 1000)
             except asyncio.TimeoutError:

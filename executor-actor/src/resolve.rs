@@ -9,6 +9,7 @@ use proto::{
     decision::TurnWork,
     excerpt,
     fact::{CallTarget, TurnCall, TurnReply},
+    lang::Language,
     limits,
     message::{Message, ModelCall, StopReason},
     tool::ToolSpec,
@@ -69,8 +70,8 @@ pub(crate) fn resolve(
 }
 
 /// Computes the outcome of a turn whose model call failed.
-pub(crate) fn no_reply(error: &ModelError) -> TurnReply {
-    TurnReply::Failed { error: error.to_work_error() }
+pub(crate) fn no_reply(error: &ModelError, language: Language) -> TurnReply {
+    TurnReply::Failed { error: error.to_work_error(language) }
 }
 
 /// Computes the outcome of a turn that cannot run.

@@ -113,7 +113,10 @@ impl Executor {
             if run.has_past() { self.fit(work, &mut request) } else { Err(large) }
         });
         if let Err(large) = fitted {
-            return (resolve::failed(&large.to_string(), ErrorClass::Permanent), Usage::default());
+            return (
+                resolve::failed(&large.text(work.language), ErrorClass::Permanent),
+                Usage::default(),
+            );
         }
         let show = move |delta: &Delta| delta.update().into_iter().for_each(|said| live.send(said));
         match model::complete(&*self.model, request, show).await {
@@ -124,7 +127,7 @@ impl Executor {
                 };
                 (resolve::resolve(&said, work, &told, tools, &check), said.usage)
             }
-            Err(error) => (resolve::no_reply(&error), Usage::default()),
+            Err(error) => (resolve::no_reply(&error, work.language), Usage::default()),
         }
     }
 }

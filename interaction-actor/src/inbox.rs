@@ -3,7 +3,7 @@
 //! The job's log, not the inbox, defines whether a question is open. A stale entry is removed when
 //! it is found, and a missing entry is restored by the redelivery of its question.
 
-use broker::kv::{Bucket, Kv, KvError};
+use broker::kv::{Bucket, INBOX_COMPLETE, Kv, KvError};
 use bytes::Bytes;
 use proto::{
     door::{InboxEntry, InboxPage},
@@ -110,7 +110,7 @@ pub async fn page(kv: &dyn Kv, job: Option<&JobId>, limit: usize) -> Result<Inbo
 async fn read(kv: &dyn Kv, of: &str) -> Result<Vec<(InboxEntry, usize)>, KvError> {
     let stored = kv.list(Bucket::Inbox, of).await?;
     let mut found = Vec::with_capacity(stored.len());
-    for value in stored {
+    for value in stored.into_iter().filter(|value| value.key != INBOX_COMPLETE) {
         let read = match broker::kv::inbox_question(&value.key) {
             Some((job, ask)) => InboxEntry::read(&job, &ask, &value.value),
             None => Err("the key does not name a question".to_owned()),

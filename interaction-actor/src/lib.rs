@@ -13,6 +13,7 @@ mod edit;
 pub mod inbox;
 pub mod inbox_service;
 pub mod question_log;
+pub mod restore;
 mod work;
 
 pub use self::actor::{AskCommand, InteractionActor, options};

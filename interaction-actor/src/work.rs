@@ -19,9 +19,11 @@ pub(crate) struct InboxKeeper {
 
 /// A failed update of the inbox.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotKept {
+pub enum NotKept {
+    /// The job's log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The bucket cannot be used.
     #[error(transparent)]
     Kv(#[from] KvError),
 }

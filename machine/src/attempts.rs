@@ -369,6 +369,15 @@ impl Attempts {
         if let State::Backing { timer, .. } = &self.state { Some(timer) } else { None }
     }
 
+    /// Returns the timer of a stored wait, and the end of the wait.
+    pub(super) fn backing(&self) -> Option<(&TimerName, Timestamp)> {
+        if let State::Backing { timer, until, .. } = &self.state {
+            Some((timer, *until))
+        } else {
+            None
+        }
+    }
+
     /// Returns the last broken attempt, if another attempt waits, is due or runs.
     pub(super) fn retry(&self) -> Option<Retry<'_>> {
         let (next, until) = match &self.state {

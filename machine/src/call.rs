@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 use proto::{
-    agent::Agent,
+    agent::{Agent, Hosts},
     decision::{CallWork, Wait},
     fact::Called,
     family::{self, Task},
-    id::{AskId, Attempt, JobId, StepId, ToolName, WorkId},
+    id::{AskId, Attempt, JobId, Seq, StepId, ToolName, WorkId},
     interaction::{QuestionKind, approval_digest},
     job::Outcome,
     lang::Language,
@@ -17,6 +17,7 @@ use proto::{
 use serde_json::Value;
 
 use super::{
+    at::At,
     attempts::{Attempts, Retries},
     excerpt,
     kin_text::{self, Text},
@@ -36,6 +37,8 @@ pub(super) struct Call {
     /// Broken attempts by cause: negative answers, and faults.
     noes: u32,
     faults: u32,
+    /// Idempotency key of the first command that was sent. All attempts carry it.
+    key: Option<String>,
     /// `true` if the call is a child job in which a question waits for a person.
     pub(super) asks_below: bool,
     pub(super) end: Option<CallEnd>,
@@ -52,6 +55,26 @@ pub(super) enum Agreement {
     Asked(AskId),
     /// A person approved the call with exactly this digest.
     Given(String),
+}
+
+/// The submission that a call belongs to. A job id may be used again after a purge; the position and
+/// the time of its submission may not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Submission<'a> {
+    pub(super) job: &'a JobId,
+    pub(super) seq: Seq,
+    pub(super) at: Timestamp,
+    pub(super) language: Language,
+    /// The only hosts that tools may send requests to.
+    pub(super) hosts: Option<&'a Hosts>,
+}
+
+impl Submission<'_> {
+    /// Returns the idempotency key of a unit of work of this submission.
+    fn key(&self, work: &WorkId) -> String {
+        let Self { job, seq, at, language: _, hosts: _ } = self;
+        format!("{job}.{work}.{seq}-{}", at.as_millisecond())
+    }
 }
 
 /// The end of a call.
@@ -81,18 +104,14 @@ impl Call {
             said_no: false,
             noes: 0,
             faults: 0,
+            key: None,
             asks_below: false,
             end: None,
         }
     }
 
     /// Returns the command that is to be sent now.
-    pub(super) fn to_send(
-        &self,
-        job: &JobId,
-        step: &StepId,
-        language: Language,
-    ) -> Option<CallWork> {
+    pub(super) fn to_send(&self, submission: &Submission<'_>, step: &StepId) -> Option<CallWork> {
         if self.end.is_some() {
             return None;
         }
@@ -110,9 +129,10 @@ impl Call {
             pool: self.binding.pool.clone(),
             effect: self.binding.effect,
             args: self.args.clone(),
-            language,
-            idempotency_key: format!("{job}.{}", self.work),
+            language: submission.language,
+            idempotency_key: self.key.clone().unwrap_or_else(|| submission.key(&self.work)),
             approved,
+            hosts: submission.hosts.cloned(),
             refused: None,
         })
     }
@@ -122,7 +142,7 @@ impl Call {
     pub(super) fn go_on_as(&mut self, work: WorkId) -> bool {
         let was_sent = self.attempts.count() > 0;
         (self.work, self.attempts, self.said_no) = (work, Attempts::default(), false);
-        (self.noes, self.faults) = (0, 0);
+        (self.noes, self.faults, self.key) = (0, 0, None);
         match &self.agreement {
             Agreement::NotNeeded => {}
             // The digest of an approval covers the name of the work, which has changed.
@@ -142,6 +162,15 @@ impl Call {
             args: self.args.clone(),
             digest: self.digest(job),
         })
+    }
+
+    /// Records that an attempt was sent, and returns `true` if it was due.
+    pub(super) fn sent(&mut self, attempt: Attempt, at: At, key: Option<&str>) -> bool {
+        let sent = self.end.is_none() && self.attempts.sent(attempt, at);
+        if sent && self.key.is_none() {
+            self.key = key.map(str::to_owned);
+        }
+        sent
     }
 
     /// Returns the attempt that would be sent now, if the call is approved or needs no approval.

@@ -11,10 +11,10 @@ use proto::{
 
 use super::{
     attempts::{Attempts, Retries},
-    call::Call,
+    call::{Call, Submission},
     names,
     outbox::Tell,
-    state::{ActiveJob, AskState, Job, Stage},
+    state::{ActiveJob, AskState, Brief, Job, Stage},
     step::{Exec, StepRun},
     turn::{Turn, UnitKind},
 };
@@ -45,12 +45,12 @@ pub struct Arm {
 }
 
 impl Job {
-    /// Returns the next decision that the job's state calls for, or `None` if the job has ended, is
-    /// poisoned, must be refolded, or waits for a fact.
+    /// Returns the next decision that the job's state calls for, or `None` if the job has ended, must
+    /// be refolded, or waits for a fact. A poisoned job waits for a cancellation or its deadline.
     #[must_use]
     pub fn decide(&self) -> Option<Next> {
         let open =
-            self.open.as_ref().filter(|open| open.outcome().is_none() && self.can_follow())?;
+            self.open.as_ref().filter(|open| open.outcome().is_none() && self.may_decide(open))?;
         let decision = self.choose(open)?;
         let mut arm: Vec<Arm> = own_timer(&decision).into_iter().collect();
         if !open.lineage.has_decided() {
@@ -171,7 +171,10 @@ impl Job {
         if call.is_agent() {
             return self.spawn(open, step, call).map(|work| Decision::Spawn(Box::new(work)));
         }
-        call.to_send(&self.id, step.id(), open.brief.language).map(Decision::Call)
+        let Brief { agent, language, .. } = &*open.brief;
+        let (language, hosts) = (*language, agent.tool.hosts.as_ref());
+        let (job, seq, at) = (&self.id, self.first, self.created);
+        call.to_send(&Submission { job, seq, at, language, hosts }, step.id()).map(Decision::Call)
     }
 
     /// Returns the command of a turn, or the note that a guard stops the run. Guards do not stop a
@@ -192,7 +195,7 @@ impl Job {
 
     /// Returns the timer of the job's deadline, which is armed with the first decision of a
     /// generation.
-    fn deadline(&self, open: &ActiveJob) -> Option<Arm> {
+    pub(super) fn deadline(&self, open: &ActiveJob) -> Option<Arm> {
         let left = open.brief.agent.deadline_ms?.saturating_sub(self.lived_ms);
         let wait = jiff::SignedDuration::from_millis(i64::try_from(left).ok()?);
         let timer = names::deadline_timer(open.generation());

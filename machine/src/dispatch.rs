@@ -1,6 +1,6 @@
 //! The scheduling of steps: dependencies, order, and the effect of failed steps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use agents::placeholder;
 use jiff::Timestamp;
@@ -18,6 +18,14 @@ use super::{
     state::{ActiveJob, Brief},
     step::StepRun,
 };
+
+/// The reason why a pending step waits no longer.
+enum Release {
+    /// Every dependency completed, with these results.
+    Ready(BTreeMap<StepId, Value>),
+    /// A dependency cannot complete; its id and state.
+    Lost(String),
+}
 
 impl ActiveJob {
     /// Draws every conclusion that follows from the facts so far, in a fixed order.
@@ -43,47 +51,52 @@ impl ActiveJob {
     /// Makes pending steps ready once their dependencies completed, or blocks or skips them if a
     /// dependency cannot complete.
     fn release_steps(&mut self, at: Timestamp) {
+        // A step that has just failed or been blocked may block further steps.
         loop {
-            let states: BTreeMap<StepId, StepState> =
-                self.execution.all().map(|run| (run.id().clone(), run.state)).collect();
-            let mut moved = false;
-            for index in 0..self.execution.steps().len() {
-                moved |= self.release(index, &states, at);
-            }
-            // A step that has just failed or been blocked may block further steps.
-            if !moved {
+            let released = self.released();
+            if released.is_empty() {
                 return;
+            }
+            let Brief { agent, language, .. } = &*self.brief;
+            let given = StepContext { presets: &agent.tool.presets, language: *language };
+            for (index, release) in released {
+                let Some(step) = self.execution.steps_mut().get_mut(index) else { continue };
+                match release {
+                    Release::Ready(values) => step.ready(&|id| values.get(id).cloned(), given, at),
+                    Release::Lost(reason) => {
+                        let state = match agent.step.on_blocked {
+                            OnBlocked::Error => StepState::Blocked,
+                            OnBlocked::Skip => StepState::Skipped,
+                        };
+                        step.end(state, Some(reason), at);
+                    }
+                }
             }
         }
     }
 
-    fn release(
-        &mut self,
-        index: usize,
-        states: &BTreeMap<StepId, StepState>,
-        at: Timestamp,
-    ) -> bool {
-        let step = self.execution.steps().get(index);
-        let Some(step) = step.filter(|step| step.state == StepState::Pending) else { return false };
+    /// Returns the pending steps of the plan in force that wait for no other step any more, by their
+    /// index.
+    fn released(&self) -> Vec<(usize, Release)> {
+        let steps = self.execution.steps().iter().enumerate();
+        let mut pending = steps.filter(|(_, step)| step.state == StepState::Pending).peekable();
+        // Most records find no pending step in a wide plan, so the table is made when one is found.
+        if pending.peek().is_none() {
+            return Vec::new();
+        }
+        let states: HashMap<&StepId, StepState> =
+            self.execution.all().map(|run| (run.id(), run.state)).collect();
+        pending.filter_map(|(index, step)| Some((index, self.release(step, &states)?))).collect()
+    }
+
+    fn release(&self, step: &StepRun, states: &HashMap<&StepId, StepState>) -> Option<Release> {
         let of = |id: &StepId| states.get(id).copied().unwrap_or(StepState::Failed);
         let lost = |id: &&StepId| of(id).is_terminal() && of(id) != StepState::Completed;
         if let Some(on) = step.step.depends_on.iter().find(lost) {
-            let reason = format!("{on} {}", of(on));
-            let state = match self.brief.agent.step.on_blocked {
-                OnBlocked::Error => StepState::Blocked,
-                OnBlocked::Skip => StepState::Skipped,
-            };
-            let step = self.execution.steps_mut().get_mut(index);
-            return step.map(|step| step.end(state, Some(reason), at)).is_some();
+            return Some(Release::Lost(format!("{on} {}", of(on))));
         }
-        if step.step.depends_on.iter().any(|on| of(on) != StepState::Completed) {
-            return false;
-        }
-        let values = self.values_for(step);
-        let Brief { agent, language, .. } = &*self.brief;
-        let given = StepContext { presets: &agent.tool.presets, language: *language };
-        let step = self.execution.steps_mut().get_mut(index);
-        step.map(|step| step.ready(&|id| values.get(id).cloned(), given, at)).is_some()
+        let is_ready = step.step.depends_on.iter().all(|on| of(on) == StepState::Completed);
+        is_ready.then(|| Release::Ready(self.values_for(step)))
     }
 
     /// Returns the results that a step's arguments refer to. Only declared dependencies are

@@ -25,8 +25,8 @@ impl Job {
     /// Applies the next record of the log. A record at or before the last applied position is
     /// skipped.
     ///
-    /// An unreadable record, or a decision that cannot follow the records before it, poisons the
-    /// job: from then on the fold only counts records. Other jobs are not affected.
+    /// An unreadable record that is no worker's result, or a decision that cannot follow the records
+    /// before it, poisons the job: from then on only its end counts. Other jobs are not affected.
     pub fn apply(&mut self, at: At, family: &Family, record: Result<&Known, &Unreadable>) {
         if at.seq <= self.seq {
             return;
@@ -56,13 +56,13 @@ impl Job {
         } else if !self.has_work_out() {
             self.wake(at, record);
         }
-        if self.is_rolled_back(at, family, record) || self.poison.is_some() {
+        if self.is_rolled_back(at, family, record)
+            || (self.poison.is_some() && !self.ends_poisoned(record))
+        {
             return;
         }
         match (record, family) {
-            (Err(unreadable), _) => {
-                self.poison = Some(Poison::unreadable(at, unreadable));
-            }
+            (Err(unreadable), _) => self.take_unreadable(at, family, unreadable),
             (Ok(Known::Fact(fact)), Family::In(source)) if fact.source() == *source => {
                 if self.fact(at, fact) == Counted::No {
                     self.ignored += 1;
@@ -184,7 +184,7 @@ impl Job {
         if !follows {
             let reason =
                 format!("the decision {:?} cannot follow the records before it", decision.kind());
-            self.poison = Some(Poison::new(at, reason));
+            self.poison.get_or_insert_with(|| Poison::new(at, reason));
         }
     }
 }
@@ -263,7 +263,8 @@ impl ActiveJob {
     }
 
     fn called(&mut self, at: Timestamp, called: &Called) -> Counted {
-        let awaits = |call: &Call| call.awaits(&called.work, called.attempt);
+        // Only a child's own report ends the call of a sub-agent.
+        let awaits = |call: &Call| !call.is_agent() && call.awaits(&called.work, called.attempt);
         let Some((call, is_step)) = self.execution.call_mut(awaits) else { return Counted::No };
         call.answered(called, is_step, at);
         self.spending.tool(call.tool.clone(), &called.cost);
@@ -341,7 +342,7 @@ impl ActiveJob {
     }
 
     fn sent_call(&mut self, at: At, work: &CallWork) -> bool {
-        let sent = self.sent_unit(at, &work.work, work.attempt);
+        let sent = self.sent_unit(at, &work.work, work.attempt, Some(&work.idempotency_key));
         if let Some(error) = work.refused.as_ref().filter(|_| sent)
             && let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work)
         {
@@ -355,14 +356,14 @@ impl ActiveJob {
         if let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work) {
             call.asks_below = false;
         }
-        self.sent_unit(at, &work.work, work.attempt)
+        self.sent_unit(at, &work.work, work.attempt, None)
     }
 
-    fn sent_unit(&mut self, at: At, work: &WorkId, attempt: Attempt) -> bool {
+    fn sent_unit(&mut self, at: At, work: &WorkId, attempt: Attempt, key: Option<&str>) -> bool {
         self.execution.steps_mut().iter_mut().any(|step| {
             let sent = step
                 .call_mut(|call| call.work == *work)
-                .is_some_and(|(call, _)| call.end.is_none() && call.attempts.sent(attempt, at));
+                .is_some_and(|(call, _)| call.sent(attempt, at, key));
             if sent {
                 step.begun(at.time, &mut self.spending, Spend::Tool, attempt != Attempt::FIRST);
             }

@@ -55,6 +55,7 @@ mod text;
 pub mod timeline;
 pub mod transcript;
 mod turn;
+mod unreadable;
 mod view;
 mod waits;
 mod why;

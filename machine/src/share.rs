@@ -76,8 +76,8 @@ impl ActiveJob {
 }
 
 impl Share {
-    /// Reduces the child's limits to the share and to the parent's permitted depth. A child with a
-    /// limit on money and no price gets the parent's price.
+    /// Reduces the child's limits to the share, to the parent's permitted depth and to the parent's
+    /// hosts. A child with a limit on money and no price gets the parent's price.
     pub(super) fn bound(self, child: &mut Agent, parent: &Agent) {
         fn least<T: PartialOrd>(own: Option<T>, share: Option<T>) -> Option<T> {
             match (own, share) {
@@ -95,5 +95,10 @@ impl Share {
             budget.price = parent.budget.price;
         }
         budget.depth = budget.depth.min(parent.budget.depth.saturating_sub(1));
+        let hosts = (child.tool.hosts.take(), &parent.tool.hosts);
+        child.tool.hosts = match hosts {
+            (Some(own), Some(of_parent)) => Some(own.and(of_parent)),
+            (own, of_parent) => own.or_else(|| of_parent.clone()),
+        };
     }
 }

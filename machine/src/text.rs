@@ -44,6 +44,11 @@ pub(super) fn step_failed(language: Language, step: &str, error: &str) -> String
     Text::StepFailed { step: &step, error: &error }.text(language)
 }
 
+/// Returns the error of an attempt whose result cannot be read.
+pub(super) fn result_unreadable(language: Language, place: &str) -> String {
+    Text::ResultUnreadable { place: &place }.text(language)
+}
+
 /// Returns the summary of a job that completed in spite of a failed step, with the steps skipped
 /// because of it.
 pub(super) fn without(language: Language, summary: &str, failed: &str, skipped: &[&str]) -> String {

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use proto::{
-    id::{self, AskId, Attempt, JobId, TimerName, ToolName, WorkId},
+    id::{self, AskId, Attempt, JobId, ToolName, WorkId},
     limits,
     view::RetryView,
 };
@@ -11,6 +11,7 @@ use proto::{
 use super::{
     attempts::{Attempts, Retries},
     call::Call,
+    decide::Arm,
     excerpt, names,
     state::{ActiveJob, AskedQuestion, Job},
     step::{Exec, StepRun},
@@ -24,7 +25,7 @@ pub struct Waits {
     /// Questions that wait for a person, in the order they were asked.
     pub questions: Vec<AskId>,
     /// Timers that must be armed. If one is missing, the job may never advance.
-    pub timers: Vec<TimerName>,
+    pub timers: Vec<Arm>,
     /// Children that have not ended, as far as this job has been told.
     pub children: Vec<JobId>,
     /// `true` if a unit of work backs off; deadlines alone do not count.
@@ -68,18 +69,18 @@ impl Job {
         let mut waits = Waits { paused: open.steering.paused().is_some(), ..Waits::default() };
         for Unit { work, attempts, .. } in open.units() {
             waits.commands.extend(attempts.out().map(|attempt| id::Unit { work, attempt }));
-            waits.timers.extend(attempts.timer().cloned());
+            let backing = attempts.backing();
+            waits.timers.extend(backing.map(|(timer, at)| Arm { timer: timer.clone(), at }));
             waits.backing_off |= attempts.timer().is_some();
         }
         waits.children = open.family.alive().map(|child| child.spawn.child.clone()).collect();
         for asking in open.questions.open_in_order() {
             waits.questions.push(asking.question.id.clone());
-            waits.timers.extend(asking.timer());
+            let (timer, at) = (asking.timer(), asking.question.deadline);
+            waits.timers.extend(timer.zip(at).map(|(timer, at)| Arm { timer, at }));
         }
-        let has_deadline =
-            open.brief.agent.deadline_ms.is_some() && !open.timers.has_deadline_passed();
-        if has_deadline && open.lineage.has_decided() {
-            waits.timers.push(names::deadline_timer(open.generation()));
+        if open.lineage.has_decided() && !open.timers.has_deadline_passed() {
+            waits.timers.extend(self.deadline(open));
         }
         waits.given_up = open.given_up();
         waits

@@ -6,9 +6,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use proto::work_error::{ErrorClass, WorkError};
+use proto::{
+    lang::Language,
+    work_error::{ErrorClass, WorkError},
+};
 
 use crate::words::ProviderWords;
+
+messages::translations!(model_error);
 
 /// The phase of a call whose time limit was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
@@ -71,6 +76,32 @@ impl ErrorKind {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
+    }
+
+    /// Returns the translated text of the kind; `None` where errors name themselves.
+    fn text(self, language: Language) -> Option<String> {
+        let text = match self {
+            Self::Config => Text::Config,
+            Self::Auth => Text::Auth,
+            Self::Quota => Text::Quota,
+            Self::RateLimited => Text::RateLimited,
+            Self::Overloaded => Text::Overloaded,
+            Self::ProviderFailed => Text::ProviderFailed,
+            Self::InvalidRequest => Text::InvalidRequest,
+            Self::Timeout { which: Phase::Connect } => Text::TimeoutConnect,
+            Self::Timeout { which: Phase::FirstToken } => Text::TimeoutFirstToken,
+            Self::Timeout { which: Phase::Idle } => Text::TimeoutIdle,
+            Self::Timeout { which: Phase::Total } => Text::TimeoutTotal,
+            Self::CutStream => Text::CutStream,
+            Self::CutByLength => Text::CutByLength,
+            Self::TooLarge => Text::TooLarge,
+            Self::Refused => Text::Refused,
+            Self::Malformed => Text::Malformed,
+            Self::DuplicateCall => Text::DuplicateCall,
+            Self::Unreachable => Text::Unreachable,
+            Self::Empty => Text::Empty,
+        };
+        text.text(language)
     }
 
     /// Returns the prospects of the same request later. A reply that was cut or exceeded the time
@@ -177,11 +208,11 @@ impl ModelError {
 
     /// Returns the error of the unit of work that made the call.
     #[must_use]
-    pub fn to_work_error(&self) -> WorkError {
+    pub fn to_work_error(&self, language: Language) -> WorkError {
         let wait = self.retry_after();
         WorkError {
             retry_after_ms: wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
-            ..WorkError::new(self.reason(), self.class())
+            ..WorkError::new(self.reason(language), self.class())
         }
     }
 
@@ -191,13 +222,18 @@ impl ModelError {
         self.words.as_ref()
     }
 
-    /// Returns the error with the provider's own words, for the job's record.
+    /// Returns the error in a job's language with the provider's own words, for the job's record.
     #[must_use]
-    pub fn reason(&self) -> String {
-        match &self.words {
-            Some(words) => format!("{self}; the provider says: {}", words.as_str()),
-            None => self.to_string(),
-        }
+    pub fn reason(&self, language: Language) -> String {
+        let error = self.kind.text(language).map_or_else(
+            || self.to_string(),
+            |text| text + &self.status_text() + &self.endpoint_text(),
+        );
+        let Some(words) = &self.words else { return error };
+        let words = words.as_str();
+        Text::Says { error: &error, words: &words }
+            .text(language)
+            .unwrap_or_else(|| format!("{error}; the provider says: {words}"))
     }
 
     pub(crate) fn with_words(mut self, words: Option<ProviderWords>) -> Self {
@@ -245,6 +281,21 @@ mod tests {
             .at(&Arc::from("http://127.0.0.1:1"));
         assert_eq!(error.to_string(), "too many requests (HTTP 429) [http://127.0.0.1:1]");
         assert!(error.is_transient());
+    }
+
+    #[test]
+    fn a_reason_is_in_the_language_of_the_job() {
+        let error = ModelError::new(ErrorKind::RateLimited, "too many requests")
+            .with_status(429)
+            .with_words(crate::words::Redactor::default().words("slow down"));
+        assert_eq!(
+            error.reason(Language::En),
+            "too many requests (HTTP 429); the provider says: slow down"
+        );
+        assert_eq!(
+            error.reason(Language::Zh),
+            "对模型服务的请求过于频繁 (HTTP 429)；模型服务的原话：slow down"
+        );
     }
 
     #[test]

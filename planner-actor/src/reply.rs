@@ -13,6 +13,7 @@ use proto::{
     decision::PlanWork,
     excerpt::excerpt,
     fact::PlanReply,
+    lang::Language,
     message::{ModelCall, StopReason},
     outline::Item,
     work_error::{ErrorClass, WorkError},
@@ -144,13 +145,13 @@ fn question(calls: &[ModelCall], work: &PlanWork) -> Result<proto::fact::Asked, 
 }
 
 /// Builds the planner's reply when the conversation exceeds the model's context.
-pub(crate) fn too_large(error: &TooLarge) -> PlanReply {
-    PlanReply::Failed { error: WorkError::new(error.to_string(), ErrorClass::Permanent) }
+pub(crate) fn too_large(error: &TooLarge, language: Language) -> PlanReply {
+    PlanReply::Failed { error: WorkError::new(error.text(language), ErrorClass::Permanent) }
 }
 
 /// Builds the planner's reply when the model call failed.
-pub(crate) fn failed(error: &ModelError) -> PlanReply {
-    PlanReply::Failed { error: error.to_work_error() }
+pub(crate) fn failed(error: &ModelError, language: Language) -> PlanReply {
+    PlanReply::Failed { error: error.to_work_error(language) }
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ impl Planner {
     ) -> Understood {
         let request = match self.request(work, tools) {
             Ok(request) => request,
-            Err(large) => return reply::too_large(&large).into(),
+            Err(large) => return reply::too_large(&large, work.language).into(),
         };
         let show = move |delta: &Delta| delta.update().into_iter().for_each(|said| live.send(said));
         match model::complete(&*self.model, request, show).await {
@@ -81,7 +81,7 @@ impl Planner {
                 };
                 reply::understand(&said, work, tools, &check)
             }
-            Err(error) => reply::failed(&error).into(),
+            Err(error) => reply::failed(&error, work.language).into(),
         }
     }
 
@@ -112,7 +112,7 @@ impl Planner {
                 *usage += said.usage;
                 Detected { usage: said.usage, ..detect::understood(Ok(&said.text)) }
             }
-            Err(error) => detect::understood(Err(error.reason())),
+            Err(error) => detect::understood(Err(error.reason(work.language))),
         }
     }
 }

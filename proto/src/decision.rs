@@ -18,7 +18,7 @@ pub use self::{
     turn::{CallReply, FullResult, ModelChoice, StepEnd, StepTask, TurnWork},
 };
 use crate::{
-    agent::Agent,
+    agent::{Agent, Hosts},
     asking::AskKinds,
     conversation::Exchange,
     fact::PlanNote,
@@ -283,6 +283,9 @@ pub struct CallWork {
     /// that it is about to run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<String>,
+    /// The only hosts that the tool may send requests to; `None` for no rule of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Hosts>,
     /// Refusal by the supervisor, when the registry contradicts the worker's claim about the tool.
     /// No pool takes such a call, and the attempt ends with this error.
     #[serde(default, skip_serializing_if = "Option::is_none")]

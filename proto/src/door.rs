@@ -359,10 +359,22 @@ pub struct GetTools {}
 pub struct Tools {
     /// Tools, sorted by name.
     pub tools: Vec<ToolSpec>,
+    /// Announcements that cannot be used, sorted by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedTool>,
     /// Number of live workers that announce the pool of each tool, by the tool's name; empty while
     /// the server does not know all workers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub workers: BTreeMap<ToolName, u32>,
+}
+
+/// An announcement that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedTool {
+    /// Key of the announcement.
+    pub name: String,
+    /// Reason of the refusal.
+    pub why: String,
 }
 
 /// Asks for the live processes.

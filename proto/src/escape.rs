@@ -32,18 +32,28 @@ pub fn line(text: &str) -> Cow<'_, str> {
 /// plainly visible are written as `\u001b`.
 #[must_use]
 pub fn json(value: &Value) -> String {
-    let pretty = serde_json::to_string_pretty(value).unwrap_or_default();
-    let mut out = String::with_capacity(pretty.len());
-    for c in pretty.chars() {
-        if c == '\n' || !is_deceptive(c) {
-            out.push(c);
-        } else {
+    in_json(&serde_json::to_string_pretty(value).unwrap_or_default()).into_owned()
+}
+
+/// Escapes serialised JSON. The result is JSON with the same value, in which characters that are not
+/// plainly visible are written as `\u009b`.
+#[must_use]
+pub fn in_json(json: &str) -> Cow<'_, str> {
+    let bad = |c| c != '\n' && is_deceptive(c);
+    if !json.chars().any(bad) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if bad(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(out, "\\u{unit:04x}");
             }
+        } else {
+            out.push(c);
         }
     }
-    out
+    Cow::Owned(out)
 }
 
 fn escaped(text: &str, bad: impl Fn(char) -> bool) -> Cow<'_, str> {

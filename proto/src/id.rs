@@ -113,7 +113,7 @@ ids! {
 pub struct Attempt(pub u32);
 
 /// An attempt at a unit of work: the subject of a command and of its result.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display, Deserialize)]
 #[display("{work} #{attempt}")]
 pub struct Unit {
     /// Unit of work.

@@ -25,7 +25,7 @@ use serde_json::value::RawValue;
 use crate::{
     decision::{Decision, DecisionKind},
     fact::Fact,
-    id::WorkerId,
+    id::{Unit, WorkerId},
 };
 
 /// The version of the record format this code writes, and the newest it understands.
@@ -96,6 +96,8 @@ pub enum Unreadable {
         path: String,
         /// Error of the parser, with the path. It may quote text that users wrote.
         why: String,
+        /// The unit of work and the attempt that the body names, if it names both.
+        unit: Option<Unit>,
     },
     /// The body is in the object store and has not been fetched.
     #[error("its body {0} is missing from the object store")]
@@ -120,7 +122,9 @@ impl Unreadable {
                 format!("version {version} of the record format, which this Callboard cannot read")
             }
             Self::Kind(_) => "an unknown kind".to_owned(),
-            Self::Body { kind, path, .. } => format!("the body of {kind:?} does not fit at {path}"),
+            Self::Body { kind, path, why: _, unit: _ } => {
+                format!("the body of {kind:?} does not fit at {path}")
+            }
             Self::Missing(_) => "its body is missing from the object store".to_owned(),
             Self::Forged => "the writer had no permission to write on this subject".to_owned(),
         }
@@ -267,6 +271,7 @@ impl Reader<'_> {
             kind: self.kind.to_owned(),
             path: e.path().to_string(),
             why: e.to_string(),
+            unit: serde_json::from_str(self.body.get()).ok(),
         })
     }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use broker::nats::{Certificate, NatsOptions, check_inbox};
 use proto::subject::Subjects;
+use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
 
@@ -34,6 +35,9 @@ pub struct Nats {
     pub connect_timeout_ms: u64,
     /// Timeout of a request to the server, in milliseconds.
     pub request_timeout_ms: u64,
+    /// Time of reads without an acknowledged write after which a submission or an answer fails, in
+    /// milliseconds (100 ms to 1 h).
+    pub overloaded_after_ms: u64,
     /// The content of a NATS credentials file. Excludes `nkey`.
     pub credentials: Option<Secret>,
     /// The seed of an nkey. Excludes `credentials`.
@@ -76,8 +80,8 @@ impl From<&Nats> for NatsOptions {
         let certificate = nats.tls.cert.clone().zip(nats.tls.key.clone());
         Self {
             servers: nats.servers().map(str::to_owned).collect(),
-            credentials: nats.credentials.as_ref().map(|secret| secret.value().clone()),
-            nkey: nats.nkey.as_ref().map(|secret| secret.value().clone()),
+            credentials: fetched(nats.credentials.as_ref()),
+            nkey: fetched(nats.nkey.as_ref()),
             require_tls: nats.tls.required,
             ca_file: nats.tls.ca_file.clone(),
             certificate: certificate.map(|(file, key_file)| Certificate { file, key_file }),
@@ -90,9 +94,15 @@ impl From<&Nats> for NatsOptions {
             pin_timeout_ms: nats.pin_timeout_ms,
             connect_timeout_ms: nats.connect_timeout_ms,
             request_timeout_ms: nats.request_timeout_ms,
+            overloaded_after_ms: nats.overloaded_after_ms,
             ..Self::default()
         }
     }
+}
+
+/// Returns a secret, which the check of the settings has found.
+fn fetched(secret: Option<&Secret>) -> Option<SecretString> {
+    secret.and_then(|secret| secret.value().ok().cloned())
 }
 
 impl Section for Nats {
@@ -111,6 +121,7 @@ impl Section for Nats {
             ("nats.pin_timeout_ms", self.pin_timeout_ms, 1_000, HOUR),
             ("nats.connect_timeout_ms", self.connect_timeout_ms, 10, HOUR),
             ("nats.request_timeout_ms", self.request_timeout_ms, 10, HOUR),
+            ("nats.overloaded_after_ms", self.overloaded_after_ms, 100, HOUR),
         ]);
         addresses(self, check);
         inboxes(self, check);
@@ -160,11 +171,14 @@ fn inboxes(nats: &Nats, check: &mut Check) {
 }
 
 fn credentials(nats: &Nats, check: &mut Check) {
+    check.secret("nats.credentials", nats.credentials.as_ref());
+    check.secret("nats.nkey", nats.nkey.as_ref());
     if nats.credentials.is_some() && nats.nkey.is_some() {
         check.wrong("nats.nkey", "nats.credentials is set too: a connection has one of them");
     }
     if let Some(seed) = &nats.nkey
-        && let Err(why) = broker::nats::keys::check_user(seed.value())
+        && let Ok(seed) = seed.value()
+        && let Err(why) = broker::nats::keys::check_user(seed)
     {
         check.wrong("nats.nkey", why.to_string());
     }

@@ -95,6 +95,7 @@ mod tests {
             args: serde_json::Value::Null,
             idempotency_key: "k".into(),
             approved: None,
+            hosts: None,
             refused: None,
             language: Language::En,
         }

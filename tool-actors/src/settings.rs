@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use proto::agent::Hosts;
 use runtime::config::{Check, HOUR, Section, wide};
 use serde::Deserialize;
 
@@ -48,15 +49,7 @@ impl Http {
     /// `true` if `allow_hosts` permits a host, given as the URL parser writes it.
     #[must_use]
     pub fn allows_host(&self, host: &str) -> bool {
-        let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
-        let fits = |allowed: &String| {
-            let allowed = allowed.to_ascii_lowercase();
-            match allowed.strip_prefix("*.") {
-                Some(domain) => host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')),
-                None => host == allowed,
-            }
-        };
-        self.allow_hosts.is_empty() || self.allow_hosts.iter().any(fits)
+        self.allow_hosts.is_empty() || Hosts::new(self.allow_hosts.clone()).allow(host)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use broker::Broker;
 use proto::{
+    agent::Hosts,
     cost::Cost,
     decision::CallWork,
     id::{Attempt, JobId, StepId, WorkId},
@@ -48,6 +49,9 @@ pub struct CallContext {
     /// Unique per call and the same for all attempts: pass it to every system in which the call has
     /// an effect.
     pub idempotency_key: String,
+    /// The only hosts that the call may send requests to; `None` for every host that the operator
+    /// permits.
+    pub hosts: Option<Hosts>,
     /// Language of the texts in the tool's result.
     pub language: Language,
     /// The call's span, to propagate in requests.
@@ -75,6 +79,7 @@ impl CallContext {
             step: call.step.clone(),
             attempt: call.attempt,
             idempotency_key: call.idempotency_key.clone(),
+            hosts: call.hosts.clone(),
             language: call.language,
             trace,
             canceled,

@@ -116,6 +116,27 @@ fn a_bomb_of_aliases_is_refused() {
 }
 
 #[test]
+fn a_small_file_whose_aliases_repeat_many_values_is_refused() {
+    let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for n in 1..5 {
+        let before = n - 1;
+        text.push_str(&format!("a{n}: &a{n} [{}]\n", vec![format!("*a{before}"); 10].join(", ")));
+    }
+    let found = mistakes(&text);
+    assert!(text.len() < 600 && found.len() == 1, "{found:?}");
+    assert!(found[0].contains("alias"), "{found:?}");
+}
+
+#[rstest]
+#[case("about: !secret words")]
+#[case("plan: !include other.yaml")]
+#[case("tools: !!python/object [a]")]
+fn a_tag_that_no_schema_has_is_refused(#[case] text: &str) {
+    let found = mistakes(text);
+    assert!(found.len() == 1 && found[0].contains("tag"), "{found:?}");
+}
+
+#[test]
 fn a_file_that_is_right_is_read_as_it_is_written() {
     let text = "about: words\nplan: {when: auto}\nask: {limit: unlimited}\ntools: [a]\n";
     assert_eq!(

@@ -14,6 +14,12 @@ use super::mistake::{Place, Wrong};
 /// Maximum size of an agent file, in bytes.
 pub const FILE_BYTES_MAX: usize = 64 * 1024;
 
+/// Maximum number of values of a file, and of values that its aliases repeat.
+const VALUES_MAX: usize = 10_000;
+
+/// Maximum depth of a file's values.
+const DEPTH_MAX: usize = 64;
+
 /// A value with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
@@ -47,7 +53,12 @@ pub(super) fn read(text: &str) -> Result<Node, Wrong> {
         return Err(wrong(Place::START, why));
     }
     // `no` and `off` are words, not booleans.
-    let options = serde_saphyr::options! { strict_booleans: true };
+    let options = serde_saphyr::options! {
+        strict_booleans: true,
+        reject_unsupported_tags: true,
+        budget: serde_saphyr::budget! { max_nodes: VALUES_MAX, max_depth: DEPTH_MAX, max_documents: 1 },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: VALUES_MAX },
+    };
     let read: Result<Option<Node>, _> = serde_saphyr::from_str_with_options(text, options);
     match read {
         Ok(None) => Err(wrong(Place::START, EMPTY.to_owned())),

@@ -11,6 +11,13 @@ pub enum LogError {
     /// A write was sent and its outcome could not be determined. Repeating it is safe.
     #[error("the outcome of a write is unknown: {0}")]
     Unknown(String),
+    /// The stream of a shard is missing. Nothing was written. Other shards are not affected.
+    #[error("{0}")]
+    Lost(String),
+    /// The broker answers reads of a stream and acknowledges no write to it. Repeating the write is
+    /// safe.
+    #[error("no write is acknowledged: {0}")]
+    Unwritable(String),
     /// A storage limit of the broker is reached. Nothing was written.
     #[error("the log is full: {0}")]
     Full(String),
@@ -38,8 +45,9 @@ impl LogError {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unavailable(_) | Self::Unknown(_) | Self::Full(_) => true,
-            Self::TooLarge(_)
+            Self::Unavailable(_) | Self::Unknown(_) | Self::Unwritable(_) | Self::Full(_) => true,
+            Self::Lost(_)
+            | Self::TooLarge(_)
             | Self::Drift(_)
             | Self::Forbidden(_)
             | Self::Taken(_)
@@ -51,9 +59,9 @@ impl LogError {
 impl From<&LogError> for Failure {
     fn from(error: &LogError) -> Self {
         let code = match error {
-            LogError::Unavailable(_) | LogError::Drift(_) => Code::Unavailable,
+            LogError::Unavailable(_) | LogError::Lost(_) | LogError::Drift(_) => Code::Unavailable,
             LogError::Unknown(_) => Code::Timeout,
-            LogError::Full(_) => Code::Overloaded,
+            LogError::Full(_) | LogError::Unwritable(_) => Code::Overloaded,
             LogError::TooLarge(_) => Code::TooLarge,
             LogError::Forbidden(_) => Code::Forbidden,
             LogError::Taken(_) => Code::IdempotencyConflict,

@@ -57,6 +57,14 @@ pub trait Maintenance: Send + Sync + 'static {
     /// when the connection is lost.
     async fn ping(&self) -> Result<u64, LogError>;
 
+    /// Writes an empty message to a shard, which the broker removes within seconds, and waits for its
+    /// acknowledgement. No reader sees the message.
+    ///
+    /// # Errors
+    /// [`LogError::Unwritable`] if the broker answers reads of the shard and not the write;
+    /// [`LogError::Lost`] if the shard's stream is missing.
+    async fn probe(&self, shard: Shard) -> Result<(), LogError>;
+
     /// Compares the streams and consumers of jobs with their required settings. Changes nothing.
     async fn check(&self) -> Result<(), LogError>;
 

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use ambassador::delegatable_trait;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use jiff::Timestamp;
 use proto::{
     entry::Entry,
     id::{JobId, Seq, Shard},
+    job::JobState,
     subject::Subjects,
 };
 
@@ -45,4 +47,59 @@ pub trait Reader: Send + Sync + 'static {
     /// cheaply. Omits a job if the door appended a fact after its end, or if a decision follows an
     /// end: the job may have been rolled back.
     async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError>;
+
+    /// Reads the next page of a shard's milestones after the given positions. Returns `None` if the
+    /// broker cannot read them apart from the other records.
+    async fn milestones(
+        &self,
+        shard: Shard,
+        after: Passed,
+    ) -> Result<Option<Milestones>, LogError> {
+        let _ = (shard, after);
+        Ok(None)
+    }
+}
+
+/// Positions up to which the milestones of a shard were read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Position of the last fact from the door.
+    pub door: Seq,
+    /// Position of the last end.
+    pub end: Seq,
+}
+
+/// A page of milestones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Milestones {
+    /// Facts from the door, then ends; each in log order.
+    pub found: Vec<Milestone>,
+    /// Positions for the next page.
+    pub passed: Passed,
+    /// `true` if more follow.
+    pub more: bool,
+}
+
+/// A record that begins or ends a job, or that may open an ended one again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Milestone {
+    /// The job.
+    pub job: JobId,
+    /// Position of the record.
+    pub seq: Seq,
+    /// Server time of the record.
+    pub time: Timestamp,
+    /// The record's meaning.
+    pub kind: MilestoneKind,
+}
+
+/// The meaning of a milestone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MilestoneKind {
+    /// A submission: the first record of its job, unless the message is forged.
+    Submitted,
+    /// Another fact from the door, which may have rolled the job back.
+    Signaled,
+    /// An end. The state is absent if its body is stored apart or cannot be read.
+    Ended(Option<JobState>),
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use proto::id::Seq;
+use tokio::time::Instant;
 
 use super::{CasOutcome, LogError};
 
@@ -67,6 +68,9 @@ pub(crate) struct RetryBounds {
     pub wait_max: Duration,
     /// Time since the first attempt after which a failed one is not repeated.
     pub total: Duration,
+    /// Time of unacknowledged attempts, while reads are answered, after which the broker counts as
+    /// overloaded.
+    pub overloaded_after: Option<Duration>,
 }
 
 impl Default for RetryBounds {
@@ -76,6 +80,7 @@ impl Default for RetryBounds {
             wait_first: Duration::from_millis(50),
             wait_max: Duration::from_secs(1),
             total: Duration::from_secs(12),
+            overloaded_after: None,
         }
     }
 }
@@ -89,19 +94,24 @@ const EMPTY_CONFLICTS_MAX: u32 = 3;
 ///
 /// # Errors
 /// [`LogError::Unknown`] if an attempt may have been stored and no record was found at the
-/// position; the broker's own error if certainly no attempt was stored.
+/// position, or [`LogError::Unwritable`] if reads were answered all the time; the broker's own error
+/// if certainly no attempt was stored.
 pub(crate) async fn settle(
     write: &impl GuardedWrite,
     patience: RetryBounds,
 ) -> Result<CasOutcome, LogError> {
-    let start = tokio::time::Instant::now();
+    let start = Instant::now();
     let mut wait = patience.wait_first;
     let mut empty_conflicts = 0;
     // `true` if an attempt may be stored, or may still arrive.
     let mut in_doubt = false;
+    // Start of the first of the last attempts that were not acknowledged while reads were answered.
+    let mut silent_since: Option<Instant> = None;
     loop {
+        let sent = Instant::now();
         let reply = write.publish().await;
         let conflict = matches!(reply, Reply::Conflict);
+        let is_silent = matches!(reply, Reply::Unknown(_));
         let error = match reply {
             Reply::Stored(seq) => return Ok(CasOutcome::Stored(seq)),
             Reply::Conflict => LogError::Unknown("the position is said to be taken".to_owned()),
@@ -126,8 +136,17 @@ pub(crate) async fn settle(
                         return Ok(CasOutcome::Conflict);
                     }
                 }
-                Ok(None) => {}
-                Err(_) => in_doubt = true,
+                Ok(None) if is_silent => {
+                    let since = *silent_since.get_or_insert(sent);
+                    if patience.overloaded_after.is_some_and(|limit| is_over(since, limit)) {
+                        return Err(LogError::Unwritable(error.to_string()));
+                    }
+                }
+                Ok(None) => silent_since = None,
+                Err(_) => {
+                    in_doubt = true;
+                    silent_since = None;
+                }
             }
         }
         if start.elapsed() >= patience.total {
@@ -138,13 +157,18 @@ pub(crate) async fn settle(
     }
 }
 
+/// `true` if most of the limit has passed: the rest is too short for another attempt.
+fn is_over(since: Instant, limit: Duration) -> bool {
+    since.elapsed() >= limit.mul_f64(0.8)
+}
+
 /// Sends an unguarded write until it is stored. It may be stored twice if the broker has forgotten
 /// the first attempt.
 ///
 /// # Errors
 /// [`LogError::Unknown`] if an attempt may have been stored, otherwise the broker's own error.
 pub(crate) async fn insist(write: &impl Write, patience: RetryBounds) -> Result<Seq, LogError> {
-    let start = tokio::time::Instant::now();
+    let start = Instant::now();
     let mut wait = patience.wait_first;
     let mut in_doubt = false;
     loop {
@@ -258,6 +282,21 @@ mod tests {
         let got = settle(&script, RetryBounds::default()).await;
         assert_eq!(format!("{got:?}"), expected);
         assert_eq!(*script.sent.lock().unwrap(), sent);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_broker_that_answers_reads_alone_is_overloaded() {
+        let limit = Duration::from_secs(5);
+        let patience = RetryBounds { overloaded_after: Some(limit), ..RetryBounds::default() };
+        let start = Instant::now();
+        let script = Script {
+            replies: Mutex::new(vec![lost()]),
+            occupants: Mutex::new(vec![Ok(None)]),
+            sent: Mutex::default(),
+        };
+        let error = settle(&script, patience).await.unwrap_err();
+        assert!(matches!(error, LogError::Unwritable(_)), "{error}");
+        assert!(start.elapsed() <= limit);
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,6 +6,8 @@
 //! are known to wait and visit the other shards in turn; each shard is polled many times a second.
 //! Some slots always stay free for other kinds that share them, and no slot is held for long
 //! without a command.
+//!
+//! A shard whose stream is missing is left out until the stream is back.
 
 use std::{sync::Arc, time::Duration};
 
@@ -44,6 +46,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const BODY_AWAY: Duration = Duration::from_secs(1);
 /// Interval at which consumers are checked for a stall.
 const WATCH: Duration = Duration::from_secs(5);
+/// Interval at which the streams of lost shards are looked for.
+const SEARCH: Duration = Duration::from_secs(5);
 
 pub(super) async fn open(
     log: NatsLog,
@@ -51,16 +55,14 @@ pub(super) async fn open(
     pool: &Pool,
     slots: Arc<Semaphore>,
 ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
-    setup::commands(&log.link, &log.subjects, kind, pool, &log.options).await?;
-    let name = log.subjects.commands_consumer(kind, pool);
-    let lane = |shard| Lane::new(log.subjects.stream(shard), name.clone(), false);
-    let lanes: Vec<Lane> = log.subjects.all_shards().map(lane).collect();
-    let demand = Demand::new(lanes.len());
-    let puller = Puller::open(Arc::clone(&log.link), lanes, log.options.stall()).await?;
+    let present = lanes(&log, kind, pool).await?;
+    let demand = Demand::new(present.len());
+    let puller = Puller::open(Arc::clone(&log.link), present, log.options.stall()).await?;
     let mut queue = Queue { puller, demand, slots, reserved: None };
-    let what = format!("{}.{pool}", kind.as_str());
+    let (what, pool) = (format!("{}.{pool}", kind.as_str()), pool.clone());
     Ok(Box::pin(async_stream::stream! {
         let mut watchdog = tokio::time::interval(WATCH);
+        let mut search = tokio::time::interval(SEARCH);
         loop {
             let wants_slot = queue.ask().await;
             let event = tokio::select! {
@@ -78,6 +80,15 @@ pub(super) async fn open(
                     Some(event) => event,
                     None => continue,
                 },
+                _ = search.tick(), if queue.lacks_shards(&log) => {
+                    match lanes(&log, kind, &pool).await {
+                        Ok(present) if present.len() > queue.puller.lanes.len() => {
+                            queue.puller.lanes = present;
+                            Event::Broken("a lost shard is back")
+                        }
+                        Ok(_) | Err(_) => continue,
+                    }
+                }
             };
             match event {
                 Event::Delivered(delivered) => {
@@ -91,20 +102,30 @@ pub(super) async fn open(
                 Event::Ended { lane, left } => queue.ended(lane, left),
                 Event::Broken(why) => {
                     tracing::warn!(commands = what, why, "the request for commands failed; retrying");
-                    queue.reserved = None;
-                    queue.demand = Demand::new(queue.puller.lanes.len());
-                    if let Err(error) = queue.puller.reopen().await {
+                    if let Err(error) = queue.reopen(&log, kind, &pool).await {
                         yield Err(error);
                         return;
                     }
                 }
                 Event::Failed(error) => {
+                    let is_shard = queue.drop_lost_shards(&log, kind, &pool).await;
+                    if is_shard && queue.reopen(&log, kind, &pool).await.is_ok() {
+                        continue;
+                    }
                     yield Err(error);
                     return;
                 }
             }
         }
     }))
+}
+
+/// Creates or checks the consumers of a queue, and returns those of the shards that are not lost.
+async fn lanes(log: &NatsLog, kind: DecisionKind, pool: &Pool) -> Result<Vec<Lane>, LogError> {
+    let shards = setup::commands(&log.link, &log.subjects, kind, pool, &log.options).await?;
+    let name = log.subjects.commands_consumer(kind, pool);
+    let lane = |shard| Lane::new(log.subjects.stream(shard), name.clone(), false);
+    Ok(shards.into_iter().map(lane).collect())
 }
 
 /// The consumers and the slots reserved for their requests.
@@ -117,6 +138,40 @@ struct Queue {
 }
 
 impl Queue {
+    fn lacks_shards(&self, log: &NatsLog) -> bool {
+        self.puller.lanes.len() < usize::from(log.subjects.shards())
+    }
+
+    /// Leaves out shards that were lost since the last subscription. Returns `false` if none was.
+    async fn drop_lost_shards(&mut self, log: &NatsLog, kind: DecisionKind, pool: &Pool) -> bool {
+        match lanes(log, kind, pool).await {
+            Ok(present) if present.len() < self.puller.lanes.len() => {
+                self.puller.lanes = present;
+                true
+            }
+            Ok(_) | Err(_) => false,
+        }
+    }
+
+    /// Resubscribes after an interruption, without shards that were lost.
+    async fn reopen(
+        &mut self,
+        log: &NatsLog,
+        kind: DecisionKind,
+        pool: &Pool,
+    ) -> Result<(), LogError> {
+        self.reserved = None;
+        loop {
+            let reopened = self.puller.reopen().await;
+            if let Err(LogError::Lost(_)) = &reopened {
+                self.puller.lanes = lanes(log, kind, pool).await?;
+                continue;
+            }
+            self.demand = Demand::new(self.puller.lanes.len());
+            return reopened.map(|_| ());
+        }
+    }
+
     fn reserve(&mut self, slots: OwnedSemaphorePermit) {
         match &mut self.reserved {
             Some(reserved) => reserved.merge(slots),

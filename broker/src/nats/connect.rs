@@ -2,7 +2,8 @@
 //! buckets and consumers.
 //!
 //! An installation has a marker with the settings it was created with. The marker is written last;
-//! from then on a missing stream is a lost stream.
+//! from then on a missing stream is a lost stream. A lost bucket holds no job and may be created
+//! again. A lost shard makes only its own jobs unavailable. Lost large values are an error.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +26,7 @@ use super::{
     link::{AskError, Events, Link},
     log::NatsLog,
     objects::{self, NatsObjects},
-    setup::{self, Missing},
+    setup::{self, Loss, Missing},
 };
 use crate::{
     Broker,
@@ -79,12 +80,33 @@ struct Marker {
     created: Timestamp,
 }
 
+impl ConnectError {
+    /// `true` if the same call may succeed once the server has started or a leader is elected.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::NoJetStream(_) => true,
+            Self::Installation(error) => error.is_transient(),
+            Self::Credentials(_) | Self::TooOld(_) => false,
+        }
+    }
+}
+
+/// The treatment of a lost bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostBuckets {
+    /// Creates the bucket again, empty, and logs the loss.
+    Recreate,
+    /// Fails, with the loss and the user's next step.
+    Refuse,
+}
+
 /// Opens a connection to an installation. Creates missing streams and buckets if `options.create`
-/// is set.
+/// is set, lost buckets included.
 ///
 /// # Errors
 /// If the server is unreachable, too old or without JetStream; if the installation differs from the
-/// options, or has lost a stream.
+/// options, or has lost its large values. A lost shard is logged; the others can be used.
 pub async fn connect(
     options: &NatsOptions,
     subjects: Subjects,
@@ -93,7 +115,11 @@ pub async fn connect(
     let link = Arc::new(open(options, writer.as_str()).await?);
     wait_for_jetstream(&link, options).await?;
     let kv = NatsKv::new(Arc::clone(&link), subjects.clone(), options);
-    prepare_patiently(&link, &kv, &subjects, options).await?;
+    let lost = if options.create { LostBuckets::Recreate } else { LostBuckets::Refuse };
+    let prepared = prepare_patiently(&link, &kv, &subjects, options, lost).await?;
+    for error in prepared.lost_shards {
+        tracing::error!(error, "a shard is lost; the others are served");
+    }
     let objects = NatsObjects::new(Arc::clone(&link), subjects.clone(), options);
     let (kv, objects) = (Arc::new(kv), Arc::new(objects));
     let bus = Arc::new(NatsBus::new(Arc::clone(&link), subjects.clone(), options));
@@ -114,19 +140,24 @@ pub async fn set_up(
     options: &NatsOptions,
     subjects: &Subjects,
     tool_pools: &[Pool],
+    lost: LostBuckets,
 ) -> Result<SetUp, ConnectError> {
     let options = NatsOptions { create: true, ..options.clone() };
     let link = Arc::new(open(&options, "setup").await?);
     wait_for_jetstream(&link, &options).await?;
     let kv = NatsKv::new(Arc::clone(&link), subjects.clone(), &options);
-    let made = prepare_patiently(&link, &kv, subjects, &options).await?;
+    let Prepared { is_new, recreated, lost_shards } =
+        prepare_patiently(&link, &kv, subjects, &options, lost).await?;
+    if let Some(lost) = lost_shards.into_iter().next() {
+        return Err(ConnectError::Installation(LogError::Lost(lost)));
+    }
     let queues = setup::queues(tool_pools);
     let facts = subjects.all_shards().map(|shard| setup::facts(&link, subjects, shard, &options));
     let commands =
         queues.iter().map(|(kind, pool)| setup::commands(&link, subjects, *kind, pool, &options));
     futures::future::try_join_all(facts).await.map_err(ConnectError::Installation)?;
     futures::future::try_join_all(commands).await.map_err(ConnectError::Installation)?;
-    Ok(SetUp { is_new: made, queues })
+    Ok(SetUp { is_new, recreated, queues })
 }
 
 /// The result of [`set_up`].
@@ -134,8 +165,27 @@ pub async fn set_up(
 pub struct SetUp {
     /// `true` if no installation existed before.
     pub is_new: bool,
+    /// Lost buckets that were created again, empty.
+    pub recreated: Vec<Bucket>,
     /// Every kind of command with its pool; each pair has a consumer in every shard.
     pub queues: Vec<(DecisionKind, Pool)>,
+}
+
+/// Opens a connection for the bus alone, to an existing installation: compares the settings that it
+/// was created with. A lost bucket or stream is no error, as clients read none.
+///
+/// # Errors
+/// If the server is unreachable or too old, or no installation has these settings.
+pub async fn connect_client(
+    options: &NatsOptions,
+    subjects: Subjects,
+) -> Result<Arc<dyn Bus>, ConnectError> {
+    let options = NatsOptions { create: false, ..options.clone() };
+    let link = Arc::new(open(&options, "client").await?);
+    wait_for_jetstream(&link, &options).await?;
+    let kv = NatsKv::new(Arc::clone(&link), subjects.clone(), &options);
+    patiently(&options, || Box::pin(existing(&link, &kv, &subjects, &options))).await?;
+    Ok(Arc::new(NatsBus::new(link, subjects, &options)))
 }
 
 /// Opens a connection for the bus alone, for clients of the front door, which need no permission to
@@ -262,18 +312,27 @@ fn shown(servers: &[String]) -> String {
     servers.iter().map(bare).collect::<Vec<_>>().join(", ")
 }
 
-/// Prepares the installation, with retries: a stream that another process has just created has no
-/// leader yet, and requests for it are not answered.
+/// Prepares the installation, with retries.
 async fn prepare_patiently(
     link: &Link,
     kv: &NatsKv,
     subjects: &Subjects,
     options: &NatsOptions,
-) -> Result<bool, ConnectError> {
+    lost: LostBuckets,
+) -> Result<Prepared, ConnectError> {
+    // Boxed, because the futures of all callers contain it.
+    patiently(options, || Box::pin(prepare(link, kv, subjects, options, lost))).await
+}
+
+/// Repeats a request: a stream that another process has just created has no leader yet, and
+/// requests for it are not answered.
+async fn patiently<T, F: Future<Output = Result<T, LogError>>>(
+    options: &NatsOptions,
+    request: impl FnMut() -> F,
+) -> Result<T, ConnectError> {
     let start = tokio::time::Instant::now();
     let patience = options.connect_timeout().max(Duration::from_millis(options.write_patience_ms));
-    // Boxed, because the futures of all callers contain it.
-    (|| Box::pin(prepare(link, kv, subjects, options)))
+    request
         .retry(BACKOFF)
         .when(|error| matches!(error, LogError::Unavailable(_)) && start.elapsed() < patience)
         .notify(|error, _| {
@@ -283,32 +342,77 @@ async fn prepare_patiently(
         .map_err(ConnectError::Installation)
 }
 
-/// Creates or checks the installation. Returns `true` if none existed before.
+/// The result of the preparation of an installation.
+struct Prepared {
+    /// `true` if no installation existed before.
+    is_new: bool,
+    /// Lost buckets that were created again.
+    recreated: Vec<Bucket>,
+    /// The reason for each shard that cannot be used.
+    lost_shards: Vec<String>,
+}
+
+/// Creates or checks the installation.
 async fn prepare(
     link: &Link,
     kv: &NatsKv,
     subjects: &Subjects,
     options: &NatsOptions,
-) -> Result<bool, LogError> {
-    let may_make = if options.create { Missing::Make } else { Missing::Leave };
-    kv::ensure(link, subjects, Bucket::Installation, options, may_make).await?;
-    let found = marker(kv).await?;
-    if let Some(found) = &found {
-        found.check(subjects, options)?;
-    }
+    lost: LostBuckets,
+) -> Result<Prepared, LogError> {
+    let is_new = !existing(link, kv, subjects, options).await?;
     // Once the marker exists, a missing stream was lost.
-    let missing = if found.is_some() { Missing::Refuse } else { may_make };
-    let shards =
-        subjects.all_shards().map(|shard| setup::shard(link, subjects, shard, options, missing));
-    let buckets = Bucket::ALL.iter();
-    let buckets = buckets.map(|bucket| kv::ensure(link, subjects, *bucket, options, missing));
-    futures::future::try_join_all(shards).await?;
-    futures::future::try_join_all(buckets).await?;
-    objects::ensure(link, subjects, options, missing).await?;
-    if found.is_none() {
+    let missing = |loss| if is_new { may_make(options) } else { Missing::Refuse(loss) };
+    let shards = subjects.all_shards().map(|shard| async move {
+        match setup::shard(link, subjects, shard, options, missing(Loss::Jobs)).await {
+            Err(LogError::Lost(why)) => Ok(Some(why)),
+            done => done.map(|()| None),
+        }
+    });
+    let lost_shards: Vec<_> =
+        futures::future::try_join_all(shards).await?.into_iter().flatten().collect();
+    objects::ensure(link, subjects, options, missing(Loss::LargeValues)).await?;
+    let buckets = Bucket::ALL.iter().map(|bucket| async {
+        let missing = match lost {
+            LostBuckets::Recreate => may_make(options),
+            LostBuckets::Refuse => missing(Loss::Bucket(*bucket)),
+        };
+        let is_made = kv::ensure(link, subjects, *bucket, options, missing).await?;
+        Ok::<_, LogError>(is_made.then_some(*bucket))
+    });
+    let made = futures::future::try_join_all(buckets).await?;
+    if is_new {
         mark(kv, subjects, options).await?;
+        return Ok(Prepared { is_new, recreated: Vec::new(), lost_shards });
     }
-    Ok(found.is_none())
+    let recreated: Vec<Bucket> = made.into_iter().flatten().collect();
+    for bucket in &recreated {
+        let (name, loss) = (subjects.bucket(bucket.name()), bucket.loss());
+        tracing::error!(
+            bucket = name,
+            loss,
+            "a lost bucket was created again, empty; no job is lost"
+        );
+    }
+    Ok(Prepared { is_new, recreated, lost_shards })
+}
+
+/// Checks the settings of the installation. Returns `false` if none exists, and prepares its marker
+/// if the options permit.
+async fn existing(
+    link: &Link,
+    kv: &NatsKv,
+    subjects: &Subjects,
+    options: &NatsOptions,
+) -> Result<bool, LogError> {
+    kv::ensure(link, subjects, Bucket::Installation, options, may_make(options)).await?;
+    let found = marker(kv).await?;
+    found.as_ref().map_or(Ok(()), |found| found.check(subjects, options))?;
+    Ok(found.is_some())
+}
+
+fn may_make(options: &NatsOptions) -> Missing {
+    if options.create { Missing::Make } else { Missing::Leave }
 }
 
 async fn marker(kv: &NatsKv) -> Result<Option<Marker>, LogError> {

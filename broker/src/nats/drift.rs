@@ -27,10 +27,17 @@ pub enum Drift {
         /// The required value, as JSON.
         wanted: String,
     },
-    /// A stream is missing.
+    /// A stream that holds jobs or large values is missing.
     Missing {
         /// Name of the stream.
         what: String,
+    },
+    /// The stream of a bucket is missing. No job is lost.
+    LostBucket {
+        /// Name of the stream.
+        what: String,
+        /// The bucket.
+        bucket: Bucket,
     },
     /// A consumer is missing. Perhaps no worker has needed it yet.
     Unmade {
@@ -57,9 +64,12 @@ pub async fn drift(
 ) -> Result<Vec<Drift>, ConnectError> {
     let link = open(options, "doctor").await?;
     let mut all = Vec::new();
-    for wanted in streams(subjects, options) {
+    for (wanted, bucket) in streams(subjects, options) {
         let name = wanted["name"].as_str().unwrap_or_default();
-        let gone = |what| Drift::Missing { what };
+        let gone = |what| match bucket {
+            Some(bucket) => Drift::LostBucket { what, bucket },
+            None => Drift::Missing { what },
+        };
         let verb = format!("STREAM.INFO.{name}");
         all.extend(one(&link, format!("the stream {name}"), &verb, &wanted, gone).await?);
     }
@@ -74,10 +84,14 @@ pub async fn drift(
     Ok(all)
 }
 
-fn streams(subjects: &Subjects, options: &NatsOptions) -> Vec<Value> {
+/// Returns the required configuration of every stream, with the bucket that it holds.
+fn streams(subjects: &Subjects, options: &NatsOptions) -> Vec<(Value, Option<Bucket>)> {
     let shards = subjects.all_shards().map(|shard| setup::shard_stream(subjects, shard, options));
-    let buckets = Bucket::ALL.iter().map(|bucket| kv::bucket_stream(subjects, *bucket, options));
-    shards.chain(buckets).chain([objects::stream_of_all(subjects, options)]).collect()
+    let objects = [objects::stream_of_all(subjects, options)];
+    let buckets = Bucket::ALL.iter();
+    let buckets =
+        buckets.map(|bucket| (kv::bucket_stream(subjects, *bucket, options), Some(*bucket)));
+    shards.chain(objects).map(|stream| (stream, None)).chain(buckets).collect()
 }
 
 fn consumers(

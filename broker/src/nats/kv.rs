@@ -37,14 +37,14 @@ pub(super) struct NatsKv {
     replicas: u8,
 }
 
-/// Creates or checks the stream of a bucket.
+/// Creates or checks the stream of a bucket. Returns `true` if it was created.
 pub(super) async fn ensure(
     link: &Link,
     subjects: &Subjects,
     bucket: Bucket,
     options: &NatsOptions,
     missing: Missing,
-) -> Result<(), LogError> {
+) -> Result<bool, LogError> {
     setup::stream(link, &bucket_stream(subjects, bucket, options), missing).await
 }
 

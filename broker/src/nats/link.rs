@@ -17,7 +17,11 @@ use async_nats::{
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use tokio::sync::{Semaphore, watch};
+use serde_json::{Value, json};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::Instant,
+};
 
 use crate::log::LogError;
 
@@ -25,6 +29,8 @@ use crate::log::LogError;
 const WRITES_MAX: usize = 4096;
 /// The time limit for closing a connection.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+/// JetStream's error code for a request to a stream that does not exist.
+const STREAM_MISSING: u32 = 10059;
 /// Number of denied subjects kept for their callers.
 const DENIED_MAX: usize = 64;
 
@@ -124,6 +130,9 @@ impl From<AskError> for LogError {
             }
             AskError::Denied(_) => Self::Forbidden(error.to_string()),
             AskError::TooLarge(_) => Self::TooLarge(error.to_string()),
+            AskError::Refused(refusal) if refusal.err_code == STREAM_MISSING => {
+                Self::Lost(error.to_string())
+            }
             AskError::Refused(refusal) if refusal.is_full() => Self::Full(error.to_string()),
             AskError::Refused(refusal) if refusal.code >= 500 => {
                 Self::Unavailable(error.to_string())
@@ -228,9 +237,10 @@ impl Link {
         Losses { incidents, seen }
     }
 
-    /// Sends a request and waits for one reply.
-    pub(super) async fn request(
+    /// Sends a request and waits for one reply, for at most `limit`.
+    async fn request(
         &self,
+        limit: Duration,
         subject: &str,
         headers: Option<HeaderMap>,
         payload: Bytes,
@@ -240,17 +250,17 @@ impl Link {
             let now = incidents.borrow_and_update();
             (now.lost, now.denials)
         };
-        let mut request = Request::new().payload(payload).timeout(Some(self.request_timeout));
+        let mut request = Request::new().payload(payload).timeout(Some(limit));
         if let Some(headers) = headers {
             request = request.headers(headers);
         }
         let answer = self.client.send_request(subject.to_owned(), request);
         // The client's own time limit does not cover the wait for a place in its send queue.
-        let mut answer = std::pin::pin!(tokio::time::timeout(self.request_timeout, answer));
+        let mut answer = std::pin::pin!(tokio::time::timeout(limit, answer));
         loop {
             tokio::select! {
                 biased;
-                answer = &mut answer => return self.answered(subject, answer),
+                answer = &mut answer => return answered(limit, subject, answer),
                 Ok(()) = incidents.changed() => {
                     let now = incidents.borrow_and_update();
                     if let Some(error) = now.denial_of(subject, denials) {
@@ -265,23 +275,6 @@ impl Link {
         }
     }
 
-    fn answered(
-        &self,
-        subject: &str,
-        answer: Result<Result<Message, async_nats::RequestError>, tokio::time::error::Elapsed>,
-    ) -> Result<Message, AskError> {
-        let timed_out =
-            || AskError::Lost(format!("no answer on {subject} within {:?}", self.request_timeout));
-        let Ok(answer) = answer else { return Err(timed_out()) };
-        answer.map_err(|error| match error.kind() {
-            RequestErrorKind::NoResponders => AskError::NoResponders(subject.to_owned()),
-            RequestErrorKind::MaxPayloadExceeded => AskError::TooLarge(error.to_string()),
-            RequestErrorKind::TimedOut => timed_out(),
-            RequestErrorKind::InvalidSubject => AskError::Denied(error.to_string()),
-            RequestErrorKind::Other => AskError::Lost(error.to_string()),
-        })
-    }
-
     /// Writes to a stream and waits for the acknowledgement.
     pub(super) async fn write(
         &self,
@@ -289,9 +282,26 @@ impl Link {
         headers: HeaderMap,
         payload: Bytes,
     ) -> Result<PubAck, AskError> {
+        self.write_within(self.request_timeout, subject, headers, payload).await
+    }
+
+    /// Writes to a stream and waits for the acknowledgement, for at most `limit`.
+    pub(super) async fn write_within(
+        &self,
+        limit: Duration,
+        subject: &str,
+        headers: HeaderMap,
+        payload: Bytes,
+    ) -> Result<PubAck, AskError> {
         let _place = self.writes.acquire().await.map_err(|e| AskError::Lost(e.to_string()))?;
-        let answer = self.request(subject, Some(headers), payload).await?;
+        let answer = self.request(limit, subject, Some(headers), payload).await?;
         read(&answer.payload)
+    }
+
+    /// `true` if the server says that a stream does not exist.
+    pub(super) async fn lacks(&self, stream: &str) -> bool {
+        let info = self.ask::<Value>(&format!("STREAM.INFO.{stream}"), &json!({})).await;
+        matches!(info, Err(AskError::Refused(refusal)) if refusal.is_missing())
     }
 
     pub(super) fn denials(&self) -> u64 {
@@ -303,15 +313,23 @@ impl Link {
         self.incidents.borrow().denial_of(subject, before).is_some()
     }
 
-    /// Sends a JSON request to the JetStream API.
+    /// Sends a JSON request to the JetStream API. Repeats it until the time limit while no server
+    /// answers: without a leader a request is not answered, and the next leader never sees it.
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
         verb: &str,
         body: &impl Serialize,
     ) -> Result<T, AskError> {
         let body = serde_json::to_vec(body).map_err(|e| AskError::Malformed(e.to_string()))?;
-        let answer = self.request(&format!("$JS.API.{verb}"), None, body.into()).await?;
-        read(&answer.payload)
+        let (subject, body) = (format!("$JS.API.{verb}"), Bytes::from(body));
+        let mut attempts = Attempts::new(self.request_timeout);
+        loop {
+            let limit = attempts.next_limit();
+            match self.request(limit, &subject, None, body.clone()).await {
+                Err(AskError::Lost(_)) if attempts.is_repeatable() => {}
+                answer => return read(&answer?.payload),
+            }
+        }
     }
 
     /// Publishes without waiting for a reply.
@@ -320,6 +338,54 @@ impl Link {
             tracing::debug!(%error, "a message could not be sent");
         }
     }
+}
+
+/// The time limits of repeated attempts at an idempotent request, within one limit in total.
+pub(super) struct Attempts {
+    start: Instant,
+    total: Duration,
+    sent: Instant,
+    limit: Duration,
+}
+
+impl Attempts {
+    /// Limit of the first attempt: longer than a healthy server takes, shorter than an election.
+    const FIRST: Duration = Duration::from_millis(500);
+
+    pub(super) fn new(total: Duration) -> Self {
+        let now = Instant::now();
+        Self { start: now, total, sent: now, limit: Self::FIRST / 2 }
+    }
+
+    /// Begins an attempt, and returns its limit: twice that of the attempt before, so that a slow
+    /// server is not asked ever more often.
+    pub(super) fn next_limit(&mut self) -> Duration {
+        self.sent = Instant::now();
+        self.limit = (self.limit * 2).min(self.total.saturating_sub(self.start.elapsed()));
+        self.limit
+    }
+
+    /// `true` if the attempt used up its limit and time is left. A connection that was lost fails
+    /// at once instead.
+    pub(super) fn is_repeatable(&self) -> bool {
+        self.sent.elapsed() >= self.limit && self.start.elapsed() < self.total
+    }
+}
+
+fn answered(
+    limit: Duration,
+    subject: &str,
+    answer: Result<Result<Message, async_nats::RequestError>, tokio::time::error::Elapsed>,
+) -> Result<Message, AskError> {
+    let timed_out = || AskError::Lost(format!("no answer on {subject} within {limit:?}"));
+    let Ok(answer) = answer else { return Err(timed_out()) };
+    answer.map_err(|error| match error.kind() {
+        RequestErrorKind::NoResponders => AskError::NoResponders(subject.to_owned()),
+        RequestErrorKind::MaxPayloadExceeded => AskError::TooLarge(error.to_string()),
+        RequestErrorKind::TimedOut => timed_out(),
+        RequestErrorKind::InvalidSubject => AskError::Denied(error.to_string()),
+        RequestErrorKind::Other => AskError::Lost(error.to_string()),
+    })
 }
 
 /// The acknowledgement of a stored write.

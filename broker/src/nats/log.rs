@@ -21,8 +21,8 @@ use tokio::sync::Semaphore;
 
 use super::{
     NatsOptions, entry,
-    link::Link,
-    load, progress,
+    link::{AskError, Link},
+    load, milestones, probe, progress,
     publish::{self, Publish},
     read::{self, Stored},
     removal, scan, setup,
@@ -30,13 +30,15 @@ use super::{
 };
 use crate::{
     log::{
-        Armed, CasOutcome, Delivery, Depth, Feed, LogError, Maintenance, ObjectRefs, Progress,
-        Queues, Reader, ShardLoad, Storage, Submission, Writer, claim,
+        Armed, CasOutcome, Delivery, Depth, Feed, LogError, Maintenance, Milestones, ObjectRefs,
+        Passed, Progress, Queues, Reader, ShardLoad, Storage, Submission, Writer, claim,
         settle::{self, RetryBounds},
     },
     objects::Objects,
 };
 
+/// Longest wait for one acknowledgement of a decision.
+const DECISION_LIMIT: Duration = Duration::from_secs(2);
 /// Attempts of a submission that meets a conflict but then finds no record.
 const SUBMIT_TRIES: u32 = 5;
 
@@ -76,6 +78,37 @@ impl NatsLog {
         RetryBounds { total: Duration::from_millis(total_ms), ..RetryBounds::default() }
     }
 
+    /// The patience of a write that a person waits for.
+    fn attended(&self, total_ms: u64) -> RetryBounds {
+        let overloaded_after = Some(self.options.overloaded_after());
+        RetryBounds { overloaded_after, ..self.patience(total_ms) }
+    }
+
+    /// The longest wait for one acknowledgement of a decision. The next attempt reads the log first,
+    /// so a short wait costs a read, and a long one would outlast the election of a leader.
+    fn decision_limit(&self) -> Duration {
+        self.options.request_timeout().min(DECISION_LIMIT)
+    }
+
+    /// The longest wait for one acknowledgement of such a write: a second attempt fits, with the
+    /// reads between.
+    fn attended_limit(&self) -> Duration {
+        self.options.request_timeout().min(self.options.overloaded_after().mul_f64(0.45))
+    }
+
+    /// Names the stream of a read that no server answered, if it is missing.
+    pub(super) async fn unread(&self, stream: &str, error: AskError) -> LogError {
+        let is_lost = match &error {
+            AskError::NoResponders(_) => self.link.lacks(stream).await,
+            AskError::Refused(refusal) => refusal.is_missing(),
+            AskError::Lost(_)
+            | AskError::Denied(_)
+            | AskError::TooLarge(_)
+            | AskError::Malformed(_) => false,
+        };
+        if is_lost { publish::lost(stream) } else { error.into() }
+    }
+
     async fn write(
         &self,
         job: &JobId,
@@ -91,6 +124,7 @@ impl NatsLog {
             id: record.id.clone(),
             payload: claim::encode(record, &*self.objects).await?,
             guard: None,
+            limit: self.options.request_timeout(),
         })
     }
 
@@ -135,7 +169,11 @@ impl Reader for NatsLog {
 
     async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
         let (stream, filter) = (self.stream_of(job), self.subjects.everything_of(job));
-        let found = read::all(&self.link, &stream, &filter, after, self.options.replicas).await?;
+        let found = read::all(&self.link, &stream, &filter, after, self.options.replicas).await;
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => return Err(self.unread(&stream, error).await),
+        };
         let mut entries = Vec::with_capacity(found.len());
         for message in found {
             entries.extend(self.entry(message).await?);
@@ -178,6 +216,14 @@ impl Reader for NatsLog {
     async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
         load::finished_among(self, jobs).await
     }
+
+    async fn milestones(
+        &self,
+        shard: Shard,
+        after: Passed,
+    ) -> Result<Option<Milestones>, LogError> {
+        milestones::read(self, shard, after).await.map(Some)
+    }
 }
 
 #[async_trait]
@@ -189,8 +235,9 @@ impl Writer for NatsLog {
         trace: TraceContext,
     ) -> Result<Submission, LogError> {
         let door = self.subjects.fact(job, Source::Door);
-        let write = self.fact(job, fact, trace).await?.guarded(door.clone(), Seq(0));
-        let patience = self.patience(self.options.submit_patience_ms);
+        let mut write = self.fact(job, fact, trace).await?.guarded(door.clone(), Seq(0));
+        write.limit = self.attended_limit();
+        let patience = self.attended(self.options.submit_patience_ms);
         for _ in 0..SUBMIT_TRIES {
             match settle::settle(&write, patience).await? {
                 CasOutcome::Stored(seq) => return Ok(Submission::Stored(seq)),
@@ -221,8 +268,9 @@ impl Writer for NatsLog {
         trace: TraceContext,
     ) -> Result<CasOutcome, LogError> {
         let people = self.subjects.fact(job, Source::People);
-        let write = self.fact(job, fact, trace).await?.guarded(people, after);
-        settle::settle(&write, self.patience(self.options.write_patience_ms)).await
+        let mut write = self.fact(job, fact, trace).await?.guarded(people, after);
+        write.limit = self.attended_limit();
+        settle::settle(&write, self.attended(self.options.write_patience_ms)).await
     }
 
     async fn decide(
@@ -238,6 +286,7 @@ impl Writer for NatsLog {
         let subject = self.subjects.decision(job, decision.kind(), &decision.pool());
         let write = self.write(job, subject, record, trace).await?;
         let mut write = write.guarded(self.subjects.decisions_of(job), after);
+        write.limit = self.decision_limit();
         if let Some(timer) = disarm {
             let timer = self.subjects.timer(job, timer);
             write.headers.insert("Nats-Scheduler", publish::plain(&timer));
@@ -282,6 +331,7 @@ impl Writer for NatsLog {
             id: new_id(),
             payload: Bytes::new(),
             guard: None,
+            limit: self.options.request_timeout(),
         };
         let patience = self.patience(self.options.write_patience_ms);
         settle::insist(&write, patience).await.map(|_| ())
@@ -312,11 +362,10 @@ impl Queues for NatsLog {
 
     async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
         // An autoscaler must see the depth before the first worker creates the queue.
-        setup::commands(&self.link, &self.subjects, kind, pool, &self.options).await?;
+        let shards = setup::commands(&self.link, &self.subjects, kind, pool, &self.options).await?;
         let name = self.subjects.commands_consumer(kind, pool);
-        let each = self
-            .subjects
-            .all_shards()
+        let each = shards
+            .into_iter()
             .map(|shard| scan::consumer(&self.link, self.subjects.stream(shard), &name));
         let all = futures::future::try_join_all(each).await?;
         Ok(all.iter().fold(Depth::default(), |depth, one| Depth {
@@ -379,10 +428,12 @@ impl Maintenance for NatsLog {
         if !self.link.is_connected() {
             return Err(LogError::Unavailable("the connection to nats-server is lost".to_owned()));
         }
-        let first = self.subjects.all_shards().next().map(|shard| self.subjects.stream(shard));
-        let verb = format!("STREAM.INFO.{}", first.unwrap_or_default());
-        self.link.ask::<Value>(&verb, &json!({})).await?;
+        self.link.ask::<Value>("INFO", &json!({})).await?;
         Ok(self.link.losses().seen())
+    }
+
+    async fn probe(&self, shard: Shard) -> Result<(), LogError> {
+        probe::of_shard(&self.link, &self.subjects, shard).await
     }
 
     async fn check(&self) -> Result<(), LogError> {

@@ -4,8 +4,8 @@
 //! facts and one consumer for each kind of command and pool; one stream for each key-value bucket,
 //! and one for large values. Ephemeral messages are core NATS.
 //!
-//! It must never change an existing stream or consumer, never recreate a lost stream empty, and
-//! never trust a reply that is not an acknowledgement.
+//! It must never change an existing stream or consumer, never recreate a lost stream of jobs or
+//! large values empty, and never trust a reply that is not an acknowledgement.
 
 mod ack;
 mod bus;
@@ -21,8 +21,10 @@ mod lane;
 mod link;
 mod load;
 mod log;
+mod milestones;
 mod objects;
 mod options;
+mod probe;
 mod progress;
 mod publish;
 mod pull;
@@ -39,9 +41,10 @@ mod tests;
 
 pub(crate) use self::connect::authenticated;
 pub use self::{
-    connect::{ConnectError, SetUp, connect, connect_bus, set_up},
+    connect::{ConnectError, LostBuckets, SetUp, connect, connect_bus, connect_client, set_up},
     drift::{Drift, drift},
     options::{Certificate, NatsOptions},
+    probe::probe,
     reply::check_inbox,
     rights::{Right, Rights, Try},
 };

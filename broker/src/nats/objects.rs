@@ -57,7 +57,7 @@ pub(super) async fn ensure(
     options: &NatsOptions,
     missing: Missing,
 ) -> Result<(), LogError> {
-    setup::stream(link, &stream_of_all(subjects, options), missing).await
+    setup::stream(link, &stream_of_all(subjects, options), missing).await.map(|_| ())
 }
 
 /// The required configuration of the stream.

@@ -58,6 +58,9 @@ pub struct NatsOptions {
     /// Time for which submissions are retried. A caller waits for a submission and does not repeat
     /// it.
     pub submit_patience_ms: u64,
+    /// Time for which the server may answer reads and acknowledge no write before a submission or an
+    /// answer fails as overloaded.
+    pub overloaded_after_ms: u64,
     /// Time for which a consumer with pending messages may deliver none before its subscription is
     /// reopened. After the same time again, the stream of deliveries fails.
     pub stall_ms: u64,
@@ -102,6 +105,7 @@ impl Default for NatsOptions {
             request_timeout_ms: 5_000,
             write_patience_ms: 12_000,
             submit_patience_ms: 30_000,
+            overloaded_after_ms: 5_000,
             stall_ms: 60_000,
             ack_pending_max: 20_000,
             objects_renewed_after_ms: u64::try_from(RENEWED_AFTER.as_millis()).unwrap_or(u64::MAX),
@@ -128,6 +132,10 @@ impl NatsOptions {
 
     pub(super) fn request_timeout(&self) -> Duration {
         Duration::from_millis(self.request_timeout_ms)
+    }
+
+    pub(super) fn overloaded_after(&self) -> Duration {
+        Duration::from_millis(self.overloaded_after_ms)
     }
 
     pub(super) fn stall(&self) -> Duration {

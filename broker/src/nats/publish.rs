@@ -1,5 +1,7 @@
 //! The write of a record on JetStream, and the interpretation of the server's reply.
 
+use std::time::Duration;
+
 use async_nats::{HeaderMap, HeaderValue};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -31,6 +33,8 @@ pub(super) struct Publish<'a> {
     pub(super) payload: Bytes,
     pub(super) id: String,
     pub(super) guard: Option<Guard>,
+    /// Longest wait for the acknowledgement of one attempt.
+    pub(super) limit: Duration,
 }
 
 /// A condition: the last message under the filter is at this position.
@@ -70,17 +74,26 @@ pub(super) fn plain(text: &str) -> HeaderValue {
 #[async_trait]
 impl Write for Publish<'_> {
     async fn publish(&self) -> Reply {
-        let written =
-            self.link.write(&self.subject, self.headers.clone(), self.payload.clone()).await;
-        match written {
+        let (headers, payload) = (self.headers.clone(), self.payload.clone());
+        match self.link.write_within(self.limit, &self.subject, headers, payload).await {
             Ok(PubAck { stream, seq }) if stream == self.stream => Reply::Stored(Seq(seq)),
             Ok(PubAck { stream, .. }) => Reply::Refused(LogError::Drift(format!(
                 "{} is stored by the stream {stream} and not by {}",
                 self.subject, self.stream
             ))),
+            Err(AskError::NoResponders(_)) if self.link.lacks(&self.stream).await => {
+                Reply::Refused(lost(&self.stream))
+            }
             Err(error) => reply(error),
         }
     }
+}
+
+/// Returns the error of a request to a shard whose stream is missing.
+pub(super) fn lost(stream: &str) -> LogError {
+    LogError::Lost(format!(
+        "the stream {stream} is missing, and the jobs of its shard with it; an operator restores it from a backup. Other shards are not affected: a job with another id may belong to one of them"
+    ))
 }
 
 fn reply(error: AskError) -> Reply {

@@ -20,7 +20,7 @@ use proto::id::Seq;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::link::{AskError, Link, Refusal};
+use super::link::{AskError, Attempts, Link, Refusal};
 
 /// Number of messages of one page.
 const PAGE: usize = 500;
@@ -107,26 +107,44 @@ pub(super) async fn page(
     ask(link, stream, &json!({"seq": from, "next_by_subj": filter, "batch": limit})).await
 }
 
-/// Sends a direct request to any replica.
+/// Sends a direct request to any replica. Repeats it until the time limit while none answers: a
+/// request to a replica that has just died is lost.
 pub(super) async fn ask(link: &Link, stream: &str, request: &Value) -> Result<Page, AskError> {
-    let request = request.to_string();
+    let request = Bytes::from(request.to_string());
+    let mut attempts = Attempts::new(link.request_timeout);
+    loop {
+        let limit = attempts.next_limit();
+        match attempt(link, stream, request.clone(), limit).await {
+            Err(AskError::Lost(_)) if attempts.is_repeatable() => {}
+            page => return page,
+        }
+    }
+}
+
+/// Sends a direct request once. No reply may take longer than `limit`.
+async fn attempt(
+    link: &Link,
+    stream: &str,
+    request: Bytes,
+    limit: Duration,
+) -> Result<Page, AskError> {
     let lost = |why: String| AskError::Lost(format!("the stream {stream} was not read: {why}"));
     let mut losses = link.losses();
     let inbox = link.client.new_inbox();
     let subscribed = link.client.subscribe(inbox.clone()).await;
     let mut replies = subscribed.map_err(|e| lost(e.to_string()))?;
     let subject = format!("$JS.API.DIRECT.GET.{stream}");
-    let sent = link.client.publish_with_reply(subject, inbox, request.into()).await;
+    let sent = link.client.publish_with_reply(subject, inbox, request).await;
     sent.map_err(|e| lost(e.to_string()))?;
     let mut messages = Vec::new();
     loop {
         let reply = tokio::select! {
             biased;
-            reply = tokio::time::timeout(link.request_timeout, replies.next()) => {
+            reply = tokio::time::timeout(limit, replies.next()) => {
                 match reply {
                     Ok(Some(reply)) => reply,
                     Ok(None) => return Err(lost("the connection is closed".to_owned())),
-                    Err(_) => return Err(lost(format!("silence for {:?}", link.request_timeout))),
+                    Err(_) => return Err(lost(format!("silence for {limit:?}"))),
                 }
             }
             () = losses.next() => return Err(lost("the connection was lost".to_owned())),
@@ -192,6 +210,26 @@ pub(super) async fn last_at_leader(
     filter: &str,
 ) -> Result<Option<Stored>, AskError> {
     leader(link, stream, &json!({"last_by_subj": filter})).await
+}
+
+/// Reads the position of the last message of a stream, removed ones included.
+pub(super) async fn end(link: &Link, stream: &str) -> Result<Seq, AskError> {
+    Ok(Seq(bounds(link, stream).await?.1))
+}
+
+/// Reads the positions of the first and the last message of a stream.
+pub(super) async fn bounds(link: &Link, stream: &str) -> Result<(u64, u64), AskError> {
+    #[derive(Deserialize)]
+    struct Info {
+        state: State,
+    }
+    #[derive(Deserialize)]
+    struct State {
+        first_seq: u64,
+        last_seq: u64,
+    }
+    let Info { state } = link.ask(&format!("STREAM.INFO.{stream}"), &json!({})).await?;
+    Ok((state.first_seq, state.last_seq))
 }
 
 async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Stored>, AskError> {

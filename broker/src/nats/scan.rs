@@ -86,7 +86,10 @@ pub(super) async fn submissions(
     limit: usize,
 ) -> Result<Vec<Entry>, LogError> {
     let stream = log.subjects.stream(shard);
-    let (first, last) = bounds(&log.link, &stream).await?;
+    let (first, last) = match read::bounds(&log.link, &stream).await {
+        Ok(bounds) => bounds,
+        Err(error) => return Err(log.unread(&stream, error).await),
+    };
     let mut end = before.map_or(last.saturating_add(1), |seq| seq.0.min(last.saturating_add(1)));
     let mut window = WINDOW;
     let mut found: Vec<Entry> = Vec::new();
@@ -105,20 +108,6 @@ pub(super) async fn submissions(
         (end, window) = (start, window.saturating_mul(2));
     }
     Ok(found)
-}
-
-async fn bounds(link: &Link, stream: &str) -> Result<(u64, u64), AskError> {
-    #[derive(Deserialize)]
-    struct Info {
-        state: State,
-    }
-    #[derive(Deserialize)]
-    struct State {
-        first_seq: u64,
-        last_seq: u64,
-    }
-    let Info { state } = link.ask(&format!("STREAM.INFO.{stream}"), &json!({})).await?;
-    Ok((state.first_seq, state.last_seq))
 }
 
 /// Reads the facts from the door in the positions `start..end`.

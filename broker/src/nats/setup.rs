@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 use super::{
     NatsOptions,
     link::{AskError, Link},
+    publish,
 };
-use crate::log::LogError;
+use crate::{kv::Bucket, log::LogError};
 
 /// Priority group of the consumers of facts.
 pub(super) const GROUP: &str = "s";
@@ -28,8 +29,34 @@ pub(super) enum Missing {
     Make,
     /// Fails: as far as is known, the installation never existed.
     Leave,
-    /// Fails: the stream existed, and an empty replacement would hide the loss of jobs.
-    Refuse,
+    /// Fails: the stream existed.
+    Refuse(Loss),
+}
+
+/// The loss that a missing stream means, and the user's next step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loss {
+    Jobs,
+    LargeValues,
+    Bucket(Bucket),
+}
+
+impl Loss {
+    fn error(self, stream: &str) -> LogError {
+        let lost = |loss: String| {
+            LogError::Drift(format!("the stream {stream} existed and is missing: {loss}"))
+        };
+        match self {
+            Self::Jobs => publish::lost(stream),
+            Self::LargeValues => lost(
+                "large values are lost, and a job that refers to one cannot be read. Restore it from a backup, or use another prefix".to_owned(),
+            ),
+            Self::Bucket(bucket) => lost(format!(
+                "{}. No job is lost. Restore it from a backup, or create it again, empty, with `callboard setup --recreate`",
+                bucket.loss()
+            )),
+        }
+    }
 }
 
 /// The required configuration of a shard's stream.
@@ -100,7 +127,7 @@ pub(super) async fn shard(
     options: &NatsOptions,
     missing: Missing,
 ) -> Result<(), LogError> {
-    stream(link, &shard_stream(subjects, shard, options), missing).await
+    stream(link, &shard_stream(subjects, shard, options), missing).await.map(|_| ())
 }
 
 /// Checks the streams of all shards.
@@ -109,8 +136,9 @@ pub(super) async fn check(
     subjects: &Subjects,
     options: &NatsOptions,
 ) -> Result<(), LogError> {
-    let each =
-        subjects.all_shards().map(|one| shard(link, subjects, one, options, Missing::Refuse));
+    let each = subjects
+        .all_shards()
+        .map(|one| shard(link, subjects, one, options, Missing::Refuse(Loss::Jobs)));
     futures::future::try_join_all(each).await.map(|_| ())
 }
 
@@ -136,19 +164,33 @@ pub(super) fn facts_consumer(subjects: &Subjects, shard: Shard, options: &NatsOp
     wanted
 }
 
-/// Creates or checks the consumers of one kind of command for one pool, in all shards.
+/// Creates or checks the consumers of one kind of command for one pool. Returns the shards whose
+/// stream exists.
+///
+/// # Errors
+/// If a consumer cannot be used, or every shard is lost.
 pub(super) async fn commands(
     link: &Link,
     subjects: &Subjects,
     kind: DecisionKind,
     pool: &Pool,
     options: &NatsOptions,
-) -> Result<(), LogError> {
+) -> Result<Vec<Shard>, LogError> {
     let each = subjects.all_shards().map(|shard| async move {
         let wanted = commands_consumer(subjects, shard, kind, pool, options);
-        ensure_consumer(link, &subjects.stream(shard), &wanted, options.create).await
+        let stream = subjects.stream(shard);
+        match ensure_consumer(link, &stream, &wanted, options.create).await {
+            Ok(()) => Ok(Some(shard)),
+            Err(LogError::Lost(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     });
-    futures::future::try_join_all(each).await.map(|_| ())
+    let present: Vec<Shard> =
+        futures::future::try_join_all(each).await?.into_iter().flatten().collect();
+    match subjects.all_shards().next() {
+        Some(shard) if present.is_empty() => Err(publish::lost(&subjects.stream(shard))),
+        Some(_) | None => Ok(present),
+    }
 }
 
 /// The required configuration of a command consumer in one shard.
@@ -182,10 +224,15 @@ pub(super) fn queues(tool_pools: &[Pool]) -> Vec<(DecisionKind, Pool)> {
     queues
 }
 
-/// Creates or checks a stream.
-pub(super) async fn stream(link: &Link, wanted: &Value, missing: Missing) -> Result<(), LogError> {
+/// Creates or checks a stream. Returns `true` if it was created.
+pub(super) async fn stream(
+    link: &Link,
+    wanted: &Value,
+    missing: Missing,
+) -> Result<bool, LogError> {
     let name = wanted["name"].as_str().unwrap_or_default();
     let info = format!("STREAM.INFO.{name}");
+    let mut is_made = false;
     let found = match link.ask::<Value>(&info, &json!({})).await {
         Err(AskError::Refused(refusal)) if refusal.is_missing() => match missing {
             Missing::Make => match link.ask(&format!("STREAM.CREATE.{name}"), wanted).await {
@@ -194,22 +241,22 @@ pub(super) async fn stream(link: &Link, wanted: &Value, missing: Missing) -> Res
                 Err(AskError::Refused(refusal)) if refusal.err_code == 10058 => {
                     link.ask(&info, &json!({})).await
                 }
-                made => made,
+                made => {
+                    is_made = made.is_ok();
+                    made
+                }
             },
             Missing::Leave => {
                 return Err(LogError::Drift(format!(
                     "there is no installation with this prefix: the stream {name} does not exist. Create it with `callboard setup`, start a process with nats.create, or correct the prefix"
                 )));
             }
-            Missing::Refuse => {
-                return Err(LogError::Drift(format!(
-                    "the stream {name} existed and is missing: its jobs are lost. Restore it from a backup, or use another prefix"
-                )));
-            }
+            Missing::Refuse(loss) => return Err(loss.error(name)),
         },
         found => found,
     };
-    compare(&format!("the stream {name}"), wanted, &found?["config"])
+    compare(&format!("the stream {name}"), wanted, &found?["config"])?;
+    Ok(is_made)
 }
 
 async fn ensure_consumer(

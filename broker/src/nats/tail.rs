@@ -9,6 +9,9 @@
 //! A hint arrives when a message is sent, which is before it is stored. Messages that the server
 //! creates (timers) give no hint. Hence the watch reads after a hint, at growing intervals, until
 //! it has as many messages as hints; and it reads every second or so in any case.
+//!
+//! A stream that was lost and created again, or truncated, begins before the watch's position. The
+//! watch finds out by a hint without a message, and fails.
 
 use std::{sync::Arc, time::Duration};
 
@@ -78,6 +81,9 @@ pub(super) async fn watch(
                 None => read_on(&link, &tail, after).await?,
             };
             news.found(found.len());
+            if std::mem::take(&mut news.is_in_doubt) {
+                check_end(&link, &tail.stream, after).await?;
+            }
             for message in found {
                 after = message.seq;
                 yield WatchItem::Message(Box::new(message));
@@ -99,6 +105,17 @@ async fn read_on(link: &Link, tail: &Tail, after: Seq) -> Result<Vec<Stored>, As
         .await
 }
 
+/// Checks that the stream has not lost messages that were read.
+async fn check_end(link: &Link, stream: &str, after: Seq) -> Result<(), AskError> {
+    let end = read::end(link, stream).await?;
+    if end < after {
+        return Err(AskError::Lost(format!(
+            "the stream {stream} ends at {end}, although record {after} was read: it lost records"
+        )));
+    }
+    Ok(())
+}
+
 /// Hints of messages that have not been read yet.
 struct News {
     hints: futures::stream::SelectAll<Subscriber>,
@@ -107,6 +124,8 @@ struct News {
     expected: usize,
     /// Index of the next pause in [`SOON`].
     tries: usize,
+    /// `true` once a hinted message has not appeared.
+    is_in_doubt: bool,
 }
 
 impl News {
@@ -117,7 +136,7 @@ impl News {
             let subscribed = link.client.subscribe(subject.clone()).await;
             hints.push(subscribed.map_err(|e| AskError::Lost(e.to_string()))?);
         }
-        Ok(Self { hints, losses, expected: 0, tries: 0 })
+        Ok(Self { hints, losses, expected: 0, tries: 0, is_in_doubt: false })
     }
 
     fn found(&mut self, messages: usize) {
@@ -131,8 +150,11 @@ impl News {
         if self.expected > 0 {
             match SOON.get(self.tries) {
                 Some(soon) => look = *soon,
-                // The message was rejected, or published by hand: it will not appear.
-                None => self.expected = 0,
+                // The message was rejected, or published by hand, or the stream was replaced.
+                None => {
+                    self.expected = 0;
+                    self.is_in_doubt = true;
+                }
             }
             self.tries += 1;
         }

@@ -62,6 +62,7 @@ impl Stage {
             payload: record.to_vec().into(),
             id: id.to_owned(),
             guard: None,
+            limit: link.request_timeout,
         };
         write.guarded(subject, after)
     }

@@ -12,7 +12,7 @@ pub mod wait;
 
 use std::{path::PathBuf, time::Duration};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal};
 
 pub use self::{clock::ManualClock, cluster::NatsCluster, lines::Lines, raw::RawWriter};
 use crate::nats_server::{Child, ChildOptions};
@@ -99,6 +99,18 @@ impl NatsServer {
         if let Some(child) = &mut self.child {
             child.suspend();
         }
+    }
+
+    /// Limits the size of each file that the server writes, as a full disk would, or removes the
+    /// limit.
+    ///
+    /// # Panics
+    /// If the server does not run, or its limits cannot be changed.
+    pub fn limit_files(&self, bytes: Option<u64>) {
+        let pid = self.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
+        let limit = Rlimit { current: bytes, maximum: None };
+        let set = rustix::process::prlimit(pid, Resource::Fsize, limit);
+        set.expect("the limits of a running child can be changed");
     }
 
     /// Resumes a suspended server.

@@ -14,7 +14,7 @@ pub(crate) enum AgentsCommand {
     /// Print the file and the effective values of an agent
     Show {
         /// The agent
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "AGENT")]
         name: AgentName,
     },
     /// Check agent files without a server
@@ -25,7 +25,7 @@ pub(crate) enum AgentsCommand {
     #[command(visible_alias = "remove")]
     Rm {
         /// The agent
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "AGENT")]
         name: AgentName,
     },
 }

@@ -11,7 +11,7 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<ConversationId>,
     /// Agent of the tasks: a name that the server knows, or @FILE with its policies
-    #[arg(long, value_name = "NAME|@FILE")]
+    #[arg(long, value_name = "AGENT|@FILE")]
     pub(crate) agent: Option<String>,
     /// Language of texts for agents and users [default: the language of each line]
     #[arg(long, value_name = "en|zh", value_parser = super::start::language)]

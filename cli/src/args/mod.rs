@@ -2,7 +2,10 @@
 
 mod agents;
 mod chat;
+pub(crate) mod completion;
+mod ctx;
 mod fsck;
+pub(crate) mod help;
 mod inbox;
 mod jobs;
 mod operate;
@@ -11,15 +14,17 @@ mod purge;
 mod retry;
 mod start;
 mod watch;
+mod worker;
 
-use std::{path::PathBuf, time::Duration};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use clap::{ArgAction, Args, Parser, Subcommand, builder::Styles};
+use clap::{ArgAction, Args, FromArgMatches as _, Parser, Subcommand, builder::Styles};
 use proto::lang::Language;
 
 pub(crate) use self::{
     agents::{AgentsCommand, CheckAgentsArgs, PutAgentArgs},
     chat::ChatArgs,
+    ctx::ContextCommand,
     fsck::{DeadCommand, DeadListArgs, FsckArgs, RetryArgs},
     inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     jobs::{JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SignalArgs, SteerArgs},
@@ -32,8 +37,10 @@ pub(crate) use self::{
         SubmitArgs, Waiting,
     },
     watch::WatchArgs,
+    worker::{CheckWorkerArgs, WorkerCommand},
 };
 use crate::{
+    contexts::{ContextName, InUse},
     exit,
     output::{Color, Format},
     style::Times,
@@ -43,12 +50,15 @@ const EXAMPLES: &str = "\
 Examples:
   callboard demo                                   see two jobs from the goal to the result
   callboard dev                                    everything in one process, to try things out
-  callboard run \"Read notes.md and write a summary\"   submit, watch, answer questions in place
+  callboard run \"Summarise notes.md\"               submit, watch, answer questions in place
   callboard submit @goal.txt --id nightly-42       submit once; the same id attaches to the same job
   callboard jobs ls --state input-required         jobs that wait for a person
   callboard inbox approve JOB q1                   answer one of them
   callboard -o json jobs show JOB | jq .           a job's whole log, for programs
 ";
+
+/// Widest line of help, in columns.
+const WIDTH_MAX: usize = 100;
 
 /// Durable, distributed LLM agents on NATS JetStream.
 #[derive(Debug, Parser)]
@@ -61,7 +71,7 @@ Examples:
     disable_help_subcommand = false,
     after_help = const_str(),
     styles = styles(),
-    max_term_width = 100,
+    max_term_width = WIDTH_MAX,
 )]
 pub(crate) struct Cli {
     /// Flags of every command.
@@ -73,7 +83,7 @@ pub(crate) struct Cli {
 }
 
 fn const_str() -> String {
-    format!("{EXAMPLES}\n{}\n\nMore: docs/cli.md", exit::HELP)
+    format!("{EXAMPLES}\n{}\n\nMore about commands: docs/cli.md", exit::HELP)
 }
 
 /// The style of the help.
@@ -90,6 +100,9 @@ fn styles() -> Styles {
 /// Flags of every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
+    /// Connect as this context says; see `callboard ctx --help`
+    #[arg(long, global = true, value_name = "CONTEXT", env = "CALLBOARD_CTX", help_heading = CONNECTION)]
+    pub(crate) ctx: Option<ContextName>,
     /// Read this configuration file [default: callboard.toml, if it exists]
     #[arg(long, global = true, value_name = "FILE", env = "CALLBOARD_CONFIG", help_heading = CONNECTION)]
     pub(crate) config: Option<PathBuf>,
@@ -156,7 +169,7 @@ pub(crate) enum Command {
     Chat(ChatArgs),
     /// Print the events of a job
     Watch(WatchArgs),
-    /// Style at jobs and steer them
+    /// Look at jobs and steer them
     #[command(subcommand, visible_alias = "job")]
     Jobs(JobsCommand),
     /// Show and answer questions that wait for a person
@@ -171,6 +184,9 @@ pub(crate) enum Command {
     /// Show the live processes
     #[command(subcommand)]
     Crew(CrewCommand),
+    /// Check tool workers in other languages
+    #[command(subcommand)]
+    Worker(WorkerCommand),
     /// Check the installation and advise on each problem
     Doctor(DoctorArgs),
     /// Check that every job has ended or that its next step is on its way, and name the others
@@ -182,18 +198,34 @@ pub(crate) enum Command {
     /// Show the settings and their sources
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Name connections, and choose one: contexts
+    #[command(subcommand)]
+    Ctx(ContextCommand),
     /// Serve a scripted model: an OpenAI-compatible server with answers from a YAML file
     ScriptModel(ScriptArgs),
     /// Print completions for a shell
     #[command(
-        after_help = "Examples:\n  callboard completions bash > ~/.local/share/bash-completion/completions/callboard\n  callboard completions zsh > ~/.zfunc/_callboard\n  callboard completions fish > ~/.config/fish/completions/callboard.fish"
+        after_help = "Examples:\n  source <(callboard completions bash)                 # in ~/.bashrc\n  source <(callboard completions zsh)                  # in ~/.zshrc, after compinit\n  callboard completions fish > ~/.config/fish/completions/callboard.fish\n\nThe shell asks the program for each completion: jobs, agents and states are those of the server."
     )]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Show the options of every command
+    Options,
     /// Print the version
     Version,
+}
+
+impl Cli {
+    /// Parses the words of a command line.
+    ///
+    /// # Errors
+    /// A mistake in the words, or a request for help or the version.
+    pub(crate) fn of(words: &[OsString]) -> Result<Self, clap::Error> {
+        let mut matches = help::command().try_get_matches_from(words)?;
+        Self::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut help::command()))
+    }
 }
 
 impl Command {
@@ -219,9 +251,43 @@ impl Command {
             | Self::Health(_)
             | Self::Log(_)
             | Self::Config(_)
+            | Self::Ctx(_)
+            | Self::Worker(_)
             | Self::ScriptModel(_)
             | Self::Completions { .. }
+            | Self::Options
             | Self::Version => None,
+        }
+    }
+
+    /// Returns the treatment of the context in use: it applies to clients alone.
+    pub(crate) fn in_use(&self) -> InUse {
+        match self {
+            Self::Submit(_)
+            | Self::Run(_)
+            | Self::Chat(_)
+            | Self::Watch(_)
+            | Self::Jobs(_)
+            | Self::Inbox(_)
+            | Self::Agents(_)
+            | Self::Tools(_)
+            | Self::Crew(_)
+            | Self::Doctor(_)
+            | Self::Fsck(_)
+            | Self::Config(_) => InUse::Applies,
+            Self::Demo(_)
+            | Self::Dev(_)
+            | Self::Serve(_)
+            | Self::Setup(_)
+            | Self::Keys(_)
+            | Self::Health(_)
+            | Self::Log(_)
+            | Self::Ctx(_)
+            | Self::Worker(_)
+            | Self::ScriptModel(_)
+            | Self::Completions { .. }
+            | Self::Options
+            | Self::Version => InUse::Ignored,
         }
     }
 }
@@ -258,13 +324,12 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        help::command().debug_assert();
+        completion::command().debug_assert();
     }
 
     #[test]
@@ -290,7 +355,7 @@ mod tests {
             }
             command.get_subcommands().for_each(check);
         }
-        check(&Cli::command());
+        check(&help::command());
     }
 
     #[test]
@@ -307,6 +372,6 @@ mod tests {
             }
             command.get_subcommands().for_each(check);
         }
-        check(&Cli::command());
+        check(&help::command());
     }
 }

@@ -49,6 +49,9 @@ pub(crate) struct SetupArgs {
     /// Additional pool, for your own tool workers; repeatable
     #[arg(long = "tool-pool", value_name = "POOL")]
     pub(crate) tool_pools: Vec<Pool>,
+    /// Create lost buckets again, empty. No bucket holds a job
+    #[arg(long)]
+    pub(crate) recreate: bool,
 }
 
 const SETUP_HELP: &str = "\
@@ -58,7 +61,8 @@ nats.create = false for all other users.
 
 Examples:
   callboard setup
-  callboard setup --tool-pool python      also the consumers of examples/python-worker";
+  callboard setup --tool-pool python      also the consumers of examples/python-worker
+  callboard setup --recreate              also the buckets that were lost, and says what each held";
 
 /// `keys`.
 #[derive(Debug, Clone, Args)]
@@ -99,7 +103,7 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<JobId>,
     /// Agent: a name that the server knows, or @FILE with its policies
-    #[arg(long, value_name = "NAME|@FILE")]
+    #[arg(long, value_name = "AGENT|@FILE")]
     pub(crate) agent: Option<String>,
     /// Conversation to continue: the job receives its earlier jobs. An unknown id starts a new one
     #[arg(long, value_name = "ID")]

@@ -18,6 +18,7 @@ use crate::{
     failure::{CliError, Outcome},
     output::Output,
     render::agents as render,
+    words::Text,
 };
 
 /// Time limit for reaching a front door that knows the registered tools.
@@ -136,15 +137,15 @@ async fn put(global: &Global, output: Output, args: PutAgentArgs) -> Outcome {
     for warning in &changed.warnings {
         output.warn(format!("! {}", proto::escape::line(warning)));
     }
-    output.one(&changed, changed.name.as_str(), |_| {
-        format!("{} is stored in the bucket; running jobs keep their policies\n", changed.name)
+    output.one(&changed, changed.name.as_str(), |style| {
+        format!("{}\n", style.say(Text::AgentStored { name: &changed.name }))
     })
 }
 
 async fn rm(global: &Global, output: Output, name: AgentName) -> Outcome {
     let changed = connect::client(global, output).await?.call(&DropAgent { name }).await?;
-    output.one(&changed, changed.name.as_str(), |_| {
-        format!("{} is removed from the bucket; running jobs keep their policies\n", changed.name)
+    output.one(&changed, changed.name.as_str(), |style| {
+        format!("{}\n", style.say(Text::AgentRemoved { name: &changed.name }))
     })
 }
 

@@ -26,17 +26,18 @@ use crate::{
     exit::Exit,
     failure::{CliError, Outcome},
     output::{self, Loudness, Output},
+    render::table::note,
     roles,
     settings::Config,
     style::Tone,
     words::Text,
 };
 
-/// Goal of the first job: four task calls; the third one needs the id that the second one returns.
-const TASKS: &str = "先标记任务 ID:62 完成，创建发邮件任务，标记完成，创建等待反馈任务";
-/// Goal of the second job: reads a file, asks a question, writes a file.
+/// Goal of the first job: reads a file, asks a question, writes a file.
 const SUMMARY: &str =
     "Read examples/demo/notes.md, ask me who the summary is for, and write it to summary.md";
+/// Goal of the second job: four task calls; the third one needs the id that the second one returns.
+const TASKS: &str = "先标记任务 ID:62 完成，创建发邮件任务，标记完成，创建等待反馈任务";
 /// Automatic answer of the demo.
 const READER: &str = "the stage crew";
 
@@ -105,23 +106,22 @@ struct Demo<'a> {
 impl Demo<'_> {
     async fn both(&self) -> Outcome {
         self.introduce()?;
-        let tasks = TaskList::new(self.embedded.broker.kv.clone());
-        let sixty_two = Fields { title: Some("写周报".to_owned()), ..Fields::default() };
-        tasks.import(62, sixty_two).await.map_err(|e| CliError::start(e.to_string()))?;
-
-        self.head("1", TASKS)?;
-        let first = self.job("demo-tasks", TASKS).await?;
+        self.head("1", SUMMARY, Text::DemoSummary)?;
+        let first = self.job("demo-summary", SUMMARY).await?;
         if first != Exit::Success {
             return Ok(first);
         }
-        self.check_tasks(&tasks).await?;
+        self.check_file()?;
 
-        self.head("2", SUMMARY)?;
-        let second = self.job("demo-summary", SUMMARY).await?;
+        let tasks = TaskList::new(self.embedded.broker.kv.clone());
+        let sixty_two = Fields { title: Some("写周报".to_owned()), ..Fields::default() };
+        tasks.import(62, sixty_two).await.map_err(|e| CliError::start(e.to_string()))?;
+        self.head("2", TASKS, Text::DemoList)?;
+        let second = self.job("demo-tasks", TASKS).await?;
         if second != Exit::Success {
             return Ok(second);
         }
-        self.check_file()?;
+        self.check_tasks(&tasks).await?;
         let style = self.output.style();
         let done = format!("✓ {}", style.say(Text::DemoDone));
         self.output.line(&style.paint(Tone::Good, &done))?;
@@ -145,10 +145,12 @@ impl Demo<'_> {
         }
     }
 
-    fn head(&self, number: &str, goal: &str) -> Result<(), CliError> {
+    /// Introduces a job: its goal, and what it shows.
+    fn head(&self, number: &str, goal: &str, shows: Text<'_>) -> Result<(), CliError> {
         let style = self.output.style();
         let head = style.say(Text::DemoJob { number: &number, goal: &goal });
-        self.output.line(&style.paint(Tone::Strong, &format!("\n{head}")))
+        self.output.line(&style.paint(Tone::Strong, &format!("\n{head}")))?;
+        self.output.print(&note(&style, &style.say(shows)))
     }
 
     /// Submits a job and watches it to its end.
@@ -173,7 +175,7 @@ impl Demo<'_> {
         Ok(session.watch().await?.0)
     }
 
-    /// Verifies the effects of the first job: task 62 and the mail done, the other one open.
+    /// Verifies the effects of the second job: task 62 and the mail done, the other one open.
     async fn check_tasks(&self, tasks: &TaskList) -> Result<(), CliError> {
         let all = tasks.list().await.map_err(|e| CliError::start(e.to_string()))?;
         let mut lines = Vec::new();
@@ -201,7 +203,7 @@ impl Demo<'_> {
         Err(CliError::start(Text::DemoUnexpected))
     }
 
-    /// Verifies the effect of the second job: the file.
+    /// Verifies the effect of the first job: the file.
     fn check_file(&self) -> Result<(), CliError> {
         let path = self.workspace.join("summary.md");
         match std::fs::read_to_string(&path) {

@@ -6,6 +6,7 @@ use client::WatchOptions;
 use futures::StreamExt;
 use proto::{
     door::Watched,
+    escape,
     event::{Event, EventId},
 };
 
@@ -82,5 +83,5 @@ fn print(output: Output, style: &Style, event: &Event) -> Result<(), CliError> {
 /// Prints an item as one line in both JSON formats: an endless stream is never one value.
 fn compact(output: Output, item: &impl serde::Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string(item).map_err(|e| CliError::internal(e.to_string()))?;
-    output.line(&text)
+    output.line(&escape::in_json(&text))
 }

@@ -16,6 +16,7 @@ use crate::{
     exit::Exit,
     failure::{CliError, Outcome},
     output::Output,
+    words::Text,
 };
 
 /// Name of the file with the public keys for nats-server.
@@ -27,12 +28,12 @@ pub(super) fn run(output: Output, args: &KeysArgs) -> Outcome {
     for user in &args.users {
         let path = args.dir.join(format!("{user}.nk"));
         if path.exists() && !args.rotate {
-            output.note(format!("{} exists and is kept", path.display()));
+            output.note(Text::KeyKept { path: &path.display() });
             continue;
         }
         let made = User::new().map_err(|e| CliError::internal(e.to_string()))?;
         write_secret(&path, &made.seed).map_err(|e| CliError::io(&shown(&path), &e))?;
-        output.note(format!("{} is created", path.display()));
+        output.note(Text::KeyCreated { path: &path.display() });
     }
     let public = args.dir.join(PUBLIC);
     let known = known(&args.dir)?;

@@ -6,6 +6,7 @@ mod chat;
 mod completions;
 mod config;
 mod crew;
+mod ctx;
 mod dead;
 mod demo;
 mod dev;
@@ -31,9 +32,11 @@ mod submit;
 mod tools;
 mod version;
 mod watch;
+mod worker;
 
 use crate::{
-    args::{Cli, Command},
+    args::{self, Cli, Command},
+    exit::Exit,
     failure::Outcome,
     output::Output,
 };
@@ -60,8 +63,13 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Health(args) => operate::health(&global, output, args).await,
         Command::Log(args) => operate::log(&global, output, args).await,
         Command::Config(_) => config::show(&global, output),
+        Command::Worker(command) => Box::pin(worker::run(output, command)).await,
+        Command::Ctx(command) => ctx::run(&global, output, command),
         Command::ScriptModel(args) => script_model::run(output, args).await,
         Command::Completions { shell } => completions::print(output, shell),
+        Command::Options => {
+            output.print(&args::help::options().ansi().to_string()).map(|()| Exit::Success)
+        }
         Command::Version => version::print(output),
     }
 }

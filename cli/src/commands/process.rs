@@ -2,7 +2,12 @@
 //! lines about start and end. The listener starts first and stops last, so that it answers every
 //! request.
 
-use runtime::{actor::End, admin::Admin, shutdown, telemetry};
+use runtime::{
+    actor::End,
+    admin::Admin,
+    shutdown,
+    telemetry::{self, Sink},
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -28,9 +33,10 @@ impl Process {
     /// If the log level, a telemetry receiver or the listener's address is invalid.
     pub(super) async fn begin(
         config: &Config,
+        sink: Sink,
         identity: &telemetry::Identity,
     ) -> Result<Self, CliError> {
-        let telemetry = telemetry::start(&config.telemetry, &config.log, identity)
+        let telemetry = telemetry::start(&config.telemetry, &config.log, sink, identity)
             .map_err(|e| CliError::setting(e.to_string()))?;
         let shutdown = shutdown::on_signal().map_err(|e| CliError::io("signals", &e))?;
         let admin = Admin::start(config.admin.listen, identity, &telemetry, shutdown.clone());
@@ -54,11 +60,6 @@ impl Process {
             "at work"
         );
         self.admin.health().watch(watched);
-    }
-
-    /// Address of the admin listener, if it listens.
-    pub(super) fn admin(&self) -> Option<std::net::SocketAddr> {
-        self.admin.address()
     }
 
     /// Waits for the end of the process and logs its reason. Flushes telemetry, and closes the

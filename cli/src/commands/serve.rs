@@ -1,4 +1,7 @@
-//! `serve`: runs roles against a NATS installation until SIGTERM.
+//! `serve`: runs roles against a NATS installation until SIGTERM. Waits for a server that cannot be
+//! reached at the start.
+
+use runtime::telemetry::Sink;
 
 use super::process::Process;
 use crate::{
@@ -14,7 +17,7 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
         roles::parse_roles(&args.roles).map_err(|e| CliError::input("roles", e.to_string()))?;
     let config = connect::config(global)?;
     let identity = roles::identity(&roles);
-    let process = Process::begin(&config, &identity).await?;
+    let process = Process::begin(&config, Sink::StandardError, &identity).await?;
     // The model is set up before the connection, so that a mistake is reported at once.
     let model = if roles.iter().copied().any(Role::needs_model) {
         let setup = roles::connect_model(&config, None).await;
@@ -22,7 +25,9 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
     } else {
         None
     };
-    let broker = connect::broker(&config, identity.worker.clone(), true).await?;
+    let worker = identity.worker.clone();
+    let broker =
+        connect::wait_for_broker(&config, worker, global.timeout, &process.shutdown).await?;
     let names: Vec<&str> = roles.iter().map(|role| role.name()).collect();
     let asked = model.as_ref().map(|setup| setup.model.clone());
     let company =

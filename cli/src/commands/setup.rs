@@ -1,7 +1,7 @@
 //! `setup`: creates and checks everything that roles need on the server, with an operator's
 //! permissions.
 
-use broker::nats::set_up;
+use broker::nats::{LostBuckets, set_up};
 
 use crate::{
     args::{Global, SetupArgs},
@@ -9,25 +9,28 @@ use crate::{
     exit::Exit,
     failure::{CliError, Outcome},
     output::Output,
+    words::Text,
 };
 
 /// Creates the missing streams and consumers.
 pub(super) async fn run(global: &Global, output: Output, args: SetupArgs) -> Outcome {
     let config = connect::config(global)?;
     let subjects = connect::subjects(&config)?;
-    let done = set_up(&(&config.nats).into(), &subjects, &args.tool_pools)
+    let lost = if args.recreate { LostBuckets::Recreate } else { LostBuckets::Refuse };
+    let done = set_up(&(&config.nats).into(), &subjects, &args.tool_pools, lost)
         .await
         .map_err(|e| CliError::unavailable(e.to_string()))?;
-    let queues: Vec<String> =
-        done.queues.iter().map(|(kind, pool)| format!("{}-{pool}", kind.as_str())).collect();
-    let what = if done.is_new { "was made" } else { "is as it must be" };
-    output.line(&format!(
-        "The installation {} {what}: {} shards, {} copies; consumers: {}, {}",
-        subjects.prefix(),
-        subjects.shards(),
-        config.nats.replicas,
-        subjects.facts_consumer(),
-        queues.join(", ")
-    ))?;
+    let queues = done.queues.iter().map(|(kind, pool)| format!("{}-{pool}", kind.as_str()));
+    let consumers: Vec<String> = [subjects.facts_consumer()].into_iter().chain(queues).collect();
+    let (prefix, shards) = (&subjects.prefix(), &subjects.shards());
+    let (copies, consumers) = (&config.nats.replicas, &consumers.join(", "));
+    output.say(match done.is_new {
+        true => Text::SetUpNow { prefix, shards, copies, consumers },
+        false => Text::SetUpBefore { prefix, shards, copies, consumers },
+    })?;
+    for bucket in done.recreated {
+        let (name, loss) = (&subjects.bucket(bucket.name()), &bucket.loss());
+        output.say(Text::SetUpLostBucket { name, loss })?;
+    }
     Ok(Exit::Success)
 }

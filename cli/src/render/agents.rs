@@ -13,17 +13,15 @@ use crate::{
 
 /// Renders the list, by name.
 pub(crate) fn list(style: &Style, agents: &AgentList) -> String {
-    let rows = agents.agents.iter().map(row).collect();
+    let rows = agents.agents.iter().map(|agent| row(style, agent)).collect();
     table(style, Text::AgentsHeads, rows, Text::NoAgents)
 }
 
-fn row(agent: &AgentEntry) -> Vec<Piece> {
+fn row(style: &Style, agent: &AgentEntry) -> Vec<Piece> {
     let extends = agent.extends.as_ref().map_or("–".to_owned(), ToString::to_string);
     let about = match (agent.mistakes.as_slice(), agent.ignored.as_slice()) {
-        ([first, ..], _) => (Tone::Bad, format!("cannot be used: {}", escape::line(first))),
-        ([], [first, ..]) => {
-            (Tone::Bad, format!("the bucket's value is left out: {}", escape::line(first)))
-        }
+        ([why, ..], _) => (Tone::Bad, style.say(Text::AgentUnusable { why: &escape::line(why) })),
+        ([], [why, ..]) => (Tone::Bad, style.say(Text::BucketIgnored { why: &escape::line(why) })),
         ([], []) => plain(escape::line(&agent.about)),
     };
     vec![plain(agent.name.as_str()), plain(agent.layer.as_str()), plain(extends), about]

@@ -88,7 +88,13 @@ pub(crate) fn show(style: &Style, job: &JobId, asked: &Question) -> String {
 
 /// Renders a question without the commands that answer it.
 pub(crate) fn body(style: &Style, asked: &Question) -> String {
-    let mut out = text::indent(&escape::text(&asked.prompt), 2, style.columns());
+    let prompt = text::indent(&escape::text(&asked.prompt), 2, style.columns());
+    format!("{prompt}{}", details(style, asked))
+}
+
+/// Renders the plan, the options, the fields or the call that a question is about.
+pub(crate) fn details(style: &Style, asked: &Question) -> String {
+    let mut out = String::new();
     match &asked.kind {
         QuestionKind::Question => {}
         QuestionKind::PlanCheck { plan, revision, .. } => {

@@ -104,7 +104,8 @@ pub(crate) fn tools() -> Tools {
          "effect": "idempotent", "pool": "builtin"},
         {"name": "send_mail", "description": "Sends \u{1b}[31mmail", "schema": {}, "effect": "once", "pool": "python",
          "timeout_ms": 1500, "approval": "always", "version": "2.1"},
-    ], "workers": {"complete_task": 2, "send_mail": 0}}))
+    ], "workers": {"complete_task": 2, "send_mail": 0},
+    "refused": [{"name": "fax", "why": "timeout_ms: must be 1 to 86400000, got \u{1b}[2J0"}]}))
 }
 
 pub(crate) fn crew() -> Crew {

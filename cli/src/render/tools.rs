@@ -1,13 +1,16 @@
 //! Rendering of the registered tools.
 
 use proto::{
-    door::Tools,
+    door::{RefusedTool, Tools},
     escape,
     tool::{Approval, Effect, ToolSpec},
 };
 
 use crate::{
-    render::table::{Piece, plain, table},
+    render::{
+        line::Line,
+        table::{Piece, plain, table},
+    },
     style::{Style, Tone},
     words::Text,
 };
@@ -15,7 +18,13 @@ use crate::{
 /// Renders the list, by name.
 pub(crate) fn list(style: &Style, tools: &Tools) -> String {
     let rows = tools.tools.iter().map(|tool| row(style, tools, tool)).collect();
-    table(style, Text::ToolsHeads, rows, Text::NoTools)
+    let mut out = table(style, Text::ToolsHeads, rows, Text::NoTools);
+    for RefusedTool { name, why } in &tools.refused {
+        let (name, why) = (&escape::line(name), &escape::line(why));
+        let line = Line::new().add(Tone::Bad, style.say(Text::ToolRefused { name, why }));
+        out.push_str(&format!("{}\n", line.render(style)));
+    }
+    out
 }
 
 fn row(style: &Style, tools: &Tools, tool: &ToolSpec) -> Vec<Piece> {

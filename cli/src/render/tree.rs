@@ -233,8 +233,13 @@ fn result_line(style: &Style, step: &StepView, rail: &str) -> Option<String> {
     Some(line.add(tone, escape::line(words.trim())).render(style))
 }
 
-/// Renders the end of a stream.
+/// Renders the end of a stream; of data for programs only its length.
 fn streaming(style: &Style, rail: &str, words: &str) -> Vec<String> {
+    let words = if is_data(words) {
+        style.say(Text::DataStreams { count: &words.chars().count() })
+    } else {
+        words.to_owned()
+    };
     let room = style.columns().saturating_sub(text::width(rail) + 4).max(4);
     let shown = text::wrap(&escape::text(words.trim_end()).replace('\t', " "), room);
     let from = shown.len().saturating_sub(SAID_LINES);
@@ -244,6 +249,16 @@ fn streaming(style: &Style, rail: &str, words: &str) -> Vec<String> {
         rail.add(Tone::Plain, words.as_str()).render(style)
     })
     .collect()
+}
+
+/// `true` for the beginning of JSON, fenced or not. A sentence in brackets is text.
+fn is_data(words: &str) -> bool {
+    let fenced = words.trim_start();
+    let inside = fenced.trim_start_matches("```json").trim_start_matches("```").trim_start();
+    let data =
+        |rest: &str| matches!(rest.trim_start().chars().next(), None | Some('"' | '{' | '['));
+    let object = inside.strip_prefix('{').is_some_and(data);
+    object || inside.strip_prefix('[').is_some_and(data)
 }
 
 fn footer(style: &Style, view: &JobView) -> String {
@@ -284,4 +299,27 @@ pub(crate) fn after(style: &Style, steps: &[StepId]) -> String {
 /// Formats the duration of a job up to its end or now.
 pub(crate) fn age(view: &JobView, now: Timestamp) -> String {
     lasted(view.created, if view.outcome.is_some() { view.updated } else { now.max(view.created) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples;
+
+    #[test]
+    fn a_plan_that_streams_is_never_shown_as_json() {
+        let style = Style::plain(Some(80));
+        let view = samples::view();
+        for plan in ["{", "{\"title\": \"A plan\"", "```json\n[{\"title\": \"A", "[\n  \"Find it\""]
+        {
+            let shown = tree(&style, &view, &Said::new(), Some(plan)).join("\n");
+            let count = plan.chars().count();
+            assert!(shown.contains(&format!("a structured reply, {count} characters")), "{shown}");
+            assert!(!shown.contains("A plan\"") && !shown.contains("Find it\""), "{shown}");
+        }
+        for words in ["I think", "[sic] it is", "{so} be it"] {
+            let shown = tree(&style, &view, &Said::new(), Some(words)).join("\n");
+            assert!(shown.contains(words), "{shown}");
+        }
+    }
 }

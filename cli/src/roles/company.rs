@@ -10,7 +10,7 @@ use broker::{
 };
 use door::{Door, DoorParts, agents::Agents};
 use executor_actor::ExecutorActor;
-use interaction_actor::{InteractionActor, inbox_service::InboxService};
+use interaction_actor::{InteractionActor, inbox_service::InboxService, restore::InboxRestorer};
 use model::Model;
 use planner_actor::PlannerActor;
 use proto::id::WorkerId;
@@ -248,6 +248,8 @@ impl Parts<'_> {
         let people = People::new(&self.config.door.people);
         let inbox = InboxService::new(self.broker.clone(), people, self.registry.clone());
         children.push(self.service("desk", Arc::new(inbox)));
+        let restorer = Child::actor("inbox.restore", || InboxRestorer, self.broker.clone());
+        children.push(restorer.in_background());
         children
     }
 

@@ -7,6 +7,8 @@ use model::{
     script::{Script, ScriptError, ScriptModel, ScriptServer},
 };
 
+use runtime::config::Secret;
+
 use crate::settings::{Config, model::ModelKind};
 
 /// A model, and its server if it is the scripted one.
@@ -30,6 +32,9 @@ pub enum ModelSetupError {
     /// A kind is configured without a model name.
     #[error("model.name is missing: set it to the model as the provider knows it")]
     Unnamed,
+    /// The API key cannot be fetched.
+    #[error("model.api_key: {0}")]
+    Key(String),
     /// The provider's configuration is invalid.
     #[error("model: {0}")]
     Provider(#[from] ModelError),
@@ -105,12 +110,14 @@ fn provider(kind: ProviderKind, config: &Config) -> Result<ProviderConfig, Model
     let known = config.model.known.iter().map(|known| known.name.clone());
     let models = known.chain(crate::agents::models(config)).collect();
     let config = &config.model;
+    let api_key = config.api_key.as_ref().map(Secret::value).transpose();
+    let api_key = api_key.map_err(|why| ModelSetupError::Key(why.to_owned()))?.cloned();
     Ok(ProviderConfig {
         kind,
         base_url: config.base_url.clone(),
         model: config.name.clone().ok_or(ModelSetupError::Unnamed)?,
         models,
-        api_key: config.api_key.as_ref().map(|key| key.value().clone()),
+        api_key,
         timeouts: config.timeouts_ms,
         retry: config.retry,
         temperature: config.temperature,

@@ -148,10 +148,10 @@ impl Config {
         &self.settings
     }
 
-    /// The values of the secrets that are set.
+    /// Returns the values of the secrets that are set.
     fn known_secrets(&self) -> impl Iterator<Item = SecretString> {
         let secrets = [&self.model.api_key, &self.nats.credentials, &self.nats.nkey];
-        secrets.into_iter().flatten().map(|secret| secret.value().clone())
+        secrets.into_iter().flatten().filter_map(|secret| secret.value().ok().cloned())
     }
 
     /// Returns the filter of content in traces, or `None` when `telemetry.content` is off.

@@ -25,7 +25,8 @@ pub struct Model {
     pub name: Option<String>,
     /// The script of the scripted model. Present exactly when `kind` is [`ModelKind::Script`].
     pub script: Option<PathBuf>,
-    /// The provider's API key. Required for a public address.
+    /// The provider's API key. Required for a public address. Only processes that call the model
+    /// need its value.
     pub api_key: Option<Secret>,
     /// The sampling temperature (0.0 to 2.0).
     pub temperature: Option<f64>,

@@ -75,6 +75,31 @@ fn every_default_is_explained_where_it_is_set() {
     }
 }
 
+/// Returns the dotted keys of a table's values.
+fn keys(table: &toml::Table, above: &str) -> Vec<String> {
+    let nested = table.iter().flat_map(|(name, value)| {
+        let key = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
+        match value.as_table() {
+            Some(table) => keys(table, &key),
+            None => vec![key],
+        }
+    });
+    nested.collect()
+}
+
+#[test]
+fn every_key_that_has_a_value_is_shown_with_its_source() {
+    let config = given("[model]\nkind = \"ollama\"\nname = \"m\"\n").load();
+    let shown: Vec<&str> = config.explain().iter().map(|s| s.key.as_str()).collect();
+    let defaults: toml::Table = toml::from_str(&Config::defaults_text()).unwrap();
+    let with_value = keys(&defaults, "");
+    assert!(with_value.len() > 40, "{with_value:?}");
+    for key in with_value.iter().map(String::as_str).chain(["model.kind", "model.name"]) {
+        assert!(shown.contains(&key), "{key} is not shown");
+    }
+    assert!(!shown.contains(&"model.api_key.env"), "a key without a value is not shown");
+}
+
 #[test]
 fn a_nearer_source_wins_and_is_named() {
     let given = given("[nats]\nshards = 3\nprefix = \"a\"\nreplicas = 3\n")
@@ -205,7 +230,7 @@ fn all_mistakes_are_told_at_once() {
     let mistakes = given("[nats]\nshrads = 4\nreplicas = 2\n[log]\nformat = \"xml\"\n[a]\nb = 1")
         .env("CALLBOARD__NATS__SHARDS", "lots")
         .env("CALLBOARD__WORKERS__DRAIN", "1")
-        .env("CALLBOARD__MODEL__API_KEY__ENV", "NOT_THERE")
+        .env("CALLBOARD__NATS__NKEY__ENV", "NOT_THERE")
         .flag("nats.ack_wait_ms", "0")
         .mistakes();
     let expected = [
@@ -215,7 +240,7 @@ fn all_mistakes_are_told_at_once() {
         "a (callboard.toml)",
         "nats.shards ($CALLBOARD__NATS__SHARDS)",
         "workers.drain ($CALLBOARD__WORKERS__DRAIN)",
-        "model.api_key ($CALLBOARD__MODEL__API_KEY__ENV)",
+        "nats.nkey ($CALLBOARD__NATS__NKEY__ENV)",
         "nats.ack_wait_ms (--set)",
     ];
     for part in expected {
@@ -248,7 +273,8 @@ const SCRIPTED: &str = "[model]\nkind = \"openai\"\nname = \"m\"\n";
 fn a_secret_is_fetched_and_never_shown() {
     let config =
         given(&format!("{SCRIPTED}api_key = {{ env = \"KEY\" }}")).env("KEY", "canary\n").load();
-    assert_eq!(config.model.api_key.as_ref().unwrap().value().expose_secret(), "canary");
+    let key = config.model.api_key.as_ref().unwrap();
+    assert_eq!(key.value().unwrap().expose_secret(), "canary");
     assert!(!format!("{config:?}").contains("canary"));
     let shown = config.explain().iter().find(|s| s.key == "model.api_key.env").unwrap();
     assert_eq!(shown.value, "\"KEY\"");
@@ -265,30 +291,43 @@ fn a_nearer_source_may_name_another_place_of_a_secret() {
         .env("KEY", "from-env")
         .flag("model.api_key", "{ file = \"key\" }");
     let config = given.load();
-    assert_eq!(config.model.api_key.unwrap().value().expose_secret(), "from-file");
+    assert_eq!(config.model.api_key.unwrap().value().unwrap().expose_secret(), "from-file");
 }
 
 #[rstest]
-#[case("\"sk-canary\"", &["model.api_key", "never written", "{ env ="])]
-#[case("{ env = \"GONE\" }", &["model.api_key (callboard.toml)", "GONE is not set"])]
-#[case("{ env = \"BLANK\" }", &["model.api_key", "BLANK is empty"])]
-#[case("{ env = \"CALLBOARD__MODEL__NAME\" }", &["model.api_key", "is a setting itself"])]
-#[case("{ file = \"gone\" }", &["model.api_key", "the file gone"])]
-#[case("{ file = \"callboard.toml\" }", &["model.api_key", "this configuration itself"])]
-#[case("{ file = \"loop\" }", &["model.api_key", "the file loop"])]
-#[case("{ file = \".\" }", &["model.api_key", "not a regular file"])]
-#[case("{ file = \"large\" }", &["model.api_key", "larger than"])]
-#[case("{ env = \"A\", file = \"b\" }", &["model.api_key", "one place"])]
-#[case("{ vault = \"a\" }", &["model.api_key", "{ env ="])]
-#[case("{}", &["model.api_key", "{ env ="])]
+#[case("\"sk-canary\"", &["nats.credentials", "never written", "{ env ="])]
+#[case("{ env = \"GONE\" }", &["nats.credentials (callboard.toml)", "GONE is not set"])]
+#[case("{ env = \"BLANK\" }", &["nats.credentials", "BLANK is empty"])]
+#[case("{ env = \"CALLBOARD__NATS__PREFIX\" }", &["nats.credentials", "is a setting itself"])]
+#[case("{ file = \"gone\" }", &["nats.credentials", "the file gone"])]
+#[case("{ file = \"callboard.toml\" }", &["nats.credentials", "this configuration itself"])]
+#[case("{ file = \"loop\" }", &["nats.credentials", "the file loop"])]
+#[case("{ file = \".\" }", &["nats.credentials", "not a regular file"])]
+#[case("{ file = \"large\" }", &["nats.credentials", "larger than"])]
+#[case("{ env = \"A\", file = \"b\" }", &["nats.credentials", "one place"])]
+#[case("{ vault = \"a\" }", &["nats.credentials", "{ env ="])]
+#[case("{}", &["nats.credentials", "{ env ="])]
 fn a_secret_that_cannot_be_had_is_refused(#[case] reference: &str, #[case] parts: &[&str]) {
-    let given = given(&format!("{SCRIPTED}base_url = \"http://h\"\napi_key = {reference}"))
+    let given = given(&format!("[nats]\ncredentials = {reference}"))
         .env("BLANK", " \n")
-        .env("CALLBOARD__MODEL__NAME", "m")
+        .env("CALLBOARD__NATS__PREFIX", "cb")
         .file("large", &"x".repeat(70_000));
     std::os::unix::fs::symlink("loop", given.dir.path().join("loop")).unwrap();
     given.refused(parts);
     assert!(!given.mistakes()[0].contains("sk-canary"));
+}
+
+#[tokio::test]
+async fn a_model_key_that_is_not_there_is_a_mistake_of_processes_that_call_the_model() {
+    for (reference, why) in
+        [("{ env = \"GONE\" }", "GONE is not set"), ("{ file = \"gone\" }", "the file gone")]
+    {
+        let config = given(&format!("{SCRIPTED}api_key = {reference}")).load();
+        let error = crate::roles::connect_model(&config, None).await.unwrap_err().to_string();
+        assert!(error.contains("model.api_key") && error.contains(why), "{error}");
+    }
+    given(&format!("{SCRIPTED}api_key = \"sk-canary\""))
+        .refused(&["model.api_key", "never written"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::os::unix::{ffi::OsStrExt, fs::PermissionsExt};
 
 use serde_json::Value;
 
-use crate::support::Place;
+use crate::support::{Place, Ran};
 
 /// An address without a server.
 const NOBODY: &str = "nats://127.0.0.1:1";
@@ -13,9 +13,7 @@ const NOBODY: &str = "nats://127.0.0.1:1";
 fn help_has_groups_examples_and_exit_codes() {
     let place = Place::new();
     let help = place.run(&["--help"]).expect(0).out;
-    for part in
-        ["Examples:", "Connection:", "Output:", "Exit codes:", "130  interrupted", "docs/cli.md"]
-    {
+    for part in ["Examples:", "help options", "Exit codes:", "130  interrupted", "docs/cli.md"] {
         assert!(help.contains(part), "{part} is not in\n{help}");
     }
     assert!(!help.contains("--token "), "a flag that is refused is not offered");
@@ -33,6 +31,8 @@ fn help_has_groups_examples_and_exit_codes() {
         "config",
         "script-model",
         "completions",
+        "ctx",
+        "options",
         "version",
     ] {
         assert!(help.contains(&format!("  {command}")), "{command}");
@@ -53,6 +53,54 @@ fn completions_are_printed_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         assert!(Place::new().run(&["completions", shell]).expect(0).out.contains("callboard"));
     }
+}
+
+#[test]
+fn the_options_of_every_command_are_a_page_of_help() {
+    let place = Place::new();
+    let page = place.run(&["options"]).expect(0).out;
+    assert!(page.contains("--token-file") && page.contains("--color"), "{page}");
+    let help = place.run(&["help", "options"]).expect(0).out;
+    assert!(help.contains("--token-file") && help.contains("--color"), "{help}");
+}
+
+#[test]
+fn a_context_holds_the_connection_of_commands_that_name_it_or_none() {
+    let place = Place::new();
+    let home = place.path().join("config");
+    let run = |args: &[&str], more: &[(&str, &str)]| -> Ran {
+        let mut command = place.command(args);
+        command.env("XDG_CONFIG_HOME", &home).envs(more.iter().copied());
+        command.output().unwrap().into()
+    };
+    let url = |args: &[&str], more: &[(&str, &str)]| -> String {
+        let shown = run(&[args, &["-o", "json", "config", "show"]].concat(), more).expect(0).out;
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        let setting = shown.as_array().unwrap().iter().find(|s| s["key"] == "nats.url").unwrap();
+        setting["value"].as_str().unwrap().to_owned()
+    };
+    run(&["ctx", "add", "bare"], &[]).refused(2, "--url");
+    run(&["ctx", "use", "stage"], &[]).refused(2, "there is no context stage");
+    run(&["ctx", "add", "no/name"], &[]).refused(2, "A-Z a-z 0-9 _ -");
+    for (name, server) in [("stage", "nats://stage:1"), ("live", "nats://live:1")] {
+        run(&["ctx", "add", name, "--url", server, "--token-file", "token"], &[]).expect(0);
+    }
+    assert_eq!(url(&[], &[]), "nats://127.0.0.1:4222", "no context is in use");
+    assert_eq!(url(&["--ctx", "live"], &[]), "nats://live:1");
+    run(&["ctx", "use", "stage"], &[]).expect(0);
+    assert_eq!(url(&[], &[]), "nats://stage:1");
+    assert_eq!(url(&["--url", "nats://flag:1"], &[]), "nats://flag:1");
+    let variable = [("CALLBOARD__NATS__URL", "nats://variable:1")];
+    assert_eq!(url(&[], &variable), "nats://variable:1");
+    assert_eq!(url(&["--ctx", "live"], &variable), "nats://live:1");
+    assert_eq!(url(&[], &[("CALLBOARD_CTX", "live")]), "nats://live:1");
+    let listed: Value =
+        serde_json::from_str(&run(&["ctx", "ls", "-o", "json"], &[]).expect(0).out).unwrap();
+    assert_eq!((&listed[1]["name"], &listed[1]["used"]), (&"stage".into(), &true.into()));
+    let token = listed[1]["token_file"].as_str().unwrap();
+    assert!(std::path::Path::new(token).is_absolute(), "{token}");
+    run(&["ctx", "rm", "stage"], &[]).expect(0);
+    assert_eq!(url(&[], &[]), "nats://127.0.0.1:4222");
 }
 
 #[test]

@@ -42,13 +42,23 @@ impl Dev {
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let said: Vec<String> = out.by_ref().lines().map_while(Result::ok).take(3).collect();
-        assert!(said[0].contains("the log is kept by nats-server"), "{said:?}");
+        assert!(said[0].contains("every role in this process"), "{said:?}");
+        assert!(said[1].contains("nats-server"), "{said:?}");
         let dev = Self { place, url, child, _out: out };
         eventually_blocking("somebody for every role", || {
             let said = dev.run(&["doctor"]).out;
             if said.contains("every role has a process") { Ok(()) } else { Err(said) }
         });
         dev
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Prepares a command that does not name this installation.
+    pub(crate) fn bare(&self) -> std::process::Command {
+        self.place.command(&[])
     }
 
     /// Prepares a command against this installation.
@@ -221,6 +231,14 @@ fn the_same_id_attaches_and_ctrl_c_never_cancels() {
     assert_eq!(dev.state("j1"), "input-required");
     let ran = dev.run(&["run", "--attach", "j1", "--no-wait-for-input"]).expect(4);
     assert!(ran.err.contains("callboard inbox approve j1 q1"), "{}", ran.err);
+    dev.run(&["inbox", "approve", "j1"]).expect(0);
+    dev.run(&["inbox", "show", "j1", "q2", "--wait"]).expect(0);
+    let ran = dev.run(&["run", "--attach", "j1", "--no-wait-for-input"]).expect(4);
+    assert!(
+        ran.err.contains("1. the stage crew") && ran.err.contains("2. the cast"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]

@@ -111,6 +111,28 @@ fn a_secret_that_is_not_there_is_refused_at_start() {
     }
 }
 
+#[test]
+fn only_processes_that_call_the_model_need_its_key() {
+    let place = Place::new();
+    let model = "kind = \"openai\"\nname = \"m\"\napi_key = { env = \"NOT_SET\" }";
+    place.write(
+        "callboard.toml",
+        format!("[nats]\nurl = \"nats://127.0.0.1:1\"\n[model]\n{model}\n"),
+    );
+    place.run(&["config", "show"]).expect(0);
+    for client in
+        [&["submit", "a goal"][..], &["jobs", "ls"], &["jobs", "describe", "j"], &["chat"]]
+    {
+        let ran = place.run(&[client, &["--timeout", "200ms"]].concat()).expect(5);
+        assert!(!ran.err.contains("NOT_SET"), "{}", ran.err);
+    }
+    place
+        .run(&["serve", "--roles", "planner"])
+        .refused(2, "model.api_key: the variable NOT_SET is not set");
+    let doctor = place.run(&["doctor", "--timeout", "200ms"]).expect(1);
+    assert!(doctor.out.contains("NOT_SET is not set"), "{}", doctor.out);
+}
+
 /// A server that sends only a greeting: too old, and without JetStream.
 fn old_server() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

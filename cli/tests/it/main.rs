@@ -8,8 +8,10 @@
 
 mod arguments;
 mod company;
+mod completion;
 mod configuration;
 mod doctor;
 mod door;
 mod support;
 mod terminal;
+mod worker;

@@ -116,13 +116,34 @@ fn every_line_typed_in_the_demo_answers_the_question_before_it() {
     let place = Place::new();
     let command = place.command(&["demo", "--memory", "--dir", "demo"]);
     let mut terminal = Terminal::run(command, 80);
-    terminal.types("how it is to change:", "c");
-    terminal.sees("Job 2");
+    terminal.sees("In English:");
     terminal.types("how it is to change:", "c");
     terminal.types("choose:", "2");
+    terminal.sees("a summary for the cast");
+    terminal.sees("In Chinese,");
+    terminal.types("how it is to change:", "c");
     let shown = terminal.ends(0);
-    assert!(shown.contains("a summary for the cast"), "{shown}");
     assert!(shown.contains("both jobs did what they should"), "{shown}");
+}
+
+#[test]
+fn dev_greets_in_six_lines_and_keeps_its_log_in_a_file() {
+    let place = Place::new();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("nats://127.0.0.1:{port}");
+    let terminal = Terminal::run(place.command(&["--url", &url, "dev"]), 100);
+    terminal.sees("Ctrl-C");
+    eventually("the log", || {
+        let log = std::fs::read_to_string(place.path().join(".callboard-dev/callboard.log"));
+        log.is_ok_and(|log| log.contains("at work")).then_some(())
+    });
+    let greeting = terminal.shown.lock().unwrap().clone();
+    let lines: Vec<&str> = greeting.lines().collect();
+    assert_eq!(lines.len(), 6, "{greeting}");
+    let submit = format!("callboard --url {url} run \"Summarise notes.md\"");
+    assert!(lines[4].contains(&submit) && lines[5].contains("callboard.log"), "{greeting}");
+    signal(&terminal.child, "-INT");
+    terminal.ends(0);
 }
 
 #[test]

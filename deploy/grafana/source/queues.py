@@ -228,6 +228,16 @@ STORAGE = [
         stack=True,
     ),
     series(
+        "Shards that store records",
+        "1 for a shard that stores records, 0 for one that answers reads alone: its disk was full or failed.",
+        [
+            query(
+                f"min by (callboard_shard) ({select('callboard_shard_writable')})",
+                "shard {{callboard_shard}}",
+            )
+        ],
+    ),
+    series(
         "Time to store",
         "Storing a record until it is known to be stored, the slowest hundredth, by kind of record.",
         [
@@ -237,7 +247,6 @@ STORAGE = [
             )
         ],
         unit="s",
-        width=12,
     ),
     series(
         "Records that could not be stored",
@@ -251,7 +260,6 @@ STORAGE = [
             )
         ],
         unit="ops",
-        width=12,
     ),
 ]
 

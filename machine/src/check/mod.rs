@@ -14,7 +14,7 @@ use proto::entry::Entry;
 use proto::{
     id::JobId,
     job::{JobState, Outcome, SubStatus},
-    record::{Known, Record},
+    record::{Known, Record, Unreadable},
 };
 
 use crate::{Job, Replay};
@@ -77,7 +77,10 @@ pub fn check(id: &JobId, entries: &[Entry]) -> Checked {
                 units.fenced(entry.seq, &decision);
             }
             Ok(Ok(Known::Decision(decision))) => units.decision(entry.seq, &decision),
-            // The record poisons the fold, which is reported below.
+            Ok(Err(Unreadable::Body { unit: Some(unit), .. })) if job.ignored() == ignored => {
+                units.broke(unit);
+            }
+            // The record changed nothing, or it poisons the fold, which is reported below.
             Ok(Err(_)) | Err(_) => {}
         }
     }

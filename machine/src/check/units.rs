@@ -138,6 +138,11 @@ impl Units {
         }
     }
 
+    /// Takes a result that counted and cannot be read. Its attempt is over.
+    pub(super) fn broke(&mut self, unit: Unit) {
+        self.abandoned.insert(unit);
+    }
+
     /// Reports every command that has no result.
     pub(super) fn all_answered(&mut self) {
         let open = |unit: &Unit| !self.counted.contains(unit) && !self.abandoned.contains(unit);

@@ -1,7 +1,7 @@
 //! Dependencies, order and placeholders.
 
 use proto::{
-    agent::{Dispatch, OnBlocked, OnFailure},
+    agent::{Dispatch, Hosts, OnBlocked, OnFailure},
     decision::Decision,
     id::ToolName,
     job::{FailReason, Outcome},
@@ -60,7 +60,18 @@ fn a_placeholder_takes_the_value_of_an_earlier_step_with_its_type() {
     p.expect(&["call g0.r0.b #1"]);
     let [Decision::Call(call)] = p.decisions.as_slice() else { panic!("not one call") };
     assert_eq!(call.args, json!({"id": 63, "text": "task 63"}));
-    assert_eq!(call.idempotency_key, "job.g0.r0.b");
+    let expected = format!("job.g0.r0.b.1-{}", p.job.created().as_millisecond());
+    assert_eq!(call.idempotency_key, expected);
+}
+
+#[test]
+fn a_call_carries_the_hosts_of_its_agent() {
+    for hosts in [None, Some(Hosts::new(vec!["a.test".into()]))] {
+        let mut p = Play::planned(agent(|a| a.tool.hosts.clone_from(&hosts)), plan("a"));
+        p.drive();
+        let [Decision::Call(call)] = p.decisions.as_slice() else { panic!("not one call") };
+        assert_eq!(call.hosts, hosts);
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use proto::{
     agent::OnFailure,
-    decision::{Decision, PlanTalk},
+    decision::{CallWork, Decision, PlanTalk},
     fact::{PlanReply, TurnReply},
     job::{FailReason, Outcome, SubStatus},
     retry::RetryPolicy,
@@ -21,6 +21,8 @@ fn tries(n: u32) -> RetryPolicy {
 fn a_fault_that_may_pass_is_tried_again_after_a_wait_with_the_same_key() {
     let mut p = Play::planned(agent(|a| a.tool.retry = tries(3)), plan("a"));
     p.expect(&["call g0.r0.a #1"]);
+    let [Decision::Call(first)] = p.decisions.as_slice() else { panic!("not one call") };
+    let key = first.idempotency_key.clone();
     p.fault("g0.r0.a", Fault::Timeout);
     p.expect(&["wait g0.r0.a #2"]);
     assert_eq!(p.view().sub_status, Some(SubStatus::BackingOff));
@@ -29,10 +31,28 @@ fn a_fault_that_may_pass_is_tried_again_after_a_wait_with_the_same_key() {
     p.fire("retry-1");
     p.expect(&["call g0.r0.a #2"]);
     let [Decision::Call(call)] = p.decisions.as_slice() else { panic!("not one call") };
-    assert_eq!(call.idempotency_key, "job.g0.r0.a");
+    assert_eq!(call.idempotency_key, key);
     p.ok("g0.r0.a", json!(1));
     p.expect(&["finish completed"]);
     assert_eq!(p.view().plan.unwrap().steps[0].attempts, 2);
+}
+
+#[test]
+fn all_attempts_carry_the_key_of_the_first_command() {
+    let mut p = Play::planned(agent(|a| a.tool.retry = tries(3)), plan("a"));
+    let Some(Decision::Call(first)) = p.job.decide().map(|next| next.decision) else {
+        panic!("not a call")
+    };
+    p.decision(Decision::Call(CallWork {
+        idempotency_key: "of an earlier release".into(),
+        ..first
+    }));
+    p.fault("g0.r0.a", Fault::Timeout);
+    p.drive();
+    p.fire("retry-1");
+    p.expect(&["call g0.r0.a #2"]);
+    let [Decision::Call(call)] = p.decisions.as_slice() else { panic!("not one call") };
+    assert_eq!(call.idempotency_key, "of an earlier release");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod back;
 mod bounds;
+mod ends;
 
 use std::collections::BTreeMap;
 

@@ -129,9 +129,9 @@ fn what_a_job_waits_for_is_named() {
     p.reply(1, PlanReply::Plan { plan: plan("a") });
     p.drive();
     let waits = p.job.waits();
-    let timers: Vec<String> = waits.timers.iter().map(ToString::to_string).collect();
+    let timers: Vec<String> = waits.timers.iter().map(|arm| arm.timer.to_string()).collect();
     assert_eq!(timers, ["ask-q1", "deadline"]);
     assert_eq!(waits.questions, [AskId::new("q1").unwrap()]);
-    assert!(waits.timers.iter().all(|timer| p.armed.contains_key(timer)));
+    assert!(waits.timers.iter().all(|arm| p.armed.get(&arm.timer) == Some(&arm.at)));
     assert!(p.job.is_asking(&waits.questions[0]) && waits.commands.is_empty());
 }

@@ -35,4 +35,5 @@ mod rolling;
 mod steering;
 mod summarising;
 mod turning;
+mod unreadable;
 mod why;

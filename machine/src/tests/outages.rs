@@ -248,7 +248,7 @@ fn only_a_few_units_of_a_job_are_attempted_during_an_outage_and_all_follow_after
         let timers = p.job.waits().timers;
         assert_eq!(timers.len(), 8, "each with a timer");
         for timer in timers {
-            p.fire(timer.as_str());
+            p.fire(timer.timer.as_str());
             p.drive();
         }
     }
@@ -256,7 +256,7 @@ fn only_a_few_units_of_a_job_are_attempted_during_an_outage_and_all_follow_after
     // The service is there again.
     while p.view().state == JobState::Working {
         for timer in p.job.waits().timers {
-            p.fire(timer.as_str());
+            p.fire(timer.timer.as_str());
             p.drive();
         }
         for work in out(&p) {

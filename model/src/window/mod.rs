@@ -58,14 +58,21 @@ pub struct ModelTarget<'a> {
 
 /// Even the smallest permitted part of the conversation exceeds the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the task and the last results have about {needed} tokens, and the model's context takes {window}; raise the limit (observe.context_tokens, model.context_tokens, model.known), or shorten the input"
-)]
+#[error("{}", self.text(Language::En))]
 pub struct TooLarge {
     /// Tokens of that part.
     pub needed: usize,
     /// Tokens that fit the window.
     pub window: usize,
+}
+
+impl TooLarge {
+    /// Returns the error in a job's language.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        let Self { needed, window } = self;
+        Text::TooLarge { needed, window }.text(language)
+    }
 }
 
 /// Reduces a conversation to the window.

@@ -2,7 +2,10 @@
 //! fails with a reason that says what came.
 
 use model::{ErrorKind, ProviderKind};
-use proto::message::{StopReason, Usage};
+use proto::{
+    lang::Language,
+    message::{StopReason, Usage},
+};
 use rstest::rstest;
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers::method};
@@ -141,7 +144,7 @@ async fn a_refused_request_is_explained_in_the_providers_words() {
     config.api_key = Some("sk-own-1234".into());
     let model = model::connect(&config).unwrap();
     let error = reply(&model, prompt).await.unwrap_err();
-    let reason = error.reason();
+    let reason = error.reason(Language::En);
     assert!(reason.starts_with("the model provider refuses the request (HTTP 400)"), "{reason}");
     assert!(reason.ends_with("says: Bad value in '…'; your key [redacted] is fine"), "{reason}");
 }

@@ -1,6 +1,7 @@
 //! Keys and prompts never appear in errors or log lines.
 
 use model::{ProviderKind, complete};
+use proto::lang::Language;
 use rstest::rstest;
 use wiremock::{Mock, MockServer, Respond, ResponseTemplate, matchers::method};
 
@@ -54,7 +55,7 @@ async fn the_key_and_the_prompt_of_a_provider_that_echoes_everything_appear_nowh
     let model = model::connect(&config).unwrap();
     let error = complete(model.as_ref(), ask(PROMPT), |_| {}).await.unwrap_err();
 
-    let shown = format!("{error} {error:?} {} {config:?}", error.reason());
+    let shown = format!("{error} {error:?} {} {config:?}", error.reason(Language::En));
     let logged = lines.text();
     // The server runs in this process too, but logs no bodies.
     for (place, text) in [("error", &shown), ("log", &logged)] {

@@ -95,7 +95,7 @@ impl Claim {
                 .map(Command::from)
                 .collect(),
             asks: asks.map(|(command, ask)| (ask, command)).collect(),
-            timers,
+            timers: timers.into_iter().map(|arm| arm.timer).collect(),
             children,
             rests: Rests { paused, backing_off },
         }

@@ -119,7 +119,7 @@ impl Finding {
                 "start a worker of this pool, or have an operator run `callboard setup --tool-pool POOL`"
             }
             Self::NoTimer { .. } => {
-                "`callboard jobs dead retry JOB` retries the work that waits for a timer now"
+                "the supervisor's next sweep arms it again; `callboard jobs dead retry JOB` ends a backoff now"
             }
             Self::NotInInbox { .. } => "answer it anyway: `callboard jobs describe JOB` shows it",
             Self::StillInInbox { .. } => "harmless: an answer to it is refused",

@@ -109,11 +109,11 @@ fn an_unusable_reply_is_kept_with_both_ends() {
 #[test]
 fn a_model_that_gave_no_reply_is_a_failure_with_its_kind() {
     assert_eq!(
-        line(&failed(&ModelError::timeout(Phase::FirstToken))),
+        line(&failed(&ModelError::timeout(Phase::FirstToken), Language::En)),
         "failed transient=true after=None: the model did not start its reply in time"
     );
     assert_eq!(
-        line(&failed(&ModelError::new(ErrorKind::Refused, "the model refused"))),
+        line(&failed(&ModelError::new(ErrorKind::Refused, "the model refused"), Language::En)),
         "failed transient=false after=None: the model refused"
     );
 }

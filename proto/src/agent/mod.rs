@@ -6,6 +6,7 @@
 mod ask;
 mod checked;
 mod delegation;
+mod hosts;
 mod layer;
 mod plan;
 mod policies;
@@ -18,6 +19,7 @@ pub use self::{
     ask::Asking,
     checked::InvalidAgent,
     delegation::called_like_a_tool,
+    hosts::Hosts,
     layer::Layer,
     plan::{OnUnparseable, PlanWhen, Planning},
     policies::Agent,

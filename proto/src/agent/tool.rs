@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::checked::{Checked, InvalidAgent};
+use super::{
+    Hosts,
+    checked::{Checked, InvalidAgent},
+};
 use crate::{preset::Presets, retry::RetryPolicy};
 
 /// The policy of tool calls.
@@ -15,6 +18,10 @@ pub struct Calling {
     /// round of planning.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub on_given_up: OnGivenUp,
+    /// The only hosts that built-in tools may send requests to. `None` for every host that the
+    /// operator permits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Hosts>,
     /// Fixed arguments of tools. Models do not see them, and every call has them.
     #[serde(skip_serializing_if = "Presets::is_empty")]
     pub presets: Presets,
@@ -35,6 +42,8 @@ impl Calling {
     pub(super) fn check(&self) -> Checked {
         let wrong = self.retry.check();
         wrong.map_err(|(field, why)| InvalidAgent { field: format!("tool.retry.{field}"), why })?;
+        let hosts = self.hosts.as_ref().map_or(Ok(()), Hosts::check);
+        hosts.map_err(|why| InvalidAgent { field: "tool.hosts".to_owned(), why })?;
         self.presets.check().map_err(|(tool, why)| match tool {
             Some(tool) => InvalidAgent { field: format!("tool.presets.{tool}"), why },
             None => InvalidAgent { field: "tool.presets".to_owned(), why },

@@ -29,7 +29,7 @@ const FRESH: Duration = Duration::from_secs(1);
 /// Timeout of a request to the broker.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The time for which a successful check of the streams is reused, over one connection.
-const CHECK_EVERY: Duration = Duration::from_secs(300);
+const CHECK_EVERY: Duration = Duration::from_secs(60);
 
 /// The parts of a started process that the checks examine.
 #[derive(Debug, Clone)]
@@ -181,6 +181,7 @@ impl Health {
         checks.insert("streams", right(log, connection, streams).await);
         if self.0.identity.roles.iter().any(|role| role == SUPERVISOR) {
             checks.insert("shards", shards(watched));
+            checks.insert("writes", writes(&watched.status));
         }
         checks.insert("pools", pools(&watched.status));
         checks
@@ -241,6 +242,21 @@ fn shards(watched: &Watched) -> Check {
     } else {
         Check::bad(format!("none owned here, {} of {all} owned by others", owned.len()))
     }
+}
+
+/// Checks whether the owned shards store records.
+fn writes(status: &Status) -> Check {
+    let unwritable = status.unwritable();
+    let Some((shard, why)) = unwritable.first_key_value() else {
+        return Check::good("the owned shards store records");
+    };
+    let more = match unwritable.len() {
+        1 => String::new(),
+        n => format!(" (and {} more shards)", n - 1),
+    };
+    Check::bad(format!(
+        "shard {shard} stores no records{more}: {why}. Free disk space, then restart nats-server, which keeps the error until then"
+    ))
 }
 
 /// Checks whether every pool receives commands.

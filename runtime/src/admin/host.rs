@@ -3,19 +3,21 @@
 //! A web page can have a browser send requests to loopback and private addresses. With a host name
 //! of its own that resolves to such an address (DNS rebinding) it may also read the responses. The
 //! browser then sends that name as `Host`, and the page as `Origin`. So a request that changes
-//! something must name the listener by an address, by `localhost` or by this machine's host name,
-//! and must have no `Origin`. Scrapers and scripts on other machines are not affected where the
-//! listener is bound to a reachable address, since they name that address.
+//! something must name the listener by a loopback address or by `localhost`, and must have no
+//! `Origin`. The listener has no authentication, so one that other machines reach changes nothing.
 
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::{HeaderMap, header};
 
-use crate::presence::host_name;
-
 /// Checks whether a request to a listener at `bound` may change something. The error is the reason
 /// why not.
 pub(super) fn may_change(headers: &HeaderMap, bound: SocketAddr) -> Result<(), String> {
+    if !bound.ip().is_loopback() {
+        return Err(format!(
+            "changes need a listener on loopback, and this one is at {bound}: set admin.listen"
+        ));
+    }
     if headers.contains_key(header::ORIGIN) {
         return Err("requests from web pages may not change anything".to_owned());
     }
@@ -23,22 +25,16 @@ pub(super) fn may_change(headers: &HeaderMap, bound: SocketAddr) -> Result<(), S
     let (Some(host), None) = (named.next(), named.next()) else {
         return Err("one Host header is needed".to_owned());
     };
-    let host = host.to_str().unwrap_or_default();
-    if is_ours(name_of(host), bound.ip(), &host_name()) {
+    if is_loopback(name_of(host.to_str().unwrap_or_default())) {
         return Ok(());
     }
     Err(format!("call it by its address, such as http://{bound}, and not by another name"))
 }
 
-fn is_ours(name: &str, bound: IpAddr, machine: &str) -> bool {
-    if name.eq_ignore_ascii_case("localhost") {
-        return true;
-    }
-    match name.trim_matches(['[', ']']).parse::<IpAddr>() {
-        // An address cannot be rebound. A listener on loopback accepts only loopback addresses.
-        Ok(address) => !bound.is_loopback() || address.is_loopback(),
-        Err(_) => !bound.is_loopback() && name.eq_ignore_ascii_case(machine),
-    }
+/// Returns `true` for `localhost` and loopback addresses. An address cannot be rebound.
+fn is_loopback(name: &str) -> bool {
+    let address = || name.trim_matches(['[', ']']).parse::<IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || address().is_ok_and(|address| address.is_loopback())
 }
 
 /// Returns the name in a `Host` header, without the port.
@@ -65,11 +61,15 @@ mod tests {
     #[case("localhost.evil.example", "127.0.0.1:9464", false)]
     #[case("10.0.0.7:9464", "127.0.0.1:9464", false)]
     #[case("", "127.0.0.1:9464", false)]
-    #[case("10.0.0.7:9464", "0.0.0.0:9464", true)]
-    #[case("worker-1:9464", "0.0.0.0:9464", true)]
-    #[case("evil.example:9464", "0.0.0.0:9464", false)]
-    fn only_our_own_names_count(#[case] host: &str, #[case] bound: &str, #[case] good: bool) {
-        let bound: SocketAddr = bound.parse().unwrap();
-        assert_eq!(is_ours(name_of(host), bound.ip(), "worker-1"), good);
+    #[case("10.0.0.7:9464", "0.0.0.0:9464", false)]
+    #[case("127.0.0.1:9464", "0.0.0.0:9464", false)]
+    #[case("localhost", "[::]:9464", false)]
+    fn only_a_listener_on_loopback_changes_anything(
+        #[case] host: &str,
+        #[case] bound: &str,
+        #[case] good: bool,
+    ) {
+        let headers = HeaderMap::from_iter([(header::HOST, host.parse().unwrap())]);
+        assert_eq!(may_change(&headers, bound.parse().unwrap()).is_ok(), good);
     }
 }

@@ -29,7 +29,7 @@ GET /readyz   200 when it can do its work, else 503; the checks, as JSON
 GET /metrics  metrics, in the Prometheus text format
 GET /log      the level of the log
 PUT /log      changes it: error, warn, info, debug, trace, or info,callboard_supervisor=debug;
-              ?for=10m changes it for a time
+              ?for=10m changes it for a time; only where the listener is on loopback
 ";
 
 #[derive(Clone)]

@@ -44,11 +44,7 @@ pub fn load<S: Settings>(sources: &Sources) -> Result<(S, Vec<Setting>), ConfigE
         sources.env.iter().filter_map(|(n, v)| Some((n.clone(), v.clone()?))).collect();
     let places = Places { env: &env, cwd: &sources.cwd, settings: &layers.files };
     debug_assert_eq!(secrets.len(), config.secrets().len(), "each secret has a key");
-    for (key, secret) in secrets.into_iter().zip(config.secrets()) {
-        if let Some(Err(why)) = secret.as_mut().map(|s| s.fetch(&places)) {
-            mistakes.push(Mistake { key: key.to_owned(), origin: tree.origin(key), why });
-        }
-    }
+    config.secrets().into_iter().flatten().for_each(|secret| secret.fetch(&places));
     let mut check = Check::default();
     config.check(&mut check);
     for (key, why) in check.into_found() {

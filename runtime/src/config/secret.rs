@@ -20,7 +20,8 @@ const BYTES_MAX: usize = 64 * 1024;
 #[debug("Secret({from})")]
 pub struct Secret {
     from: SecretFrom,
-    value: SecretString,
+    /// The secret, or the reason why it cannot be fetched.
+    value: Result<SecretString, String>,
 }
 
 /// The place of a secret.
@@ -42,32 +43,23 @@ impl Secret {
     }
 
     /// Returns the secret. Pass it only to the connection that needs it.
-    #[must_use]
-    pub fn value(&self) -> &SecretString {
-        &self.value
+    ///
+    /// # Errors
+    /// The reason why the secret cannot be fetched, without any of its content.
+    pub fn value(&self) -> Result<&SecretString, &str> {
+        self.value.as_ref().map_err(String::as_str)
     }
 
     /// Fetches the secret from its place.
-    ///
-    /// # Errors
-    /// A sentence with the reason, without any of the secret's content.
-    pub(super) fn fetch(&mut self, places: &Places<'_>) -> Result<(), String> {
-        let text = match &self.from {
-            SecretFrom::Env(name) => places.variable(name)?,
-            SecretFrom::File(path) => places.file(path)?,
-        };
-        let text = text.trim();
-        if text.is_empty() {
-            return Err(format!("{} is empty", self.from));
-        }
-        self.value = SecretString::from(text.to_owned());
-        Ok(())
+    pub(super) fn fetch(&mut self, places: &Places<'_>) {
+        self.value = places.secret(&self.from);
     }
 }
 
 impl PartialEq for Secret {
     fn eq(&self, other: &Self) -> bool {
-        self.from == other.from && self.value.expose_secret() == other.value.expose_secret()
+        let value = |secret: &Self| secret.value.clone().map(|s| s.expose_secret().to_owned());
+        self.from == other.from && value(self) == value(other)
     }
 }
 
@@ -81,6 +73,17 @@ pub(super) struct Places<'a> {
 }
 
 impl Places<'_> {
+    fn secret(&self, from: &SecretFrom) -> Result<SecretString, String> {
+        let text = match from {
+            SecretFrom::Env(name) => self.variable(name)?,
+            SecretFrom::File(path) => self.file(path)?,
+        };
+        match text.trim() {
+            "" => Err(format!("{from} is empty")),
+            text => Ok(SecretString::from(text.to_owned())),
+        }
+    }
+
     fn variable(&self, name: &str) -> Result<String, String> {
         if name.to_ascii_uppercase().starts_with("CALLBOARD__") {
             return Err(format!(
@@ -156,6 +159,6 @@ impl<'de> Visitor<'de> for Reference {
         }
         let from =
             from.ok_or_else(|| de::Error::custom(format_args!("a secret is named by {FORM}")))?;
-        Ok(Secret { from, value: SecretString::default() })
+        Ok(Secret { from, value: Err("it is not fetched yet".to_owned()) })
     }
 }

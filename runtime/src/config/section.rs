@@ -118,6 +118,14 @@ impl Check {
         }
     }
 
+    /// Notes a secret that cannot be fetched. A section calls it for the secrets that every process
+    /// needs; the user of any other secret reports it.
+    pub fn secret(&mut self, key: &str, secret: Option<&Secret>) {
+        if let Some(Err(why)) = secret.map(Secret::value) {
+            self.wrong(key, why);
+        }
+    }
+
     /// Notes an address that is not one of HTTP, or that holds a password. `instead` names the
     /// setting for it.
     pub fn http(&mut self, key: &str, url: &Url, instead: &str) {

@@ -5,7 +5,7 @@ mod crew;
 mod observe;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -55,6 +55,7 @@ pub struct Status {
 #[derive(Debug, Default)]
 struct Changing {
     shards: BTreeSet<Shard>,
+    unwritable: BTreeMap<Shard, String>,
     gauges: Vec<Gauge>,
 }
 
@@ -96,7 +97,26 @@ impl Status {
 
     /// Sets whether the process owns a shard.
     pub fn set_shard(&self, shard: Shard, owned: bool) {
-        self.change(|c| if owned { c.shards.insert(shard) } else { c.shards.remove(&shard) });
+        self.change(|c| {
+            c.unwritable.remove(&shard);
+            if owned { c.shards.insert(shard) } else { c.shards.remove(&shard) }
+        });
+    }
+
+    /// Sets the reason for which an owned shard stores no records; `None` if it does. Returns `true`
+    /// if it stored none before.
+    pub fn set_unwritable(&self, shard: Shard, why: Option<String>) -> bool {
+        let before = self.change(|c| match why {
+            Some(why) => c.unwritable.insert(shard, why),
+            None => c.unwritable.remove(&shard),
+        });
+        before.is_some()
+    }
+
+    /// Returns the owned shards that store no records, each with the reason.
+    #[must_use]
+    pub fn unwritable(&self) -> BTreeMap<Shard, String> {
+        self.change(|c| c.unwritable.clone())
     }
 
     /// Returns the names of the pools whose command stream is not open.

@@ -24,7 +24,7 @@ pub use self::{
     content::{Content, Redact},
     export::ExportError,
     ids::{of_ask, of_stretch},
-    logs::{LogLevel, filter, is_for_people},
+    logs::{LogLevel, Sink, filter, is_for_people},
     metrics::{Histogram, LATENCY, SECONDS, histogram, meter},
     span::{Kind, Span, is_tracing},
     trace::{child_of, from_span_context, new_trace, span_context, within},
@@ -72,7 +72,7 @@ pub struct Telemetry {
 /// # Errors
 /// An error is returned when the level is no filter, or the log was set up before.
 pub fn init(log: &settings::Log) -> Result<LogLevel, TelemetryError> {
-    logs::init(log, None, None)
+    logs::init(log, Sink::StandardError, None, None)
 }
 
 /// Sets up the log, the metrics and, where a receiver is configured, the export. Call it once in a
@@ -84,6 +84,7 @@ pub fn init(log: &settings::Log) -> Result<LogLevel, TelemetryError> {
 pub fn start(
     settings: &settings::Telemetry,
     log: &settings::Log,
+    sink: Sink,
     identity: &Identity,
 ) -> Result<Telemetry, TelemetryError> {
     let resource = resource(identity);
@@ -98,7 +99,7 @@ pub fn start(
         span::install(tracers.tracer("callboard"));
     }
     let loggers = out.logs.map(|exporter| export::loggers(&resource, exporter));
-    let level = logs::init(log, Some(identity), loggers.as_ref())?;
+    let level = logs::init(log, sink, Some(identity), loggers.as_ref())?;
     logs::tell_panics();
     process::observe();
     Ok(Telemetry { level, registry, meters, tracers, loggers })

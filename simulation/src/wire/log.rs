@@ -299,6 +299,11 @@ impl Maintenance for WiredLog {
         self.wire.ask(self.inner.ping()).await
     }
 
+    /// A probe decides nothing, so it takes no part in the faults of a seed.
+    async fn probe(&self, shard: Shard) -> Result<(), LogError> {
+        self.inner.probe(shard).await
+    }
+
     async fn check(&self) -> Result<(), LogError> {
         self.wire.ask(self.inner.check()).await
     }

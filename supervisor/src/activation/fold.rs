@@ -1,5 +1,7 @@
 //! The cached fold of one job, kept current between activations without reading its log.
 
+use std::collections::VecDeque;
+
 use machine::{At, Job, Replay, rollback_target};
 use proto::{
     decision::Decision,
@@ -14,18 +16,24 @@ use super::intake::{Arrivals, CountedStatus, Intake, kind};
 
 /// A fold into which a fact can be inserted before decisions that are already folded.
 ///
-/// It holds a [`Job`] twice for that purpose. [`Replay`] folds a complete log; here facts arrive
-/// one by one, sometimes after a decision that follows them in the log. They arrive in log order,
-/// so a fact is never older than the last one that arrived, and only decisions stored by this
-/// supervisor are folded again on top of it.
+/// [`Replay`] folds a complete log; here facts arrive one by one, sometimes after a decision that
+/// follows them in the log. They arrive in log order, so a fact is never older than the last one
+/// that arrived, and only decisions stored by this supervisor are folded again on top of it.
 #[cfg_attr(test, derive(Debug, Clone))]
 pub(super) struct CachedFold {
     job: Job,
     trace: Option<TraceContext>,
-    /// The job as of the last fact that arrived, or as of the last read.
+    /// Decisions that this supervisor has stored since the last fact that arrived, or since the last
+    /// read. `None` while there is none.
+    tail: Option<Box<Tail>>,
+}
+
+/// Decisions below which a fact may be inserted.
+#[cfg_attr(test, derive(Debug, Clone))]
+struct Tail {
+    /// The job before the first of the decisions.
     base: Job,
-    /// Decisions that this supervisor has stored since `base`.
-    tail: Vec<(At, Known)>,
+    decisions: VecDeque<(At, Known)>,
 }
 
 /// The log must be read: the fact is older than the last one that arrived, or it is a rollback.
@@ -50,7 +58,7 @@ impl CachedFold {
         }
         let job = replay.into_job();
         intake.before.get_or_insert_with(|| CountedStatus::of(&job));
-        (Self { base: job.clone(), job, trace, tail: Vec::new() }, intake)
+        (Self { job, trace, tail: None }, intake)
     }
 
     pub(super) fn job(&self) -> &Job {
@@ -61,31 +69,34 @@ impl CachedFold {
         self.trace
     }
 
-    /// Inserts a fact. Returns its kind if it changed nothing.
-    pub(super) fn insert(&mut self, entry: &Entry) -> Result<Option<&'static str>, OutOfOrder> {
-        let ignored = self.job.ignored();
-        self.place(entry)?;
-        Ok((self.job.ignored() > ignored).then(|| kind(entry)))
-    }
-
-    fn place(&mut self, entry: &Entry) -> Result<(), OutOfOrder> {
-        if entry.seq <= self.base.seq() || rollback_target(entry).is_some() {
-            return Err(OutOfOrder);
+    /// Inserts facts, which must be in log order. Returns the kinds of those that changed nothing.
+    pub(super) fn insert(&mut self, entries: &[&Entry]) -> Result<Vec<&'static str>, OutOfOrder> {
+        let mut ignored = Vec::new();
+        let below = entries.partition_point(|entry| entry.seq <= self.job.seq());
+        let (below, above) = entries.split_at(below);
+        if !below.is_empty() {
+            let mut tail = self.tail.take().ok_or(OutOfOrder)?;
+            for entry in below {
+                tail.fold_below(entry.seq);
+                ignored.extend(take(&mut tail.base, entry)?);
+            }
+            // The decisions above the facts are folded again once, whatever the number of facts.
+            if tail.decisions.is_empty() {
+                self.job = tail.base;
+            } else {
+                self.job.clone_from(&tail.base);
+                let decisions = tail.decisions.iter();
+                decisions.for_each(|(at, decision)| apply_decision(&mut self.job, *at, decision));
+                self.tail = Some(tail);
+            }
         }
-        if entry.seq > self.job.seq() {
-            self.job.take(entry);
-            self.tail.clear();
-            self.base.clone_from(&self.job);
-            return Ok(());
+        if !above.is_empty() {
+            self.tail = None;
         }
-        let later = self.tail.partition_point(|(at, _)| at.seq < entry.seq);
-        let later = self.tail.split_off(later);
-        let earlier = std::mem::replace(&mut self.tail, later);
-        earlier.iter().for_each(|(at, decision)| apply_decision(&mut self.base, *at, decision));
-        self.base.take(entry);
-        self.job.clone_from(&self.base);
-        self.tail.iter().for_each(|(at, decision)| apply_decision(&mut self.job, *at, decision));
-        Ok(())
+        for entry in above {
+            ignored.extend(take(&mut self.job, entry)?);
+        }
+        Ok(ignored)
     }
 
     /// Applies a decision that this supervisor stored.
@@ -94,9 +105,31 @@ impl CachedFold {
         // that nothing depends on this machine's clock.
         let at = At { seq, time: self.job.updated() };
         let decision = Known::Decision(Box::new(decision));
+        let tail = self.tail.get_or_insert_with(|| {
+            Box::new(Tail { base: self.job.clone(), decisions: VecDeque::new() })
+        });
         apply_decision(&mut self.job, at, &decision);
-        self.tail.push((at, decision));
+        tail.decisions.push_back((at, decision));
     }
+}
+
+impl Tail {
+    /// Folds the decisions before a position into the base.
+    fn fold_below(&mut self, seq: Seq) {
+        while let Some((at, decision)) = self.decisions.pop_front_if(|(at, _)| at.seq < seq) {
+            apply_decision(&mut self.base, at, &decision);
+        }
+    }
+}
+
+/// Folds a fact. Returns its kind if it changed nothing.
+fn take(job: &mut Job, entry: &Entry) -> Result<Option<&'static str>, OutOfOrder> {
+    if entry.seq <= job.seq() || rollback_target(entry).is_some() {
+        return Err(OutOfOrder);
+    }
+    let ignored = job.ignored();
+    job.take(entry);
+    Ok((job.ignored() > ignored).then(|| kind(entry)))
 }
 
 fn apply_decision(job: &mut Job, at: At, decision: &Known) {

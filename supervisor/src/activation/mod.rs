@@ -294,9 +294,6 @@ fn insert_all<'a>(
 ) -> Option<(Box<CachedFold>, Intake)> {
     let mut entries: Vec<&Entry> = facts.map(|fact| fact.entry).collect();
     entries.sort_by_key(|entry| entry.seq);
-    let mut intake = Intake::default();
-    for entry in entries {
-        intake.ignored.extend(fold.insert(entry).ok()?);
-    }
-    Some((fold, intake))
+    let ignored = fold.insert(&entries).ok()?;
+    Some((fold, Intake { before: None, ignored }))
 }

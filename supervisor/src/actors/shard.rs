@@ -16,6 +16,7 @@ use proto::id::{JobId, Shard};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use runtime::{
     actor::{kill_children, stop_children},
+    presence::Status,
     registry::Registry,
     worker::dead_letter,
 };
@@ -55,6 +56,7 @@ pub(super) enum ShardMsg {
 pub(super) struct ShardArgs {
     pub(super) shard: Shard,
     pub(super) broker: Broker,
+    pub(super) status: Status,
     pub(super) registry: Registry,
     pub(super) options: SupervisorOptions,
     pub(super) labels: Labels,
@@ -101,8 +103,8 @@ impl Actor for ShardActor {
         let pump = spawn(pump(feed, myself.clone()));
         let census = Census::open(args.shard, args.labels.clone());
         let sweeper = spawn(sweep::run(args.clone(), Arc::clone(&census), myself));
-        let log = Arc::clone(&args.broker.log);
-        let watcher = spawn(watch_load(log, args.shard, Arc::clone(&census)));
+        let (log, status) = (Arc::clone(&args.broker.log), args.status.clone());
+        let watcher = spawn(watch_load(log, args.shard, Arc::clone(&census), status));
         tracing::info!(shard = %args.shard, "the shard is acquired");
         Ok(ShardState {
             args,

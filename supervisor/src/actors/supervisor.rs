@@ -197,6 +197,7 @@ impl SupervisorState {
         let args = ShardArgs {
             shard,
             broker: self.args.broker.clone(),
+            status: self.args.status.clone(),
             registry: self.args.registry.clone(),
             options: self.args.options.clone(),
             labels: self.labels.clone(),

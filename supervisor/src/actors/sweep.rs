@@ -1,7 +1,7 @@
 //! The sweep over every open job of a shard. The first sweep, soon after the shard is taken over,
 //! continues jobs that the previous owner could not continue, for example because it ran an older
 //! release. Later sweeps should find no work. If they do, a fact or a decision was lost, and an
-//! error is logged.
+//! error is logged. Every sweep arms the timers again that are gone from the broker.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,6 +10,7 @@ use futures::{StreamExt, stream};
 use machine::{Job, replay};
 use proto::id::{JobId, Seq};
 use ractor::ActorRef;
+use runtime::telemetry::new_trace;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
@@ -26,6 +27,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Jobs that are read concurrently. Most take one read; a job in the middle of a decision takes two
 /// seconds.
 const LOOKS: usize = 16;
+
+/// Time between two reads of a doubtful job.
+const LOOK_TWICE: Duration = Duration::from_secs(2);
 
 /// Delay before the jobs of a new shard are counted, so that they can continue first.
 const COUNT_AFTER: Duration = Duration::from_secs(1);
@@ -122,8 +126,37 @@ struct SweptJob {
     wants_work: bool,
 }
 
+/// Arms the timers that the job waits for and that are gone, because every user with the right to
+/// write to a stream can remove them. A timer that fires at this moment is gone too, so it must
+/// still be missing when the job is read again.
+async fn arm_lost(args: &ShardArgs, job: &JobId, folded: &Job) -> Result<(), LogError> {
+    let log = &args.broker.log;
+    let lost = async |folded: &Job| {
+        let mut timers = folded.waits().timers;
+        if !timers.is_empty() {
+            let armed = log.armed(job).await?;
+            timers.retain(|timer| !armed.contains(&timer.timer));
+        }
+        Ok::<_, LogError>(timers)
+    };
+    let first = lost(folded).await?;
+    if first.is_empty() {
+        return Ok(());
+    }
+    tokio::time::sleep(LOOK_TWICE).await;
+    let entries = log.read(job, Seq(0)).await?;
+    let trace = entries.iter().find_map(|entry| entry.trace).unwrap_or_else(new_trace);
+    let still = lost(&replay(job, &entries)).await?;
+    for arm in still.into_iter().filter(|arm| first.contains(arm)) {
+        tracing::warn!(%job, timer = %arm.timer, at = %arm.at, "a timer of the job was gone; it is armed again");
+        log.arm(job, &arm.timer, arm.at, trace).await?;
+    }
+    Ok(())
+}
+
 /// Reads a job and checks for a missing decision that no pending record will trigger. A job in the
 /// middle of a decision looks the same, so the decision must still be missing two seconds later.
+/// The timers of a job that lacks no decision are armed again if they are gone.
 async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<SweptJob, LogError> {
     let look = async || {
         let entries = args.broker.log.read(&job, Seq(0)).await?;
@@ -133,9 +166,10 @@ async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<SweptJo
     let mut folded = look().await?;
     let first = missing(&folded);
     if !first.1 {
+        arm_lost(&args, &job, &folded).await?;
         return Ok(SweptJob { folded, wants_work: false });
     }
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::sleep(LOOK_TWICE).await;
     folded = look().await?;
     let wants_work = missing(&folded) == first;
     let (shard, seq) = (&args.shard, first.0);

@@ -3,11 +3,16 @@
 use broker::{
     log::LogError,
     memory::{self, MemoryOptions},
-    testing::wait::until,
+    testing::{ManualClock, wait::until},
 };
-use proto::{id::Shard, subject::Subjects};
+use jiff::Timestamp;
+use proto::{
+    id::{Shard, WorkerId},
+    subject::Subjects,
+};
 use ractor::{Actor, ActorProcessingErr};
-use runtime::registry::Registry;
+use runtime::{presence::Status, registry::Registry};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     observe::{Census, Labels},
@@ -20,8 +25,11 @@ use super::{
 async fn nothing_of_a_shard_goes_on_when_its_actor_fails() {
     let shard = Shard(0);
     let broker = memory::start(Subjects::new("cb", 1).unwrap(), MemoryOptions::default());
+    let (clock, shutdown) = (ManualClock::new(Timestamp::UNIX_EPOCH), CancellationToken::new());
+    let worker = WorkerId::new("supervisor").unwrap();
     let args = ShardArgs {
         shard,
+        status: Status::new(worker, Vec::new(), "0", &clock, shutdown),
         registry: Registry::open(&broker).await.unwrap(),
         broker,
         options: SupervisorOptions::default(),

@@ -285,7 +285,7 @@ fn waits_for_what_comes(world: &World, memory: &mut Memory, job: u8) -> bool {
     if !waits.commands.iter().all(is_on_its_way) || !waits.children.iter().all(lives) {
         return false;
     }
-    if !waits.timers.iter().all(|timer| side.timers & (1 << memory.timer(timer)) != 0) {
+    if !waits.timers.iter().all(|arm| side.timers & (1 << memory.timer(&arm.timer)) != 0) {
         return false;
     }
     let waits_for_work = !waits.commands.is_empty() || !waits.children.is_empty();

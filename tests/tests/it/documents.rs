@@ -116,6 +116,11 @@ const PROVED: &[Proof] = &[
         marker: r#"&["-o", "jsonl", "watch", "report-7", "--after", "0.0", "--no-follow"]"#,
     },
     Proof {
+        command: "callboard setup --recreate",
+        file: "tests/tests/it/lost_streams.rs",
+        marker: r#"["setup", "--recreate"]"#,
+    },
+    Proof {
         command: "callboard jobs purge --dry-run",
         file: "tests/tests/it/purge.rs",
         marker: r#"stage.purge(&["--dry-run"])"#,
@@ -132,6 +137,23 @@ const PROVED: &[Proof] = &[
         marker: "callboard watch summary-1",
     },
     Proof { command: "make demo", file: ".ci/run", marker: "step make demo" },
+    Proof { command: "make packages", file: "Makefile", marker: "deploy/packages/build --strip" },
+    Proof {
+        command: "pip install target/packages/callboard-*.whl",
+        file: "tests/tests/it/packages.rs",
+        marker: r#"["install", "--no-index", "--quiet"]"#,
+    },
+    Proof {
+        command: "npm install --global target/packages/callboard-*.tgz",
+        file: "tests/tests/it/packages.rs",
+        marker: r#"["install", "--offline", "--no-audit", "--no-fund"]"#,
+    },
+    // The same resolution and the same build.
+    Proof {
+        command: "cargo install --path cli --locked",
+        file: "deploy/Dockerfile",
+        marker: "cargo build --locked --release --package callboard",
+    },
     Proof {
         command: "callboard dev",
         file: "docs/cli.md",
@@ -143,14 +165,9 @@ const PROVED: &[Proof] = &[
         marker: r#"callboard submit "Read examples/demo/notes.md and write a summary" --id summary-1"#,
     },
     Proof {
-        command: "cargo build --locked --release --package callboard",
-        file: "deploy/Dockerfile",
-        marker: "cargo build --locked --release --package callboard",
-    },
-    Proof {
-        command: r#"export PATH="$PWD/target/release:$PWD/.tools/bin:$PATH""#,
+        command: r#"export PATH="$PWD/target/debug:$PWD/.tools/bin:$PATH""#,
         file: "docs/cli.md",
-        marker: r#"export PATH="$PWD/target/release:$PWD/.tools/bin:$PATH""#,
+        marker: r#"export PATH="$PWD/target/debug:$PWD/.tools/bin:$PATH""#,
     },
     Proof {
         command: "callboard inbox show summary-1 --wait",
@@ -257,6 +274,11 @@ const PROVED: &[Proof] = &[
     },
     Proof { command: "make test", file: ".ci/run", marker: "step make test" },
     Proof { command: "make lint", file: ".ci/run", marker: "step make --keep-going lint" },
+    Proof {
+        command: "callboard worker check --pool python --tool word_count --args '{\"text\": \"to be\"}' -- .tools/venv/bin/python3 examples/python-worker/worker.py",
+        file: "cli/tests/it/worker.rs",
+        marker: "fn the_example_in_python_keeps_every_promise_that_can_be_checked",
+    },
     Proof {
         command: ".tools/venv/bin/python3 examples/python-worker/worker.py",
         file: "tool-actors/tests/it/python.rs",

@@ -4,7 +4,7 @@
 use broker::{
     Broker,
     testing::{
-        jobs,
+        RawWriter, jobs,
         wait::{patiently, until},
     },
 };
@@ -16,8 +16,8 @@ use proto::{
     decision::{Decision, PlanTalk},
     door::{AgentChoice, Submit},
     entry::Entry,
-    fact::{CallTarget, Fact, Planned, TurnCall, TurnReply, Turned},
-    id::{Attempt, JobId, Seq, WorkId},
+    fact::{CallTarget, Fact, Planned, Source, TurnCall, TurnReply, Turned},
+    id::{Attempt, JobId, Seq, TimerName, WorkId},
     job::{FailReason, Outcome},
     message::Usage,
     record::Known,
@@ -193,4 +193,31 @@ async fn what_a_worker_forges_runs_nothing_beyond_the_agent_and_the_registry() {
     assert_eq!(forger.calls().await, [("http_post".to_owned(), Some(why.to_owned()))]);
 
     assert!(!written.exists(), "a tool ran that the agent may not use");
+}
+
+/// A plain write with two headers removes a timer, and no permission prevents it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_timer_that_a_worker_removes_comes_back() {
+    let mut company = Company::start(SCRIPT).await;
+    company.set("SUPERVISOR__SWEEP_INTERVAL_MS", "1000");
+    let _process = company.serve("no planner", "supervisor,door");
+    let broker = connect(&company).await;
+    wait_for_door(&Client::new(&broker)).await;
+    let forger =
+        Forger::submit(&broker, "timers", reader(|agent| agent.deadline_ms = Some(3_600_000)))
+            .await;
+    forger.decided(|decision| matches!(decision, Decision::Plan(_)).then_some(())).await;
+    let deadline = TimerName::new("deadline").unwrap();
+    let armed = async || broker.log.armed(&forger.job).await.unwrap().contains(&deadline);
+    assert!(armed().await);
+
+    let subjects = broker.log.subjects();
+    let crew = subjects.fact(&forger.job, Source::Crew);
+    let raw = RawWriter::connect(company.nats.url()).await;
+    raw.remove_timer(crew, subjects.timer(&forger.job, &deadline)).await;
+    assert!(
+        !armed().await,
+        "the server no longer removes it; then this test has served its purpose"
+    );
+    until("the timer is armed again", armed).await;
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use proto::trace::TraceContext;
+use proto::{agent::Hosts, trace::TraceContext};
 use reqwest::{
     Response, StatusCode,
     header::{
@@ -17,9 +17,10 @@ use reqwest::{
 use url::{Host, Url};
 
 use super::{
-    address::is_public,
+    address::{is_for_other_protocols, is_public},
     error::{EgressError, REDIRECTS_MAX},
     resolver::{Checked, Lookup},
+    thread,
 };
 use crate::settings::Http;
 
@@ -39,6 +40,8 @@ pub struct Get {
     pub headers: HeaderMap,
     /// Largest number of body bytes to return.
     pub max_bytes: usize,
+    /// The only hosts of the URL and its redirects, besides the operator's rules.
+    pub hosts: Option<Hosts>,
 }
 
 /// A POST request.
@@ -52,6 +55,8 @@ pub struct Post {
     pub body: Vec<u8>,
     /// Largest number of body bytes of the response to return.
     pub max_bytes: usize,
+    /// The only hosts of the URL, besides the operator's rules.
+    pub hosts: Option<Hosts>,
 }
 
 /// A response.
@@ -90,6 +95,8 @@ impl Egress {
             .dns_resolver(Arc::new(resolver))
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
+            // A connection ends with the thread of its request.
+            .pool_max_idle_per_host(0)
             .referer(false)
             .no_gzip()
             .no_brotli()
@@ -121,10 +128,9 @@ impl Egress {
     /// # Errors
     /// If the request is refused, or no complete response arrives in time.
     pub async fn get(&self, get: Get) -> Result<Fetched, EgressError> {
-        let limit = self.config.timeout();
-        tokio::time::timeout(limit, self.follow(get))
-            .await
-            .unwrap_or(Err(EgressError::Timeout(limit)))
+        let (egress, limit) = (self.clone(), self.config.timeout());
+        let fetched = thread::run(limit, async move { egress.follow(get).await }).await?;
+        fetched.unwrap_or(Err(EgressError::Timeout(limit)))
     }
 
     /// Sends a body. A redirect is returned, not followed: it would send the body elsewhere.
@@ -133,16 +139,16 @@ impl Egress {
     /// If the request is refused or was never sent; [`EgressError::Uncertain`] if it was sent and
     /// no complete response arrived.
     pub async fn post(&self, post: Post) -> Result<Fetched, EgressError> {
-        let limit = self.config.timeout();
-        tokio::time::timeout(limit, self.send(post))
-            .await
-            .unwrap_or_else(|_| Err(EgressError::Uncertain(format!("nothing within {limit:?}"))))
+        let (egress, limit) = (self.clone(), self.config.timeout());
+        let sent = thread::run(limit, async move { egress.send(post).await }).await?;
+        let nothing = || Err(EgressError::Uncertain(format!("nothing within {limit:?}")));
+        sent.unwrap_or_else(nothing)
     }
 
     async fn send(&self, mut post: Post) -> Result<Fetched, EgressError> {
         post.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let url = parse(&post.url)?;
-        self.check(&url)?;
+        self.check(&url, post.hosts.as_ref())?;
         let request = self.client.post(url.clone()).headers(post.headers).body(post.body);
         let response = request.send().await.map_err(|error| {
             let why = explain(&error);
@@ -159,7 +165,7 @@ impl Egress {
         get.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let mut url = parse(&get.url)?;
         for _ in 0..=REDIRECTS_MAX {
-            self.check(&url)?;
+            self.check(&url, get.hosts.as_ref())?;
             let sent = self.client.get(url.clone()).headers(get.headers.clone()).send().await;
             let response = sent.map_err(|e| explain(&e))?;
             let location = response.headers().get(LOCATION);
@@ -179,7 +185,7 @@ impl Egress {
     /// Checks everything about a URL that needs no name lookup. A numeric host never reaches the
     /// resolver, so its address is checked here, after the URL parser has normalised forms such as
     /// `127.1`, `0x7f.1` and `2130706433`.
-    fn check(&self, url: &Url) -> Result<(), EgressError> {
+    fn check(&self, url: &Url, hosts: Option<&Hosts>) -> Result<(), EgressError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(EgressError::Scheme(url.scheme().chars().take(40).collect()));
         }
@@ -190,6 +196,12 @@ impl Egress {
         let text = host.to_string();
         if !self.config.allows_host(&text) {
             return Err(EgressError::Host(text));
+        }
+        if hosts.is_some_and(|hosts| !hosts.allow(&text)) {
+            return Err(EgressError::NotOfAgent(text));
+        }
+        if let Some(port) = url.port().filter(|port| is_for_other_protocols(*port)) {
+            return Err(EgressError::Port(port));
         }
         let address = match host {
             // These names mean the local machine, whatever a resolver says (RFC 6761).

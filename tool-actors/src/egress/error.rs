@@ -20,6 +20,9 @@ pub enum EgressError {
     /// The host is not in `allow_hosts`.
     #[error("refused: tools.http.allow_hosts does not contain the host {0:?}")]
     Host(String),
+    /// The host is not in the `tool.hosts` of the job's agent.
+    #[error("refused: tool.hosts of the agent does not contain the host {0:?}")]
+    NotOfAgent(String),
     /// The host has a private address.
     #[error("refused: {host} is {address}, which is not a public address")]
     Private {
@@ -28,6 +31,9 @@ pub enum EgressError {
         /// The private address.
         address: IpAddr,
     },
+    /// The port belongs to another protocol.
+    #[error("refused: the port {0} belongs to another protocol than http")]
+    Port(u16),
     /// The server sent too many redirects.
     #[error("refused: more than {REDIRECTS_MAX} redirects")]
     Redirects,
@@ -62,7 +68,9 @@ impl EgressError {
             | Self::Scheme(_)
             | Self::UserInfo
             | Self::Host(_)
+            | Self::NotOfAgent(_)
             | Self::Private { .. }
+            | Self::Port(_)
             | Self::Redirects
             | Self::Downgrade
             | Self::Encoded(_)

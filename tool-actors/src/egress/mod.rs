@@ -9,6 +9,7 @@ mod address;
 mod client;
 mod error;
 mod resolver;
+mod thread;
 
 pub use self::{
     address::is_public,

@@ -50,7 +50,9 @@ fn open() -> Http {
 }
 
 async fn get(egress: &Egress, url: impl Into<String>) -> Result<Fetched, EgressError> {
-    egress.get(Get { url: url.into(), headers: HeaderMap::new(), max_bytes: 1000 }).await
+    egress
+        .get(Get { url: url.into(), headers: HeaderMap::new(), max_bytes: 1000, hosts: None })
+        .await
 }
 
 #[rstest]
@@ -61,7 +63,7 @@ async fn a_private_address_is_refused_however_it_is_written(
         "http://0x7f.1/",
         "http://2130706433/",
         "http://017700000001/",
-        "http://127.0.0.1.:1/",
+        "http://127.0.0.1.:81/",
         "http://[::ffff:127.0.0.1]/",
         "http://[::1]/",
         "http://[::]/",
@@ -89,6 +91,9 @@ async fn a_private_address_is_refused_however_it_is_written(
 #[case("gopher://127.0.0.1/", "scheme")]
 #[case("http://a@b/", "user")]
 #[case("http://127.0.0.1:80@example.com/", "user")]
+#[case("http://example.com:25/", "port 25")]
+#[case("https://example.com:22/", "port 22")]
+#[case("http://[::1]:6000/", "port 6000")]
 #[case("//example.com", "URL")]
 #[case("http://", "URL")]
 #[case("", "URL")]
@@ -97,6 +102,89 @@ async fn what_is_no_plain_url_is_refused(#[case] url: &str, #[case] word: &str) 
     let error = get(&egress(open()), url).await.unwrap_err();
     assert!(error.to_string().contains(word), "{url}: {error}");
     assert!(!error.is_transient());
+}
+
+#[tokio::test]
+async fn an_agent_reaches_its_own_hosts_alone_by_redirects_too() {
+    let server = MockServer::start().await;
+    let (here, port) = (server.uri(), server.address().port());
+    let away = format!("http://localhost:{port}/there");
+    let redirect = ResponseTemplate::new(302).insert_header("location", away.as_str());
+    Mock::given(path("/away")).respond_with(redirect).mount(&server).await;
+    Mock::given(path("/there")).respond_with(ResponseTemplate::new(200)).mount(&server).await;
+    let egress = egress(open());
+    let hosts = |host: &str| Some(proto::agent::Hosts::new(vec![host.to_owned()]));
+    let get = async |url: &str, hosts| {
+        let (url, headers) = (url.to_owned(), HeaderMap::new());
+        egress.get(Get { url, headers, max_bytes: 1000, hosts }).await
+    };
+    let there = format!("{here}/there");
+    assert_eq!(get(&there, hosts("127.0.0.1")).await.unwrap().status, 200);
+    let refused = EgressError::NotOfAgent("127.0.0.1".to_owned());
+    assert_eq!(get(&there, hosts("localhost")).await.unwrap_err(), refused);
+    let refused = EgressError::NotOfAgent("localhost".to_owned());
+    assert_eq!(get(&format!("{here}/away"), hosts("127.0.0.1")).await.unwrap_err(), refused);
+    let body = b"{}".to_vec();
+    let post =
+        Post { url: there, headers: HeaderMap::new(), body, max_bytes: 9, hosts: hosts("x.test") };
+    assert!(matches!(egress.post(post).await, Err(EgressError::NotOfAgent(_))));
+}
+
+/// Sends interim responses for as long as the client reads them.
+async fn flood(listener: TcpListener) -> io::Error {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let _request = stream.read(&mut [0; 4096]).await.unwrap();
+    let interim = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1000);
+    loop {
+        if let Err(error) = stream.write_all(interim.as_bytes()).await {
+            return error;
+        }
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_flood_of_interim_responses_ends_with_its_request(#[values(false, true)] posts: bool) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let ended = tokio::spawn(flood(listener));
+    let egress = egress(Http { timeout_ms: 300, ..open() });
+    let error = if posts {
+        let (headers, body) = (HeaderMap::new(), b"{}".to_vec());
+        egress.post(Post { url, headers, body, max_bytes: 10, hosts: None }).await.unwrap_err()
+    } else {
+        get(&egress, url).await.unwrap_err()
+    };
+    let told = if posts { "nothing within 300ms" } else { "within 300ms" };
+    assert!(error.to_string().contains(told), "{error}");
+    // The server's write fails only when the connection is closed.
+    broker::testing::wait::soon("the end of the connection", ended).await.unwrap();
+}
+
+/// Notes the thread that looks a name up.
+#[derive(Default)]
+struct Threads(std::sync::Mutex<Vec<std::thread::ThreadId>>);
+
+#[async_trait]
+impl Lookup for Threads {
+    async fn lookup(&self, _: &str) -> io::Result<Vec<IpAddr>> {
+        self.0.lock().unwrap().push(std::thread::current().id());
+        Ok(vec!["127.0.0.1".parse().unwrap()])
+    }
+}
+
+#[tokio::test]
+async fn no_request_runs_on_a_thread_of_other_tasks() {
+    let server = MockServer::start().await;
+    Mock::given(path("/")).respond_with(ResponseTemplate::new(200)).mount(&server).await;
+    let threads = Arc::new(Threads::default());
+    let lookup: Arc<dyn Lookup> = Arc::clone(&threads) as _;
+    let egress = Egress::new(open(), lookup).unwrap();
+    let url = format!("http://name.test:{}/", server.address().port());
+    assert_eq!(get(&egress, url).await.unwrap().status, 200);
+    let looked_up = threads.0.lock().unwrap().clone();
+    assert_eq!(looked_up.len(), 1);
+    assert_ne!(looked_up[0], std::thread::current().id());
 }
 
 #[tokio::test]
@@ -181,7 +269,8 @@ async fn credentials_stay_with_their_origin() {
     headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer secret"));
     let egress = egress(open());
     for url in [same.uri(), cross.uri()] {
-        let fetched = egress.get(Get { url, headers: headers.clone(), max_bytes: 10 }).await;
+        let fetched =
+            egress.get(Get { url, headers: headers.clone(), max_bytes: 10, hosts: None }).await;
         assert_eq!(fetched.unwrap().status, 200);
     }
     let sent = |requests: Vec<wiremock::Request>| {
@@ -247,7 +336,7 @@ async fn a_server_that_dribbles_is_left_when_the_time_is_over() {
     let config = Http { timeout_ms: 300, ..open() };
     let url = raw(b"HTTP/1.1 200 OK\r\n\r\n", true).await;
     let error = egress(config)
-        .get(Get { url, headers: HeaderMap::new(), max_bytes: 1_000_000 })
+        .get(Get { url, headers: HeaderMap::new(), max_bytes: 1_000_000, hosts: None })
         .await
         .unwrap_err();
     assert_eq!(error, EgressError::Timeout(Duration::from_millis(300)));

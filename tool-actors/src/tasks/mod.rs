@@ -13,6 +13,7 @@ use broker::kv::{Bucket, Kv, KvError, Versioned};
 use bytes::Bytes;
 use proto::{digest, tool::ToolResult};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 pub use self::task::{Fields, Status, Task};
 
@@ -38,6 +39,9 @@ struct Stored {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Applied {
     key: String,
+    /// SHA-256 of the request; absent in changes of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asked: Option<String>,
     result: ToolResult,
 }
 
@@ -45,6 +49,9 @@ struct Applied {
 #[derive(Debug, Serialize, Deserialize)]
 struct Made {
     id: u64,
+    /// SHA-256 of the request; absent in creations of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asked: Option<String>,
     result: ToolResult,
 }
 
@@ -57,6 +64,11 @@ pub enum TaskError {
     /// Concurrent writers changed the same key too often.
     #[error("the task list is too busy; try again")]
     Busy,
+    /// The idempotency key belongs to an earlier request with other arguments.
+    #[error(
+        "the idempotency key belongs to an earlier request with other arguments; nothing was changed"
+    )]
+    KeyUsed,
     /// A stored value cannot be parsed.
     #[error("{key} of the task list cannot be read: {why}")]
     Damaged {
@@ -85,20 +97,22 @@ impl TaskList {
     /// returns the first result and changes nothing.
     ///
     /// # Errors
-    /// If the storage fails. The task may have been created; a repeat with the same key is safe.
+    /// [`TaskError::KeyUsed`] if the key belongs to a creation with other fields. If the storage
+    /// fails; the task may have been created, and a repeat with the same key is safe.
     pub async fn create(
         &self,
         key: &str,
         fields: Fields,
         tell: impl Fn(&Task) -> ToolResult,
     ) -> Result<ToolResult, TaskError> {
+        let asked = digest::of_json(&serde_json::json!(fields));
         let made_key = format!("made.{}", digest::of_bytes(key.as_bytes()));
         let made: Made = match self.read(&made_key).await? {
             Some((made, _)) => made,
             None => {
                 let id = self.next_id().await?;
                 let task = Task { id, status: Status::Pending, fields: fields.clone() };
-                let made = Made { id, result: tell(&task) };
+                let made = Made { id, asked: Some(asked.clone()), result: tell(&task) };
                 match self.kv.update(Bucket::Tasks, &made_key, bytes(&made), 0).await {
                     Ok(_) => made,
                     // Another attempt of the same call was faster; the id allocated here stays
@@ -110,6 +124,7 @@ impl TaskList {
                 }
             }
         };
+        same_request(made.asked.as_deref(), &asked)?;
         let task = Task { id: made.id, status: Status::Pending, fields };
         let stored = Stored { task, changes: Vec::new() };
         match self.kv.update(Bucket::Tasks, &task_key(made.id), bytes(&stored), 0).await {
@@ -120,29 +135,37 @@ impl TaskList {
     }
 
     /// Changes a task and returns the result of `change`. If `key` was used before, returns the
-    /// first result and changes nothing. `None` if no such task exists.
+    /// first result and changes nothing. `None` if no such task exists. `asked` is the tool and its
+    /// arguments.
     ///
     /// # Errors
-    /// If the storage fails. The change may have been applied; a repeat with the same key is safe.
+    /// [`TaskError::KeyUsed`] if the key belongs to another request. If the storage fails; the
+    /// change may have been applied, and a repeat with the same key is safe.
     pub async fn change(
         &self,
         id: u64,
         key: &str,
+        asked: &Value,
         change: impl Fn(&mut Task) -> ToolResult,
     ) -> Result<Option<ToolResult>, TaskError> {
-        let key = digest::of_bytes(key.as_bytes());
+        let (key, asked) = (digest::of_bytes(key.as_bytes()), digest::of_json(asked));
         for _ in 0..CONFLICTS_MAX {
             let Some((mut stored, revision)) = self.read::<Stored>(&task_key(id)).await? else {
                 return Ok(None);
             };
             if let Some(applied) = stored.changes.iter().find(|applied| applied.key == key) {
+                same_request(applied.asked.as_deref(), &asked)?;
                 return Ok(Some(applied.result.clone()));
             }
             if stored.task.status == Status::Deleted {
                 return Ok(None);
             }
             let result = change(&mut stored.task);
-            stored.changes.push(Applied { key: key.clone(), result: result.clone() });
+            stored.changes.push(Applied {
+                key: key.clone(),
+                asked: Some(asked.clone()),
+                result: result.clone(),
+            });
             let excess = stored.changes.len().saturating_sub(REMEMBERED_MAX);
             stored.changes.drain(..excess);
             match self.kv.update(Bucket::Tasks, &task_key(id), bytes(&stored), revision).await {
@@ -216,6 +239,14 @@ impl TaskList {
     async fn read<T: DeserializeOwned>(&self, key: &str) -> Result<Option<(T, u64)>, TaskError> {
         let Some(value) = self.kv.get(Bucket::Tasks, key).await? else { return Ok(None) };
         Ok(Some((parse(&value)?, value.revision)))
+    }
+}
+
+/// Checks that a repeat under one key is the same request as the first one.
+fn same_request(first: Option<&str>, repeat: &str) -> Result<(), TaskError> {
+    match first {
+        Some(first) if first != repeat => Err(TaskError::KeyUsed),
+        Some(_) | None => Ok(()),
     }
 }
 

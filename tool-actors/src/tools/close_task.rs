@@ -39,7 +39,8 @@ impl Tool for CloseTask {
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
         let Args { id } = read(args)?;
         let (Self::Complete(tasks) | Self::Delete(tasks)) = self;
-        let changed = tasks.change(id, &context.idempotency_key, |task| {
+        let asked = json!([self.spec().name, id]);
+        let changed = tasks.change(id, &context.idempotency_key, &asked, |task| {
             task.status = match self {
                 Self::Complete(_) => Status::Completed,
                 Self::Delete(_) => Status::Deleted,

@@ -54,7 +54,7 @@ impl Tool for HttpGet {
         let Args { url, max_bytes } = read(args)?;
         let max_bytes = max_bytes.unwrap_or(self.bytes_max).min(self.bytes_max);
         let headers = self.egress.tracing(context.trace);
-        match self.egress.get(Get { url, headers, max_bytes }).await {
+        match self.egress.get(Get { url, headers, max_bytes, hosts: context.hosts }).await {
             Ok(fetched) => answer(&fetched),
             Err(error @ EgressError::Timeout(_)) => {
                 Err(ToolFault::new(Fault::Timeout, error.to_string()))

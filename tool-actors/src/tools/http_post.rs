@@ -64,7 +64,8 @@ impl Tool for HttpPost {
         let key = HeaderValue::from_str(&context.idempotency_key);
         headers.insert(IDEMPOTENCY_KEY, key.map_err(|e| ToolFault::invalid(e.to_string()))?);
         let body = json.to_string().into_bytes();
-        match self.egress.post(Post { url, headers, body, max_bytes: self.bytes_max }).await {
+        let (max_bytes, hosts) = (self.bytes_max, context.hosts);
+        match self.egress.post(Post { url, headers, body, max_bytes, hosts }).await {
             Ok(fetched) => Ok(http_get::result(&fetched)),
             Err(error @ EgressError::Uncertain(_)) => {
                 Err(ToolFault::new(Fault::Unknown, error.to_string()))

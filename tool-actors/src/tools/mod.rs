@@ -87,7 +87,7 @@ impl From<TaskError> for ToolFault {
         match error {
             TaskError::Storage(_) => Self::outage(error.to_string()),
             TaskError::Busy => Self::unavailable(error.to_string()),
-            TaskError::Damaged { .. } => Self::internal(error.to_string()),
+            TaskError::Damaged { .. } | TaskError::KeyUsed => Self::internal(error.to_string()),
         }
     }
 }
@@ -101,6 +101,7 @@ fn not_done(error: &FileError, language: Language) -> Result<ToolResult, ToolFau
         | FileError::Kind { .. }
         | FileError::Protected(_)
         | FileError::TooLarge { .. }
+        | FileError::KeyUsed(_)
         | FileError::Failed { .. } => return Ok(ToolResult::failed(error.text(language))),
         FileError::Unknown(_) => Fault::Unknown,
         FileError::Full(_) | FileError::Busy | FileError::Canceled | FileError::Unsupported => {

@@ -58,13 +58,13 @@ impl Tool for AskModel {
         let reply = match model::complete(self.0.as_ref(), request, |_| {}).await {
             Ok(reply) => reply,
             Err(error) if error.class() == ErrorClass::Outage => {
-                return Err(ToolFault::outage(error.reason()));
+                return Err(ToolFault::outage(error.reason(context.language)));
             }
             Err(error) if error.is_transient() => {
-                return Err(ToolFault::unavailable(error.reason()));
+                return Err(ToolFault::unavailable(error.reason(context.language)));
             }
             // A retry would fail in the same way.
-            Err(error) => return Ok(ToolResult::failed(error.reason())),
+            Err(error) => return Ok(ToolResult::failed(error.reason(context.language))),
         };
         context.meter.spend(reply.usage);
         if let Some(price) = self.0.price(None) {

@@ -155,7 +155,8 @@ impl ReadAttachment {
             Content::Url(url) => url.clone(),
         };
         let headers = self.egress.tracing(context.trace);
-        match self.egress.get(Get { url, headers, max_bytes: self.bytes_max }).await {
+        let (max_bytes, hosts) = (self.bytes_max, context.hosts.clone());
+        match self.egress.get(Get { url, headers, max_bytes, hosts }).await {
             Ok(fetched) if (200..300).contains(&fetched.status) => {
                 Ok(Ok(Read { bytes: fetched.body, truncated: fetched.truncated }))
             }

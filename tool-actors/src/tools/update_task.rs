@@ -45,8 +45,9 @@ impl Tool for UpdateTask {
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        let asked = json!(["update_task", args]);
         let Args { id, fields } = read(args)?;
-        let changed = self.0.change(id, &context.idempotency_key, |task| {
+        let changed = self.0.change(id, &context.idempotency_key, &asked, |task| {
             task.fields.merge(fields.clone());
             ToolResult::ok(json!({"id": id})).with_message(Text::TaskUpdated.text(context.language))
         });

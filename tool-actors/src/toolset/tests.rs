@@ -69,6 +69,7 @@ fn call(what: &str) -> CallWork {
         args: json!({"do": what}),
         idempotency_key: "j/g0.s1".into(),
         approved: None,
+        hosts: None,
         refused: None,
         language: Language::En,
     }

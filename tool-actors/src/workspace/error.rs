@@ -39,6 +39,8 @@ pub enum FileError {
     /// A repeat found the file changed by another writer, so the outcome of the first attempt is
     /// unknown.
     Unknown(String),
+    /// The idempotency key belongs to an earlier write with other content; nothing was written.
+    KeyUsed(String),
     /// The disk or a quota is full.
     Full(String),
     /// The lock is contended, or a writer hangs.
@@ -89,6 +91,7 @@ impl FileError {
             Self::Protected(path) => Text::Protected { path },
             Self::TooLarge { path, max } => Text::TooLarge { path, max },
             Self::Unknown(path) => Text::Unknown { path },
+            Self::KeyUsed(path) => Text::KeyUsed { path },
             Self::Full(path) => Text::Full { path },
             Self::Busy => Text::Busy,
             Self::Canceled => Text::Canceled,

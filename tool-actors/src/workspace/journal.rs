@@ -39,6 +39,9 @@ const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 3600);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) path: String,
+    /// SHA-256 of the request; absent in entries of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) asked: Option<String>,
     /// SHA-256 of the file before the write; absent if there was none.
     pub(super) before: Option<String>,
     /// SHA-256 of the file after the write.

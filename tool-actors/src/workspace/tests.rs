@@ -171,6 +171,28 @@ fn a_repeat_under_the_same_key_writes_nothing(#[case] append: bool, #[case] expe
     assert_eq!(place.text("plain.txt"), "later");
 }
 
+#[rstest]
+#[case::other_content("plain.txt", "other", true)]
+#[case::other_path("new.txt", "+", true)]
+#[case::other_way("plain.txt", "+", false)]
+fn another_write_under_a_used_key_is_refused(
+    #[case] path: &str,
+    #[case] content: &str,
+    #[case] append: bool,
+) {
+    let place = Place::new();
+    place.write("plain.txt", "+", true, "key").unwrap();
+    for done in [true, false] {
+        if !done {
+            cut_off(&place, "key", "plain+");
+        }
+        let refused = place.write(path, content, append, "key").unwrap_err();
+        assert_eq!(refused, FileError::KeyUsed(path.into()));
+        assert_eq!(place.text("plain.txt"), "plain+");
+        assert!(!place.root().join("new.txt").exists());
+    }
+}
+
 /// Leaves the workspace as a killed writer would, after its journal entry: before or after the file
 /// was replaced.
 fn cut_off(place: &Place, key: &str, file: &str) {

@@ -25,8 +25,17 @@ pub struct Write {
     pub content: String,
     /// Appends to the file instead of replacing it.
     pub append: bool,
-    /// Idempotency key: a repeat writes nothing and returns the first result.
+    /// Idempotency key: a repeat writes nothing and returns the first result. Another request under
+    /// the same key is refused.
     pub key: String,
+}
+
+impl Write {
+    /// Returns the SHA-256 of everything but the key.
+    fn digest(&self) -> String {
+        let Self { path, content, append, key: _ } = self;
+        digest::of_json(&serde_json::json!([path, content, append]))
+    }
 }
 
 /// The result of a write.
@@ -51,16 +60,20 @@ impl Workspace {
     ///
     /// # Errors
     /// If the path is not writable, the disk is full, or the operation was cancelled; then nothing
-    /// was written. [`FileError::Unknown`] if an earlier attempt was interrupted and its outcome
+    /// was written. [`FileError::KeyUsed`] if the key belongs to another request.
+    /// [`FileError::Unknown`] if an earlier attempt was interrupted and its outcome
     /// cannot be determined.
     pub fn write(&self, write: &Write, canceled: &CancellationToken) -> Result<Written, FileError> {
         let names = path::writable(&write.path, &self.limits.protected)?;
         let journal = self.journal(canceled)?;
         let begun = journal.entry(&write.key)?;
-        if let Some(entry) = &begun
-            && entry.done
-        {
-            return Ok(entry.result.clone());
+        if let Some(entry) = &begun {
+            if entry.asked.as_ref().is_some_and(|asked| *asked != write.digest()) {
+                return Err(FileError::KeyUsed(write.path.clone()));
+            }
+            if entry.done {
+                return Ok(entry.result.clone());
+            }
         }
         let (name, parents) = names.split_last().expect("a writable path has a name");
         let parent = self.make_dirs(parents)?;
@@ -100,6 +113,7 @@ impl Workspace {
         let result = Written { path: write.path.clone(), bytes: size, created: present.is_none() };
         let entry = Entry {
             path: write.path.clone(),
+            asked: Some(write.digest()),
             before: present.map(|present| digest::of_bytes(&present.bytes)),
             after: digest::of_bytes(&bytes),
             result,

@@ -17,8 +17,10 @@ use broker::{
 };
 use futures::StreamExt;
 use proto::{
-    decision::DecisionKind,
-    id::{Attempt, JobId, Pool, Shard},
+    decision::{Decision, DecisionKind, Finish},
+    id::{Attempt, Generation, JobId, Pool, Shard},
+    job::Outcome,
+    message::Usage,
     tool::{Effect, Fault},
 };
 use runtime::registry::Registry;
@@ -107,6 +109,24 @@ async fn stages(broker: &Broker) -> Vec<Stage> {
         stages.push(Stage::new(broker.clone(), &name.unwrap()).await);
     }
     stages
+}
+
+#[tokio::test]
+async fn a_worker_in_python_runs_no_call_of_a_job_that_has_ended() {
+    let (server, dir) = (NatsServer::start().await, tempfile::tempdir().unwrap());
+    let broker = connect(&server).await;
+    let mut stage = Stage::new(broker.clone(), "ended").await;
+    let append = |work: &str, line: &str| {
+        call(work, "python", "append_line", Effect::Idempotent, json!({ "line": line }))
+    };
+    stage.decide(&append("g0.s1", "too late")).await;
+    let outcome = Outcome::Canceled { reason: None };
+    let (usage, generation) = (Usage::default(), Generation::FIRST);
+    stage.store(&Decision::Finish(Finish { outcome, usage, generation })).await;
+    let _snake = Snake::start(&server, dir.path()).await;
+    // After a rollback the job goes on, and its call is a new command.
+    let called = stage.ask(&append("g1.s1", "in time")).await;
+    assert_eq!(called.result.data, Some(json!({"number": 1, "line": "in time"})), "{called:?}");
 }
 
 #[tokio::test]

@@ -82,8 +82,11 @@ impl Stage {
     }
 
     pub(crate) async fn decide(&mut self, call: &CallWork) {
-        let decision = Decision::Call(call.clone());
-        let decided = self.broker.log.decide(&self.job, &decision, self.last, None, trace()).await;
+        self.store(&Decision::Call(call.clone())).await;
+    }
+
+    pub(crate) async fn store(&mut self, decision: &Decision) {
+        let decided = self.broker.log.decide(&self.job, decision, self.last, None, trace()).await;
         let CasOutcome::Stored(seq) = decided.unwrap() else { panic!("nobody else decides") };
         self.last = seq;
     }
@@ -145,6 +148,7 @@ pub(crate) fn call(work: &str, pool: &str, tool: &str, effect: Effect, args: Val
         args,
         idempotency_key: format!("job/{work}"),
         approved: None,
+        hosts: None,
         refused: None,
         language: Language::En,
     }

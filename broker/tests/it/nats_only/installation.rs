@@ -2,10 +2,18 @@
 
 use broker::{
     Broker,
-    nats::{self, ConnectError, NatsOptions},
-    testing::NatsServer,
+    kv::{Bucket, Change},
+    log::LogError,
+    nats::{self, ConnectError, LostBuckets, NatsOptions},
+    testing::{NatsServer, RawWriter},
 };
-use proto::{id::WorkerId, subject::Subjects};
+use futures::StreamExt;
+use proto::{
+    error::{Code, Failure},
+    fact::Source,
+    id::{Seq, Shard, WorkerId},
+    subject::Subjects,
+};
 use rstest::rstest;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
@@ -49,13 +57,120 @@ async fn another_number_of_shards_is_refused() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_gone_is_not_made_anew() {
+async fn a_lost_shard_stops_only_itself() {
     let f = OnNats::start().await;
-    submit(&f.broker().await, &job("kept")).await;
-    jetstream(&f.server).await.delete_stream("it-shard-2").await.unwrap();
-    let error = refused(&f.options(), subjects()).await;
+    let before = f.broker().await;
+    let (lost, kept) = (job_in(Shard(2), "lost"), job_in(Shard(1), "kept"));
+    let js = jetstream(&f.server).await;
+    let config = js.get_stream("it-shard-2").await.unwrap().cached_info().config.clone();
+    let mut commands = before.log.commands(CALL, &pool("p"), slots(8)).await.unwrap();
+    js.delete_stream("it-shard-2").await.unwrap();
+
+    let after = f.broker().await;
+    let error = nats::set_up(&f.options(), &subjects(), &[], LostBuckets::Recreate).await;
+    let error = error.unwrap_err().to_string();
     assert!(error.contains("it-shard-2") && error.contains("missing"), "{error}");
-    assert!(jetstream(&f.server).await.get_stream("it-shard-2").await.is_err());
+    assert!(js.get_stream("it-shard-2").await.is_err(), "no empty stream hides the loss");
+    for broker in [&before, &after] {
+        let submitted = broker.log.submit(&lost, &submitted("x"), trace(1)).await;
+        let read = broker.log.read(&lost, Seq(0)).await;
+        let probed = broker.log.probe(Shard(2)).await;
+        let listed = broker.log.submissions(Shard(2), None, 1).await;
+        let fed = broker.log.facts(Shard(2)).await;
+        for error in [submitted.err(), read.err(), probed.err(), listed.err(), fed.err()] {
+            assert!(matches!(error, Some(LogError::Lost(_))), "{error:?}");
+        }
+        assert!(broker.log.check().await.is_err_and(|e| e.to_string().contains("it-shard-2")));
+    }
+    submit(&after, &kept).await;
+    after.log.decide(&kept, &call("p", 1), Seq(0), None, trace(2)).await.unwrap();
+    let taken = next(&mut commands).await.unwrap();
+    assert_eq!(taken.entry.job, kept);
+    assert_eq!(after.log.depth(CALL, &pool("p")).await.unwrap().in_flight, 1);
+    taken.ack.done().await;
+
+    // Once the stream is back, the same subscription delivers its commands.
+    js.create_stream(config).await.unwrap();
+    submit(&after, &lost).await;
+    after.log.decide(&lost, &call("p", 2), Seq(0), None, trace(3)).await.unwrap();
+    assert_eq!(next(&mut commands).await.unwrap().entry.job, lost);
+}
+
+#[tokio::test]
+async fn a_stream_that_stores_nothing_is_reported_as_overloaded() {
+    let f = OnNats::start().await;
+    let options = NatsOptions { overloaded_after_ms: 400, ..f.options() };
+    let broker = connect(&options, subjects()).await.unwrap();
+    let (full, fine) = (job_in(Shard(0), "full"), Shard(1));
+    let raw = RawWriter::connect(f.server.url()).await;
+    let subject = subjects().fact(&full, Source::Crew);
+    raw.store(subject, vec![b'x'; 100_000], None).await.unwrap();
+    f.server.limit_files(Some(50_000));
+    for _ in 0..2 {
+        let error = broker.log.submit(&full, &submitted("x"), trace(1)).await.unwrap_err();
+        assert!(matches!(error, LogError::Unwritable(_)), "{error:?}");
+        assert_eq!(Failure::from(&error).code, Code::Overloaded);
+        let error = broker.log.probe(Shard(0)).await.unwrap_err();
+        assert!(matches!(error, LogError::Unwritable(_)), "{error:?}");
+        broker.log.probe(fine).await.unwrap();
+        // nats-server keeps the error although there is room again.
+        f.server.limit_files(None);
+    }
+}
+
+#[tokio::test]
+async fn a_lost_bucket_locks_no_installation() {
+    let f = OnNats::start().await;
+    let broker = f.broker().await;
+    submit(&broker, &job("kept")).await;
+    let js = jetstream(&f.server).await;
+    let options = f.options();
+    for bucket in Bucket::ALL.iter().filter(|bucket| **bucket != Bucket::Installation) {
+        let name = format!("KV_it-{}", bucket.name());
+        js.delete_stream(&name).await.unwrap();
+        // A process that may not create, and `setup`, say what is lost and what is not.
+        let bound = NatsOptions { create: false, ..options.clone() };
+        let refused = nats::set_up(&options, &subjects(), &[], LostBuckets::Refuse).await;
+        for error in [refused.unwrap_err(), connect(&bound, subjects()).await.unwrap_err()] {
+            let error = error.to_string();
+            for said in [name.as_str(), bucket.loss(), "No job is lost", "setup --recreate"] {
+                assert!(error.contains(said), "{said}: {error}");
+            }
+        }
+        // A client needs no bucket.
+        nats::connect_client(&options, subjects()).await.unwrap();
+        let done = nats::set_up(&options, &subjects(), &[], LostBuckets::Recreate).await.unwrap();
+        assert_eq!((done.is_new, done.recreated), (false, vec![*bucket]));
+        js.delete_stream(&name).await.unwrap();
+        connect(&options, subjects()).await.unwrap();
+        js.get_stream(&name).await.unwrap();
+    }
+    assert_eq!(broker.log.read(&job("kept"), Seq(0)).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn large_values_that_are_gone_are_not_made_anew() {
+    let f = OnNats::start().await;
+    f.broker().await;
+    jetstream(&f.server).await.delete_stream("it-objects").await.unwrap();
+    let error = refused(&f.options(), subjects()).await;
+    assert!(error.contains("it-objects") && error.contains("large values"), "{error}");
+}
+
+#[tokio::test]
+async fn a_watch_of_a_bucket_that_was_replaced_fails() {
+    let f = OnNats::start().await;
+    let broker = f.broker().await;
+    for value in ["1", "2"] {
+        broker.kv.put(Bucket::Tools, "a", value.into()).await.unwrap();
+    }
+    let mut changes = broker.kv.watch(Bucket::Tools).await.unwrap();
+    while !matches!(changes.next().await.unwrap().unwrap(), Change::CaughtUp) {}
+    jetstream(&f.server).await.delete_stream("KV_it-tools").await.unwrap();
+    let second = f.broker().await;
+    second.kv.put(Bucket::Tools, "b", "3".into()).await.unwrap();
+    let error = changes.next().await.unwrap().unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains("lost records"), "{error}");
 }
 
 #[tokio::test]

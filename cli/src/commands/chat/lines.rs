@@ -119,16 +119,11 @@ impl Session {
 
     /// Sends a slash command directly to its tool. The task and its question are unaffected.
     async fn slash(&mut self, typed: &str, name: &str, rest: &str) -> Result<(), CliError> {
-        let specs = self.client.tools().await?.tools;
-        match command::resolve(self.tongue(), name, rest, &specs) {
+        let known = self.client.tools().await?;
+        match command::resolve(self.tongue(), name, rest, &known.tools) {
             Err(why) => self.complain(&why),
-            Ok(Slash::Help) => self.help(&specs),
-            Ok(Slash::Tools) => {
-                let style = self.style();
-                let workers = Default::default();
-                let listed = tools::list(&style, &proto::door::Tools { tools: specs, workers });
-                self.say(&listed)
-            }
+            Ok(Slash::Help) => self.help(&known.tools),
+            Ok(Slash::Tools) => self.say(&tools::list(&self.style(), &known)),
             Ok(Slash::Status) => self.status(),
             Ok(Slash::Quit) => {
                 self.leaving = true;

@@ -12,12 +12,14 @@ use crate::render::findings::Finding;
 pub(super) fn findings(drift: &[Drift], create: bool) -> Vec<Finding> {
     let mut fields: BTreeMap<(&str, &str, &str), Vec<&str>> = BTreeMap::new();
     let (mut missing, mut unmade, mut unseen) = (Vec::new(), Vec::new(), Vec::new());
+    let mut lost = Vec::new();
     for one in drift {
         match one {
             Drift::Field { what, field, found, wanted } => {
                 fields.entry((field, found, wanted)).or_default().push(what);
             }
             Drift::Missing { what } => missing.push(what.as_str()),
+            Drift::LostBucket { what, bucket } => lost.push((what, bucket.loss())),
             Drift::Unmade { what } => unmade.push(what.as_str()),
             Drift::Unseen { what, why: _ } => unseen.push(what.as_str()),
         }
@@ -32,6 +34,15 @@ pub(super) fn findings(drift: &[Drift], create: bool) -> Vec<Finding> {
         let advice =
             "restore it from a backup; an empty one in its place would hide that jobs are lost";
         found.push(Finding::bad("drift", format!("{} not there", some(&missing)), advice));
+    }
+    for (what, loss) in lost {
+        let advice =
+            "restore it from a backup, or create it again, empty: `callboard setup --recreate`";
+        found.push(Finding::bad(
+            "drift",
+            format!("{what} is lost: {loss}. No job is lost"),
+            advice,
+        ));
     }
     if found.is_empty() {
         let seen = "every existing stream and consumer has the expected configuration";

@@ -1,5 +1,5 @@
-//! `doctor`: checks everything that a job needs and gives advice about each problem. Changes
-//! nothing.
+//! `doctor`: checks everything that a job needs and gives advice about each problem. Stores nothing
+//! but one empty message in each shard, which the server removes after a second.
 
 mod drift;
 mod installation;
@@ -91,6 +91,7 @@ async fn on_server(
         "storage",
         "installation",
         "drift",
+        "writes",
         "permissions",
         "crew",
         "tools",
@@ -123,7 +124,7 @@ async fn on_server(
             let advice = "give the user this right, or use the operator's key; deploy/nats/permissions.conf has the rights of every role";
             all.push(Finding::bad("jetstream", error.to_string(), advice));
             let why = "this user may not read JetStream";
-            let unseen = ["storage", "installation", "drift", "permissions"];
+            let unseen = ["storage", "installation", "drift", "writes", "permissions"];
             all.extend(unseen.map(|check| Finding::skipped(check, why)));
             // The front door needs none of these permissions.
             all.extend(crew(global, config).await);
@@ -155,6 +156,7 @@ async fn on_server(
         Ok(drift) => all.extend(drift::findings(&drift, nats.create)),
         Err(error) => all.push(Finding::skipped("drift", error.to_string())),
     }
+    all.push(storage::writes(nats, &subjects).await);
     all.extend(rights::findings(nats, &subjects, asked).await);
     all.extend(crew(global, config).await);
     all
@@ -162,7 +164,8 @@ async fn on_server(
 
 /// Runs the checks that need the front door.
 async fn crew(global: &Global, config: &Config) -> Vec<Finding> {
-    match connect::client(global, quiet()).await {
+    // Warnings about tokens are separate findings.
+    match connect::client(global, Output::silent()).await {
         // Without retries: the current state is what is checked.
         Ok(client) => alive(&client.with_retries(None), config).await,
         Err(error) => {
@@ -170,13 +173,6 @@ async fn crew(global: &Global, config: &Config) -> Vec<Finding> {
             vec![crew, Finding::skipped("tools", "the front door cannot be reached")]
         }
     }
-}
-
-/// Suppresses warnings about tokens, which are separate findings here.
-fn quiet() -> Output {
-    use crate::output::{Color, Loudness};
-    let times = Default::default();
-    Output::new(Format::Table, Loudness::Quiet, Color::Never, times, findings::LANGUAGE)
 }
 
 /// Reports invalid values in the bucket of agents, and invalid agents.

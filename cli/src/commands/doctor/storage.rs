@@ -1,6 +1,8 @@
 //! Findings about disk usage and its limits.
 
-use broker::inspect::Inspector;
+use broker::{inspect::Inspector, log::LogError};
+use proto::subject::Subjects;
+use runtime::nats::Nats;
 
 use crate::render::findings::Finding;
 
@@ -14,6 +16,38 @@ pub(super) async fn account(inspector: &Inspector) -> Finding {
     match inspector.account().await {
         Ok(account) => judged("storage", "this account", account.used, account.limit),
         Err(error) => Finding::skipped("storage", error.to_string()),
+    }
+}
+
+/// Reports whether every shard stores a message.
+pub(super) async fn writes(nats: &Nats, subjects: &Subjects) -> Finding {
+    let probed = match broker::nats::probe(&nats.into(), subjects).await {
+        Ok(probed) => probed,
+        Err(error) => return Finding::skipped("writes", error.to_string()),
+    };
+    let failed: Vec<_> =
+        probed.into_iter().filter_map(|(shard, probe)| Some((shard, probe.err()?))).collect();
+    let Some((shard, error)) = failed.first() else {
+        return Finding::ok("writes", "every shard stores a message");
+    };
+    let found = format!("{} of {} shards: shard {shard}: {error}", failed.len(), subjects.shards());
+    match error {
+        LogError::Forbidden(_) => Finding::skipped(
+            "writes",
+            "this user may not write; the readiness of the supervisors says whether they can",
+        ),
+        LogError::Unwritable(_) | LogError::Full(_) => Finding::bad(
+            "writes",
+            found,
+            "free disk space, then restart nats-server: it keeps the error of a full disk until then",
+        ),
+        LogError::Unavailable(_)
+        | LogError::Unknown(_)
+        | LogError::Lost(_)
+        | LogError::TooLarge(_)
+        | LogError::Drift(_)
+        | LogError::Taken(_)
+        | LogError::Invalid(_) => Finding::bad("writes", found, "look at the log of nats-server"),
     }
 }
 

@@ -8,7 +8,7 @@ use runtime::{
         PORT,
         settings::{Admin, Listen},
     },
-    config::SecretFrom,
+    config::{Secret, SecretFrom},
     telemetry::settings::Telemetry,
 };
 use tokio::net::TcpStream;
@@ -95,6 +95,10 @@ pub(super) async fn model(model: &Model) -> Finding {
             format!("{name} is scripted"),
             "set model.kind to a provider to have a real one",
         );
+    }
+    if let Some(Err(why)) = model.api_key.as_ref().map(Secret::value) {
+        let advice = "set it for the processes that call the model; others need no key";
+        return Finding::warning("model", format!("{name}: model.api_key: {why}"), advice);
     }
     let place = match &model.base_url {
         Some(url) => url.host_str().map(|host| {

@@ -186,6 +186,11 @@ impl Watching<'_> {
         }
         let how = question::how(output.language, &open.job, asked);
         if !self.session.silent || output.loudness > crate::output::Loudness::Quiet {
+            // The plan is among the displayed lines already.
+            if !matches!(asked.kind, QuestionKind::PlanCheck { .. }) {
+                let details = question::details(&output.style_of_notes(), asked);
+                details.lines().for_each(|line| self.display.say(line.to_owned()));
+            }
             let question = &asked.id;
             self.display.say(match open.path.as_deref().map(escape::line) {
                 None => Words::from(Text::WaitingForAnswer { question }),

@@ -1,5 +1,7 @@
 //! The bounds of a family: its depth, the number of children, and their shared budget.
 
+use proto::agent::Hosts;
+
 use super::*;
 
 #[rstest]
@@ -70,6 +72,30 @@ fn what_children_take_is_no_step_of_those_above_and_is_paid_at_their_own_price()
     let used = |axis| view.budget.iter().find(|g| g.axis == axis).unwrap().used;
     assert_eq!((used(Axis::Steps), used(Axis::Turns)), (0.0, 1.0));
     assert!((used(Axis::Money) - 11.0 * 30.0 / 1e6).abs() < 1e-12, "{}", used(Axis::Money));
+}
+
+#[test]
+fn a_child_sends_requests_to_no_host_that_its_parent_may_not() {
+    let hosts = |list: &[&str]| Some(Hosts::new(list.iter().map(|&host| host.into()).collect()));
+    for (own, expected) in [
+        (None, hosts(&["*.a.test"])),
+        (hosts(&["x.a.test", "b.test"]), hosts(&["x.a.test"])),
+        (hosts(&["b.test"]), hosts(&[])),
+    ] {
+        let parent = |a: &mut Agent| a.tool.hosts = hosts(&["*.a.test"]);
+        let mut kin = Kin::begin(parent, |a| a.tool.hosts = own.clone());
+        kin.run();
+        kin.root().reply(1, proto::fact::PlanReply::Plan { plan: handing("a:helper") });
+        kin.run();
+        let spawned = kin.root().log.iter().find_map(|(_, _, record)| {
+            let proto::record::Known::Decision(decision) = record.as_ref().ok()? else {
+                return None;
+            };
+            let Decision::Spawn(work) = &**decision else { return None };
+            Some(work.agent.tool.hosts.clone())
+        });
+        assert_eq!(spawned, Some(expected));
+    }
 }
 
 #[test]

@@ -67,6 +67,32 @@ fn a_log_that_is_cut_anywhere_has_the_first_of_the_same_events() {
     }
 }
 
+/// docs/events.md promises the goal in the first `job` event, which need not be the first event.
+#[test]
+fn the_first_event_about_the_job_has_its_goal_and_only_that_one() {
+    let mut begins_otherwise = 0;
+    for History { name, job, entries, .. } in file::all() {
+        let events = events(&job, &entries);
+        let about_job = |event: &Event| match &event.happened {
+            Happened::Job(job) => Some(job.goal.is_some()),
+            Happened::Plan(_)
+            | Happened::Step(_)
+            | Happened::Tool(_)
+            | Happened::Message(_)
+            | Happened::Interaction(_)
+            | Happened::Usage(_)
+            | Happened::Error(_) => None,
+        };
+        begins_otherwise += usize::from(events.first().is_some_and(|e| about_job(e).is_none()));
+        let goals: Vec<bool> = events.iter().filter_map(about_job).collect();
+        let (first, others) = goals.split_first().unwrap();
+        assert!(*first && others.iter().all(|goal| !goal), "{name}: {goals:?}");
+        let first = events.iter().find(|event| about_job(event).is_some()).unwrap();
+        assert_eq!(first.id.seq, entries[0].seq, "{name}: it belongs to the submission");
+    }
+    assert!(begins_otherwise > 0, "a recorded log begins with its plan");
+}
+
 /// Properties of the events of every job that has ended.
 #[test]
 fn events_tell_a_story_without_gaps() {

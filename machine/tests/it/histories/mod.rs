@@ -16,6 +16,7 @@ use machine::{
 use proto::{
     decision::{Decision, Note},
     digest,
+    id::Attempt,
     record::Known,
 };
 use serde_json::{Value, json};
@@ -126,7 +127,13 @@ fn what_a_log_has_next_is_what_the_machine_decides_or_may_follow_all_the_same() 
         for (n, entry) in entries.iter().enumerate() {
             match known(entry) {
                 Some(Known::Decision(decision)) => {
-                    let stored = body(entry);
+                    let mut stored = body(entry);
+                    // The key of a first attempt is chosen once. Later attempts repeat it.
+                    if decision.unit().is_some_and(|unit| unit.attempt == Attempt::FIRST)
+                        && let Value::Object(fields) = &mut stored
+                    {
+                        fields.remove("idempotency_key");
+                    }
                     let found = proposed.iter().find(|(one, _)| *one == label(&decision));
                     let Some((_, body)) = found else {
                         panic!("{name}, record {}: {} of {proposed:?}", entry.seq, label(&decision))

@@ -11,6 +11,7 @@ mod pretty;
 mod tests;
 
 use std::{
+    fs::File,
     io::IsTerminal,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -18,8 +19,13 @@ use std::{
 use opentelemetry_appender_tracing::layer::{OpenTelemetryTracingBridge, TracingSpanAttributes};
 use opentelemetry_sdk::logs::SdkLoggerProvider;
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry, filter::FilterFn, fmt::format::JsonFields, layer::SubscriberExt,
-    registry::LookupSpan, reload, util::SubscriberInitExt,
+    EnvFilter, Layer, Registry,
+    filter::FilterFn,
+    fmt::{format::JsonFields, writer::BoxMakeWriter},
+    layer::SubscriberExt,
+    registry::LookupSpan,
+    reload,
+    util::SubscriberInitExt,
 };
 
 pub(super) use self::{correlate::Correlate, panics::tell as tell_panics};
@@ -78,7 +84,16 @@ impl LogLevel {
     }
 }
 
-/// Returns whether log lines are formatted for people. Otherwise each line is one JSON object, and
+/// The destination of the log.
+#[derive(Debug)]
+pub enum Sink {
+    /// Standard error.
+    StandardError,
+    /// A file, for people.
+    File(File),
+}
+
+/// Returns whether log lines on standard error are formatted for people. Otherwise each line is one JSON object, and
 /// nothing else should be written among them.
 #[must_use]
 pub fn is_for_people(log: &Log) -> bool {
@@ -92,16 +107,23 @@ pub fn is_for_people(log: &Log) -> bool {
 /// Sets up the log of a long-running process, or without an identity that of a short command.
 pub(super) fn init(
     log: &Log,
+    sink: Sink,
     process: Option<&Identity>,
     sent: Option<&SdkLoggerProvider>,
 ) -> Result<LogLevel, TelemetryError> {
     let (filter, handle) = reload::Layer::new(filter(&log.level)?);
-    let pretty = is_for_people(log);
-    let layer =
-        tracing_subscriber::fmt::layer().fmt_fields(JsonFields::new()).with_writer(std::io::stderr);
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let (writer, pretty, ansi) = match sink {
+        Sink::StandardError => {
+            let ansi = std::io::stderr().is_terminal() && !no_color;
+            (BoxMakeWriter::new(std::io::stderr), is_for_people(log), ansi)
+        }
+        Sink::File(file) => {
+            (BoxMakeWriter::new(Arc::new(file)), log.format != LogFormat::Json, false)
+        }
+    };
+    let layer = tracing_subscriber::fmt::layer().fmt_fields(JsonFields::new()).with_writer(writer);
     let shown = if pretty {
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let ansi = std::io::stderr().is_terminal() && !no_color;
         layer.with_ansi(ansi).event_format(Pretty).boxed()
     } else {
         layer.with_ansi(false).event_format(Json::of(process)).boxed()

@@ -37,7 +37,7 @@ use super::*;
 use crate::{
     config::Section as _,
     telemetry::{
-        self, Identity,
+        self, Identity, Sink,
         settings::{Log, Telemetry},
     },
 };
@@ -111,7 +111,8 @@ async fn what_stands_in_a_command_that_cannot_be_read_is_in_the_log_only_at_debu
 #[tokio::test(start_paused = true)]
 async fn a_command_that_cannot_be_read_is_counted_once_however_often_it_comes() {
     let identity = Identity { worker: by(), roles: Vec::new(), version: "0".into() };
-    let telemetry = telemetry::start(&Telemetry::defaults(), &Log::defaults(), &identity).unwrap();
+    let (export, log) = (Telemetry::defaults(), Log::defaults());
+    let telemetry = telemetry::start(&export, &log, Sink::StandardError, &identity).unwrap();
     let mut stage = stage(1).await;
     for delivered in 1..=3 {
         stage.give(misfit(), delivered);

@@ -28,6 +28,8 @@ struct Inner {
     /// Walk in progress.
     walk: Option<Walk>,
     load: Option<ShardLoad>,
+    /// Result of the last write probe.
+    is_writable: Option<bool>,
     storage: Option<broker::log::Storage>,
 }
 
@@ -93,6 +95,10 @@ impl Census {
         self.lock().load = Some(load);
     }
 
+    pub(super) fn set_writable(&self, is_writable: bool) {
+        self.lock().is_writable = Some(is_writable);
+    }
+
     pub(super) fn set_storage(&self, storage: broker::log::Storage) {
         self.lock().storage = Some(storage);
     }
@@ -121,6 +127,15 @@ pub(super) fn each_load(mut show: impl FnMut(KeyValue, &ShardLoad, Option<broker
     each(|shard, inner| {
         if let Some(load) = &inner.load {
             show(shard, load, inner.storage);
+        }
+    });
+}
+
+/// Calls `show` for each owned shard that was probed, with its number.
+pub(super) fn each_writable(mut show: impl FnMut(KeyValue, bool)) {
+    each(|shard, inner| {
+        if let Some(is_writable) = inner.is_writable {
+            show(shard, is_writable);
         }
     });
 }

@@ -1,13 +1,13 @@
-//! The load of a shard: queue depths and sizes, polled by its owner.
+//! The load of a shard, polled by its owner: queue depths, sizes, and whether it stores records.
 
 use std::{sync::Arc, time::Duration};
 
-use broker::log::{Log, ShardLoad};
+use broker::log::{Log, LogError, ShardLoad};
 use jiff::Timestamp;
 use opentelemetry::KeyValue;
 use proto::id::Shard;
 use runtime::{
-    presence::SPEAKER,
+    presence::{SPEAKER, Status},
     telemetry::{self, keys},
 };
 
@@ -17,7 +17,12 @@ use super::{Census, census};
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Polls the load forever. If a poll fails, the last values remain.
-pub(in crate::actors) async fn run(log: Arc<dyn Log>, shard: Shard, census: Arc<Census>) {
+pub(in crate::actors) async fn run(
+    log: Arc<dyn Log>,
+    shard: Shard,
+    census: Arc<Census>,
+    status: Status,
+) {
     // All shards start at the same moment; the random delay spreads their polls.
     let mut pause = EVERY.mul_f64(fastrand::f64() / 5.0);
     loop {
@@ -27,12 +32,33 @@ pub(in crate::actors) async fn run(log: Arc<dyn Log>, shard: Shard, census: Arc<
             Ok(load) => census.set_load(load),
             Err(error) => tracing::debug!(%shard, %error, "the shard's load could not be read"),
         }
+        probe(&*log, shard, &census, &status).await;
         if shard == SPEAKER {
             match log.storage().await {
                 Ok(storage) => census.set_storage(storage),
                 Err(error) => tracing::debug!(%error, "the storage figures could not be read"),
             }
         }
+    }
+}
+
+/// Probes the shard with a write. An unreachable broker is reported elsewhere.
+async fn probe(log: &dyn Log, shard: Shard, census: &Census, status: &Status) {
+    let why = match log.probe(shard).await {
+        Ok(()) => None,
+        Err(error @ (LogError::Unwritable(_) | LogError::Full(_))) => Some(error.to_string()),
+        Err(error) => {
+            tracing::debug!(%shard, %error, "the shard could not be probed");
+            return;
+        }
+    };
+    census.set_writable(why.is_none());
+    match (status.set_unwritable(shard, why.clone()), why) {
+        (false, Some(error)) => {
+            tracing::error!(%shard, error, "the shard stores no records: free disk space, then restart nats-server, which keeps the error until then");
+        }
+        (true, None) => tracing::info!(%shard, "the shard stores records again"),
+        (true, Some(_)) | (false, None) => {}
     }
 }
 
@@ -75,6 +101,15 @@ pub(super) fn observe() {
         .with_callback(move |seen| {
             census::each_load(|shard, load, _| {
                 load.queues.iter().for_each(|q| seen.observe(age(q.oldest), &queue(&shard, q)));
+            });
+        })
+        .build();
+    let _ = meter
+        .u64_observable_gauge("callboard.shard.writable")
+        .with_description("1 if a shard stores records, 0 if it answers reads alone.")
+        .with_callback(|seen| {
+            census::each_writable(|shard, is_writable| {
+                seen.observe(u64::from(is_writable), &[shard]);
             });
         })
         .build();

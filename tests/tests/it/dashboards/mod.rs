@@ -19,6 +19,7 @@ use std::{
 
 use serde_json::Value;
 
+pub(crate) use self::prometheus::free_port;
 use self::{
     catalogue::Seen,
     grafana::{Query, list, text},

@@ -65,7 +65,7 @@ async fn work_that_was_given_up_is_shown_and_a_retry_gives_it_another_attempt() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_is_parked_at_a_record_hears_a_retry_and_nothing_else() {
+async fn a_job_that_is_parked_at_a_record_hears_a_retry_and_a_cancellation_alone() {
     let mut company = Company::new(MemoryOptions::default());
     company.hire_supervisor("s1").await;
     let _door = open(&company.memory, Setup::default()).await;
@@ -80,7 +80,7 @@ async fn a_job_that_is_parked_at_a_record_hears_a_retry_and_nothing_else() {
     assert_eq!(found[0]["kind"], "unreadable");
     assert_eq!(found[0]["seq"], json!(parked.poison().unwrap().seq));
     assert_eq!(found[0]["reason"], "unknown kind \"danced\"");
-    for signal in ["cancel", "pause", "resume"] {
+    for signal in ["pause", "resume"] {
         let body = json!({"job": "j", "signal": signal}).to_string();
         let refused = ask(&company.broker, "signal", &body, None).await.unwrap_err();
         assert_eq!(refused.code, Code::Poisoned);
@@ -89,6 +89,10 @@ async fn a_job_that_is_parked_at_a_record_hears_a_retry_and_nothing_else() {
     let heard = ask(&company.broker, "signal", retry, None).await.unwrap();
     let last = company.broker.log.read(&job, Seq(0)).await.unwrap().last().unwrap().seq;
     assert_eq!(heard, json!({"job": "j", "state": "working", "seq": last}));
+    let cancel = r#"{"job":"j","signal":"cancel"}"#;
+    let ended = ask(&company.broker, "signal", cancel, None).await.unwrap();
+    assert_eq!(ended["state"], "canceled");
+    assert_eq!(letters(&company, "").await, Vec::<Value>::new());
 }
 
 #[rstest]

@@ -2,7 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use broker::memory::{MemoryOptions, VirtualClock};
+use broker::{
+    kv::Bucket,
+    memory::{MemoryOptions, VirtualClock},
+    testing::wait::eventually,
+};
 use bytes::Bytes;
 use proto::{error::Code, fact::Source, id::JobId};
 use rstest::rstest;
@@ -37,6 +41,23 @@ async fn a_bad_request_is_refused_by_code_and_field(
 ) {
     let hall = Hall::new().await;
     assert_eq!(hall.refused(verb, body).await, (code, field.to_owned()));
+}
+
+#[tokio::test]
+async fn an_announcement_that_cannot_be_used_is_listed_with_the_reason() {
+    let hall = Hall::new().await;
+    let fax = json!({"name": "fax", "description": "Faxes.", "schema": {"type": "object"},
+                     "effect": "once", "pool": "python", "timeout_ms": 0, "by": "w1"});
+    let value = Bytes::from(fax.to_string());
+    hall.broker.kv.put(Bucket::Tools, "fax", value).await.unwrap();
+    let listed = eventually("the announcement", async || {
+        let listed = hall.ask("tools", "{}").await.unwrap();
+        if listed["refused"].is_null() { Err(listed) } else { Ok(listed) }
+    })
+    .await;
+    assert_eq!(listed["tools"], json!([]));
+    assert_eq!(listed["refused"][0]["name"], "fax");
+    assert!(listed["refused"][0]["why"].as_str().unwrap().contains("timeout_ms"), "{listed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,6 +120,9 @@ async fn jobs_are_listed_newest_first_over_all_shards_and_by_state() {
     assert_eq!((names(&some), &some["more"]), (names(&page)[2..5].to_vec(), &json!(true)));
 }
 
+/// A record of an unknown kind.
+const DANCED: &[u8] = br#"{"v":1,"kind":"danced","id":"x","by":"w9","body":{}}"#;
+
 #[tokio::test]
 async fn a_job_with_a_record_that_cannot_be_read_is_shown_and_hides_no_other() {
     let hall = Hall::new().await;
@@ -107,12 +131,12 @@ async fn a_job_with_a_record_that_cannot_be_read_is_shown_and_hides_no_other() {
     }
     let bad = JobId::new("bad").unwrap();
     let subject = hall.broker.log.subjects().fact(&bad, Source::Crew);
-    let seq = hall.memory.store_raw(&subject, Bytes::from_static(b"{broken")).unwrap();
+    let seq = hall.memory.store_raw(&subject, Bytes::from_static(DANCED)).unwrap();
     let view = hall.ask("get", r#"{"job":"bad"}"#).await.unwrap();
     assert_eq!(view["sub_status"], "poisoned");
     assert!(view["reason"].as_str().unwrap().contains(&format!("record {seq}")), "{view}");
     assert_eq!(hall.jobs().await.len(), 2);
-    let (code, _) = hall.refused("signal", r#"{"job":"bad","signal":"cancel"}"#).await;
+    let (code, _) = hall.refused("signal", r#"{"job":"bad","signal":"pause"}"#).await;
     assert_eq!(code, Code::Poisoned);
 }
 

@@ -30,6 +30,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "cb.6.demo.do.note.people", "supervisor"),
     (Publish, "cb.6.demo.do.finish.none", "supervisor"),
     (Publish, "cb.6.demo.at.retry-1", "supervisor"),
+    (Publish, "cb.6.demo.at._", "supervisor operator"),
     (Publish, "cb.stop.6.demo", "supervisor"),
     // Facts, each by the role that reports it. The server writes those of the clock.
     (Publish, "cb.6.demo.in.door", "supervisor door"),
@@ -153,6 +154,7 @@ const TABLE: &[(Try, &str, &str)] = &[
         "$JS.API.DIRECT.GET.cb-objects",
         "supervisor planner executor tools interaction door operator python",
     ),
+    (Publish, "$JS.API.DIRECT.GET.cb-shard-6.cb.6.demo.do.finish.none", "operator python"),
     (
         Publish,
         "$JS.API.DIRECT.GET.KV_cb-tools",

@@ -13,8 +13,10 @@ const PAGE: &str = "docs/limits.md";
 /// Constants that do not concern users, by path or prefix, with the reason.
 const INTERNAL: &[(&str, &str)] = &[
     ("cli::answer::keyboard::", "the same as the limit of an answer"),
+    ("cli::args::", "how wide a line of help is drawn"),
     ("cli::commands::doctor::", "from when on a difference of clocks is reported"),
     ("cli::commands::operate::", "what one of our own processes answers"),
+    ("cli::commands::worker::", "the concurrency up to which a check sends calls"),
     ("client::session::live_text::", "the amount of streaming text that a screen keeps"),
     ("cli::render::", "how wide a line is drawn"),
     ("interaction_actor::inbox_service::", "attempts against others who write at the same moment"),

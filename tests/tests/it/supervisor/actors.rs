@@ -2,9 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use broker::memory::{Call, Fault, Faults, MemoryOptions};
+use broker::{
+    memory::{Call, Fault, Faults, MemoryOptions},
+    testing::{
+        jobs::{self, Jobs},
+        wait::until,
+    },
+};
 use proto::{
-    fact::{Fact, Signal, Signaled, Source},
+    agent::Agent,
+    fact::{Fact, Signal, Signaled, Source, Submitted},
     id::{Seq, Shard},
     job::{JobState, SubStatus},
 };
@@ -126,6 +133,25 @@ async fn a_poisoned_job_parks_alone_with_its_place_named() {
     assert_eq!(view.sub_status, Some(SubStatus::Poisoned));
     let seq = parked.poison().unwrap().seq;
     assert_eq!(view.reason, Some(format!("record {seq}: unknown kind \"danced\"")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_supervisor_that_takes_a_shard_over_arms_timers_that_are_gone() {
+    let mut company = Company::new(MemoryOptions::default());
+    let first = company.hire_supervisor("s1").await;
+    let agent = Agent { deadline_ms: Some(3_600_000), ..Agent::default() };
+    let submitted = Submitted { agent, ..jobs::submitted("g") };
+    let job = Jobs { broker: company.broker.clone() }.submit("j", submitted).await;
+    company.until(&job, |job| job.last_decision() > Seq(0)).await;
+    let log = &company.broker.log;
+    let armed = log.armed(&job).await.unwrap();
+    let [deadline] = armed.iter().collect::<Vec<_>>()[..] else { panic!("{armed:?}") };
+    company.dismiss(first);
+    log.disarm(&job, deadline).await.unwrap();
+    assert!(log.armed(&job).await.unwrap().is_empty());
+    let log = Arc::clone(&company.broker.log);
+    company.hire_supervisor("s2").await;
+    until("the timer is armed again", async || log.armed(&job).await.unwrap() == armed).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

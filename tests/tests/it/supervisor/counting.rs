@@ -20,7 +20,7 @@ use proto::{
 };
 use runtime::{
     config::Section as _,
-    telemetry::{self, Identity, Telemetry, new_trace, settings},
+    telemetry::{self, Identity, Sink, Telemetry, new_trace, settings},
 };
 
 use super::company::Company;
@@ -35,6 +35,7 @@ impl Metrics {
             telemetry::start(
                 &settings::Telemetry::defaults(),
                 &settings::Log::defaults(),
+                Sink::StandardError,
                 &identity,
             )
             .unwrap(),

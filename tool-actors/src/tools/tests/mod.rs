@@ -33,6 +33,7 @@ pub(super) fn context(key: &str, language: Language) -> CallContext {
         step: StepId::new("1").unwrap(),
         attempt: Attempt::FIRST,
         idempotency_key: key.to_owned(),
+        hosts: None,
         language,
         trace: TraceContext::new(1, 2, true),
         canceled: CancellationToken::new(),

@@ -208,6 +208,27 @@ async fn a_repeat_gives_the_first_result_and_changes_nothing(
     assert_eq!(desk.all().await, before);
 }
 
+#[rstest]
+#[case("create", json!({"title": "new"}), "create", json!({"title": "other"}))]
+#[case("update", json!({"id": 1, "title": "new"}), "update", json!({"id": 1, "title": "other"}))]
+#[case("complete", json!({"id": 1}), "delete", json!({"id": 1}))]
+#[tokio::test]
+async fn another_request_under_a_used_key_is_refused_and_changes_nothing(
+    #[case] first: &str,
+    #[case] args: Value,
+    #[case] second: &str,
+    #[case] others: Value,
+) {
+    let desk = Desk::new();
+    desk.call("create", json!({"title": "first"}), "made").await;
+    desk.call(first, args, "key").await;
+    let before = desk.all().await;
+    let refused = desk.try_call(second, others, "key").await.unwrap_err();
+    assert_eq!(refused.fault, Fault::Internal);
+    assert!(refused.message.contains("the idempotency key belongs"), "{refused}");
+    assert_eq!(desk.all().await, before);
+}
+
 #[tokio::test]
 async fn a_repeat_of_a_creation_does_not_bring_a_deleted_task_back() {
     let desk = Desk::new();

@@ -1,0 +1,266 @@
+//! The index of jobs: the state in which each job ended, and the order of submissions, in memory.
+//!
+//! It is read from the milestones of all shards once, in the background, and continued at each use.
+//! It selects jobs and decides nothing: a list reads the log of every job that it shows. A job whose
+//! end is in doubt, because a signal may have opened it again, counts as open.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use broker::log::{Log, LogError, Milestone, MilestoneKind, Passed};
+use futures::future::try_join_all;
+use jiff::Timestamp;
+use proto::{
+    id::{JobId, Seq, Shard},
+    job::JobState,
+};
+use tokio::sync::Mutex;
+
+/// Largest number of jobs in the index. With more, lists read every log.
+pub(crate) const JOBS_MAX: usize = 1_000_000;
+
+/// The index of an installation. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Index(Arc<Mutex<Jobs>>);
+
+/// The order of jobs in lists: by submission, the newest last.
+type Place = (Timestamp, Shard, Seq);
+
+/// The jobs of the index.
+#[derive(Debug, Default)]
+pub(super) struct Jobs {
+    passed: BTreeMap<Shard, Passed>,
+    known: HashMap<JobId, Known>,
+    order: BTreeMap<Place, JobId>,
+    /// Ends that were read before the submissions of their jobs.
+    early: HashMap<JobId, (Seq, Option<JobState>)>,
+    is_whole: bool,
+}
+
+#[derive(Debug)]
+struct Known {
+    place: Place,
+    /// Position of the last end, with its state.
+    end: Option<(Seq, Option<JobState>)>,
+    /// `true` if a signal may have opened the job again.
+    is_signaled: bool,
+}
+
+impl Index {
+    /// Selects jobs from the current index, newest first, after `cursor`: at most `limit`. Returns
+    /// `None` while the index is being read, if the broker has no milestones, or with too many jobs.
+    pub(super) async fn select(
+        &self,
+        log: &Arc<dyn Log>,
+        selection: Selection<'_>,
+        cursor: Option<&JobId>,
+        limit: usize,
+    ) -> Result<Option<Vec<JobId>>, LogError> {
+        let Ok(mut jobs) = self.0.try_lock() else { return Ok(None) };
+        if !jobs.is_whole {
+            let (index, log) = (self.clone(), Arc::clone(log));
+            tokio::spawn(async move {
+                if let Err(error) = index.0.lock().await.catch_up(&*log).await {
+                    tracing::warn!(%error, "the index of jobs could not be read; lists read every log");
+                }
+            });
+            return Ok(None);
+        }
+        jobs.catch_up(&**log).await?;
+        Ok(jobs.is_whole.then(|| jobs.select(selection, cursor, limit)).flatten())
+    }
+
+    /// Removes jobs that were purged.
+    pub(super) async fn forget(&self, purged: &[JobId]) {
+        if !purged.is_empty() {
+            self.0.lock().await.forget(purged);
+        }
+    }
+}
+
+/// The jobs of a list.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Selection<'a> {
+    /// Jobs that may be in one of these states.
+    States(&'a [JobState]),
+    /// Jobs that may be open.
+    Open,
+}
+
+impl Selection<'_> {
+    fn has(self, known: &Known) -> bool {
+        match (known.state(), self) {
+            (Some(state), Self::States(states)) => states.contains(&state),
+            (Some(_), Self::Open) => false,
+            (None, Self::States(states)) => {
+                known.end.is_some() || states.iter().any(|state| !state.is_terminal())
+            }
+            (None, Self::Open) => true,
+        }
+    }
+}
+
+impl Known {
+    /// The state of a job that has certainly ended.
+    fn state(&self) -> Option<JobState> {
+        self.end.filter(|_| !self.is_signaled).and_then(|(_, state)| state)
+    }
+}
+
+impl Jobs {
+    /// Reads new milestones of every shard that is not lost.
+    async fn catch_up(&mut self, log: &dyn Log) -> Result<(), LogError> {
+        loop {
+            let passed = |shard| self.passed.get(&shard).copied().unwrap_or_default();
+            let pages = log.subjects().all_shards().map(|shard| async move {
+                match log.milestones(shard, passed(shard)).await {
+                    Err(LogError::Lost(_)) => Ok((shard, None, true)),
+                    page => page.map(|page| (shard, page, false)),
+                }
+            });
+            let mut more = false;
+            for (shard, page, is_lost) in try_join_all(pages).await? {
+                let Some(page) = page else {
+                    if is_lost {
+                        continue;
+                    }
+                    return Ok(());
+                };
+                more |= page.more;
+                self.passed.insert(shard, page.passed);
+                page.found.into_iter().for_each(|milestone| self.take(shard, milestone));
+            }
+            if self.known.len() > JOBS_MAX {
+                tracing::warn!(
+                    JOBS_MAX,
+                    "there are too many jobs for the index; lists read every log"
+                );
+                *self = Self::default();
+                return Ok(());
+            }
+            if !more {
+                self.is_whole = true;
+                return Ok(());
+            }
+        }
+    }
+
+    fn take(&mut self, shard: Shard, milestone: Milestone) {
+        let Milestone { job, seq, time, kind } = milestone;
+        match kind {
+            MilestoneKind::Submitted => {
+                let place = (time, shard, seq);
+                let end = self.early.remove(&job).filter(|(end, _)| *end > seq);
+                let known = Known { place, end, is_signaled: false };
+                // A purged id may have been submitted again.
+                if let Some(before) = self.known.insert(job.clone(), known) {
+                    self.order.remove(&before.place);
+                }
+                self.order.insert(place, job);
+            }
+            MilestoneKind::Signaled => {
+                if let Some(known) = self.known.get_mut(&job) {
+                    known.is_signaled = true;
+                }
+            }
+            MilestoneKind::Ended(state) => {
+                match self.known.get_mut(&job).filter(|known| known.place.2 < seq) {
+                    Some(known) => known.end = Some((seq, state)),
+                    None => _ = self.early.insert(job, (seq, state)),
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self, purged: &[JobId]) {
+        for job in purged {
+            if let Some(known) = self.known.remove(job) {
+                self.order.remove(&known.place);
+            }
+        }
+    }
+
+    fn select(
+        &self,
+        selection: Selection<'_>,
+        cursor: Option<&JobId>,
+        limit: usize,
+    ) -> Option<Vec<JobId>> {
+        let upto = match cursor {
+            Some(cursor) => Some(self.known.get(cursor)?.place),
+            None => None,
+        };
+        let rest = match upto {
+            Some(place) => self.order.range(..place),
+            None => self.order.range(..),
+        };
+        let is_selected =
+            |job: &&JobId| self.known.get(*job).is_some_and(|known| selection.has(known));
+        Some(rest.rev().map(|(_, job)| job).filter(is_selected).take(limit).cloned().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    const SUBMITTED: MilestoneKind = MilestoneKind::Submitted;
+    const SIGNALED: MilestoneKind = MilestoneKind::Signaled;
+    const COMPLETED: MilestoneKind = MilestoneKind::Ended(Some(JobState::Completed));
+    const FAILED: MilestoneKind = MilestoneKind::Ended(Some(JobState::Failed));
+    const UNREAD: MilestoneKind = MilestoneKind::Ended(None);
+
+    fn job(name: &str) -> JobId {
+        JobId::new(name).unwrap()
+    }
+
+    /// Builds the index of these milestones of one shard.
+    fn index(milestones: &[(&str, u64, MilestoneKind)]) -> Jobs {
+        let mut jobs = Jobs::default();
+        for &(name, at, kind) in milestones {
+            let time = Timestamp::from_second(i64::try_from(at).unwrap()).unwrap();
+            jobs.take(Shard(0), Milestone { job: job(name), seq: Seq(at), time, kind });
+        }
+        jobs
+    }
+
+    fn names(jobs: Option<Vec<JobId>>) -> String {
+        let names: Vec<String> = jobs.unwrap().iter().map(JobId::to_string).collect();
+        names.join(" ")
+    }
+
+    #[rstest]
+    #[case::open(&[("a", 1, SUBMITTED)], "", "a")]
+    #[case::ended(&[("a", 1, SUBMITTED), ("a", 2, COMPLETED)], "a", "")]
+    #[case::otherwise_ended(&[("a", 1, SUBMITTED), ("a", 2, FAILED)], "", "")]
+    #[case::an_end_that_cannot_be_read(&[("a", 1, SUBMITTED), ("a", 2, UNREAD)], "a", "a")]
+    #[case::perhaps_rolled_back(&[("a", 1, SUBMITTED), ("a", 2, COMPLETED), ("a", 3, SIGNALED)], "a", "a")]
+    #[case::an_end_after_a_signal(&[("a", 1, SUBMITTED), ("a", 2, SIGNALED), ("a", 3, FAILED)], "a", "a")]
+    #[case::an_end_read_first(&[("a", 2, COMPLETED), ("a", 1, SUBMITTED)], "a", "")]
+    #[case::submitted_again_after_a_purge(&[("a", 1, SUBMITTED), ("a", 2, COMPLETED), ("a", 3, SUBMITTED)], "", "a")]
+    #[case::the_newest_first(&[("a", 1, SUBMITTED), ("b", 2, SUBMITTED), ("a", 3, COMPLETED), ("b", 4, COMPLETED)], "b a", "")]
+    fn a_job_is_selected_by_its_milestones(
+        #[case] milestones: &[(&str, u64, MilestoneKind)],
+        #[case] completed: &str,
+        #[case] open: &str,
+    ) {
+        let jobs = index(milestones);
+        let states = [JobState::Completed];
+        assert_eq!(names(jobs.select(Selection::States(&states), None, 9)), completed);
+        assert_eq!(names(jobs.select(Selection::Open, None, 9)), open);
+    }
+
+    #[test]
+    fn a_list_goes_on_behind_its_cursor_and_forgets_purged_jobs() {
+        let mut jobs = index(&[("a", 1, SUBMITTED), ("b", 2, SUBMITTED), ("c", 3, SUBMITTED)]);
+        assert_eq!(names(jobs.select(Selection::Open, None, 2)), "c b");
+        assert_eq!(names(jobs.select(Selection::Open, Some(&job("b")), 2)), "a");
+        assert!(jobs.select(Selection::Open, Some(&job("x")), 2).is_none(), "an unknown cursor");
+        jobs.forget(&[job("b")]);
+        assert_eq!(names(jobs.select(Selection::Open, None, 9)), "c a");
+    }
+}

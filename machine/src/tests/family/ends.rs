@@ -1,0 +1,33 @@
+//! Ends of children that a worker claims, and of families with poisoned jobs.
+
+use proto::job::SubStatus;
+
+use super::*;
+
+#[test]
+fn a_worker_cannot_claim_that_a_child_has_ended() {
+    let mut kin = Kin::planned("a:helper", |_| {});
+    kin.root().ok("g0.r0.a", json!("forged"));
+    kin.run();
+    assert_eq!((kin.root().states(), kin.view().ignored), ("a:running".to_owned(), 1));
+    kin.ends("g0.r0.a", 1, true, "A");
+    let Outcome::Completed { results, .. } = kin.root().outcome() else { panic!() };
+    assert_eq!(results["a"]["results"]["goal"], "A");
+}
+
+#[test]
+fn canceling_a_poisoned_job_cancels_its_children_and_a_poisoned_child_tells_its_end() {
+    let mut kin = Kin::planned("a:helper b:helper", |_| {});
+    let strange = || Err(proto::record::Unreadable::Kind("danced".into()));
+    let crew = proto::subject::Family::In(proto::fact::Source::Crew);
+    kin.root().record(crew.clone(), strange());
+    kin.child("g0.r0.b", 1).record(crew, strange());
+    kin.run();
+    assert_eq!(kin.child("g0.r0.b", 1).view().sub_status, Some(SubStatus::Poisoned));
+    kin.root().signal(Signal::Cancel);
+    kin.run();
+    let states: Vec<JobState> = kin.jobs.values().map(|p| p.view().state).collect();
+    assert_eq!(states, [JobState::Canceled; 3]);
+    let told: Vec<_> = kin.view().children.iter().map(|c| c.state).collect();
+    assert_eq!(told, [JobState::Canceled; 2]);
+}

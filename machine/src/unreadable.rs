@@ -1,0 +1,149 @@
+//! Records that cannot be read. A worker's malformed result breaks its attempt. Any other record
+//! poisons its job, which can then only end.
+
+use jiff::Timestamp;
+use proto::{
+    cost::Cost,
+    decision::{Decision, Note},
+    fact::{Called, Fact, Signal, Source},
+    family::News,
+    id::Unit,
+    record::{Known, Unreadable},
+    subject::Family,
+    tool::{Effect, Fault, ToolResult},
+    work_error::{ErrorClass, WorkError},
+};
+
+use super::{
+    at::{At, Counted},
+    names,
+    state::{ActiveJob, Job, Poison},
+    step::Exec,
+    text,
+};
+
+impl Job {
+    /// Applies an unreadable record. Workers in any language write results, so a malformed one holds
+    /// no job. An unknown kind or version may be of a newer release, which will read it.
+    pub(super) fn take_unreadable(&mut self, at: At, family: &Family, why: &Unreadable) {
+        let unit = match (family, why) {
+            (Family::In(Source::Crew), Unreadable::Malformed(_)) => None,
+            (Family::In(Source::Crew), Unreadable::Body { unit, .. }) => unit.as_ref(),
+            (
+                Family::In(_)
+                | Family::Do(..)
+                | Family::At(_)
+                | Family::UnknownIn(_)
+                | Family::UnknownDo(_),
+                Unreadable::Malformed(_)
+                | Unreadable::Version(_)
+                | Unreadable::Kind(_)
+                | Unreadable::Body { .. }
+                | Unreadable::Missing(_)
+                | Unreadable::Forged,
+            ) => {
+                self.poison.get_or_insert_with(|| Poison::unreadable(at, why));
+                return;
+            }
+        };
+        let open = self.open.as_mut().filter(|open| open.outcome().is_none());
+        let counted = open
+            .zip(unit)
+            .map_or(Counted::No, |(open, unit)| open.broke_unread(at.time, unit, &why.place()));
+        if counted == Counted::No {
+            self.ignored += 1;
+        }
+    }
+
+    /// Returns `true` if a record changes a poisoned job. Only its end still counts: a cancellation,
+    /// its deadline, the ends of its children, and the decisions that end it.
+    pub(super) fn ends_poisoned(&self, record: Result<&Known, &Unreadable>) -> bool {
+        match record {
+            Ok(Known::Fact(fact)) => match &**fact {
+                Fact::Signaled(signaled) => signaled.signal == Signal::Cancel,
+                Fact::Fired(fired) => fired.timer == names::deadline_timer(self.generation()),
+                Fact::Child(said) => matches!(said.news, News::Ended { .. }),
+                Fact::Submitted(_)
+                | Fact::Planned(_)
+                | Fact::Turned(_)
+                | Fact::Started(_)
+                | Fact::Called(_)
+                | Fact::Answered(_) => false,
+            },
+            Ok(Known::Decision(decision)) => match &**decision {
+                Decision::Finish(_)
+                | Decision::Note(
+                    Note::QuestionClosed { .. }
+                    | Note::Spawned { .. }
+                    | Note::ChildTold { .. }
+                    | Note::Concluded { .. },
+                ) => true,
+                Decision::Note(
+                    Note::Stopped { .. } | Note::ParentTold { .. } | Note::Held { .. },
+                )
+                | Decision::Plan(_)
+                | Decision::Turn(_)
+                | Decision::Call(_)
+                | Decision::Ask(_)
+                | Decision::Wait(_)
+                | Decision::Spawn(_) => false,
+            },
+            Err(_) => false,
+        }
+    }
+
+    /// Returns `true` if decisions may follow the current state. A poisoned job may only end.
+    pub(super) fn may_decide(&self, open: &ActiveJob) -> bool {
+        self.can_follow() || (self.back.is_none() && open.must_end())
+    }
+}
+
+impl ActiveJob {
+    /// Returns `true` if the job ends whatever its work results in.
+    fn must_end(&self) -> bool {
+        self.steering.canceled().is_some()
+            || self.timers.has_deadline_passed()
+            || self.family.concluded().is_some()
+    }
+
+    /// Breaks the attempt whose result cannot be read. A call of a `once` tool may have had its
+    /// effect, so it is not repeated.
+    fn broke_unread(&mut self, at: Timestamp, unit: &Unit, place: &str) -> Counted {
+        let Unit { work, attempt } = unit;
+        let why = text::result_unreadable(self.brief.language, place);
+        let error = WorkError::new(why.clone(), ErrorClass::Transient);
+        let is_planning = self.planning.work(self.generation()) == *work;
+        let planning = self.planning.attempts_mut().filter(|_| is_planning);
+        let turns = self.execution.steps_mut().iter_mut().filter_map(|step| match &mut step.exec {
+            Exec::Turn(turn) if turn.work == *work => Some(&mut turn.attempts),
+            Exec::Turn(_)
+            | Exec::Tool(_)
+            | Exec::Acting(_)
+            | Exec::Rerun(_)
+            | Exec::NotBegun
+            | Exec::Ended => None,
+        });
+        let awaited = planning.into_iter().chain(turns).find(|one| one.awaits(*attempt));
+        if let Some(attempts) = awaited {
+            attempts.broke(error, at);
+            return Counted::Yes;
+        }
+        let awaits = |call: &super::call::Call| !call.is_agent() && call.awaits(work, *attempt);
+        let Some((call, is_step)) = self.execution.call_mut(awaits) else { return Counted::No };
+        let fault = match call.binding.effect {
+            Effect::Once => Fault::Unknown,
+            Effect::Pure | Effect::Idempotent => Fault::Internal,
+        };
+        let called = Called {
+            work: work.clone(),
+            attempt: *attempt,
+            result: ToolResult::failed(why),
+            fault: Some(fault),
+            outage: false,
+            duration_ms: 0,
+            cost: Cost::default(),
+        };
+        call.answered(&called, is_step, at);
+        Counted::Yes
+    }
+}
