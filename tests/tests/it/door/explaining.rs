@@ -142,7 +142,10 @@ async fn a_watcher_is_told_of_a_dead_worker_without_a_record_of_the_job() {
     let views = answers.filter_map(|message| async {
         match serde_json::from_slice(&message.unwrap().payload).unwrap() {
             Watched::View { view } => Some(view),
-            _ => None,
+            Watched::Record { .. }
+            | Watched::Event { .. }
+            | Watched::Live { .. }
+            | Watched::Heartbeat => None,
         }
     });
     let mut views = std::pin::pin!(views);
