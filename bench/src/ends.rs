@@ -12,6 +12,7 @@ use async_nats::jetstream::{
     self,
     consumer::{DeliverPolicy, pull::OrderedConfig},
 };
+use broker::backoff::{Backoff, Retryable};
 use futures::StreamExt;
 use proto::{
     decision::{Decision, DecisionKind, pools},
@@ -28,7 +29,9 @@ use crate::{
     workload::{self, Workload},
 };
 
-/// Timeout of a job.
+/// Pauses between requests for a stream without a leader.
+const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(200));
+/// Timeout of a job, and of the start of the listener.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The expected events of jobs. Clones share them.
@@ -87,7 +90,7 @@ impl Ends {
     ) -> Result<Self, Failed> {
         let jetstream = jetstream::new(async_nats::connect(urls).await?);
         let waiting: Arc<Mutex<HashMap<JobId, oneshot::Sender<JobReply>>>> = Arc::default();
-        let mut listeners = JoinSet::new();
+        let (mut listeners, began) = (JoinSet::new(), Instant::now());
         for shard in subjects.all_shards() {
             let filter = |kind, pool| subjects.commands_in(shard, kind, &pool);
             let config = OrderedConfig {
@@ -98,8 +101,16 @@ impl Ends {
                 deliver_policy: DeliverPolicy::New,
                 ..OrderedConfig::default()
             };
-            let stream = jetstream.get_stream(subjects.stream(shard)).await?;
-            let mut messages = stream.create_consumer(config).await?.messages().await?;
+            let stream = subjects.stream(shard);
+            // A stream that has just been created may have no leader yet, which nobody answers for.
+            let mut messages = (|| async {
+                let stream = jetstream.get_stream(&stream).await.map_err(Failed::from)?;
+                let consumer = stream.create_consumer(config.clone()).await?;
+                Ok::<_, Failed>(consumer.messages().await?)
+            })
+            .retry(BACKOFF)
+            .when(|_| began.elapsed() < PATIENCE)
+            .await?;
             let (subjects, waiting) = (subjects.clone(), Arc::clone(&waiting));
             listeners.spawn(async move {
                 while let Some(Ok(message)) = messages.next().await {

@@ -38,6 +38,8 @@ class Greedy(Worker):
         await super().answer(message, placed)
     async def beat(self, message, run, effect):
         pass
+    async def has_ended(self, *call):
+        return False
     async def is_obsolete(self, *call):
         return False
 

@@ -73,7 +73,8 @@ impl Given {
             .env("CALLBOARD__NATS__CONNECT_TIMEOUT_MS", "2000")
             .env("CALLBOARD__ADMIN__LISTEN", "127.0.0.1:1");
         if self.args.first().is_some_and(|word| word == "serve") {
-            command.env("CALLBOARD__ADMIN__LISTEN", "127.0.0.1:0");
+            // Without a time limit, `serve` waits for its broker.
+            command.env("CALLBOARD__ADMIN__LISTEN", "127.0.0.1:0").args(["--timeout", "100ms"]);
         }
         command.args(&self.args).output().unwrap()
     }
