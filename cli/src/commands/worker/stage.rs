@@ -92,7 +92,8 @@ impl Stage {
         let found = self.registry.get(&self.target.tool);
         self.spec = found.map(|found| Arc::new(found.spec.clone()));
         let refused = self.registry.refused().into_iter();
-        let mut why = refused.filter(|(name, _)| name == self.target.tool.as_str()).map(|(_, why)| why);
+        let mut why =
+            refused.filter(|(name, _)| name == self.target.tool.as_str()).map(|(_, why)| why);
         if self.spec.is_some() { Ok(()) } else { Err(why.next_back().unwrap_or_default()) }
     }
 
