@@ -1,6 +1,6 @@
 //! The scheduling of steps: dependencies, order, and the effect of failed steps.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use agents::placeholder;
 use jiff::Timestamp;
@@ -84,12 +84,12 @@ impl ActiveJob {
         if pending.peek().is_none() {
             return Vec::new();
         }
-        let states: HashMap<&StepId, StepState> =
+        let states: BTreeMap<&StepId, StepState> =
             self.execution.all().map(|run| (run.id(), run.state)).collect();
         pending.filter_map(|(index, step)| Some((index, self.release(step, &states)?))).collect()
     }
 
-    fn release(&self, step: &StepRun, states: &HashMap<&StepId, StepState>) -> Option<Release> {
+    fn release(&self, step: &StepRun, states: &BTreeMap<&StepId, StepState>) -> Option<Release> {
         let of = |id: &StepId| states.get(id).copied().unwrap_or(StepState::Failed);
         let lost = |id: &&StepId| of(id).is_terminal() && of(id) != StepState::Completed;
         if let Some(on) = step.step.depends_on.iter().find(lost) {

@@ -48,7 +48,7 @@ impl Hosts {
         let is_host = |host: &String| {
             let name = host.strip_prefix("*.").unwrap_or(host);
             let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-            let is_address = name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
+            let is_address = name.trim_matches(['[', ']']).parse::<core::net::IpAddr>().is_ok();
             (1..=HOST_BYTES_MAX).contains(&name.len()) && (is_address || name.chars().all(fits))
         };
         let wrong = !self.0.iter().all(is_host);

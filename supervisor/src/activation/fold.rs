@@ -24,7 +24,7 @@ pub(super) struct CachedFold {
     job: Job,
     trace: Option<TraceContext>,
     /// Decisions that this supervisor has stored since the last fact that arrived, or since the last
-    /// read. `None` while there is none.
+    /// read; `None` before the first one.
     tail: Option<Box<Tail>>,
 }
 

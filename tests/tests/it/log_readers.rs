@@ -23,6 +23,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("bench/src/watching.rs", "writes the records of a measurement"),
     ("broker/src/memory/log.rs", "lets a timer fire: writes that fact"),
     ("broker/src/nats/log.rs", "writes the timer's fact as its scheduled message"),
+    ("cli/src/commands/worker/stage.rs", "plays the supervisor for the check of a worker"),
     ("cli/src/render/family.rs", "shows one record in words, never its meaning for the job"),
     ("cli/src/render/history.rs", "shows one record in words, never its meaning for the job"),
     ("door/src/forking.rs", "writes the submission of a fork"),
