@@ -145,6 +145,7 @@ async fn a_watcher_is_told_of_a_dead_worker_without_a_record_of_the_job() {
             Watched::Record { .. }
             | Watched::Event { .. }
             | Watched::Live { .. }
+            | Watched::End { .. }
             | Watched::Heartbeat => None,
         }
     });
