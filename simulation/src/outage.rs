@@ -1,4 +1,4 @@
-//! A world whose model cannot be reached at first, with many jobs of every preset and no other
+//! A world whose model cannot be reached at first, with many jobs of nine presets and no other
 //! fault.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -23,6 +23,8 @@ use crate::{
 
 /// Interval between two looks at the jobs.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// The preset that the script does not play.
+const PHASED: &str = "loop-phased";
 /// Longest time that the jobs have after the outage.
 const ENDS_WITHIN: Duration = Duration::from_secs(30 * 60);
 
@@ -37,7 +39,7 @@ pub struct Outlasted {
     pub held: usize,
 }
 
-/// Submits `jobs` jobs of all presets in turn to an installation whose model cannot be reached for
+/// Submits `jobs` jobs of nine presets in turn to an installation whose model cannot be reached for
 /// `outage` from the start.
 #[must_use]
 pub fn outlast(jobs: usize, outage: Duration) -> Outlasted {
@@ -58,7 +60,10 @@ async fn run(jobs: usize, outage: Duration) -> Outlasted {
         ["w1", "w2"].map(|name| ProcessSlot::open(&environment, name.to_owned(), Role::Worker));
     let witness = world::witness(&environment);
     let door = Counter { broker: witness.clone() };
-    let presets: Vec<_> = Catalogue::presets().names().cloned().collect();
+    // The script answers a phased planner as one that decides action by action, so such jobs fail
+    // without an outage too.
+    let presets = Catalogue::presets();
+    let presets: Vec<_> = presets.names().filter(|name| name.as_str() != PHASED).cloned().collect();
     let mut agents = BTreeMap::new();
     for (n, preset) in (0..jobs).zip(presets.iter().cycle()) {
         let job = JobId::new(format!("job-{n}")).expect("a word and a number are an id");
