@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use proto::{
-    decision::{DecisionKind, pools},
+    decision::{DecisionKind, SpawnWork, pools},
     id::{Attempt, JobId, Pool, Seq, Shard},
     job::FailReason,
     limits,
@@ -91,6 +91,11 @@ impl Job {
         reasons.extend(self.asked(open, around));
         let path = open.family.path(&self.id);
         reasons.extend(open.units().iter().filter_map(|unit| of_unit(unit, open, path, around)));
+        if reasons.is_empty() {
+            // After a rollback the job waits for the ends of the children that it has called off.
+            let called_off = open.family.alive().map(|child| &child.spawn);
+            reasons.extend(called_off.map(|spawn| of_child(spawn, path, self.updated, around)));
+        }
         reasons.extend(open.planning.failing().map(|(failure, at)| since(at, self.end(failure))));
         reasons
     }
@@ -214,7 +219,11 @@ fn child(
     at: At,
     around: &Surroundings,
 ) -> Option<Why> {
-    let spawn = &open.family.child(&unit.work, attempt)?.spawn;
+    Some(of_child(&open.family.child(&unit.work, attempt)?.spawn, path, at.time, around))
+}
+
+/// Returns the wait for the child job of a spawn.
+fn of_child(spawn: &SpawnWork, path: &str, at: Timestamp, around: &Surroundings) -> Why {
     let why = around.children.get(&spawn.child).cloned().map(Box::new);
     let until = why.as_ref().and_then(|why| why.until);
     let reason = Reason::Child {
@@ -223,7 +232,7 @@ fn child(
         agent: spawn.agent.name.clone(),
         why,
     };
-    Some(Why { reason, since: at.time, until })
+    Why { reason, since: at, until }
 }
 
 fn since(since: Timestamp, reason: Reason) -> Why {
