@@ -37,6 +37,8 @@ pub(super) struct Jobs {
     /// Ends that were read before the submissions of their jobs.
     early: HashMap<JobId, (Seq, Option<JobState>)>,
     is_whole: bool,
+    /// `true` once there were too many jobs. The index stays empty from then on.
+    is_too_large: bool,
 }
 
 #[derive(Debug)]
@@ -59,6 +61,9 @@ impl Index {
         limit: usize,
     ) -> Result<Option<Vec<JobId>>, LogError> {
         let Ok(mut jobs) = self.0.try_lock() else { return Ok(None) };
+        if jobs.is_too_large {
+            return Ok(None);
+        }
         if !jobs.is_whole {
             let (index, log) = (self.clone(), Arc::clone(log));
             tokio::spawn(async move {
@@ -137,7 +142,7 @@ impl Jobs {
                     JOBS_MAX,
                     "there are too many jobs for the index; lists read every log"
                 );
-                *self = Self::default();
+                *self = Self { is_too_large: true, ..Self::default() };
                 return Ok(());
             }
             if !more {
