@@ -102,7 +102,7 @@ impl Ends {
                 ..OrderedConfig::default()
             };
             let stream = subjects.stream(shard);
-            // A stream that has just been created may have no leader yet, which nobody answers for.
+            // A new stream may have no leader yet; then no server answers.
             let mut messages = (|| async {
                 let stream = jetstream.get_stream(&stream).await.map_err(Failed::from)?;
                 let consumer = stream.create_consumer(config.clone()).await?;

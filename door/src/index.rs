@@ -37,6 +37,8 @@ pub(super) struct Jobs {
     /// Ends that were read before the submissions of their jobs.
     early: HashMap<JobId, (Seq, Option<JobState>)>,
     is_whole: bool,
+    /// `true` once there were too many jobs. The index stays empty from then on.
+    is_too_large: bool,
 }
 
 #[derive(Debug)]
@@ -59,6 +61,9 @@ impl Index {
         limit: usize,
     ) -> Result<Option<Vec<JobId>>, LogError> {
         let Ok(mut jobs) = self.0.try_lock() else { return Ok(None) };
+        if jobs.is_too_large {
+            return Ok(None);
+        }
         if !jobs.is_whole {
             let (index, log) = (self.clone(), Arc::clone(log));
             tokio::spawn(async move {
@@ -110,24 +115,25 @@ impl Known {
 }
 
 impl Jobs {
-    /// Reads new milestones of every shard that is not lost.
+    /// Reads new milestones of every shard. The index is dropped while a shard is lost.
     async fn catch_up(&mut self, log: &dyn Log) -> Result<(), LogError> {
         loop {
             let passed = |shard| self.passed.get(&shard).copied().unwrap_or_default();
             let pages = log.subjects().all_shards().map(|shard| async move {
-                match log.milestones(shard, passed(shard)).await {
-                    Err(LogError::Lost(_)) => Ok((shard, None, true)),
-                    page => page.map(|page| (shard, page, false)),
-                }
+                Ok((shard, log.milestones(shard, passed(shard)).await?))
             });
-            let mut more = false;
-            for (shard, page, is_lost) in try_join_all(pages).await? {
-                let Some(page) = page else {
-                    if is_lost {
-                        continue;
-                    }
+            let pages = match try_join_all(pages).await {
+                // Lists that read every log leave out a lost shard. It may come back with other
+                // records, so nothing of the index stays.
+                Err(LogError::Lost(_)) => {
+                    *self = Self::default();
                     return Ok(());
-                };
+                }
+                pages => pages?,
+            };
+            let mut more = false;
+            for (shard, page) in pages {
+                let Some(page) = page else { return Ok(()) };
                 more |= page.more;
                 self.passed.insert(shard, page.passed);
                 page.found.into_iter().for_each(|milestone| self.take(shard, milestone));
@@ -137,7 +143,7 @@ impl Jobs {
                     JOBS_MAX,
                     "there are too many jobs for the index; lists read every log"
                 );
-                *self = Self::default();
+                *self = Self { is_too_large: true, ..Self::default() };
                 return Ok(());
             }
             if !more {

@@ -16,6 +16,7 @@ use proto::{
     id::{JobId, Seq, Shard},
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::time::MissedTickBehavior;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::work::InboxKeeper;
@@ -44,6 +45,7 @@ impl Actor for InboxRestorer {
     ) -> Result<Self::State, ActorProcessingErr> {
         let task = async move {
             let mut checks = tokio::time::interval(CHECK_EVERY);
+            checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 checks.tick().await;
                 if let Err(error) = restore(&broker).await {

@@ -57,8 +57,8 @@ pub(super) enum Agreement {
     Given(String),
 }
 
-/// The submission that a call belongs to. A job id may be used again after a purge; the position and
-/// the time of its submission may not.
+/// The submission that a call belongs to. A job id may be used again after a purge, but
+/// never with the same position and time of its submission.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Submission<'a> {
     pub(super) job: &'a JobId,

@@ -8,7 +8,7 @@ use proto::{
     fact::{Called, Fact, Signal, Source},
     family::News,
     id::Unit,
-    record::{Known, Unreadable},
+    record::{self, Known, Unreadable},
     subject::Family,
     tool::{Effect, Fault, ToolResult},
     work_error::{ErrorClass, WorkError},
@@ -28,7 +28,9 @@ impl Job {
     pub(super) fn take_unreadable(&mut self, at: At, family: &Family, why: &Unreadable) {
         let unit = match (family, why) {
             (Family::In(Source::Crew), Unreadable::Malformed(_)) => None,
-            (Family::In(Source::Crew), Unreadable::Body { unit, .. }) => unit.as_ref(),
+            (Family::In(Source::Crew), Unreadable::Body { kind, unit, .. }) => {
+                unit.as_ref().filter(|_| record::is_result(kind))
+            }
             (
                 Family::In(_)
                 | Family::Do(..)
@@ -46,7 +48,9 @@ impl Job {
                 return;
             }
         };
-        let open = self.open.as_mut().filter(|open| open.outcome().is_none());
+        let has_results =
+            |open: &&mut ActiveJob| open.outcome().is_none() && open.family.concluded().is_none();
+        let open = self.open.as_mut().filter(has_results);
         let counted = open
             .zip(unit)
             .map_or(Counted::No, |(open, unit)| open.broke_unread(at.time, unit, &why.place()));

@@ -61,11 +61,16 @@ pub struct OutageWait {
 }
 
 impl Job {
-    /// Returns what the job waits for; empty if it was never submitted, has ended or is poisoned.
+    /// Returns what the job waits for; empty if it was never submitted or has ended. A poisoned job
+    /// waits for its deadline alone.
     #[must_use]
     pub fn waits(&self) -> Waits {
-        let open = self.open.as_ref().filter(|o| o.outcome().is_none() && self.can_follow());
+        let open = self.open.as_ref().filter(|o| o.outcome().is_none() && self.back.is_none());
         let Some(open) = open else { return Waits::default() };
+        if self.poison.is_some() {
+            let deadline = self.deadline(open).filter(|_| !open.timers.has_deadline_passed());
+            return Waits { timers: deadline.into_iter().collect(), ..Waits::default() };
+        }
         let mut waits = Waits { paused: open.steering.paused().is_some(), ..Waits::default() };
         for Unit { work, attempts, .. } in open.units() {
             waits.commands.extend(attempts.out().map(|attempt| id::Unit { work, attempt }));

@@ -78,7 +78,7 @@ impl ErrorKind {
         self.into()
     }
 
-    /// Returns the translated text of the kind; `None` where errors name themselves.
+    /// Returns the text of the kind; `None` if the language has none, and the error's own text serves.
     fn text(self, language: Language) -> Option<String> {
         let text = match self {
             Self::Config => Text::Config,

@@ -75,7 +75,8 @@ pub enum Known {
     Decision(Box<Decision>),
 }
 
-/// The reason why a record cannot be read. Its job is parked; no other job is affected.
+/// The reason why a record cannot be read. Its job is parked, unless it is a malformed result of a
+/// worker; no other job is affected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// The text is not a JSON object of the record's form.
@@ -131,6 +132,12 @@ impl Unreadable {
     }
 }
 
+/// Returns whether a kind of record is that of a worker's result.
+#[must_use]
+pub fn is_result(kind: &str) -> bool {
+    matches!(kind, "planned" | "turned" | "called")
+}
+
 /// Returns `kind` when it is a known kind of fact or decision, else `other`. Metrics use this
 /// label, because every writer of facts can invent kinds.
 #[must_use]
@@ -155,7 +162,7 @@ impl Record {
     /// Returns whether the kind is that of a worker's result. The body is not parsed.
     #[must_use]
     pub fn is_result(&self) -> bool {
-        matches!(self.kind.as_str(), "planned" | "turned" | "called")
+        is_result(&self.kind)
     }
 
     /// Builds the record of a fact.

@@ -157,7 +157,7 @@ pub(crate) async fn settle(
     }
 }
 
-/// `true` if most of the limit has passed: the rest is too short for another attempt.
+/// `true` if most of the limit has passed: the rest is kept for the reply to the caller.
 fn is_over(since: Instant, limit: Duration) -> bool {
     since.elapsed() >= limit.mul_f64(0.8)
 }

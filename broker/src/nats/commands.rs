@@ -18,7 +18,7 @@ use proto::{
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::Instant,
+    time::{Instant, MissedTickBehavior},
 };
 
 use super::{
@@ -63,6 +63,8 @@ pub(super) async fn open(
     Ok(Box::pin(async_stream::stream! {
         let mut watchdog = tokio::time::interval(WATCH);
         let mut search = tokio::time::interval(SEARCH);
+        // The search is polled only while a shard is lost, so ticks before the loss are skipped.
+        search.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let wants_slot = queue.ask().await;
             let event = tokio::select! {

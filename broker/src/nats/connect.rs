@@ -172,7 +172,7 @@ pub struct SetUp {
 }
 
 /// Opens a connection for the bus alone, to an existing installation: compares the settings that it
-/// was created with. A lost bucket or stream is no error, as clients read none.
+/// was created with. The loss of any other bucket or stream is no error, as clients read none.
 ///
 /// # Errors
 /// If the server is unreachable or too old, or no installation has these settings.

@@ -349,7 +349,7 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// Limit of the first attempt: longer than a healthy server takes, shorter than an election.
+    /// Limit of the first attempt: shorter than an election.
     const FIRST: Duration = Duration::from_millis(500);
 
     pub(super) fn new(total: Duration) -> Self {
@@ -357,11 +357,14 @@ impl Attempts {
         Self { start: now, total, sent: now, limit: Self::FIRST / 2 }
     }
 
-    /// Begins an attempt, and returns its limit: twice that of the attempt before, so that a slow
-    /// server is not asked ever more often.
+    /// Begins an attempt, and returns its limit: twice that of the attempt before, or all the time
+    /// that is left if it does not suffice for a longer attempt after this one. So a slow server is
+    /// asked seldom, and its answer to the last attempt is awaited.
     pub(super) fn next_limit(&mut self) -> Duration {
         self.sent = Instant::now();
-        self.limit = (self.limit * 2).min(self.total.saturating_sub(self.start.elapsed()));
+        let left = self.total.saturating_sub(self.start.elapsed());
+        let next = self.limit * 2;
+        self.limit = if left < next * 3 { left } else { next };
         self.limit
     }
 

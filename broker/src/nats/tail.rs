@@ -81,8 +81,8 @@ pub(super) async fn watch(
                 None => read_on(&link, &tail, after).await?,
             };
             news.found(found.len());
-            if std::mem::take(&mut news.is_in_doubt) {
-                check_end(&link, &tail.stream, after).await?;
+            if news.is_in_doubt {
+                news.is_in_doubt = !check_end(&link, &tail.stream, after).await?;
             }
             for message in found {
                 after = message.seq;
@@ -105,15 +105,19 @@ async fn read_on(link: &Link, tail: &Tail, after: Seq) -> Result<Vec<Stored>, As
         .await
 }
 
-/// Checks that the stream has not lost messages that were read.
-async fn check_end(link: &Link, stream: &str, after: Seq) -> Result<(), AskError> {
-    let end = read::end(link, stream).await?;
+/// Checks that the stream has not lost messages that were read. Returns `false` if nobody answers,
+/// as during the election of a leader: then the next round checks.
+async fn check_end(link: &Link, stream: &str, after: Seq) -> Result<bool, AskError> {
+    let end = match read::end(link, stream).await {
+        Err(error) if error.is_transient() => return Ok(false),
+        end => end?,
+    };
     if end < after {
         return Err(AskError::Lost(format!(
             "the stream {stream} ends at {end}, although record {after} was read: it lost records"
         )));
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Hints of messages that have not been read yet.

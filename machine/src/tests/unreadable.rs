@@ -91,7 +91,8 @@ fn a_once_call_with_a_malformed_result_is_never_repeated() {
 #[case::of_nothing(Unreadable::Body { kind: "called".into(), path: "work".into(), why: String::new(), unit: None })]
 #[case::of_unknown_work(Unreadable::Body { kind: "called".into(), path: "result".into(), why: String::new(),
     unit: Some(Unit { work: work("g0.r0.other"), attempt: Attempt::FIRST }) })]
-#[case::a_decision(Unreadable::Body { kind: "finish".into(), path: "outcome".into(), why: String::new(), unit: None })]
+#[case::a_decision(Unreadable::Body { kind: "call".into(), path: "tool".into(), why: String::new(),
+    unit: Some(Unit { work: work("g0.r0.a"), attempt: Attempt::FIRST }) })]
 fn garbage_of_a_worker_holds_no_job(#[case] garbage: Unreadable) {
     let mut p = retrying("a");
     p.drive();
@@ -150,4 +151,19 @@ fn a_poisoned_job_names_its_first_unreadable_record_until_it_ends() {
     p.drive();
     assert_eq!(p.job.poison().unwrap().seq, first);
     assert!(p.job.has_ended());
+}
+
+#[test]
+fn a_poisoned_job_waits_for_its_deadline_alone() {
+    for drives in [false, true] {
+        let mut p = Play::submit(agent(|a| a.deadline_ms = Some(60_000)));
+        if drives {
+            p.drive();
+        }
+        park(&mut p);
+        let waits = p.job.waits();
+        let timers: Vec<String> = waits.timers.iter().map(|arm| arm.timer.to_string()).collect();
+        assert_eq!(timers, ["deadline"]);
+        assert!(waits.commands.is_empty() && waits.questions.is_empty());
+    }
 }

@@ -48,8 +48,15 @@ impl Hosts {
         let is_host = |host: &String| {
             let name = host.strip_prefix("*.").unwrap_or(host);
             let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-            let is_address = name.trim_matches(['[', ']']).parse::<core::net::IpAddr>().is_ok();
-            (1..=HOST_BYTES_MAX).contains(&name.len()) && (is_address || name.chars().all(fits))
+            // Hosts are compared as a URL parser writes them: without a last dot, and an IPv6 address
+            // in its shortest form in brackets.
+            let is_name = !name.ends_with('.') && name.chars().all(fits);
+            let is_short = |address: core::net::Ipv6Addr| *host == format!("[{address}]");
+            let inner = host.trim_matches(['[', ']']);
+            let is_address = inner.parse().is_ok_and(is_short);
+            let is_below_address = name != host && name.parse::<core::net::Ipv4Addr>().is_ok();
+            let fits_size = (1..=HOST_BYTES_MAX).contains(&name.len());
+            fits_size && (is_name || is_address) && !is_below_address
         };
         let wrong = !self.0.iter().all(is_host);
         if wrong { Err("must be names of hosts, or *. and a domain") } else { Ok(()) }
@@ -110,7 +117,20 @@ mod tests {
 
     #[test]
     fn what_is_no_host_is_refused() {
-        for wrong in ["http://a.test", "a.test/x", "*", "a.*", "a.test:80", "*.", ""] {
+        for wrong in [
+            "http://a.test",
+            "a.test/x",
+            "*",
+            "a.*",
+            "a.test:80",
+            "*.",
+            "",
+            "a.test.",
+            "::1",
+            "[::1",
+            "[0:0:0:0:0:0:0:1]",
+            "*.10.0.0.1",
+        ] {
             assert!(Hosts::new(vec![wrong.to_owned()]).check().is_err(), "{wrong}");
         }
         assert!(hosts("a.test *.b.test 10.0.0.1 [::1] localhost").check().is_ok());

@@ -104,11 +104,11 @@ impl Status {
     }
 
     /// Sets the reason for which an owned shard stores no records; `None` if it does. Returns `true`
-    /// if it stored none before.
+    /// if it stored none before. A shard that was given away meanwhile has no reason.
     pub fn set_unwritable(&self, shard: Shard, why: Option<String>) -> bool {
         let before = self.change(|c| match why {
-            Some(why) => c.unwritable.insert(shard, why),
-            None => c.unwritable.remove(&shard),
+            Some(why) if c.shards.contains(&shard) => c.unwritable.insert(shard, why),
+            Some(_) | None => c.unwritable.remove(&shard),
         });
         before.is_some()
     }

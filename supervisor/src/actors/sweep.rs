@@ -166,7 +166,9 @@ async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<SweptJo
     let mut folded = look().await?;
     let first = missing(&folded);
     if !first.1 {
-        arm_lost(&args, &job, &folded).await?;
+        if let Err(error) = arm_lost(&args, &job, &folded).await {
+            tracing::warn!(%job, %error, "the timers of a job could not be checked");
+        }
         return Ok(SweptJob { folded, wants_work: false });
     }
     tokio::time::sleep(LOOK_TWICE).await;

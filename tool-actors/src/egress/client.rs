@@ -20,7 +20,7 @@ use super::{
     address::{is_for_other_protocols, is_public},
     error::{EgressError, REDIRECTS_MAX},
     resolver::{Checked, Lookup},
-    thread,
+    thread::{self, Unanswered},
 };
 use crate::settings::Http;
 
@@ -129,8 +129,14 @@ impl Egress {
     /// If the request is refused, or no complete response arrives in time.
     pub async fn get(&self, get: Get) -> Result<Fetched, EgressError> {
         let (egress, limit) = (self.clone(), self.config.timeout());
-        let fetched = thread::run(limit, async move { egress.follow(get).await }).await?;
-        fetched.unwrap_or(Err(EgressError::Timeout(limit)))
+        let fetched = thread::run(limit, async move { egress.follow(get).await }).await;
+        fetched.unwrap_or_else(|unanswered| {
+            Err(match unanswered {
+                Unanswered::NotBegun(why) => EgressError::Failed(why),
+                Unanswered::Broke => EgressError::Failed("the request broke".to_owned()),
+                Unanswered::Late => EgressError::Timeout(limit),
+            })
+        })
     }
 
     /// Sends a body. A redirect is returned, not followed: it would send the body elsewhere.
@@ -140,9 +146,14 @@ impl Egress {
     /// no complete response arrived.
     pub async fn post(&self, post: Post) -> Result<Fetched, EgressError> {
         let (egress, limit) = (self.clone(), self.config.timeout());
-        let sent = thread::run(limit, async move { egress.send(post).await }).await?;
-        let nothing = || Err(EgressError::Uncertain(format!("nothing within {limit:?}")));
-        sent.unwrap_or_else(nothing)
+        let sent = thread::run(limit, async move { egress.send(post).await }).await;
+        sent.unwrap_or_else(|unanswered| {
+            Err(match unanswered {
+                Unanswered::NotBegun(why) => EgressError::Failed(why),
+                Unanswered::Broke => EgressError::Uncertain("the request broke".to_owned()),
+                Unanswered::Late => EgressError::Uncertain(format!("nothing within {limit:?}")),
+            })
+        })
     }
 
     async fn send(&self, mut post: Post) -> Result<Fetched, EgressError> {

@@ -87,7 +87,8 @@ impl From<TaskError> for ToolFault {
         match error {
             TaskError::Storage(_) => Self::outage(error.to_string()),
             TaskError::Busy => Self::unavailable(error.to_string()),
-            TaskError::Damaged { .. } | TaskError::KeyUsed => Self::internal(error.to_string()),
+            TaskError::KeyUsed => Self::invalid(error.to_string()),
+            TaskError::Damaged { .. } => Self::internal(error.to_string()),
         }
     }
 }

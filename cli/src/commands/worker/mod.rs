@@ -176,7 +176,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // What remains is in the machine's temporary directory.
+        // An error leaves files in the temporary directory only, which the system clears.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
