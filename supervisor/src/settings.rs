@@ -9,6 +9,8 @@ use serde::Deserialize;
 pub struct Supervisor {
     /// The interval between sweeps over every open job, in milliseconds.
     pub sweep_interval_ms: u64,
+    /// The interval between two write probes of an owned shard, in milliseconds.
+    pub probe_interval_ms: u64,
     /// The maximum number of jobs whose fold is kept in memory.
     pub cache_jobs: usize,
 }
@@ -20,6 +22,7 @@ impl Section for Supervisor {
     fn check(&self, check: &mut Check) {
         check.bounds(&[
             ("supervisor.sweep_interval_ms", self.sweep_interval_ms, 1_000, DAY),
+            ("supervisor.probe_interval_ms", self.probe_interval_ms, 1_000, DAY),
             ("supervisor.cache_jobs", wide(self.cache_jobs), 1, MANY),
         ]);
     }

@@ -182,6 +182,7 @@ impl Parts<'_> {
         let settings = &self.config.supervisor;
         let options = SupervisorOptions {
             sweep_interval: Duration::from_millis(settings.sweep_interval_ms),
+            probe_interval: Duration::from_millis(settings.probe_interval_ms),
             cached_jobs: settings.cache_jobs,
             agents: catalogue.names().cloned().collect(),
             ..SupervisorOptions::default()

@@ -9,6 +9,8 @@ use proto::id::AgentName;
 pub struct SupervisorOptions {
     /// Interval of the sweep over all open jobs of an owned shard. A sweep should never find work.
     pub sweep_interval: Duration,
+    /// Interval of the write probes of an owned shard. A probe is stored as one empty message.
+    pub probe_interval: Duration,
     /// Limit on the jobs of one shard whose fold is cached while they wait for workers.
     pub cached_jobs: usize,
     /// Panics of one job after which it is quarantined until the next sweep or an operator's retry.
@@ -24,6 +26,7 @@ impl Default for SupervisorOptions {
     fn default() -> Self {
         Self {
             sweep_interval: Duration::from_secs(600),
+            probe_interval: Duration::from_secs(60),
             cached_jobs: 20_000,
             panics_max: 3,
             agents: Vec::new(),

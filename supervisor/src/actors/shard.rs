@@ -104,7 +104,8 @@ impl Actor for ShardActor {
         let census = Census::open(args.shard, args.labels.clone());
         let sweeper = spawn(sweep::run(args.clone(), Arc::clone(&census), myself));
         let (log, status) = (Arc::clone(&args.broker.log), args.status.clone());
-        let watcher = spawn(watch_load(log, args.shard, Arc::clone(&census), status));
+        let every = args.options.probe_interval;
+        let watcher = spawn(watch_load(log, args.shard, Arc::clone(&census), status, every));
         tracing::info!(shard = %args.shard, "the shard is acquired");
         Ok(ShardState {
             args,

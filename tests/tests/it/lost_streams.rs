@@ -148,6 +148,7 @@ async fn a_full_disk_is_reported_until_the_server_is_restarted() {
     let admin = format!("127.0.0.1:{}", free_port());
     company.set("ADMIN__LISTEN", &admin);
     company.set("NATS__OVERLOADED_AFTER_MS", "500");
+    company.set("SUPERVISOR__PROBE_INTERVAL_MS", "1000");
     let _process = company.serve("all", "all");
     let broker = connect(&company).await;
     let client = Client::new(&broker);

@@ -10,21 +10,25 @@ use runtime::{
     presence::{SPEAKER, Status},
     telemetry::{self, keys},
 };
+use tokio::time::Instant;
 
 use super::{Census, census};
 
-/// Interval of the poll.
+/// Interval of the poll, and of the probes of a shard that stores nothing.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Polls the load forever. If a poll fails, the last values remain.
+/// Polls the load forever. If a poll fails, the last values remain. A shard that stores records is
+/// probed once per `probe_interval`.
 pub(in crate::actors) async fn run(
     log: Arc<dyn Log>,
     shard: Shard,
     census: Arc<Census>,
     status: Status,
+    probe_interval: Duration,
 ) {
     // All shards start at the same moment; the random delay spreads their polls.
     let mut pause = EVERY.mul_f64(fastrand::f64() / 5.0);
+    let mut probe_at = Instant::now() + probe_interval;
     loop {
         tokio::time::sleep(pause).await;
         pause = EVERY;
@@ -32,7 +36,10 @@ pub(in crate::actors) async fn run(
             Ok(load) => census.set_load(load),
             Err(error) => tracing::debug!(%shard, %error, "the shard's load could not be read"),
         }
-        probe(&*log, shard, &census, &status).await;
+        if probe_at <= Instant::now() {
+            let stores = probe(&*log, shard, &census, &status).await;
+            probe_at = Instant::now() + if stores { probe_interval } else { EVERY };
+        }
         if shard == SPEAKER {
             match log.storage().await {
                 Ok(storage) => census.set_storage(storage),
@@ -42,17 +49,19 @@ pub(in crate::actors) async fn run(
     }
 }
 
-/// Probes the shard with a write. An unreachable broker is reported elsewhere.
-async fn probe(log: &dyn Log, shard: Shard, census: &Census, status: &Status) {
+/// Probes the shard with a write, and returns whether the record was stored. An unreachable broker
+/// is reported elsewhere.
+async fn probe(log: &dyn Log, shard: Shard, census: &Census, status: &Status) -> bool {
     let why = match log.probe(shard).await {
         Ok(()) => None,
         Err(error @ (LogError::Unwritable(_) | LogError::Full(_))) => Some(error.to_string()),
         Err(error) => {
             tracing::debug!(%shard, %error, "the shard could not be probed");
-            return;
+            return false;
         }
     };
-    census.set_writable(why.is_none());
+    let stores = why.is_none();
+    census.set_writable(stores);
     match (status.set_unwritable(shard, why.clone()), why) {
         (false, Some(error)) => {
             tracing::error!(%shard, error, "the shard stores no records: free disk space, then restart nats-server, which keeps the error until then");
@@ -60,6 +69,7 @@ async fn probe(log: &dyn Log, shard: Shard, census: &Census, status: &Status) {
         (true, None) => tracing::info!(%shard, "the shard stores records again"),
         (true, Some(_)) | (false, None) => {}
     }
+    stores
 }
 
 /// Returns the seconds since a server time, by this machine's clock; 0 for `None` or a time in the

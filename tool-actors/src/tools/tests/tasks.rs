@@ -224,7 +224,7 @@ async fn another_request_under_a_used_key_is_refused_and_changes_nothing(
     desk.call(first, args, "key").await;
     let before = desk.all().await;
     let refused = desk.try_call(second, others, "key").await.unwrap_err();
-    assert_eq!(refused.fault, Fault::Internal);
+    assert_eq!(refused.fault, Fault::InvalidArguments);
     assert!(refused.message.contains("the idempotency key belongs"), "{refused}");
     assert_eq!(desk.all().await, before);
 }
