@@ -101,6 +101,7 @@ impl Run {
             ("MODEL__PRICE__OUTPUT_PER_MILLION", "15.0"),
             ("MODEL__RETRY__INITIAL_INTERVAL_MS", "50"),
             ("NATS__REQUEST_TIMEOUT_MS", "1000"),
+            ("SUPERVISOR__PROBE_INTERVAL_MS", "1000"),
             ("TOOLS__HTTP__ALLOW_PRIVATE", "true"),
         ] {
             company.set(key, value);
