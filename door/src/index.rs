@@ -2,19 +2,23 @@
 //!
 //! It is read from the milestones of all shards once, in the background, and continued at each use.
 //! It selects jobs and decides nothing: a list reads the log of every job that it shows. A job whose
-//! end is in doubt, because a signal may have opened it again, counts as open.
+//! end is in doubt, because a rollback may have opened it again, counts as open.
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use broker::log::{Log, LogError, Milestone, MilestoneKind, Passed};
+use broker::log::{Log, LogError, Milestone, Passed};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use proto::{
     id::{JobId, Seq, Shard},
     job::JobState,
+    milestone,
 };
 use tokio::sync::Mutex;
 
@@ -23,7 +27,14 @@ pub(crate) const JOBS_MAX: usize = 1_000_000;
 
 /// The index of an installation. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Index(Arc<Mutex<Jobs>>);
+pub(super) struct Index(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    jobs: Mutex<Jobs>,
+    /// `true` while a task holds `jobs` to read the whole index.
+    is_being_read: AtomicBool,
+}
 
 /// The order of jobs in lists: by submission, the newest last.
 type Place = (Timestamp, Shard, Seq);
@@ -46,8 +57,8 @@ struct Known {
     place: Place,
     /// Position of the last end, with its state.
     end: Option<(Seq, Option<JobState>)>,
-    /// `true` if a signal may have opened the job again.
-    is_signaled: bool,
+    /// `true` if a rollback may have opened the job again.
+    may_be_open: bool,
 }
 
 impl Index {
@@ -60,27 +71,40 @@ impl Index {
         cursor: Option<&JobId>,
         limit: usize,
     ) -> Result<Option<Vec<JobId>>, LogError> {
-        let Ok(mut jobs) = self.0.try_lock() else { return Ok(None) };
+        if self.0.is_being_read.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        let mut jobs = self.0.jobs.lock().await;
         if jobs.is_too_large {
             return Ok(None);
         }
         if !jobs.is_whole {
-            let (index, log) = (self.clone(), Arc::clone(log));
-            tokio::spawn(async move {
-                if let Err(error) = index.0.lock().await.catch_up(&*log).await {
-                    tracing::warn!(%error, "the index of jobs could not be read; lists read every log");
-                }
-            });
+            drop(jobs);
+            self.read(Arc::clone(log));
             return Ok(None);
         }
         jobs.catch_up(&**log).await?;
         Ok(jobs.is_whole.then(|| jobs.select(selection, cursor, limit)).flatten())
     }
 
+    /// Reads the whole index in the background.
+    fn read(&self, log: Arc<dyn Log>) {
+        if self.0.is_being_read.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let index = self.clone();
+        tokio::spawn(async move {
+            if let Err(error) = index.0.jobs.lock().await.catch_up(&*log).await {
+                tracing::warn!(%error, "the index of jobs could not be read; lists read every log");
+            }
+            index.0.is_being_read.store(false, Ordering::Release);
+        });
+    }
+
     /// Removes jobs that were purged.
     pub(super) async fn forget(&self, purged: &[JobId]) {
         if !purged.is_empty() {
-            self.0.lock().await.forget(purged);
+            self.0.jobs.lock().await.forget(purged);
         }
     }
 }
@@ -110,12 +134,13 @@ impl Selection<'_> {
 impl Known {
     /// The state of a job that has certainly ended.
     fn state(&self) -> Option<JobState> {
-        self.end.filter(|_| !self.is_signaled).and_then(|(_, state)| state)
+        self.end.filter(|_| !self.may_be_open).and_then(|(_, state)| state)
     }
 }
 
 impl Jobs {
-    /// Reads new milestones of every shard. The index is dropped while a shard is lost.
+    /// Reads new milestones of every shard. The index is dropped while a shard is lost, and once it
+    /// was restored from a backup.
     async fn catch_up(&mut self, log: &dyn Log) -> Result<(), LogError> {
         loop {
             let passed = |shard| self.passed.get(&shard).copied().unwrap_or_default();
@@ -134,6 +159,10 @@ impl Jobs {
             let mut more = false;
             for (shard, page) in pages {
                 let Some(page) = page else { return Ok(()) };
+                if page.is_rewound {
+                    *self = Self::default();
+                    return Ok(());
+                }
                 more |= page.more;
                 self.passed.insert(shard, page.passed);
                 page.found.into_iter().for_each(|milestone| self.take(shard, milestone));
@@ -156,22 +185,22 @@ impl Jobs {
     fn take(&mut self, shard: Shard, milestone: Milestone) {
         let Milestone { job, seq, time, kind } = milestone;
         match kind {
-            MilestoneKind::Submitted => {
+            milestone::Milestone::Submitted => {
                 let place = (time, shard, seq);
                 let end = self.early.remove(&job).filter(|(end, _)| *end > seq);
-                let known = Known { place, end, is_signaled: false };
+                let known = Known { place, end, may_be_open: false };
                 // A purged id may have been submitted again.
                 if let Some(before) = self.known.insert(job.clone(), known) {
                     self.order.remove(&before.place);
                 }
                 self.order.insert(place, job);
             }
-            MilestoneKind::Signaled => {
+            milestone::Milestone::MayReopen => {
                 if let Some(known) = self.known.get_mut(&job) {
-                    known.is_signaled = true;
+                    known.may_be_open = true;
                 }
             }
-            MilestoneKind::Ended(state) => {
+            milestone::Milestone::Ended(state) => {
                 match self.known.get_mut(&job).filter(|known| known.place.2 < seq) {
                     Some(known) => known.end = Some((seq, state)),
                     None => _ = self.early.insert(job, (seq, state)),
@@ -214,18 +243,18 @@ mod tests {
 
     use super::*;
 
-    const SUBMITTED: MilestoneKind = MilestoneKind::Submitted;
-    const SIGNALED: MilestoneKind = MilestoneKind::Signaled;
-    const COMPLETED: MilestoneKind = MilestoneKind::Ended(Some(JobState::Completed));
-    const FAILED: MilestoneKind = MilestoneKind::Ended(Some(JobState::Failed));
-    const UNREAD: MilestoneKind = MilestoneKind::Ended(None);
+    const SUBMITTED: milestone::Milestone = milestone::Milestone::Submitted;
+    const REOPENED: milestone::Milestone = milestone::Milestone::MayReopen;
+    const COMPLETED: milestone::Milestone = milestone::Milestone::Ended(Some(JobState::Completed));
+    const FAILED: milestone::Milestone = milestone::Milestone::Ended(Some(JobState::Failed));
+    const UNREAD: milestone::Milestone = milestone::Milestone::Ended(None);
 
     fn job(name: &str) -> JobId {
         JobId::new(name).unwrap()
     }
 
     /// Builds the index of these milestones of one shard.
-    fn index(milestones: &[(&str, u64, MilestoneKind)]) -> Jobs {
+    fn index(milestones: &[(&str, u64, milestone::Milestone)]) -> Jobs {
         let mut jobs = Jobs::default();
         for &(name, at, kind) in milestones {
             let time = Timestamp::from_second(i64::try_from(at).unwrap()).unwrap();
@@ -244,13 +273,13 @@ mod tests {
     #[case::ended(&[("a", 1, SUBMITTED), ("a", 2, COMPLETED)], "a", "")]
     #[case::otherwise_ended(&[("a", 1, SUBMITTED), ("a", 2, FAILED)], "", "")]
     #[case::an_end_that_cannot_be_read(&[("a", 1, SUBMITTED), ("a", 2, UNREAD)], "a", "a")]
-    #[case::perhaps_rolled_back(&[("a", 1, SUBMITTED), ("a", 2, COMPLETED), ("a", 3, SIGNALED)], "a", "a")]
-    #[case::an_end_after_a_signal(&[("a", 1, SUBMITTED), ("a", 2, SIGNALED), ("a", 3, FAILED)], "a", "a")]
+    #[case::perhaps_rolled_back(&[("a", 1, SUBMITTED), ("a", 2, COMPLETED), ("a", 3, REOPENED)], "a", "a")]
+    #[case::an_end_after_a_rollback(&[("a", 1, SUBMITTED), ("a", 2, REOPENED), ("a", 3, FAILED)], "a", "a")]
     #[case::an_end_read_first(&[("a", 2, COMPLETED), ("a", 1, SUBMITTED)], "a", "")]
     #[case::submitted_again_after_a_purge(&[("a", 1, SUBMITTED), ("a", 2, COMPLETED), ("a", 3, SUBMITTED)], "", "a")]
     #[case::the_newest_first(&[("a", 1, SUBMITTED), ("b", 2, SUBMITTED), ("a", 3, COMPLETED), ("b", 4, COMPLETED)], "b a", "")]
     fn a_job_is_selected_by_its_milestones(
-        #[case] milestones: &[(&str, u64, MilestoneKind)],
+        #[case] milestones: &[(&str, u64, milestone::Milestone)],
         #[case] completed: &str,
         #[case] open: &str,
     ) {

@@ -20,16 +20,17 @@ use super::{
     state::{ActiveJob, Job, Poison},
     step::Exec,
     text,
+    waits::{self, Labor},
 };
 
 impl Job {
     /// Applies an unreadable record. Workers in any language write results, so a malformed one holds
     /// no job. An unknown kind or version may be of a newer release, which will read it.
     pub(super) fn take_unreadable(&mut self, at: At, family: &Family, why: &Unreadable) {
-        let unit = match (family, why) {
-            (Family::In(Source::Crew), Unreadable::Malformed(_)) => None,
+        let broken = match (family, why) {
+            (Family::In(Source::Crew), Unreadable::Malformed(_)) => Some(None),
             (Family::In(Source::Crew), Unreadable::Body { kind, unit, .. }) => {
-                unit.as_ref().filter(|_| record::is_result(kind))
+                record::is_result(kind).then_some(unit.as_ref())
             }
             (
                 Family::In(_)
@@ -51,9 +52,11 @@ impl Job {
         let has_results =
             |open: &&mut ActiveJob| open.outcome().is_none() && open.family.concluded().is_none();
         let open = self.open.as_mut().filter(has_results);
-        let counted = open
-            .zip(unit)
-            .map_or(Counted::No, |(open, unit)| open.broke_unread(at.time, unit, &why.place()));
+        let counted = open.zip(broken).map_or(Counted::No, |(open, named)| {
+            // A result that does not name its unit can only be that of the one command in progress.
+            let unit = named.cloned().or_else(|| open.only_command());
+            unit.map_or(Counted::No, |unit| open.broke_unread(at.time, &unit, &why.place()))
+        });
         if counted == Counted::No {
             self.ignored += 1;
         }
@@ -108,6 +111,19 @@ impl ActiveJob {
         self.steering.canceled().is_some()
             || self.timers.has_deadline_passed()
             || self.family.concluded().is_some()
+    }
+
+    /// Returns the unit of the command in progress, if there is exactly one.
+    fn only_command(&self) -> Option<Unit> {
+        let is_sent = |unit: &waits::Unit<'_>| match &unit.labor {
+            Labor::Plan | Labor::Turn(_) => true,
+            Labor::Call(_, call) => !call.is_agent(),
+            Labor::Run => false,
+        };
+        let units = self.units().into_iter().filter(is_sent);
+        let mut sent = units.filter_map(|unit| unit.attempts.out().zip(Some(unit.work)));
+        let (attempt, work) = sent.next()?;
+        sent.next().is_none().then_some(Unit { work, attempt })
     }
 
     /// Breaks the attempt whose result cannot be read. A call of a `once` tool may have had its

@@ -33,6 +33,7 @@ pub mod job;
 pub mod lang;
 pub mod limits;
 pub mod message;
+pub mod milestone;
 pub mod notice;
 pub mod observe;
 pub mod outline;

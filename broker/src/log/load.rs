@@ -1,7 +1,10 @@
 //! The size of an installation and of its queues.
 
 use jiff::Timestamp;
-use proto::{decision::DecisionKind, id::Pool};
+use proto::{
+    decision::DecisionKind,
+    id::{Pool, Seq},
+};
 
 use super::Depth;
 
@@ -12,6 +15,9 @@ pub struct ShardLoad {
     pub records: u64,
     /// Size of the records in bytes, as far as the broker reports it.
     pub bytes: u64,
+    /// Position of the last message, also if it was removed. It never decreases, unless the server
+    /// lost messages.
+    pub end: Seq,
     /// Every command queue that a worker has opened, busy or idle.
     pub queues: Vec<QueueLoad>,
 }

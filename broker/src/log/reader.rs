@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use proto::{
     entry::Entry,
     id::{JobId, Seq, Shard},
-    job::JobState,
     subject::Subjects,
 };
 
@@ -78,6 +77,8 @@ pub struct Milestones {
     pub passed: Passed,
     /// `true` if more follow.
     pub more: bool,
+    /// `true` if the shard ends before the given positions: it was restored from a backup.
+    pub is_rewound: bool,
 }
 
 /// A record that begins or ends a job, or that may open an ended one again.
@@ -90,16 +91,5 @@ pub struct Milestone {
     /// Server time of the record.
     pub time: Timestamp,
     /// The record's meaning.
-    pub kind: MilestoneKind,
-}
-
-/// The meaning of a milestone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MilestoneKind {
-    /// A submission: the first record of its job, unless the message is forged.
-    Submitted,
-    /// Another fact from the door, which may have rolled the job back.
-    Signaled,
-    /// An end. The state is absent if its body is stored apart or cannot be read.
-    Ended(Option<JobState>),
+    pub kind: proto::milestone::Milestone,
 }

@@ -89,7 +89,8 @@ impl State {
             let (depth, oldest) = queue.part(|job| subjects.shard_of(job) == shard);
             queues.push(QueueLoad { kind: *kind, pool: pool.clone(), depth, oldest });
         }
-        ShardLoad { records, bytes, queues }
+        let end = self.stream(shard).last_seq();
+        ShardLoad { records, bytes, end, queues }
     }
 
     pub(super) fn progress(&mut self, subjects: &Subjects, shard: Shard) -> Vec<Progress> {

@@ -32,6 +32,7 @@ struct StreamInfo {
 struct StreamState {
     messages: u64,
     bytes: u64,
+    last_seq: u64,
 }
 
 #[derive(Deserialize)]
@@ -78,7 +79,8 @@ pub(super) async fn of_shard(log: &NatsLog, shard: Shard) -> Result<ShardLoad, L
         };
         queues.push(QueueLoad { kind, pool, depth, oldest });
     }
-    Ok(ShardLoad { records: state.messages, bytes: state.bytes, queues })
+    let StreamState { messages, bytes, last_seq } = state;
+    Ok(ShardLoad { records: messages, bytes, end: Seq(last_seq), queues })
 }
 
 /// Lists every consumer of a stream with its state.

@@ -1,10 +1,10 @@
 //! The milestones of a shard: its submissions, signals and ends, read by their subjects.
 
 use proto::{
-    decision::{DecisionKind, Finish, pools},
+    decision::{DecisionKind, pools},
     id::{Seq, Shard},
-    job::JobState,
-    record::{Body, Record},
+    milestone,
+    record::Record,
 };
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
     log::NatsLog,
     read::{self, Page, Stored},
 };
-use crate::log::{LogError, Milestone, MilestoneKind, Milestones, Passed};
+use crate::log::{LogError, Milestone, Milestones, Passed};
 
 /// Number of facts, and of ends, in one page.
 const PAGE: usize = 500;
@@ -34,7 +34,11 @@ pub(super) async fn read(
     let more = facts.more || ends.more;
     let all = facts.messages.iter().chain(&ends.messages);
     let found = all.filter_map(|message| milestone(log, message)).collect();
-    Ok(Milestones { found, passed, more })
+    let is_rewound = match read::end(&log.link, &stream).await {
+        Ok(end) => end < passed.door.max(passed.end),
+        Err(error) => return Err(log.unread(&stream, error).await),
+    };
+    Ok(Milestones { found, passed, more, is_rewound })
 }
 
 async fn page(log: &NatsLog, stream: &str, filter: &str, after: Seq) -> Result<Page, LogError> {
@@ -49,21 +53,9 @@ fn milestone(log: &NatsLog, message: &Stored) -> Option<Milestone> {
         return None;
     }
     let job = log.subjects.parse(&message.subject).ok()?.job;
-    let record = Record::from_slice(&message.payload).ok();
-    let kind = match record.as_ref().map(|record| record.kind.as_str()) {
-        Some("submitted") => MilestoneKind::Submitted,
-        Some("finish") => MilestoneKind::Ended(record.as_ref().and_then(state)),
-        Some(_) | None => MilestoneKind::Signaled,
+    let kind = match Record::from_slice(&message.payload) {
+        Ok(record) => milestone::Milestone::of(&record)?,
+        Err(_) => milestone::Milestone::MayReopen,
     };
     Some(Milestone { job, seq: message.seq, time: message.time, kind })
-}
-
-/// Returns the state of a job after this end.
-fn state(record: &Record) -> Option<JobState> {
-    match &record.body {
-        Body::Inline(body) => {
-            serde_json::from_str::<Finish>(body.get()).ok().map(|finish| finish.outcome.state())
-        }
-        Body::Stored(_) => None,
-    }
 }

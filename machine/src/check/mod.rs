@@ -103,13 +103,13 @@ pub fn check(id: &JobId, entries: &[Entry]) -> Checked {
 /// Returns the fault of the job's final state: a job that has not ended must wait for an event that
 /// can happen.
 fn standing(job: &Job) -> Option<Finding> {
+    if job.has_ended() {
+        return None;
+    }
     if let Some(poison) = job.poison() {
         return Some(Finding::Parked { seq: poison.seq, reason: poison.reason.clone() });
     }
     let Some(view) = job.view() else { return Some(Finding::NeverSubmitted) };
-    if job.has_ended() {
-        return None;
-    }
     if let Some(next) = job.decide() {
         let kind = next.decision.kind();
         return Some(Finding::MissingDecision { kind, after: job.last_decision() });

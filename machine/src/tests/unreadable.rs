@@ -89,6 +89,19 @@ fn a_once_call_with_a_malformed_result_is_never_repeated() {
 #[rstest]
 #[case::not_json(Unreadable::Malformed("not JSON".into()))]
 #[case::of_nothing(Unreadable::Body { kind: "called".into(), path: "work".into(), why: String::new(), unit: None })]
+fn a_result_that_names_no_unit_breaks_the_only_attempt_in_progress(#[case] garbage: Unreadable) {
+    let mut one = retrying("a");
+    one.drive();
+    one.record(Family::In(Source::Crew), Err(garbage.clone()));
+    one.expect(&["wait g0.r0.a #2"]);
+
+    let mut two = retrying("a b");
+    two.drive();
+    two.record(Family::In(Source::Crew), Err(garbage));
+    assert_eq!((two.view().ignored, two.view().sub_status), (1, Some(SubStatus::Executing)));
+}
+
+#[rstest]
 #[case::of_unknown_work(Unreadable::Body { kind: "called".into(), path: "result".into(), why: String::new(),
     unit: Some(Unit { work: work("g0.r0.other"), attempt: Attempt::FIRST }) })]
 #[case::a_decision(Unreadable::Body { kind: "call".into(), path: "tool".into(), why: String::new(),

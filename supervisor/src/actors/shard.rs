@@ -43,6 +43,8 @@ pub(super) enum ShardMsg {
     Fed(Box<Feed>),
     /// The feed ended, with an error or without.
     FeedEnded(Option<LogError>),
+    /// The shard ends before a position that it had reached: the server lost records.
+    WentBack,
     /// Activate a job even without facts.
     Look(JobId),
     /// An activation was given up and is to be repeated with backoff.
@@ -71,7 +73,8 @@ pub(super) struct ShardState {
     /// Consecutive activations that were given up, by job.
     setbacks: HashMap<JobId, u32>,
     quarantined: HashSet<JobId>,
-    /// Background tasks, which end with the actor.
+    sweeper: AbortOnDropHandle<()>,
+    /// Other background tasks, which end with the actor.
     tasks: Vec<AbortOnDropHandle<()>>,
 }
 
@@ -102,10 +105,12 @@ impl Actor for ShardActor {
         let feed = args.broker.log.facts(args.shard).await?;
         let pump = spawn(pump(feed, myself.clone()));
         let census = Census::open(args.shard, args.labels.clone());
-        let sweeper = spawn(sweep::run(args.clone(), Arc::clone(&census), myself));
+        let sweeper = spawn(sweep::run(args.clone(), Arc::clone(&census), myself.clone()));
         let (log, status) = (Arc::clone(&args.broker.log), args.status.clone());
         let every = args.options.probe_interval;
-        let watcher = spawn(watch_load(log, args.shard, Arc::clone(&census), status, every));
+        let went_back = move || _ = myself.cast(ShardMsg::WentBack);
+        let watcher =
+            spawn(watch_load(log, args.shard, Arc::clone(&census), status, every, went_back));
         tracing::info!(shard = %args.shard, "the shard is acquired");
         Ok(ShardState {
             args,
@@ -115,7 +120,8 @@ impl Actor for ShardActor {
             panics: HashMap::new(),
             setbacks: HashMap::new(),
             quarantined: HashSet::new(),
-            tasks: vec![pump, sweeper, watcher],
+            sweeper,
+            tasks: vec![pump, watcher],
         })
     }
 
@@ -133,6 +139,12 @@ impl Actor for ShardActor {
             ShardMsg::FeedEnded(error) => {
                 kill_children(&myself.get_cell());
                 return Err(error.map_or(ShardError::Ended, ShardError::Broke).into());
+            }
+            ShardMsg::WentBack => {
+                state.forget_all();
+                // Jobs whose last records are gone continue from what is left.
+                let (args, census) = (state.args.clone(), Arc::clone(&state.census));
+                state.sweeper = spawn(sweep::run(args, census, myself));
             }
             ShardMsg::Look(job) => state.look(&myself, &job).await?,
             ShardMsg::GaveUp(job) => state.gave_up(&myself, job),

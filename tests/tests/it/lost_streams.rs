@@ -1,7 +1,10 @@
 //! Tests of an installation that lost a stream or its server: processes go on, or say what is lost
 //! and what to do.
 
-use std::process::Output;
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
 
 use broker::{
     Broker,
@@ -18,11 +21,11 @@ use client::Client;
 use proto::{
     door::{AgentChoice, Inbox, Submit},
     error::Code,
-    id::{AgentName, JobId, Shard, TimerName},
+    id::{AgentName, JobId, Seq, Shard, TimerName},
     job::JobState,
 };
 
-use super::{chaos::connect, dashboards::free_port};
+use super::{admin::http::get, chaos::connect, dashboards::free_port};
 
 const SCRIPT: &str = r#"
 rules:
@@ -179,6 +182,59 @@ async fn a_full_disk_is_reported_until_the_server_is_restarted() {
         company.command().args(["health", "--address", &admin]).status().unwrap().success()
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shard_that_lost_its_last_records_is_reported_and_its_jobs_go_on() {
+    let mut company = Company::start(SCRIPT).await;
+    let admin = format!("127.0.0.1:{}", free_port());
+    company.set("ADMIN__LISTEN", &admin);
+    let process = company.serve("all", "all");
+    let broker = connect(&company).await;
+    let client = Client::new(&broker);
+    wait_for_tool(&client, "echo").await;
+    let (early, late) = (job_in(&broker, Shard(0), "early"), job_in(&broker, Shard(0), "late"));
+    let agent = AgentChoice::Named(AgentName::new("default").unwrap());
+    let submit = Submit { id: Some(early.clone()), agent: Some(agent), ..Submit::goal("say hi") };
+    client.submit(submit).await.unwrap();
+    until(&client, &early, JobState::InputRequired).await;
+
+    company.nats.shut_down().await;
+    let (store, kept) = (company.nats.store_dir(), tempfile::tempdir().unwrap());
+    let copy = |from: &Path, to: &Path| {
+        assert!(Command::new("cp").arg("-rT").args([from, to]).status().unwrap().success());
+    };
+    copy(&store, kept.path());
+    company.nats.restart().await;
+    holds("a submission", async || client.submit(submission(&late)).await.is_ok()).await;
+    until(&client, &late, JobState::Completed).await;
+    let mut records = 0.0;
+    for job in [&early, &late] {
+        records += broker.log.read(job, Seq(0)).await.unwrap().len() as f64;
+    }
+    holds("a poll of the shard", async || {
+        let metrics = get(&admin, "/metrics").await.body;
+        let is_shard = |line: &&str| {
+            line.starts_with("callboard_log_messages{") && line.contains("callboard_shard=\"0\"")
+        };
+        let value = metrics.lines().find(is_shard).and_then(|line| line.rsplit(' ').next());
+        value.is_some_and(|value| value.parse::<f64>().unwrap() >= records)
+    })
+    .await;
+
+    company.nats.shut_down().await;
+    std::fs::remove_dir_all(&store).unwrap();
+    copy(kept.path(), &store);
+    company.nats.restart().await;
+    holds("a report", async || process.logged().contains("the shard lost its last records")).await;
+    holds("an answer", async || {
+        let answer = ["inbox", "approve", early.as_str()];
+        company.command().args(answer).output().unwrap().status.success()
+    })
+    .await;
+    until(&client, &early, JobState::Completed).await;
+    holds("a submission", async || client.submit(submission(&late)).await.is_ok()).await;
+    until(&client, &late, JobState::Completed).await;
 }
 
 /// Returns a job id in a shard.

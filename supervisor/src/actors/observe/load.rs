@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use broker::log::{Log, LogError, ShardLoad};
 use jiff::Timestamp;
 use opentelemetry::KeyValue;
-use proto::id::Shard;
+use proto::id::{Seq, Shard};
 use runtime::{
     presence::{SPEAKER, Status},
     telemetry::{self, keys},
@@ -18,22 +18,31 @@ use super::{Census, census};
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Polls the load forever. If a poll fails, the last values remain. A shard that stores records is
-/// probed once per `probe_interval`.
+/// probed once per `probe_interval`. Calls `went_back` when the shard has lost its last records.
 pub(in crate::actors) async fn run(
     log: Arc<dyn Log>,
     shard: Shard,
     census: Arc<Census>,
     status: Status,
     probe_interval: Duration,
+    went_back: impl Fn(),
 ) {
     // All shards start at the same moment; the random delay spreads their polls.
     let mut pause = EVERY.mul_f64(fastrand::f64() / 5.0);
     let mut probe_at = Instant::now() + probe_interval;
+    let mut end = Seq(0);
     loop {
         tokio::time::sleep(pause).await;
         pause = EVERY;
         match log.load(shard).await {
-            Ok(load) => census.set_load(load),
+            Ok(load) => {
+                if load.end < end {
+                    tracing::error!(%shard, was = %end, is = %load.end, "the shard lost its last records: restore a backup, or let the jobs continue from what is left");
+                    went_back();
+                }
+                end = load.end;
+                census.set_load(load);
+            }
             Err(error) => tracing::debug!(%shard, %error, "the shard's load could not be read"),
         }
         if probe_at <= Instant::now() {
