@@ -26,6 +26,14 @@ pub enum Finding {
         /// Description of the fault.
         reason: String,
     },
+    /// The job has ended, and an unreadable record, or a decision that cannot follow, held it before.
+    #[display("ended after record {seq}: {reason}")]
+    EndedUnread {
+        /// Position of the record.
+        seq: Seq,
+        /// Description of the fault.
+        reason: String,
+    },
     /// A decision was stored a second time.
     #[display("record {seq} decides {what} again")]
     DecidedTwice {

@@ -103,11 +103,16 @@ pub fn check(id: &JobId, entries: &[Entry]) -> Checked {
 /// Returns the fault of the job's final state: a job that has not ended must wait for an event that
 /// can happen.
 fn standing(job: &Job) -> Option<Finding> {
+    if let Some(poison) = job.poison() {
+        let (seq, reason) = (poison.seq, poison.reason.clone());
+        return Some(if job.has_ended() {
+            Finding::EndedUnread { seq, reason }
+        } else {
+            Finding::Parked { seq, reason }
+        });
+    }
     if job.has_ended() {
         return None;
-    }
-    if let Some(poison) = job.poison() {
-        return Some(Finding::Parked { seq: poison.seq, reason: poison.reason.clone() });
     }
     let Some(view) = job.view() else { return Some(Finding::NeverSubmitted) };
     if let Some(next) = job.decide() {

@@ -171,7 +171,7 @@ fn again(log: &mut Log) {
 #[case::backwards(|log: &mut Log| log.0.last_mut().unwrap().seq = Seq(1), "record 1 is out of place; a finish should follow record 16")]
 #[case::unreadable(
     |log: &mut Log| log.0[3].record = Err(Unreadable::Kind("danced".into())),
-    "parked at record 10: unknown kind \"danced\""
+    "ended after record 10: unknown kind \"danced\""
 )]
 #[case::the_same_call_again(
     again,

@@ -76,7 +76,13 @@ impl Claim {
             Some(Due { kind: *kind, after: *after, last_fact: last_fact(entries) })
         });
         let wrong = checked.into_iter().filter(|found| {
-            !matches!(found, check::Finding::Parked { .. } | check::Finding::MissingDecision { .. })
+            // Parked jobs are dead letters, and those that have ended need nothing.
+            !matches!(
+                found,
+                check::Finding::Parked { .. }
+                    | check::Finding::EndedUnread { .. }
+                    | check::Finding::MissingDecision { .. }
+            )
         });
         let Waits { commands, questions, timers, children, backing_off, paused, .. } =
             folded.waits();
