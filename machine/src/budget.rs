@@ -247,6 +247,12 @@ impl ActiveJob {
         Some(Gauge { axis, used, limit, warned })
     }
 
+    /// Returns the gauge of steps if it is used up and actions count as steps.
+    pub(super) fn no_more_actions(&self) -> Option<Gauge> {
+        let counts = self.brief.agent.budget.counts.contains(&Spend::Tool);
+        self.gauge(Axis::Steps, 0).filter(|gauge| counts && gauge.is_used_up())
+    }
+
     fn steps_spent(&self) -> u32 {
         let asked = self.questions.of_agents();
         let each = self.brief.agent.budget.counts.iter();

@@ -124,6 +124,7 @@ impl ActiveJob {
             | FailReason::NoProgress
             | FailReason::DeadlineExceeded
             | FailReason::ReplanLimit => self.report(reason, &message),
+            FailReason::PlanFailed if self.reports_planner() => self.report(reason, &message),
             FailReason::PlanFailed
             | FailReason::StepFailed
             | FailReason::QuestionExpired

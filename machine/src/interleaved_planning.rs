@@ -56,6 +56,11 @@ impl ActiveJob {
         }
         self.planning.intend(note.clone());
         self.planning.accept();
+        self.plan_on();
+    }
+
+    /// Begins the next round, unless too many rounds in a row led to no action.
+    pub(super) fn plan_on(&mut self) {
         if self.planning.thoughts() <= THOUGHTS_MAX {
             return self.planning.next_round();
         }

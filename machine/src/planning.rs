@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use proto::{
     agent::{OnUnparseable, StepExec},
+    budget::Spend,
     decision::PlanWork,
     fact::{PlanReply, Planned},
     id::{Attempt, StepId},
@@ -18,7 +19,7 @@ use super::{
     at::Counted,
     excerpt,
     state::{ActiveJob, Stage},
-    text::Text,
+    text::{self, Text},
 };
 
 impl ActiveJob {
@@ -47,9 +48,14 @@ impl ActiveJob {
             }
             PlanReply::Noted { note } => self.noted(note),
             PlanReply::Finished { response } => self.reached(response, &planned.outline),
-            PlanReply::Unparseable { text, error } => {
+            PlanReply::Unparseable { text, error, action } => {
                 self.heard_beside(planned);
-                self.unusable(text.clone(), error.clone());
+                if *action && self.brief.agent.plan.rounds > 1 {
+                    self.planning.refuse_action(text.clone(), error.clone());
+                    self.observe_failure();
+                } else {
+                    self.unusable(text.clone(), error.clone());
+                }
             }
         }
         self.spent_on_planning(planned);
@@ -93,15 +99,23 @@ impl ActiveJob {
         Some(text.text(self.brief.language))
     }
 
-    /// Handles an unusable reply: the planner is asked again, and after too many such replies a
-    /// person is asked or the job fails.
+    /// Handles an unusable reply: the planner is asked again. After too many such replies the round
+    /// has failed: the planner observes it, or after the last round a person is asked or the job
+    /// fails.
     pub(super) fn unusable(&mut self, reply: String, error: String) {
-        self.planning.reject(reply.clone(), error.clone());
         let plan = &self.brief.agent.plan;
-        if self.planning.rejected() < plan.attempts {
+        let (attempts, rounds, otherwise) = (plan.attempts, plan.rounds, plan.on_unparseable);
+        if self.planning.rejected().saturating_add(1) < attempts {
+            self.planning.reject(reply, error);
             return self.planning.next_round();
         }
-        match plan.on_unparseable {
+        if self.planning.failed_rounds().saturating_add(1) < rounds {
+            let seen = Text::RoundFailed { attempts: &attempts, error: &error };
+            self.planning.fail_round(reply, seen.text(self.brief.language));
+            return self.observe_failure();
+        }
+        self.planning.reject(reply.clone(), error.clone());
+        match otherwise {
             OnUnparseable::Ask => {
                 self.planning.enter(Stage::Confused { reply, error, ask: None });
             }
@@ -109,10 +123,29 @@ impl ActiveJob {
         }
     }
 
+    /// Counts a failure that the planner observes as an action, and begins the next round. The job
+    /// fails if it may take no more actions.
+    fn observe_failure(&mut self) {
+        if let Some(gauge) = self.no_more_actions() {
+            let message = text::used_up(self.brief.language, &gauge);
+            return self.planning.fail(FailReason::BudgetExceeded, message);
+        }
+        self.spending.count(Spend::Tool);
+        self.plan_on();
+    }
+
     /// Fails the job because it has no plan.
     pub(super) fn no_plan(&mut self, error: &str) {
-        let message = Text::PlanFailed { error: &error }.text(self.brief.language);
-        self.planning.fail(FailReason::PlanFailed, message);
+        let text = match self.reports_planner() {
+            true => Text::PlannerUnavailable { error: &error },
+            false => Text::PlanFailed { error: &error },
+        };
+        self.planning.fail(FailReason::PlanFailed, text.text(self.brief.language));
+    }
+
+    /// Returns `true` if a job without a plan ends with a report.
+    pub(super) fn reports_planner(&self) -> bool {
+        self.brief.agent.plan.rounds > 1
     }
 
     pub(super) fn adopt(&mut self, plan: Plan) {

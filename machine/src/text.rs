@@ -32,11 +32,14 @@ pub(super) fn confirm_plan(language: Language, title: &str, steps: usize) -> Str
 }
 
 /// Returns the prompt after unusable replies of the planner. The last reply comes first, because it
-/// often is a question.
+/// often is a question. The error is worded for the model, so a person reads it only if there is
+/// no reply.
 pub(super) fn confused(language: Language, reply: &str, error: &str) -> String {
     let reply = proto::excerpt::ends(reply.trim(), limits::EXCERPT_CHARS);
-    let asked = Text::Confused { error: &error }.text(language);
-    if reply.is_empty() { asked } else { format!("{reply}\n\n{asked}") }
+    if reply.is_empty() {
+        return Text::Confused { error: &error }.text(language);
+    }
+    format!("{reply}\n\n{}", Text::ConfusedReply.text(language))
 }
 
 /// Returns the failure of a step.
@@ -127,8 +130,8 @@ pub(super) fn report(
         FailReason::NoProgress => (Text::NoProgress, Text::NoProgressNext),
         FailReason::DeadlineExceeded => (Text::DeadlineExceeded, Text::DeadlineExceededNext),
         FailReason::ReplanLimit => (Text::ReplanLimit, Text::ReplanLimitNext),
+        FailReason::PlanFailed => (Text::PlannerFailed, Text::PlannerFailedNext),
         FailReason::BudgetExceeded
-        | FailReason::PlanFailed
         | FailReason::StepFailed
         | FailReason::QuestionExpired
         | FailReason::HistoryFull

@@ -63,11 +63,30 @@ pub(crate) fn understand(
             let understood = if work.protocol.is_turn_by_turn() {
                 choose::choose(value, work, &frame)
             } else {
-                plan(value, work, &frame)
+                plan(value, work, &frame).map_err(Mistake::from)
             };
-            understood.unwrap_or_else(|error| unparseable(reply, &error))
+            understood.unwrap_or_else(|mistake| unparseable(reply, &mistake))
         }
-        Err(error) => unparseable(reply, &error),
+        Err(error) => unparseable(reply, &error.into()),
+    }
+}
+
+/// The error of a reply, worded for the model.
+struct Mistake {
+    error: String,
+    /// `true` if the reply is well-formed and its action cannot be carried out.
+    action: bool,
+}
+
+impl Mistake {
+    fn of_action(error: String) -> Self {
+        Self { error, action: true }
+    }
+}
+
+impl From<String> for Mistake {
+    fn from(error: String) -> Self {
+        Self { error, action: false }
     }
 }
 
@@ -118,11 +137,12 @@ fn plan(value: Value, work: &PlanWork, frame: &Frame<'_>) -> Result<Understood, 
     Ok(PlanReply::Plan { plan }.into())
 }
 
-fn unparseable(reply: &Reply, error: &str) -> Understood {
+fn unparseable(reply: &Reply, mistake: &Mistake) -> Understood {
     let calls: Vec<_> = reply.calls.iter().map(|c| format!("{}({})", c.name, c.args)).collect();
     let text = format!("{}\n{}", reply.text, calls.join("\n"));
     let text = if calls.is_empty() { reply.text.as_str() } else { text.trim() };
-    PlanReply::Unparseable { text: excerpt(text), error: excerpt(error) }.into()
+    let Mistake { error, action } = mistake;
+    PlanReply::Unparseable { text: excerpt(text), error: excerpt(error), action: *action }.into()
 }
 
 fn question(calls: &[ModelCall], work: &PlanWork) -> Result<proto::fact::Asked, String> {

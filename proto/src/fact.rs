@@ -243,6 +243,9 @@ pub enum PlanReply {
         text: String,
         /// Description of the error, for the model and for users.
         error: String,
+        /// `true` if the reply is well-formed and names an action that cannot be carried out.
+        #[serde(default, skip_serializing_if = "crate::is_default")]
+        action: bool,
     },
     /// The model gave no reply.
     Failed {

@@ -167,6 +167,12 @@ pub(super) const CLASHES: &[Clash] = &[
         |a| !a.has_planner(),
     ),
     idle(
+        ["plan.rounds", "plan.when"],
+        "has no effect where no planner makes a plan",
+        "plan: {when: never, rounds: 2}",
+        |a| !a.has_planner(),
+    ),
+    idle(
         ["plan.on_unparseable", "plan.when"],
         "has no effect where no planner makes a plan",
         "plan: {when: never, on_unparseable: ask}",

@@ -4,7 +4,7 @@
 use client::session::LiveText;
 use proto::{
     escape,
-    event::{Happened, StepPhase, Stream, ToolPhase},
+    event::{Happened, REASON_UNPARSEABLE, StepPhase, Stream, ToolPhase},
     id::StepId,
     lang::Language,
     progress,
@@ -74,7 +74,9 @@ fn task(style: &Style, happened: &Happened) -> Vec<String> {
         },
         Happened::Message(message) => message.stream == Stream::Thought,
         Happened::Tool(_) => true,
-        Happened::Error(error) => error.work.is_some(),
+        Happened::Error(error) => {
+            error.work.is_some() && error.reason.as_deref() != Some(REASON_UNPARSEABLE)
+        }
         Happened::Interaction(_) | Happened::Usage(_) | Happened::Job(_) => false,
     };
     if shown { event::lines(style, happened) } else { Vec::new() }

@@ -17,7 +17,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use proto::event::{
-    ErrorEvent, ErrorScope, Event, EventId, Happened, Stream, ToolEvent, ToolPhase, UsageEvent,
+    ErrorEvent, ErrorScope, Event, EventId, Happened, REASON_UNPARSEABLE, Stream, ToolEvent,
+    ToolPhase, UsageEvent,
 };
 use proto::{
     decision::{Decision, Note},
@@ -368,7 +369,11 @@ fn planner_said(planned: &Planned, events: &mut Vec<Happened>) {
         |message: &str| Happened::Error(broke(&planned.work, planned.attempt, message.to_owned()));
     match &planned.reply {
         PlanReply::Failed { error } => events.push(failed(&error.message)),
-        PlanReply::Unparseable { error, .. } => events.push(failed(error)),
+        PlanReply::Unparseable { error, .. } => {
+            let reason = Some(REASON_UNPARSEABLE.to_owned());
+            let event = broke(&planned.work, planned.attempt, error.clone());
+            events.push(Happened::Error(ErrorEvent { reason, ..event }));
+        }
         PlanReply::Noted { note } => {
             let text = note.response.as_deref().unwrap_or_default();
             message(Stream::Thought, None, Some(&planned.work), text, events);

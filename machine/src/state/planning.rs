@@ -30,6 +30,8 @@ pub(crate) struct Planning {
     dialogue: Vec<PlanTalk>,
     /// Unusable replies in a row.
     rejected: u32,
+    /// Failed rounds in a row.
+    failed_rounds: u32,
     /// The loop guard's record of earlier plans; `None` until the first replan.
     watch: Option<Box<Watch>>,
     /// Notices of the loop guard for the planner's next command.
@@ -79,6 +81,7 @@ impl Planning {
             round: 1,
             dialogue: Vec::new(),
             rejected: 0,
+            failed_rounds: 0,
             watch: None,
             notices: Vec::new(),
             detected: None,
@@ -160,9 +163,27 @@ impl Planning {
         self.rejected
     }
 
-    /// Resets the count of unusable replies.
+    /// Returns the number of failed rounds in a row.
+    pub(crate) fn failed_rounds(&self) -> u32 {
+        self.failed_rounds
+    }
+
+    /// Resets the counts of unusable replies and failed rounds.
     pub(crate) fn accept(&mut self) {
+        (self.rejected, self.failed_rounds) = (0, 0);
+    }
+
+    /// Records the last unusable reply of a round that failed.
+    pub(crate) fn fail_round(&mut self, reply: String, error: String) {
+        self.failed_rounds = self.failed_rounds.saturating_add(1);
         self.rejected = 0;
+        self.say(PlanTalk::Rejected { reply, error });
+    }
+
+    /// Records a well-formed reply whose action cannot be carried out.
+    pub(crate) fn refuse_action(&mut self, reply: String, error: String) {
+        self.accept();
+        self.say(PlanTalk::Rejected { reply, error });
     }
 
     /// Records an unusable reply.
@@ -219,7 +240,7 @@ impl Planning {
         if !outline.is_empty() {
             self.outline = outline.to_vec();
         }
-        self.rejected = 0;
+        self.accept();
         self.answer = Some(response.to_owned());
         self.stage = Stage::Execute;
     }

@@ -273,7 +273,7 @@ fn result(p: &mut Play, chances: &Chances, work: &str, attempt: u32, chance: u8)
             .map(|c| if c.is_ascii_lowercase() { format!("{c}{round}") } else { c.to_string() })
             .collect();
         let reply = match chance % 7 {
-            6 => PlanReply::Unparseable { text: "?".into(), error: "?".into() },
+            6 => PlanReply::Unparseable { text: "?".into(), error: "?".into(), action: false },
             _ => {
                 let mut plan =
                     if chances.loops { plan_with(&fresh, |_| Action::Agent) } else { plan(&fresh) };

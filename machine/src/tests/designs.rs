@@ -195,7 +195,7 @@ fn words_in_place_of_a_plan_are_shown_to_a_person_again_and_again_until_there_is
     for round in 1..=5 {
         p.unparseable(round);
         p.expect(&[&format!("ask q{round} question")]);
-        let prompt = "Sure!\n\nNo usable plan was made (no JSON). What should be done differently?";
+        let prompt = "Sure!\n\nNo usable plan was made. What should be done differently?";
         assert_eq!(p.view().questions[0].prompt, prompt);
         p.answer_with(&format!("q{round}"), Answer::respond(json!("more words")));
         p.expect(&[&format!("plan g0.p{} #1", round + 1)]);

@@ -43,7 +43,8 @@ fn a_complex_goal_is_planned_and_not_looked_at_again() {
     let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
     let by_model = Detect { by: Detector::Model, model: Some("small".into()) };
     assert_eq!(work.detect, Some(by_model));
-    let error = PlanReply::Unparseable { text: "Sure!".into(), error: "no JSON".into() };
+    let error =
+        PlanReply::Unparseable { text: "Sure!".into(), error: "no JSON".into(), action: false };
     p.planned_with(1, error, |planned| planned.detected = Some(found(true)));
     p.expect(&["plan g0.p2 #1"]);
     let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };

@@ -2,6 +2,7 @@
 
 use proto::{
     agent::{OnUnparseable, PlanWhen},
+    budget::Spend,
     decision::{Decision, PlanTalk},
     fact::PlanReply,
     interaction::Verdict,
@@ -25,6 +26,43 @@ fn an_unparseable_plan_is_retried_with_the_error_shown_and_then_fails() {
     let Outcome::Failed { reason, message, .. } = p.outcome() else { panic!("not failed") };
     assert_eq!(reason, FailReason::PlanFailed);
     assert_eq!(message, "no usable plan was made: no JSON\nPlease use /todo or /schedule directly");
+}
+
+#[test]
+fn a_failed_round_is_an_observation_that_counts_a_step_and_the_last_one_ends_the_job() {
+    let mut p = Play::submit(agent(|a| (a.plan.attempts, a.plan.rounds) = (2, 2)));
+    for round in 1..=4 {
+        p.expect(&[&format!("plan g0.p{round} #1")]);
+        let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
+        let observed = work.dialogue.iter().filter(|talk| {
+            matches!(talk, PlanTalk::Rejected { error, .. } if error.starts_with("planning failed 2"))
+        });
+        assert_eq!(observed.count(), usize::from(round > 2), "{:?}", work.dialogue);
+        p.unparseable(round);
+    }
+    p.expect(&["finish failed"]);
+    let Outcome::Failed { reason, message, .. } = p.outcome() else { panic!("not failed") };
+    assert_eq!(reason, FailReason::PlanFailed);
+    for part in ["no usable plan was made: no JSON", "Done:", "Not done:", "Why:", "Next:", "/todo"]
+    {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn an_action_that_cannot_be_carried_out_is_an_observation_until_no_step_is_left() {
+    let mut p = Play::submit(agent(|a| {
+        (a.plan.attempts, a.plan.rounds) = (1, 2);
+        (a.budget.steps, a.budget.counts) = (Some(2), [Spend::Tool].into());
+    }));
+    let refused = PlanReply::Unparseable { text: "?".into(), error: "no".into(), action: true };
+    for round in 1..=3 {
+        p.expect(&[&format!("plan g0.p{round} #1")]);
+        p.reply(round, refused.clone());
+    }
+    p.expect(&["finish failed"]);
+    let Outcome::Failed { reason, .. } = p.outcome() else { panic!("not failed") };
+    assert_eq!(reason, FailReason::BudgetExceeded);
 }
 
 #[test]

@@ -271,7 +271,10 @@ impl Play {
     }
 
     pub(super) fn unparseable(&mut self, round: u32) {
-        self.reply(round, PlanReply::Unparseable { text: "Sure!".into(), error: "no JSON".into() });
+        self.reply(
+            round,
+            PlanReply::Unparseable { text: "Sure!".into(), error: "no JSON".into(), action: false },
+        );
     }
 
     pub(super) fn result(

@@ -124,7 +124,11 @@ impl Course {
         let round = self.rounds.saturating_sub(u32::from(odd > 0));
         match (odd, self.rounds) {
             (1, 1) => {
-                return PlanReply::Unparseable { text: "Well?".into(), error: "no JSON".into() };
+                return PlanReply::Unparseable {
+                    text: "Well?".into(),
+                    error: "no JSON".into(),
+                    action: false,
+                };
             }
             (2, 1) => {
                 let kind = AskedKind::Query;

@@ -15,7 +15,7 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-use super::Understood;
+use super::{Mistake, Understood};
 use crate::{
     course::Course,
     parse::choice::{self, Choice, Phase},
@@ -31,7 +31,7 @@ pub(super) fn choose(
     value: Value,
     work: &PlanWork,
     frame: &Frame<'_>,
-) -> Result<Understood, String> {
+) -> Result<Understood, Mistake> {
     let course = Course::of(&work.dialogue);
     let phased = work.protocol == PlanProtocol::Phased;
     let choice = if phased { choice::phased(value, course.phase) } else { choice::decision(value) };
@@ -39,10 +39,13 @@ pub(super) fn choose(
     match choice {
         Choice::Act { plan, tool, input } => {
             let outline = intended(&course, phased, &plan);
-            let plan = one_step(&tool, input, &outline, frame, work.language)?;
+            let plan = one_step(&tool, input, &outline, frame, work.language);
+            let plan = plan.map_err(Mistake::of_action)?;
             Ok(Understood { reply: PlanReply::Plan { plan }, outline })
         }
-        Choice::Ask { .. } if !work.may_ask => Err(Text::NoMoreQuestions.text(work.language)),
+        Choice::Ask { .. } if !work.may_ask => {
+            Err(Text::NoMoreQuestions.text(work.language).into())
+        }
         Choice::Ask { plan, question } => {
             let question = question.map_or_else(|| unasked(work), Ok)?;
             let question = Asked { prompt: question, kind: AskedKind::Query, default: None };

@@ -45,7 +45,10 @@ fn line(reply: &PlanReply) -> String {
         PlanReply::Simple => "simple".to_owned(),
         PlanReply::Noted { note } => format!("{note:?}"),
         PlanReply::Finished { response } => format!("finished {response}"),
-        PlanReply::Unparseable { text, error } => format!("no: {error} ← {text}"),
+        PlanReply::Unparseable { text, error, action: true } => {
+            format!("no action: {error} ← {text}")
+        }
+        PlanReply::Unparseable { text, error, action: false } => format!("no: {error} ← {text}"),
         PlanReply::Failed { error } => format!(
             "failed transient={} after={:?}: {}",
             error.is_transient(),
@@ -168,11 +171,11 @@ const ACT: &str = r#"{"status":"continue","plan":["add it","tell Li"],"next_acti
 )]
 #[case::arguments_as_json_that_is_cut(
     r#"{"status":"continue","next_action":{"tool":"create_task","input":"{\"title\": \"milk\""}}"#,
-    "no: next_action.input: must be an object with the arguments of create_task: {title: string (a few words), tags?: any[]} ← {\"status\":\"continue\",\"next_action\":{\"tool\":\"create_task\",\"input\":\"{\\\"title\\\": \\\"milk\\\"\"}} []"
+    "no action: next_action.input: must be an object with the arguments of create_task: {title: string (a few words), tags?: any[]} ← {\"status\":\"continue\",\"next_action\":{\"tool\":\"create_task\",\"input\":\"{\\\"title\\\": \\\"milk\\\"\"}} []"
 )]
 #[case::words_for_a_number(
     r#"{"status":"continue","next_action":{"tool":"complete_task","input":"62"}}"#,
-    "no: next_action.input: must be an object with the arguments of complete_task: {id: integer} ← {\"status\":\"continue\",\"next_action\":{\"tool\":\"complete_task\",\"input\":\"62\"}} []"
+    "no action: next_action.input: must be an object with the arguments of complete_task: {id: integer} ← {\"status\":\"continue\",\"next_action\":{\"tool\":\"complete_task\",\"input\":\"62\"}} []"
 )]
 #[case::a_question(
     r#"{"status":"continue","plan":["ask"],"next_action":{"tool":"ask_user","input":"When?"}}"#,
@@ -189,7 +192,7 @@ const ACT: &str = r#"{"status":"continue","plan":["add it","tell Li"],"next_acti
 )]
 #[case::a_tool_that_is_none(
     r#"{"status":"continue","next_action":{"tool":"creat_task","input":"x"}}"#,
-    "no: next_action.tool: there is no tool \"creat_task\"; did you mean create_task? the tools are: complete_task, create_task ← {\"status\":\"continue\",\"next_action\":{\"tool\":\"creat_task\",\"input\":\"x\"}} []"
+    "no action: next_action.tool: there is no tool \"creat_task\"; did you mean create_task? the tools are: complete_task, create_task ← {\"status\":\"continue\",\"next_action\":{\"tool\":\"creat_task\",\"input\":\"x\"}} []"
 )]
 fn a_decision_becomes(#[case] text: &str, #[case] expected: &str) {
     assert_eq!(intent(&understood_all(text, &[], json!({"protocol": "decision"}))), expected);

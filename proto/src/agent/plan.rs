@@ -38,7 +38,11 @@ pub struct Planning {
     /// Attempts at a reply that can be parsed (1 to 100). The model sees the error of the previous
     /// one.
     pub attempts: u32,
-    /// Consequence when no attempt gave a plan.
+    /// Rounds of so many attempts (1 to 100). A failed round before the last is an observation for
+    /// the planner, and counts as an action.
+    #[serde(skip_serializing_if = "is_one")]
+    pub rounds: u32,
+    /// Consequence when no round gave a plan.
     pub on_unparseable: OnUnparseable,
     /// `true` if a plan without steps completes the job; otherwise it is an error.
     pub allow_empty: bool,
@@ -78,6 +82,7 @@ impl Default for Planning {
             temperature: None,
             top_p: None,
             attempts: 3,
+            rounds: 1,
             on_unparseable: OnUnparseable::Fail,
             allow_empty: false,
         }
@@ -89,6 +94,9 @@ impl Planning {
         if !(1..=limits::ATTEMPTS_MAX).contains(&self.attempts) {
             return refuse("plan.attempts", "must be 1 to 100");
         }
+        if !(1..=limits::ATTEMPTS_MAX).contains(&self.rounds) {
+            return refuse("plan.rounds", "must be 1 to 100");
+        }
         if out_of_scale(self.temperature) {
             return refuse("plan.temperature", "must be 0.0 to 2.0");
         }
@@ -97,4 +105,9 @@ impl Planning {
         }
         Ok(())
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(rounds: &u32) -> bool {
+    *rounds == 1
 }

@@ -387,6 +387,10 @@ pub struct ErrorEvent {
     pub step: Option<StepId>,
 }
 
+/// Reason of the error of a planner's reply that cannot be used. Its message is worded for the
+/// model.
+pub const REASON_UNPARSEABLE: &str = "unparseable";
+
 /// The scopes of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

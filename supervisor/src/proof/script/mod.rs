@@ -189,7 +189,9 @@ impl Script {
         if work.as_str().split('.').nth(1).is_some_and(|part| part.starts_with('p')) {
             let reply = match reply {
                 Reply::Done => PlanReply::Plan { plan: plan(in_order) },
-                Reply::Broke => PlanReply::Unparseable { text: "?".into(), error: "?".into() },
+                Reply::Broke => {
+                    PlanReply::Unparseable { text: "?".into(), error: "?".into(), action: false }
+                }
             };
             let usage = Usage::default();
             let (detected, outline) = (None, Vec::new());
