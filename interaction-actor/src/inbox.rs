@@ -159,8 +159,13 @@ mod tests {
             action: Action::Agent,
         });
         let plan = Plan { title: "t".into(), steps: steps.collect(), replan: Vec::new() };
-        let (revision, digest, completed) = (0, "d".into(), Vec::new());
-        let (entry, bytes) = check(QuestionKind::PlanCheck { plan, revision, digest, completed });
+        let (entry, bytes) = check(QuestionKind::PlanCheck {
+            plan,
+            revision: 0,
+            digest: "d".into(),
+            completed: Vec::new(),
+            finished: Vec::new(),
+        });
         assert!(bytes <= ENTRY_BYTES_MAX, "{bytes}");
         let QuestionKind::PlanCheck { plan, digest, .. } = entry.question.kind else { panic!() };
         assert_eq!((plan.steps.len(), digest.as_str()), (limits::PLAN_STEPS_MAX, "d"));

@@ -5,7 +5,7 @@ use proto::{
     decision::{AskWork, PlanTalk},
     fact::{Answered, AskedKind},
     id::{AskId, JobId, StepId, WorkId},
-    interaction::{Answer, Question, QuestionKind, Verdict, edited, plan_digest},
+    interaction::{Answer, FinishedStep, Question, QuestionKind, Verdict, edited, plan_digest},
     job::FailReason,
     limits,
     plan::Plan,
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{
     at::{At, Counted},
     call::{Agreement, Call, CallEnd},
-    names,
+    excerpt, names,
     state::{ActiveJob, AskedQuestion, Stage},
     step::{Exec, StepRun},
     text::{self, Text},
@@ -24,6 +24,12 @@ use super::{
 
 /// Tolerance for a timer that fires before its question's deadline. Both use the server's clock.
 const TIMER_SLACK: SignedDuration = SignedDuration::from_secs(5);
+
+/// Maximum number of finished steps in a plan check.
+const FINISHED_SHOWN: usize = 100;
+
+/// Maximum length of a finished step's label in a plan check, in characters.
+const FINISHED_CHARS: usize = 80;
 
 /// A question that is to be asked.
 pub(super) struct QuestionRequest {
@@ -54,12 +60,14 @@ impl ActiveJob {
                 Some(wanted(prompt, QuestionKind::Question, None))
             }
             Stage::Check { plan, ask: None } => {
-                let prompt = text::confirm_plan(self.brief.language, &plan.title, plan.steps.len());
+                let (language, rules) = (self.brief.language, self.brief.rules);
+                let prompt = text::confirm_plan(language, rules, &plan.title, plan.steps.len());
                 let digest = plan_digest(job, plan);
                 let there = self.execution.completed().into_iter().chain(self.execution.kept());
                 let (plan, completed) = (plan.clone(), there.collect());
                 let revision = self.execution.revision();
-                let kind = QuestionKind::PlanCheck { plan, revision, digest, completed };
+                let finished = self.finished_steps();
+                let kind = QuestionKind::PlanCheck { plan, revision, digest, completed, finished };
                 Some(wanted(prompt, kind, None))
             }
             Stage::Clarify { .. }
@@ -70,6 +78,17 @@ impl ActiveJob {
             | Stage::Failing { .. }
             | Stage::Rejected { .. } => None,
         }
+    }
+
+    /// Returns the newest completed steps, for the person who confirms what follows them.
+    fn finished_steps(&self) -> Vec<FinishedStep> {
+        let done: Vec<&StepRun> = self.execution.done().collect();
+        let newest = done.len().saturating_sub(FINISHED_SHOWN);
+        let finished = |run: &&StepRun| FinishedStep {
+            id: run.id().clone(),
+            label: excerpt::line(run.step.label(), FINISHED_CHARS),
+        };
+        done[newest..].iter().map(finished).collect()
     }
 
     /// Returns the first question that the step needs answered.
@@ -236,10 +255,11 @@ impl ActiveJob {
             }
             (Stage::Confused { error, .. }, Verdict::Reject) => self.no_plan(&error.clone()),
             (Stage::Clarify { asked, .. }, _) => {
-                self.answer_planner(asked.prompt.clone(), answer);
+                let kind = Some(asked.kind.clone()).filter(|kind| *kind != AskedKind::Query);
+                self.answer_planner(asked.prompt.clone(), kind, answer);
             }
             (Stage::Confused { .. }, _) => {
-                self.answer_planner(asking.question.prompt.clone(), answer);
+                self.answer_planner(asking.question.prompt.clone(), None, answer);
             }
             (
                 Stage::Plan { .. }
@@ -252,10 +272,10 @@ impl ActiveJob {
     }
 
     /// Passes an answer to the planner and begins the next round.
-    fn answer_planner(&mut self, question: String, answer: &Answer) {
+    fn answer_planner(&mut self, question: String, kind: Option<AskedKind>, answer: &Answer) {
         let answer = reply_text(answer, self.brief.language);
         self.remember_answer(&question, &answer);
-        self.planning.say(PlanTalk::Asked { question, answer });
+        self.planning.say(PlanTalk::Asked { question, kind, answer });
         self.planning.accept();
         self.planning.next_round();
     }

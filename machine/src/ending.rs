@@ -93,6 +93,7 @@ impl ActiveJob {
             return Some(self.failed(failed.fail_reason(), message));
         }
         let answer = self.planning.answer().map(str::to_owned);
+        let answer = answer.or_else(|| self.answer_alone());
         let mut summary = answer.unwrap_or_else(|| self.summary());
         if let Some(failed) = self.execution.first_failed() {
             let error = failed.response.as_deref().unwrap_or_default();
@@ -165,9 +166,18 @@ impl ActiveJob {
         if by_id.is_empty() { Value::Null } else { Value::Object(by_id) }
     }
 
+    /// Returns the answer of a job whose plan is the goal itself.
+    fn answer_alone(&self) -> Option<String> {
+        let run = self.goal_step().filter(|run| !run.unsuccessful)?;
+        let answer = run.response.as_deref().filter(|text| !text.trim().is_empty())?;
+        self.brief.rules.answer_stands_alone().then(|| answer.to_owned())
+    }
+
     fn summary(&self) -> String {
-        // Results of replaced plans are left out, unless the last plan has no result of its own.
-        let stands = self.execution.done().any(|run| run.left.is_none());
+        // Under the first rules, results of replaced plans are left out, unless the last plan has
+        // no result of its own.
+        let stands = !self.brief.rules.begun_steps_stay()
+            && self.execution.done().any(|run| run.left.is_none());
         let steps = |unsuccessful| {
             let done = self.execution.done().filter(move |run| !stands || run.left.is_none());
             done.filter(move |run| run.unsuccessful == unsuccessful)

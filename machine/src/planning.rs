@@ -19,8 +19,12 @@ use super::{
     at::Counted,
     excerpt,
     state::{ActiveJob, Stage},
+    step::StepRun,
     text::{self, Text},
 };
+
+/// Id of the step whose task is the goal itself.
+const GOAL: &str = "goal";
 
 impl ActiveJob {
     /// Applies a planner's reply.
@@ -161,7 +165,7 @@ impl ActiveJob {
     /// Puts a one-step plan in force whose step is the goal itself.
     pub(super) fn adopt_goal_as_plan(&mut self) {
         let step = Step {
-            id: StepId::new("goal").expect("`goal` is an id"),
+            id: StepId::new(GOAL).expect("`goal` is an id"),
             title: String::new(),
             description: self.brief.goal.clone(),
             depends_on: Vec::new(),
@@ -172,6 +176,13 @@ impl ActiveJob {
         if self.brief.agent.plan.protocol == PlanProtocol::InlineTools {
             self.execution.keep_outlines();
         }
+    }
+
+    /// Returns the only step of a job whose plan is the goal itself.
+    pub(super) fn goal_step(&self) -> Option<&StepRun> {
+        let [run] = self.execution.steps() else { return None };
+        let is_goal = run.id().as_str() == GOAL && run.step.description == self.brief.goal;
+        (is_goal && self.execution.revision() == 1).then_some(run)
     }
 
     /// Puts a submitted plan in force at once: the submitter has agreed to it.

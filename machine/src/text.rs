@@ -5,6 +5,7 @@ use proto::{
     job::FailReason,
     lang::Language,
     limits,
+    rules::Rules,
 };
 
 messages::texts!(machine);
@@ -26,8 +27,10 @@ pub(super) fn declined(language: Language, reason: &str) -> String {
 }
 
 /// Returns the prompt of a plan check.
-pub(super) fn confirm_plan(language: Language, title: &str, steps: usize) -> String {
-    // Recorded logs hold these words, so they are the same for one step.
+pub(super) fn confirm_plan(language: Language, rules: Rules, title: &str, steps: usize) -> String {
+    if steps == 1 && rules.know_the_singular() {
+        return Text::ConfirmPlanOne { title: &title }.text(language);
+    }
     Text::ConfirmPlan { steps: &steps, title: &title }.text(language)
 }
 

@@ -170,11 +170,15 @@ impl ActiveJob {
         }
     }
 
-    /// Returns the steps shown as the plan: those of every plan so far, or, if each plan replaces
-    /// the one before, only the steps that are still part of it.
+    /// Returns the steps shown as the plan: the steps in force, below the earlier ones that began.
+    /// Under the first rules, earlier steps are shown unless each plan replaces all others.
     pub(super) fn in_sight(&self) -> impl Iterator<Item = &StepRun> {
+        let begun = self.brief.rules.begun_steps_stay();
         let alone = self.brief.agent.replan.apply == ReplanApply::ReplaceAll;
-        let past = self.execution.past().iter().filter(move |run| !alone || run.left.is_none());
+        let shown = move |run: &&StepRun| {
+            run.left.is_none() || if begun { run.started.is_some() } else { !alone }
+        };
+        let past = self.execution.past().iter().filter(shown);
         past.chain(self.execution.steps())
     }
 

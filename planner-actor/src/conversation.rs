@@ -11,6 +11,7 @@ use model::{ModelRequest, Params};
 use proto::{
     asking, conversation,
     decision::{PlanTalk, PlanWork},
+    fact::AskedKind,
     file,
     id::StepId,
     lang::Language,
@@ -18,7 +19,7 @@ use proto::{
     policy::PlanOutput,
     step::StepState,
 };
-use serde_json::json;
+use serde_json::Value;
 
 use self::shown::shown;
 use crate::{prompt, protocol, words::Text};
@@ -89,12 +90,14 @@ fn offers(work: &PlanWork) -> Vec<ToolOffer> {
 /// The steps of earlier plans of this job.
 #[derive(Debug, Default)]
 pub(crate) struct Earlier {
-    /// Every step of every earlier plan.
+    /// Steps that ended or are kept. The ids of steps that never began are free again.
     pub(crate) all: BTreeSet<StepId>,
     /// Steps that have completed.
     pub(crate) completed: BTreeSet<StepId>,
     /// Unfinished steps that the next plan keeps.
     pub(crate) kept: BTreeSet<StepId>,
+    /// Title of the plan in force, which an update without a title keeps.
+    pub(crate) title: Option<String>,
 }
 
 /// Collects the steps of earlier plans from the dialogue.
@@ -102,7 +105,8 @@ pub(crate) fn earlier(work: &PlanWork) -> Earlier {
     let mut earlier = Earlier::default();
     for talk in &work.dialogue {
         let PlanTalk::Progressed { plan, steps, kept, because: _ } = talk else { continue };
-        earlier.all.extend(plan.steps.iter().map(|step| step.id.clone()));
+        earlier.all.extend(steps.iter().map(|step| &step.id).chain(kept).cloned());
+        earlier.title = Some(plan.title.clone()).filter(|title| !title.is_empty());
         let done = steps.iter().filter(|step| step.state == StepState::Completed);
         earlier.completed.extend(done.map(|step| step.id.clone()));
         earlier.kept = kept.iter().cloned().collect();
@@ -121,8 +125,9 @@ fn messages(work: &PlanWork, tools: &Toolbox<'_>) -> Vec<Message> {
     let mut too_many = over_keep(work);
     for (n, talk) in work.dialogue.iter().enumerate() {
         match talk {
-            PlanTalk::Asked { question, answer } => {
-                messages.extend(asked(work, n, question, answer));
+            PlanTalk::Asked { question, kind, answer } => {
+                let args = asking::args(question, kind.as_ref().unwrap_or(&AskedKind::Query));
+                messages.extend(asked(work, n, args, answer));
             }
             PlanTalk::Revised { plan, words } => {
                 messages.push(said(shown(plan, work).to_string()));
@@ -180,25 +185,17 @@ fn rejected(language: Language, reply: &str, error: &str) -> Vec<Message> {
     reply.into_iter().chain([why]).collect()
 }
 
-/// Renders a question and its answer, as a tool call if the tool is offered. Some providers reject
-/// tool calls in a conversation without tools. Then both are plain messages, and the last answer
-/// demands a plan.
-fn asked(work: &PlanWork, n: usize, question: &str, answer: &str) -> [Message; 2] {
-    if work.may_ask {
-        let id = format!("ask_{}", n + 1);
-        let args = json!({"mode": "query", "prompt": question});
-        let call = ModelCall { id: id.clone(), name: asking::ASK_USER.to_owned(), args };
-        let text = prompt::answer(work.language, answer, false);
-        let name = asking::ASK_USER.to_owned();
-        return [
-            Message::Assistant { text: String::new(), calls: vec![call] },
-            Message::Tool { call: id, name, text },
-        ];
-    }
-    let forced = n + 1 == work.dialogue.len();
+/// Renders a question and its answer as the call that asked and its result. When no question may
+/// follow, the last result demands a plan.
+fn asked(work: &PlanWork, n: usize, args: Value, answer: &str) -> [Message; 2] {
+    let id = format!("ask_{}", n + 1);
+    let name = asking::ASK_USER.to_owned();
+    let call = ModelCall { id: id.clone(), name: name.clone(), args };
+    let forced = !work.may_ask && n + 1 == work.dialogue.len();
+    let text = prompt::answer(work.language, answer, forced);
     [
-        said(question.to_owned()),
-        Message::User { text: prompt::answer(work.language, answer, forced) },
+        Message::Assistant { text: String::new(), calls: vec![call] },
+        Message::Tool { call: id, name, text },
     ]
 }
 

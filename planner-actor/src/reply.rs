@@ -50,7 +50,7 @@ pub(crate) fn understand(
 ) -> Understood {
     let earlier = conversation::earlier(work);
     let frame = Frame {
-        goal: &work.goal,
+        goal: earlier.title.as_deref().unwrap_or(&work.goal),
         tools,
         completed: &earlier.completed,
         kept: &earlier.kept,

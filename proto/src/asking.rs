@@ -78,6 +78,30 @@ fn offered_field(language: Language) -> Value {
     })
 }
 
+/// Returns the arguments of the call of [`ASK_USER`] that asks a question. [`parse`] reads them.
+#[must_use]
+pub fn args(prompt: &str, kind: &AskedKind) -> Value {
+    match kind {
+        AskedKind::Query => json!({"mode": AskKind::Query.as_str(), "prompt": prompt}),
+        AskedKind::Select { options, multiple } => {
+            let option = |option: &Choice| match option.label {
+                None => json!(option.value),
+                Some(_) => json!(option),
+            };
+            let options: Vec<Value> = options.iter().map(option).collect();
+            let mode = AskKind::Select.as_str();
+            let mut args = json!({"mode": mode, "prompt": prompt, "options": options});
+            if *multiple {
+                args["multiple"] = json!(true);
+            }
+            args
+        }
+        AskedKind::Form { fields } => {
+            json!({"mode": AskKind::Form.as_str(), "prompt": prompt, "fields": fields})
+        }
+    }
+}
+
 /// Parses the arguments of a call of [`ASK_USER`] to a question of one of these kinds.
 ///
 /// # Errors

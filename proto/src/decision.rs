@@ -21,7 +21,7 @@ use crate::{
     agent::{Agent, Hosts},
     asking::AskKinds,
     conversation::Exchange,
-    fact::PlanNote,
+    fact::{AskedKind, PlanNote},
     file::FileTold,
     id::{Attempt, Generation, JobId, Pool, StepId, TimerName, ToolName, Unit, WorkId},
     interaction::Question,
@@ -211,6 +211,9 @@ pub enum PlanTalk {
     Asked {
         /// Text of the question.
         question: String,
+        /// Choice or form that the planner asked for; absent for a free text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<AskedKind>,
         /// Answer, as text.
         answer: String,
     },

@@ -50,6 +50,9 @@ pub enum QuestionKind {
         /// not reuse their ids.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         completed: Vec<StepId>,
+        /// The newest finished steps, which are shown above the plan.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        finished: Vec<FinishedStep>,
     },
     /// A free text.
     Question,
@@ -92,6 +95,15 @@ impl QuestionKind {
     pub fn completed(&self) -> &[StepId] {
         if let Self::PlanCheck { completed, .. } = self { completed } else { &[] }
     }
+}
+
+/// A step that finished before a plan is confirmed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FinishedStep {
+    /// Id of the step.
+    pub id: StepId,
+    /// Title or description, truncated.
+    pub label: String,
 }
 
 /// An option of a choice.

@@ -12,14 +12,32 @@ use serde::{Deserialize, Serialize};
 pub struct Rules(u32);
 
 impl Rules {
-    /// The rules of new jobs. Logs that name an earlier version, or none, were written before the
-    /// first release and fold in the same way.
-    pub const NOW: Self = Self(1);
+    /// The rules of new jobs. Logs that name version 0, or none, were written before the first
+    /// release and fold as under version 1.
+    pub const NOW: Self = Self(2);
 
     /// Returns whether this version of Callboard knows the rules. It cannot fold a job under newer
     /// rules.
     #[must_use]
     pub fn are_known(self) -> bool {
         self <= Self::NOW
+    }
+
+    /// Returns whether a job without a plan ends with its answer, without a heading and a number.
+    #[must_use]
+    pub fn answer_stands_alone(self) -> bool {
+        self.0 >= 2
+    }
+
+    /// Returns whether a plan of one step is confirmed in the singular.
+    #[must_use]
+    pub fn know_the_singular(self) -> bool {
+        self.0 >= 2
+    }
+
+    /// Returns whether a replaced plan leaves the steps that began in sight, and no others.
+    #[must_use]
+    pub fn begun_steps_stay(self) -> bool {
+        self.0 >= 2
     }
 }

@@ -49,13 +49,13 @@ pub enum StartError {
     Announce(#[from] AnnounceError),
 }
 
-/// Creates the built-in tools.
+/// Creates the built-in tools. Without a model, the tool that asks one is left out.
 ///
 /// # Errors
 /// If the workspace or the HTTP client cannot be set up.
 pub fn builtin(
     broker: &Broker,
-    model: Arc<dyn Model>,
+    model: Option<Arc<dyn Model>>,
     settings: &Tools,
 ) -> Result<Toolset, StartError> {
     let workspace = Workspace::open(&settings.workspace, Limits::default())?;
@@ -64,7 +64,7 @@ pub fn builtin(
     }
     let egress = Egress::new(settings.http.clone(), Arc::new(SystemLookup))?;
     let tasks = TaskList::new(Arc::clone(&broker.kv));
-    let tools: Vec<Arc<dyn Tool>> = vec![
+    let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(CreateTask(tasks.clone())),
         Arc::new(UpdateTask(tasks.clone())),
         Arc::new(CloseTask::Complete(tasks.clone())),
@@ -79,11 +79,11 @@ pub fn builtin(
             settings.http.timeout_ms,
         )),
         Arc::new(HttpPost::new(egress, settings.http.max_bytes, settings.http.timeout_ms)),
-        Arc::new(AskModel(model)),
         Arc::new(Stop),
         Arc::new(Echo),
         Arc::new(Sleep),
     ];
+    tools.extend(model.map(|model| Arc::new(AskModel(model)) as Arc<dyn Tool>));
     Ok(Toolset::new(pools::builtin(), tools)?)
 }
 

@@ -37,7 +37,10 @@ impl Course {
         let mut lines = Vec::new();
         if let Happened::Plan(plan) = happened {
             self.steps = plan.steps.iter().map(|step| step.id.clone()).collect();
-            let steps = plan.steps.iter().filter(|step| !step.state.is_terminal()).count();
+            let steps = match plan.outline.len() {
+                0 => plan.steps.len(),
+                items => items,
+            };
             if plan.confirmed && self.told.replace(plan.revision) != Some(plan.revision) {
                 let words = progress::planned(language, plan.revision, steps);
                 lines.push(Line::new().add(Tone::Strong, format!("▸ {words}")).render(style));

@@ -1,6 +1,8 @@
 //! `serve`: runs roles against a NATS installation until SIGTERM. Waits for a server that cannot be
 //! reached at the start.
 
+use std::collections::BTreeSet;
+
 use runtime::telemetry::Sink;
 
 use super::process::Process;
@@ -9,7 +11,8 @@ use crate::{
     connect,
     failure::{CliError, Outcome},
     output::Output,
-    roles::{self, Company, Role},
+    roles::{self, Company, ModelSetup, ModelSetupError, Role},
+    settings::Config,
 };
 
 pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Outcome {
@@ -19,12 +22,7 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
     let identity = roles::identity(&roles);
     let process = Process::begin(&config, Sink::StandardError, &identity).await?;
     // The model is set up before the connection, so that a mistake is reported at once.
-    let model = if roles.iter().copied().any(Role::needs_model) {
-        let setup = roles::connect_model(&config, None).await;
-        Some(setup.map_err(|e| CliError::setting(e.to_string()))?)
-    } else {
-        None
-    };
+    let model = model(&config, &roles).await?;
     let worker = identity.worker.clone();
     let broker =
         connect::wait_for_broker(&config, worker, global.timeout, &process.shutdown).await?;
@@ -44,4 +42,18 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
         end
     };
     process.end(ended).await
+}
+
+/// Sets up the model of the roles that use one. Tools work without a model, except the one that
+/// asks it.
+async fn model(config: &Config, roles: &BTreeSet<Role>) -> Result<Option<ModelSetup>, CliError> {
+    let any = |of: fn(Role) -> bool| roles.iter().copied().any(of);
+    if !any(Role::uses_model) {
+        return Ok(None);
+    }
+    match roles::connect_model(config, None).await {
+        Ok(setup) => Ok(Some(setup)),
+        Err(ModelSetupError::Unconfigured) if !any(Role::needs_model) => Ok(None),
+        Err(error) => Err(CliError::setting(error.to_string())),
+    }
 }

@@ -97,7 +97,7 @@ pub(crate) fn details(style: &Style, asked: &Question) -> String {
     let mut out = String::new();
     match &asked.kind {
         QuestionKind::Question => {}
-        QuestionKind::PlanCheck { plan, revision, .. } => {
+        QuestionKind::PlanCheck { plan, revision, finished, .. } => {
             let title = escape::line(&plan.title);
             let title = match revision {
                 0 => title.into_owned(),
@@ -105,6 +105,10 @@ pub(crate) fn details(style: &Style, asked: &Question) -> String {
             };
             out.push('\n');
             out.push_str(&painted(style, Tone::Strong, &title, 2));
+            for done in finished {
+                let line = format!("✓ {} {}", done.id, escape::line(&done.label));
+                out.push_str(&painted(style, Tone::Good, &line, 2));
+            }
             for step in &plan.steps {
                 out.push_str(&planned(style, step));
             }

@@ -226,7 +226,7 @@ impl Parts<'_> {
 
     async fn tools(&self) -> Result<Vec<Child>, StartError> {
         let tools =
-            Arc::new(tool_actors::builtin(&self.broker, self.model()?, &self.config.tools)?);
+            Arc::new(tool_actors::builtin(&self.broker, self.model.clone(), &self.config.tools)?);
         let setup = tool_actors::Setup {
             broker: self.broker.clone(),
             worker: self.status.worker().clone(),

@@ -45,10 +45,19 @@ impl Role {
 
     /// `true` if the role calls a language model.
     #[must_use]
-    pub fn needs_model(self) -> bool {
+    pub fn uses_model(self) -> bool {
         match self {
             Self::Planner | Self::Executor | Self::Tools => true,
             Self::Supervisor | Self::Interaction | Self::Door => false,
+        }
+    }
+
+    /// `true` if the role cannot start without a language model.
+    #[must_use]
+    pub fn needs_model(self) -> bool {
+        match self {
+            Self::Planner | Self::Executor => true,
+            Self::Supervisor | Self::Tools | Self::Interaction | Self::Door => false,
         }
     }
 }

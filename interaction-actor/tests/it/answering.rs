@@ -46,7 +46,13 @@ fn approval(job: &JobId) -> (QuestionKind, String) {
 
 fn plan_check() -> QuestionKind {
     let plan = Plan { title: "t".into(), ..Plan::default() };
-    QuestionKind::PlanCheck { plan, revision: 0, digest: "d1".into(), completed: Vec::new() }
+    QuestionKind::PlanCheck {
+        plan,
+        revision: 0,
+        digest: "d1".into(),
+        completed: Vec::new(),
+        finished: Vec::new(),
+    }
 }
 
 /// Returns the answers stored for a job.

@@ -19,7 +19,13 @@ fn plan_check() -> QuestionKind {
     let step = json!({"id": "a", "description": "write", "action": "agent"});
     let plan = serde_json::from_value(json!({"title": "t", "steps": [step]})).unwrap();
     let completed = vec![StepId::new("old").unwrap()];
-    QuestionKind::PlanCheck { plan, revision: 1, digest: "d1".into(), completed }
+    QuestionKind::PlanCheck {
+        plan,
+        revision: 1,
+        digest: "d1".into(),
+        completed,
+        finished: Vec::new(),
+    }
 }
 
 /// Creates an office that knows the tool `send_mail`, and a job whose plan awaits confirmation.

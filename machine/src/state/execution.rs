@@ -118,7 +118,13 @@ impl Execution {
     /// Returns the ends of the steps that `step` depends on.
     pub(crate) fn dependencies(&self, step: &StepRun, observe: &Observe) -> Vec<StepEnd> {
         let depends = |run: &&StepRun| step.step.depends_on.contains(run.id());
-        self.all().filter(depends).map(|run| run.as_end(observe)).collect()
+        // A later plan may use the id of a step again; the newest step counts.
+        let newest: BTreeMap<_, _> =
+            self.all().filter(depends).map(|run| (run.id(), run)).collect();
+        self.all()
+            .filter(|run| newest.get(run.id()).is_some_and(|one| std::ptr::eq(*one, *run)))
+            .map(|run| run.as_end(observe))
+            .collect()
     }
 
     /// Returns the first call that matches, with `true` if the call is a whole step.

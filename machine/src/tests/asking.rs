@@ -44,7 +44,8 @@ fn a_question_parks_the_job_and_its_answer_reaches_the_planner() {
     p.answer_with("q1", Answer::respond(json!("the red one")));
     p.expect(&["plan g0.p2 #1"]);
     let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
-    let heard = PlanTalk::Asked { question: "Which one?".into(), answer: "the red one".into() };
+    let heard =
+        PlanTalk::Asked { question: "Which one?".into(), kind: None, answer: "the red one".into() };
     assert_eq!((work.dialogue.as_slice(), work.may_ask), ([heard].as_slice(), true));
 }
 

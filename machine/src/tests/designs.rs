@@ -144,6 +144,7 @@ fn an_answer_goes_back_in_the_form_that_models_are_told_of(
     #[case] value: Value,
     #[case] expected: &str,
 ) {
+    let told = Some(kind.clone()).filter(|kind| *kind != AskedKind::Query);
     let question = Asked { prompt: "Which?".into(), kind, default: None };
     let mut p = Play::submit(agent(|_| {}));
     p.drive();
@@ -152,7 +153,7 @@ fn an_answer_goes_back_in_the_form_that_models_are_told_of(
     p.answer_with("q1", Answer::respond(value.clone()));
     p.drive();
     let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
-    let heard = PlanTalk::Asked { question: "Which?".into(), answer: expected.into() };
+    let heard = PlanTalk::Asked { question: "Which?".into(), kind: told, answer: expected.into() };
     assert_eq!(work.dialogue, [heard]);
 
     let mut p = Play::planned(agent(|_| {}), plan_with("a", |_| Action::Agent));

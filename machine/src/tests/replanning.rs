@@ -269,7 +269,7 @@ fn a_question_of_a_step_that_stays_stays_open() {
 }
 
 #[test]
-fn a_plan_that_replaces_all_stands_alone_and_can_read_what_was_before() {
+fn a_plan_that_replaces_all_can_read_what_was_before_and_leaves_it_in_sight() {
     let agent = when(ReplanWhen::AfterEachStep, |a| a.replan.apply = ReplanApply::ReplaceAll);
     let mut p = Play::planned(agent, plan("a b<a"));
     p.drive();
@@ -277,14 +277,14 @@ fn a_plan_that_replaces_all_stands_alone_and_can_read_what_was_before() {
     p.expect(&["plan g0.p2 #1"]);
     again(&mut p, 2, plan("c<a"));
     p.expect(&["call g0.r1.c #1"]);
-    assert_eq!(p.states(), "c:running");
+    assert_eq!(p.states(), "a:completed c:running");
     p.ok("g0.r1.c", json!(2));
     p.drive();
     again(&mut p, 3, plan(""));
     p.expect(&["finish completed"]);
     let Outcome::Completed { results, summary } = p.outcome() else { panic!("not completed") };
     assert_eq!(results, json!({"a": 1, "c": 2}));
-    assert_eq!(summary, "Carried out 2 steps:\n1. 1\n2. 2", "there is no other plan to tell of");
+    assert_eq!(summary, "Carried out 2 steps:\n1. 1\n2. 2");
     assert_eq!(
         shown(&p.view().revisions),
         [
@@ -430,7 +430,7 @@ fn an_approval_that_is_waited_for_is_closed_with_its_step() {
 }
 
 #[test]
-fn of_plans_that_stand_alone_the_last_one_with_steps_is_told() {
+fn the_summary_has_the_results_of_all_plans_also_where_each_replaces_all() {
     let agent = when(ReplanWhen::AfterEachStep, |a| {
         (a.replan.apply, a.replan.max) = (ReplanApply::ReplaceAll, 1);
     });
@@ -443,5 +443,5 @@ fn of_plans_that_stand_alone_the_last_one_with_steps_is_told() {
     p.ok("g0.r1.c", json!(2));
     p.expect(&["finish completed"]);
     let Outcome::Completed { summary, .. } = p.outcome() else { panic!("not completed") };
-    assert_eq!(summary, "Carried out 1 step:\n1. 2");
+    assert_eq!(summary, "Carried out 2 steps:\n1. 1\n2. 2");
 }

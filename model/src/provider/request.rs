@@ -3,7 +3,7 @@
 //! `genai` interprets model names (a trailing `-high` selects a reasoning effort, `::` ends a
 //! namespace). Names must be sent unchanged, so both are disabled here.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use genai::{
     Headers, ModelIden, ServiceTarget,
@@ -85,11 +85,30 @@ fn for_library(
         model: ModelIden::new(adapter, inert_name(model)),
     };
     let mut chat = ChatRequest::new(request.messages.iter().cloned().map(message).collect());
-    if !request.tools.is_empty() {
-        chat = chat.with_tools(request.tools.iter().cloned().map(tool).collect::<Vec<_>>());
+    let mut options = options(provider, model, &request.params, !request.tools.is_empty());
+    let mut tools: Vec<Tool> = request.tools.iter().cloned().map(tool).collect();
+    if tools.is_empty() && provider.kind == ProviderKind::Anthropic {
+        let stub = |name: String| Tool::new(name).with_schema(json!({"type": "object"}));
+        tools = called(&request.messages).map(stub).collect();
+        if !tools.is_empty() {
+            let extra = options.extra_body.get_or_insert_with(|| json!({}));
+            extra["tool_choice"] = json!({"type": "none"});
+        }
     }
-    let options = options(provider, model, &request.params, !request.tools.is_empty());
+    if !tools.is_empty() {
+        chat = chat.with_tools(tools);
+    }
     ForLibrary { target, chat, options }
+}
+
+/// Returns the names of the tools that a conversation called. Anthropic refuses a conversation with
+/// calls of tools that the request does not define.
+fn called(messages: &[Message]) -> impl Iterator<Item = String> {
+    let names = messages.iter().flat_map(|message| match message {
+        Message::Assistant { calls, .. } => calls.as_slice(),
+        Message::System { .. } | Message::User { .. } | Message::Tool { .. } => &[],
+    });
+    names.map(|call| call.name.clone()).collect::<BTreeSet<_>>().into_iter()
 }
 
 /// Returns the library's adapter; `None` for OpenAI's format, which has its own.
@@ -272,6 +291,17 @@ mod tests {
         #[case] expected: &str,
     ) {
         assert_eq!(url(kind, &Url::parse(base).unwrap(), model).unwrap().as_str(), expected);
+    }
+
+    #[test]
+    fn tools_that_a_conversation_called_are_named_once_each() {
+        let call = |name: &str| ModelCall { id: name.into(), name: name.into(), args: json!({}) };
+        let calls = vec![call("ask_user"), call("echo"), call("ask_user")];
+        let messages = [
+            Message::User { text: "plan".into() },
+            Message::Assistant { text: String::new(), calls },
+        ];
+        assert_eq!(called(&messages).collect::<Vec<_>>(), ["ask_user", "echo"]);
     }
 
     #[test]

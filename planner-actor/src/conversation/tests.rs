@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use proto::{plan::Plan, policy::PlanProtocol, tool::ToolSpec};
 use rstest::rstest;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::testing;
@@ -87,6 +87,7 @@ fn when_no_question_may_follow_a_plan_is_demanded(#[case] language: &str) {
         {"type": "asked", "question": "When?", "answer": "tomorrow"},
         {"type": "asked", "question": "Where?", "answer": "here"},
     ]);
+    // The calls stay although the tool to ask with is gone.
     let work = json!({"language": language, "may_ask": false, "tools": [], "dialogue": dialogue});
     insta::assert_snapshot!(format!("forced_{language}"), conversation_of(work));
 }

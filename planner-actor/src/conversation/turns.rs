@@ -37,7 +37,7 @@ pub(super) fn messages(work: &PlanWork) -> Vec<Message> {
                 let seen = prompt::observed(language, &observation(plan, steps).to_string());
                 messages.push(Message::User { text: join(&seen, &prompt::next(work, &course)) });
             }
-            PlanTalk::Asked { question, answer } => {
+            PlanTalk::Asked { question, answer, kind: _ } => {
                 messages.push(said(asked(work, &course, question).to_string()));
                 let heard = prompt::answer(language, answer, false);
                 messages.push(Message::User { text: join(&heard, &prompt::next(work, &course)) });

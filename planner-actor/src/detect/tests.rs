@@ -21,6 +21,10 @@ fn detected(goal: &str, allowed: &Value) -> Detected {
 #[case::complete_and_create("标记任务62完成并创建新任务", "完成.*创建")]
 #[case::create_and_complete("创建发邮件任务并标记完成", "创建.*完成")]
 #[case::delete_and_create("删除任务3，创建任务4", "删除.*创建")]
+#[case::two_in_a_row(
+    "创建任务A，创建任务B",
+    "(创建|新建|添加|修改|更新|标记|完成|删除|取消|发送).*[，,、；;。].*(创建|新建|添加|修改|更新|标记|完成|删除|取消|发送)"
+)]
 #[case::first_then_en("First look it up, then write a letter", r"\bfirst\b.*\bthen\b")]
 #[case::then_then_en("look it up then write then send", r"\bthen\b.*\bthen\b")]
 #[case::three_commas_en("look it up, write, send, file", ",.*,.*,")]
@@ -31,6 +35,10 @@ fn detected(goal: &str, allowed: &Value) -> Detected {
 #[case::create_complete_en(
     "create the mail task and finish it",
     r"\bcreat\w*.*\b(complet|finish)\w*"
+)]
+#[case::two_in_a_row_en(
+    "create task A, create task B",
+    r"\b(creat|add|updat|chang|mark|complet|finish|delet|remov|cancel|send)\w*\b.*(,|;|\band\b).*\b(creat|add|updat|chang|mark|complet|finish|delet|remov|cancel|send)\w*\b"
 )]
 #[case::delete_create_en("removing 3 and creating 4", r"\b(delet|remov)\w*.*\bcreat\w*")]
 fn several_things_to_do_need_a_plan(#[case] goal: &str, #[case] pattern: &str) {
@@ -56,9 +64,9 @@ fn without_tools_nothing_needs_a_plan() {
 }
 
 #[test]
-fn the_third_pattern_of_seven_is_there_too() {
-    assert!(PATTERNS.iter().all(|(_, file)| file.lines().count() == 7));
-    assert_eq!(COMPILED.len(), 14);
+fn there_are_seven_patterns_of_the_design_and_one_for_enumerations() {
+    assert!(PATTERNS.iter().all(|(_, file)| file.lines().count() == 8));
+    assert_eq!(COMPILED.len(), 16);
 }
 
 #[rstest]

@@ -132,10 +132,7 @@ async fn a_file_is_checked_put_used_and_taken_out() {
     assert!(shown.contains("extends: direct") && shown.contains("\"max_turns\": 7"), "{shown}");
     hall.does(&["submit", "anything", "--agent", "mine", "--id", "one"]);
     let view = hall.until("one", JobState::Completed).await;
-    assert_eq!(
-        (view.agent.as_str(), summary(&view)),
-        ("mine", "Carried out 1 step:\n1. nobody said anything")
-    );
+    assert_eq!((view.agent.as_str(), summary(&view)), ("mine", "nobody said anything"));
     hall.does(&["agents", "rm", "mine"]);
     let (success, said) = hall.callboard(&["submit", "anything", "--agent", "mine"]);
     assert!(!success && said.contains("there is no agent \"mine\" here"), "{said}");
@@ -151,8 +148,8 @@ async fn after_a_listed_step_the_plan_goes_on_and_its_revisions_are_shown() {
     let view = hall.until("listed", JobState::Completed).await;
     assert_eq!(
         summary(&view),
-        "Carried out 1 step:\n1. it is nine",
-        "a plan that replaces all stands alone"
+        "Carried out 2 steps:\n1. nine o'clock\n2. it is nine",
+        "a plan that replaces all leaves earlier results in the summary"
     );
     let causes: Vec<_> = view.revisions.iter().map(|revision| revision.cause).collect();
     assert_eq!(causes, [None, Some(Cause::Listed)]);
@@ -195,7 +192,7 @@ async fn a_running_job_is_told_something_and_its_next_turn_hears_it() {
     };
     hall.client.call(&answer).await.unwrap();
     let view = hall.until("steered", JobState::Completed).await;
-    assert_eq!(summary(&view), "Carried out 1 step:\n1. 500 metres");
+    assert_eq!(summary(&view), "500 metres");
     assert!(view.instructions[0].heard);
     let log = hall.does(&["jobs", "show", "steered"]);
     assert!(log.contains("steer") && log.contains("say it in metres"), "{log}");

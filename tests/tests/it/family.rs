@@ -145,8 +145,8 @@ async fn children_work_side_by_side_one_asks_at_the_root_and_a_kill_begins_none_
     assert_eq!(
         *results,
         json!({
-            "s1": {"response": "Carried out 1 step:\n1. 42 pages", "results": {"goal": "42 pages"}},
-            "s2": {"response": "Carried out 1 step:\n1. the year 1984", "results": {"goal": "the year 1984"}},
+            "s1": {"response": "42 pages", "results": {"goal": "42 pages"}},
+            "s2": {"response": "the year 1984", "results": {"goal": "the year 1984"}},
         })
     );
     let ids: Vec<JobId> =
