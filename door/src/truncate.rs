@@ -150,6 +150,8 @@ mod tests {
                 confirmed: true,
                 steps: (0..steps).map(step).collect(),
             }),
+            successful_steps: u32::try_from(steps).unwrap(),
+            failed_steps: 0,
             revisions: Vec::new(),
             instructions: Vec::new(),
             questions: Vec::new(),

@@ -1,7 +1,7 @@
 //! Views of a job for users and client programs.
 
 use proto::{
-    agent::ReplanApply,
+    agent::{ReplanApply, ReplanWhen},
     job::{JobState, Outcome, SubStatus},
     limits,
     plan::Action,
@@ -23,6 +23,7 @@ impl Job {
     pub fn view(&self) -> Option<JobView> {
         let open = self.open.as_ref()?;
         let (state, sub_status, reason) = self.status(open);
+        let (successful_steps, failed_steps) = open.execution.ended_counts();
         Some(JobView {
             job: self.id.clone(),
             state,
@@ -35,6 +36,8 @@ impl Job {
             language: open.brief.language,
             files: open.brief.files_told(),
             plan: open.plan_view(),
+            successful_steps,
+            failed_steps,
             detected: open.planning.detected().cloned(),
             outline: open.planning.outline().to_vec(),
             revisions: open.execution.revisions(),
@@ -168,6 +171,22 @@ impl ActiveJob {
             }
             Stage::Execute | Stage::Failing { .. } | Stage::Rejected { .. } => SubStatus::Executing,
         }
+    }
+
+    /// Returns `true` while the planner makes the plan that follows the one in force. A planner of
+    /// one action at a time always does, and is not counted.
+    pub(super) fn is_replanning(&self) -> bool {
+        let turn_by_turn = match self.brief.agent.replan_when() {
+            ReplanWhen::EveryTurn | ReplanWhen::AfterEachItem => true,
+            ReplanWhen::Never
+            | ReplanWhen::OnFailure
+            | ReplanWhen::AfterListed
+            | ReplanWhen::AfterEachStep => false,
+        };
+        !turn_by_turn
+            && self.brief.rules.begun_steps_stay()
+            && self.planning.stage().proposed().is_none()
+            && self.busy_with() == SubStatus::Replanning
     }
 
     /// Returns the steps shown as the plan: the steps in force, below the earlier ones that began.

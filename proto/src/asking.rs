@@ -359,6 +359,23 @@ mod tests {
     }
 
     #[test]
+    fn the_arguments_of_a_question_are_read_as_the_same_question() {
+        for asked in [
+            json!({"prompt": "When?", "mode": "query"}),
+            json!({"prompt": "Which?", "mode": "select", "options": [{"value": "a"}, {"value": "b", "label": "Bee"}]}),
+            json!({"prompt": "Which?", "mode": "select", "options": [{"value": "a"}, {"value": "b"}], "multiple": true}),
+            json!({"prompt": "Trip", "mode": "form", "fields": [
+                {"key": "to", "label": "To", "type": "text", "required": true, "max_length": 10},
+                {"key": "days", "label": "Days", "type": "number", "min": 1, "default": 2},
+            ]}),
+        ] {
+            let asked: Asked = serde_json::from_value(asked).unwrap();
+            let told = args(&asked.prompt, &asked.kind);
+            assert_eq!(parse(&told, &AskKinds::default()).unwrap(), asked, "{told}");
+        }
+    }
+
+    #[test]
     fn a_question_that_cannot_be_answered_is_refused_with_the_argument_named() {
         let select = |options: Value| json!({"mode": "select", "prompt": "?", "options": options});
         let form = |fields: Value| json!({"mode": "form", "prompt": "?", "fields": fields});

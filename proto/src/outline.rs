@@ -67,6 +67,12 @@ impl ItemStatus {
     }
 }
 
+/// Returns the item in progress and its number, from 1.
+#[must_use]
+pub fn in_progress(items: &[Item]) -> Option<(usize, &Item)> {
+    (1..).zip(items).find(|(_, item)| item.status == ItemStatus::InProgress)
+}
+
 /// A change of an outline, as a model requests it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]

@@ -56,6 +56,12 @@ pub struct JobView {
     /// Plan in force, or the proposed plan that awaits confirmation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanView>,
+    /// Steps of all plans that ended with success.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub successful_steps: u32,
+    /// Steps of all plans that failed, or completed without success.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed_steps: u32,
     /// Result of the detection whether the goal needs a plan; absent when no detection ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detected: Option<Detected>,
@@ -113,6 +119,11 @@ pub struct JobView {
     pub updated: Timestamp,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 /// A unit of work whose last attempt broke and that is attempted again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryView {
@@ -159,8 +170,7 @@ pub struct PlanView {
     pub revision: u32,
     /// `true` once a user has confirmed the plan, or when the policy needs no confirmation.
     pub confirmed: bool,
-    /// Steps of the plan. Steps of earlier plans precede them, except with `replan.apply:
-    /// replace_all`.
+    /// Steps of the plan. Steps of earlier plans that began precede them.
     pub steps: Vec<StepView>,
 }
 

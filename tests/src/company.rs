@@ -101,6 +101,11 @@ impl<N: Broker> Company<N> {
         self.variable(&format!("CALLBOARD__{key}"), value);
     }
 
+    /// Removes a setting (`SECTION__KEY`) for processes started from now on.
+    pub fn unset(&mut self, key: &str) {
+        self.settings.remove(&format!("CALLBOARD__{key}"));
+    }
+
     /// Sets an environment variable of processes that start from now on.
     pub fn variable(&mut self, name: &str, value: &str) {
         self.settings.insert(name.to_owned(), value.to_owned());

@@ -4,9 +4,10 @@
 use client::session::LiveText;
 use proto::{
     escape,
-    event::{Happened, REASON_UNPARSEABLE, StepPhase, Stream, ToolPhase},
+    event::{Happened, PlanEvent, REASON_UNPARSEABLE, StepEvent, StepPhase, Stream, ToolPhase},
     id::StepId,
     lang::Language,
+    outline::Item,
     progress,
 };
 use serde_json::Value;
@@ -19,10 +20,23 @@ use crate::{
 /// The displayed progress of a task's plan.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
-    /// Number of replans before the last displayed plan; `None` if none was displayed.
-    told: Option<u32>,
+    /// The last displayed plan; `None` if none was displayed.
+    told: Option<Told>,
     /// Steps of the plan, in order.
     steps: Vec<StepId>,
+    /// Intended items of a planner that decides one action at a time.
+    outline: Vec<Item>,
+    /// The displayed line of the item in progress; several actions may serve one item.
+    item: Option<String>,
+}
+
+/// The part of a plan by which a new plan is recognised.
+#[derive(Debug, PartialEq, Eq)]
+enum Told {
+    /// A plan of steps, with the number of plans before it.
+    Steps(u32),
+    /// A plan of one action, with the titles of the intended items.
+    Items(Vec<String>),
 }
 
 impl Course {
@@ -34,30 +48,56 @@ impl Course {
         language: Language,
         happened: &Happened,
     ) -> Vec<String> {
-        let mut lines = Vec::new();
-        if let Happened::Plan(plan) = happened {
-            self.steps = plan.steps.iter().map(|step| step.id.clone()).collect();
-            let steps = match plan.outline.len() {
-                0 => plan.steps.len(),
-                items => items,
-            };
-            if plan.confirmed && self.told.replace(plan.revision) != Some(plan.revision) {
-                let words = progress::planned(language, plan.revision, steps);
-                lines.push(Line::new().add(Tone::Strong, format!("▸ {words}")).render(style));
-            }
+        let (words, tone) = match happened {
+            Happened::Plan(plan) => (self.planned(language, plan), Tone::Strong),
+            Happened::Step(step) => (self.started(language, step), Tone::Busy),
+            Happened::Message(_)
+            | Happened::Tool(_)
+            | Happened::Interaction(_)
+            | Happened::Usage(_)
+            | Happened::Error(_)
+            | Happened::Job(_) => (None, Tone::Plain),
+        };
+        let line = words.map(|words| Line::new().add(tone, format!("▸ {words}")).render(style));
+        // The line of a step replaces its event.
+        let whole = line.is_some() && matches!(happened, Happened::Step(_));
+        let more = if whole { Vec::new() } else { task(style, happened) };
+        line.into_iter().chain(more).collect()
+    }
+
+    /// Returns the line for a plan that was not displayed before.
+    fn planned(&mut self, language: Language, plan: &PlanEvent) -> Option<String> {
+        self.steps = plan.steps.iter().map(|step| step.id.clone()).collect();
+        self.outline.clone_from(&plan.outline);
+        let (told, count) = if plan.outline.is_empty() {
+            (Told::Steps(plan.revision), plan.steps.len())
+        } else {
+            let titles = plan.outline.iter().map(|item| item.title.clone());
+            (Told::Items(titles.collect()), plan.outline.len())
+        };
+        if !plan.confirmed || self.told.as_ref() == Some(&told) {
+            return None;
         }
-        if let Happened::Step(step) = happened
-            && step.phase == StepPhase::Started
-            // A failed step may be planned again under its name; the newest one counts.
-            && let Some(place) = self.steps.iter().rposition(|id| *id == step.step)
-        {
-            let label = escape::line(step.label.trim());
-            let words = progress::step(language, place + 1, self.steps.len(), &label);
-            lines.push(Line::new().add(Tone::Busy, format!("▸ {words}")).render(style));
-            return lines;
+        self.item = None;
+        let again = self.told.replace(told).is_some() || plan.revision > 0;
+        Some(progress::planned(language, again, count))
+    }
+
+    /// Returns the line for the start of a step, or of the item that it serves.
+    fn started(&mut self, language: Language, step: &StepEvent) -> Option<String> {
+        if step.phase != StepPhase::Started {
+            return None;
         }
-        lines.extend(task(style, happened));
-        lines
+        if let Some(words) = progress::item(language, &self.outline) {
+            let words = Some(escape::line(&words).into_owned());
+            let is_new = self.item != words;
+            self.item.clone_from(&words);
+            return words.filter(|_| is_new);
+        }
+        // A failed step may be planned again under its name; the newest one counts.
+        let place = self.steps.iter().rposition(|id| *id == step.step)?;
+        let label = escape::line(step.label.trim());
+        Some(progress::step(language, place + 1, self.steps.len(), &label))
     }
 }
 
@@ -131,12 +171,19 @@ pub(crate) fn speech(style: &Style, text: &LiveText) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use proto::event::{PlanEvent, PlanPhase, PlannedStep, StepEvent};
-    use proto::step::StepState;
+    use proto::{
+        event::{PlanPhase, PlannedStep},
+        outline::{self, ItemStatus},
+        step::StepState,
+    };
 
     use super::*;
 
-    fn plan(revision: u32, confirmed: bool, steps: &[&str]) -> Happened {
+    fn plan(revision: u32, confirmed: bool, steps: &[&str], items: &[&str]) -> Happened {
+        let mut outline = outline::of_texts(items.iter().copied());
+        if let Some(item) = outline.first_mut() {
+            item.status = ItemStatus::InProgress;
+        }
         let steps = steps.iter().map(|id| PlannedStep {
             id: StepId::new(*id).unwrap(),
             title: String::new(),
@@ -151,8 +198,9 @@ mod tests {
             title: "T".to_owned(),
             revision,
             confirmed,
+            replanning: false,
             steps: steps.collect(),
-            outline: Vec::new(),
+            outline,
         })
     }
 
@@ -168,27 +216,29 @@ mod tests {
         })
     }
 
-    /// Renders the lines of a plan that is shown, confirmed, started and replanned.
-    fn told(language: Language) -> Vec<String> {
+    /// Renders the lines of progress of these events.
+    fn told(language: Language, events: &[Happened]) -> Vec<String> {
         let (mut course, style) = (Course::default(), Style::plain(None));
+        let lines = events.iter().flat_map(|happened| course.task(&style, language, happened));
+        lines.filter(|line| line.starts_with('▸')).collect()
+    }
+
+    /// A plan that is shown, confirmed, started and replanned.
+    fn replanned() -> [Happened; 6] {
         [
-            plan(0, false, &["a", "b"]),
-            plan(0, true, &["a", "b"]),
-            plan(0, true, &["a", "b"]),
+            plan(0, false, &["a", "b"], &[]),
+            plan(0, true, &["a", "b"], &[]),
+            plan(0, true, &["a", "b"], &[]),
             started("b"),
-            plan(1, true, &["a", "b", "c"]),
+            plan(1, true, &["a", "b", "c"], &[]),
             started("c"),
         ]
-        .iter()
-        .flat_map(|happened| course.task(&style, language, happened))
-        .filter(|line| line.starts_with('▸'))
-        .collect()
     }
 
     #[test]
     fn how_a_task_gets_on_is_told_in_the_words_that_were_agreed() {
         assert_eq!(
-            told(Language::Zh),
+            told(Language::Zh, &replanned()),
             [
                 "▸ 规划完成（共 2 个步骤）",
                 "▸ 执行步骤 2/2：do b",
@@ -197,12 +247,34 @@ mod tests {
             ]
         );
         assert_eq!(
-            told(Language::En),
+            told(Language::En, &replanned()),
             [
                 "▸ planning is done (2 steps)",
                 "▸ step 2/2: do b",
                 "▸ replanning is done (3 steps)",
                 "▸ step 3/3: do c",
+            ]
+        );
+    }
+
+    #[test]
+    fn one_action_at_a_time_is_counted_by_the_intended_items() {
+        let events = [
+            plan(0, true, &["a"], &["写", "寄"]),
+            started("a"),
+            plan(1, true, &["a", "b"], &["写", "寄"]),
+            started("b"),
+            plan(2, true, &["a", "b", "c"], &["寄"]),
+            started("c"),
+        ];
+        assert_eq!(
+            told(Language::Zh, &events),
+            [
+                "▸ 规划完成（共 2 个步骤）",
+                "▸ 当前计划项 1/2：写",
+                "▸ b started do b",
+                "▸ 重规划完成（共 1 个步骤）",
+                "▸ 当前计划项 1/1：寄",
             ]
         );
     }

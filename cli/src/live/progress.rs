@@ -4,6 +4,7 @@
 use proto::{
     escape,
     lang::Language,
+    outline::Item,
     progress,
     step::StepState,
     view::{CallState, JobView, PlanView, StepView},
@@ -22,6 +23,7 @@ pub(crate) fn between(style: &Style, old: Option<&JobView>, new: &JobView) -> Ve
     if old.map(stands) != Some(stands(new)) && new.outcome.is_none() {
         lines.push(job(style, new));
     }
+    lines.extend(outlined(style, old, new));
     if let Some(plan) = &new.plan {
         let before = old.and_then(|view| view.plan.as_ref());
         if before.is_none_or(|b| b.revision != plan.revision || b.title != plan.title) {
@@ -29,8 +31,12 @@ pub(crate) fn between(style: &Style, old: Option<&JobView>, new: &JobView) -> Ve
         }
         for (n, step) in plan.steps.iter().enumerate() {
             let was = before.and_then(|b| b.steps.iter().find(|s| s.id == step.id));
-            let place =
-                StepPosition { language: new.language, number: n + 1, steps: plan.steps.len() };
+            let place = StepPosition {
+                language: new.language,
+                number: n + 1,
+                steps: plan.steps.len(),
+                outline: &new.outline,
+            };
             lines.extend(stepped(style, was, step, &place));
         }
     }
@@ -95,18 +101,36 @@ fn label(step: &StepView) -> String {
     escape::line(words).into_owned()
 }
 
-/// Position of a step in its plan.
-struct StepPosition {
+/// Renders the intended items of a planner that decides one action at a time, when it has changed
+/// the list.
+fn outlined(style: &Style, old: Option<&JobView>, new: &JobView) -> Vec<String> {
+    let titles = |view: &JobView| -> Vec<String> {
+        view.outline.iter().map(|item| item.title.clone()).collect()
+    };
+    let before = old.map(titles).unwrap_or_default();
+    if new.outline.is_empty() || before == titles(new) {
+        return Vec::new();
+    }
+    let again = !before.is_empty();
+    let words = progress::planned(new.language, again, new.outline.len());
+    let head = Line::new().add(Tone::Strong, words).render(style);
+    let items = new.outline.iter().map(|item| tree::item_line(style, item, "  "));
+    std::iter::once(head).chain(items).collect()
+}
+
+/// Position of a step in its plan, and the intended items that it serves.
+struct StepPosition<'a> {
     language: Language,
     number: usize,
     steps: usize,
+    outline: &'a [Item],
 }
 
 fn stepped(
     style: &Style,
     was: Option<&StepView>,
     step: &StepView,
-    place: &StepPosition,
+    place: &StepPosition<'_>,
 ) -> Vec<String> {
     let mut lines = Vec::new();
     let moved = was.map(|was| (was.state, was.attempts)) != Some((step.state, step.attempts));
@@ -139,12 +163,13 @@ fn stepped(
     lines
 }
 
-fn step_line(style: &Style, step: &StepView, place: &StepPosition) -> String {
+fn step_line(style: &Style, step: &StepView, place: &StepPosition<'_>) -> String {
     let (mark, tone) = marks::step(step);
     let words = match step.state {
-        StepState::Running => {
-            progress::step(place.language, place.number, place.steps, &label(step))
-        }
+        StepState::Running => match progress::item(place.language, place.outline) {
+            Some(words) => escape::line(&words).into_owned(),
+            None => progress::step(place.language, place.number, place.steps, &label(step)),
+        },
         StepState::Pending
         | StepState::Ready
         | StepState::Waiting
@@ -175,6 +200,8 @@ fn step_line(style: &Style, step: &StepView, place: &StepPosition) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proto::outline::{self, ItemStatus};
+
     use super::*;
     use crate::render::samples;
 
@@ -190,5 +217,22 @@ mod tests {
         steps[2].calls.clear();
         old.questions.truncate(4);
         insta::assert_snapshot!("difference", between(&style, Some(&old), &new).join("\n"));
+    }
+
+    #[test]
+    fn intended_items_are_listed_when_they_change_and_the_one_in_progress_has_its_number() {
+        let style = Style::plain(None);
+        let mut new = samples::view();
+        new.outline = outline::of_texts(["写周报", "发邮件"]);
+        new.outline[1].status = ItemStatus::InProgress;
+        let mut old = new.clone();
+        old.plan.as_mut().unwrap().steps[2].state = StepState::Pending;
+        let lines = between(&style, Some(&old), &new);
+        assert_eq!(lines[0], "▸ step3 当前计划项 2/2：发邮件", "{lines:#?}");
+        old.outline.clear();
+        let lines = between(&style, Some(&old), &new);
+        assert_eq!(lines[..3], ["规划完成（共 2 个步骤）", "  [ ] 写周报", "  [→] 发邮件"]);
+        old.outline = outline::of_texts(["写周报"]);
+        assert_eq!(between(&style, Some(&old), &new)[0], "重规划完成（共 2 个步骤）");
     }
 }

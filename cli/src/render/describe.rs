@@ -42,6 +42,7 @@ pub(crate) fn describe(style: &Style, view: &JobView) -> String {
             (Text::SubmittedLabel, plain(style.time(view.created))),
             (Text::ChangedLabel, plain(style.time(view.updated))),
             (Text::TookLabel, plain(tree::age(view, style.now))),
+            (Text::StepsLabel, plain(steps(style, view))),
             (Text::TokensLabel, plain(usage)),
             (Text::ToolsLabel, plain(tools(style, view))),
             (Text::BudgetLabel, (budget_tone(view), budget(view))),
@@ -56,7 +57,8 @@ pub(crate) fn describe(style: &Style, view: &JobView) -> String {
     );
     if let Some(plan) = &view.plan {
         out.push('\n');
-        for line in tree::plan_lines(style, plan, &Said::new()) {
+        let lines = tree::plan_lines(style, plan, &Said::new()).into_iter();
+        for line in lines.chain(tree::outline_lines(style, view)) {
             out.push_str(&line);
             out.push('\n');
         }
@@ -86,6 +88,15 @@ pub(crate) fn describe(style: &Style, view: &JobView) -> String {
 fn files(view: &JobView) -> String {
     let each = view.files.iter().map(|file| escape::line(&file.to_string()).into_owned());
     each.collect::<Vec<_>>().join("; ")
+}
+
+/// Counts the steps that ended; empty before the first one.
+fn steps(style: &Style, view: &JobView) -> String {
+    let (successful, failed) = (&view.successful_steps, &view.failed_steps);
+    match (successful, failed) {
+        (0, 0) => String::new(),
+        (_, _) => style.say(Text::StepCounts { successful, failed }),
+    }
 }
 
 /// Lists the work that is attempted again, one unit a line.

@@ -183,6 +183,9 @@ fn plan(style: &Style, plan: &PlanEvent) -> Vec<Line> {
     let number = &plan.revision.saturating_add(1);
     let what = style.say(match plan.phase {
         PlanPhase::Completed => Text::PlanCarriedOut { number },
+        PlanPhase::Created | PlanPhase::Updated if plan.replanning => {
+            Text::PlanBeingReplaced { number }
+        }
         PlanPhase::Created | PlanPhase::Updated if !plan.confirmed => Text::PlanProposed { number },
         PlanPhase::Created => Text::PlanMade { number },
         PlanPhase::Updated => Text::PlanInForce { number },

@@ -59,6 +59,7 @@ pub(crate) fn view() -> JobView {
             {"id": "step5", "title": "after a failure", "description": "d", "depends_on": ["step2"],
              "state": "blocked", "attempts": 0, "turns": 0},
         ]},
+        "successful_steps": 1, "failed_steps": 1,
         "questions": questions(),
         "usage": {"input_tokens": 1200, "output_tokens": 88}, "ignored": 1, "records": 14, "seq": 4711,
         "created": at("00"), "updated": at("59"),

@@ -8,6 +8,7 @@ use proto::{
     id::StepId,
     message::Usage,
     outline::{Item, ItemStatus},
+    progress,
     step::StepState,
     view::{CallView, JobView, PlanView, StepView},
     why::Reason,
@@ -37,7 +38,7 @@ pub(crate) fn tree(
     if let Some(plan) = &view.plan {
         lines.extend(plan_lines(style, plan, said));
     }
-    lines.extend(view.outline.iter().map(|item| item_line(style, item, "  ")));
+    lines.extend(outline_lines(style, view));
     if let Some(words) = planning.filter(|_| view.outcome.is_none()) {
         lines.extend(streaming(style, "  ", words));
     }
@@ -76,8 +77,19 @@ fn header(style: &Style, view: &JobView) -> Vec<String> {
     lines
 }
 
+/// Renders the intended items of a planner that decides one action at a time, below the line of the
+/// one in progress.
+pub(crate) fn outline_lines(style: &Style, view: &JobView) -> Vec<String> {
+    let current = progress::item(view.language, &view.outline);
+    let current = current.filter(|_| view.outcome.is_none()).map(|words| {
+        Line::new().add(Tone::Busy, format!("  {}", escape::line(&words))).render(style)
+    });
+    let items = view.outline.iter().map(|item| item_line(style, item, "  "));
+    current.into_iter().chain(items).collect()
+}
+
 /// Renders an item of an outline.
-fn item_line(style: &Style, item: &Item, rail: &str) -> String {
+pub(crate) fn item_line(style: &Style, item: &Item, rail: &str) -> String {
     let (mark, tone) = match item.status {
         ItemStatus::Pending => ("[ ]", Tone::Dim),
         ItemStatus::InProgress => ("[→]", Tone::Busy),

@@ -46,6 +46,7 @@ pub(super) fn plan(
         title: plan.title.to_owned(),
         revision: plan.revision,
         confirmed: plan.confirmed,
+        replanning: plan.replanning,
         steps: plan.steps().map(planned).collect(),
         outline: after.outline().to_vec(),
     })

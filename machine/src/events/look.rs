@@ -97,10 +97,18 @@ impl<'a> Look<'a> {
         if let Some(plan) = open.planning.stage().proposed() {
             let (title, proposed) = (plan.title.as_str(), plan.steps.as_slice());
             let revision = execution.revision();
-            return Some(PlanLook { open, title, revision, confirmed: false, proposed });
+            let (confirmed, replanning) = (false, false);
+            return Some(PlanLook { open, title, revision, confirmed, replanning, proposed });
         }
         let revision = execution.revision().checked_sub(1)?;
-        Some(PlanLook { open, title: execution.title(), revision, confirmed: true, proposed: &[] })
+        Some(PlanLook {
+            open,
+            title: execution.title(),
+            revision,
+            confirmed: true,
+            replanning: open.is_replanning(),
+            proposed: &[],
+        })
     }
 }
 
@@ -110,6 +118,8 @@ pub(super) struct PlanLook<'a> {
     pub(super) title: &'a str,
     pub(super) revision: u32,
     pub(super) confirmed: bool,
+    /// `true` while the planner makes the next plan.
+    pub(super) replanning: bool,
     /// Steps that are not confirmed yet.
     proposed: &'a [Step],
 }

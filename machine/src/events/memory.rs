@@ -84,6 +84,7 @@ pub(super) struct ToldPlan {
     title: String,
     revision: u32,
     confirmed: bool,
+    replanning: bool,
     pub(super) steps: Vec<ToldStep>,
 }
 
@@ -101,7 +102,8 @@ impl ToldPlan {
     /// Returns `true` if the plans are equal except for the progress of their steps.
     pub(super) fn is(&self, plan: &PlanLook<'_>) -> bool {
         let mut steps = plan.steps();
-        (self.revision, self.confirmed) == (plan.revision, plan.confirmed)
+        (self.revision, self.confirmed, self.replanning)
+            == (plan.revision, plan.confirmed, plan.replanning)
             && self.title == plan.title
             && self.steps.iter().all(|told| steps.next().is_some_and(|step| told.is(step)))
             && steps.next().is_none()
@@ -112,6 +114,7 @@ impl ToldPlan {
             plan.title.clone_into(&mut self.title);
         }
         (self.revision, self.confirmed) = (plan.revision, plan.confirmed);
+        self.replanning = plan.replanning;
         let mut there = 0;
         for step in plan.steps() {
             match self.steps.get_mut(there) {

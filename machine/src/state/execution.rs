@@ -73,6 +73,18 @@ impl Execution {
         self.all().filter(|run| run.state == StepState::Completed)
     }
 
+    /// Returns the numbers of steps of all plans that ended with success, and without.
+    pub(crate) fn ended_counts(&self) -> (u32, u32) {
+        let count = |is: fn(&StepRun) -> bool| {
+            u32::try_from(self.all().filter(|run| is(run)).count()).unwrap_or(u32::MAX)
+        };
+        let successful = |run: &StepRun| run.state == StepState::Completed && !run.unsuccessful;
+        let failed = |run: &StepRun| {
+            run.state == StepState::Failed || run.state == StepState::Completed && run.unsuccessful
+        };
+        (count(successful), count(failed))
+    }
+
     pub(crate) fn title(&self) -> &str {
         &self.title
     }

@@ -151,6 +151,8 @@ fn replan_keeps_what_has_completed_and_makes_the_rest_anew() {
     let Outcome::Completed { results, .. } = p.outcome() else { panic!("not completed") };
     assert_eq!(results, json!({"a": {"id": 7}, "b2": 2}));
     assert_eq!(p.states(), "a:completed b:failed b2:completed");
+    let view = p.view();
+    assert_eq!((view.successful_steps, view.failed_steps), (2, 1));
 }
 
 #[test]

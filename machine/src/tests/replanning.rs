@@ -69,8 +69,10 @@ fn after_each_step_what_remains_is_planned_anew() {
     p.ok("g0.r0.a", json!(1));
     p.expect(&["plan g0.p2 #1"]);
     assert_eq!(progressed(&p), (vec!["a:completed".into()], vec![], Cause::Completed));
+    assert_eq!(p.states(), "a:completed", "steps that never began are gone");
     again(&mut p, 2, plan("b"));
     p.expect(&["call g0.r1.b #1"]);
+    assert_eq!(p.states(), "a:completed b:running");
     p.ok("g0.r1.b", json!(2));
     p.expect(&["plan g0.p3 #1"]);
     again(&mut p, 3, plan(""));

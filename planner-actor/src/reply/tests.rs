@@ -198,6 +198,20 @@ fn a_decision_becomes(#[case] text: &str, #[case] expected: &str) {
     assert_eq!(intent(&understood_all(text, &[], json!({"protocol": "decision"}))), expected);
 }
 
+/// The first of three steps has completed; the others never began.
+#[test]
+fn an_update_keeps_the_title_and_the_ids_of_steps_that_never_began() {
+    let step = |id: &str| json!({"id": id, "description": id, "action": "agent"});
+    let plan = json!({"title": "Trip", "steps": [step("step1"), step("step2"), step("step3")]});
+    let ended = json!([{"id": "step1", "state": "completed", "response": "r"}]);
+    let dialogue = json!([{"type": "progressed", "plan": plan, "steps": ended}]);
+    let update = r#"{"steps":["go on","come back"]}"#;
+    let reply = understood(update, &[], StopReason::End, json!({"dialogue": dialogue}));
+    let PlanReply::Plan { plan } = reply else { panic!("{reply:?}") };
+    let ids: Vec<_> = plan.steps.iter().map(|step| step.id.as_str()).collect();
+    assert_eq!((plan.title.as_str(), ids), ("Trip", vec!["step2", "step3"]));
+}
+
 fn item(id: &str, title: &str, status: &str) -> Value {
     json!({"id": id, "title": title, "status": status})
 }

@@ -94,7 +94,10 @@ pub struct PlanEvent {
     /// `true` once a user has confirmed the plan, or when the policy needs no confirmation. No step
     /// of the plan runs before that.
     pub confirmed: bool,
-    /// Steps of the plan.
+    /// `true` while the planner makes the next plan. `steps` are then those that stay in sight.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replanning: bool,
+    /// Steps of the plan, below those of earlier plans that began.
     pub steps: Vec<PlannedStep>,
     /// Intended items beyond the plan, when the planner decides one action at a time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

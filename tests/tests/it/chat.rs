@@ -37,7 +37,10 @@ rules:
 "#;
 
 async fn open(script: &str, roles: &[&str]) -> (Company, Vec<Process>, Client) {
-    let company = Company::start(script).await;
+    serve(Company::start(script).await, roles).await
+}
+
+async fn serve(company: Company, roles: &[&str]) -> (Company, Vec<Process>, Client) {
     let processes = roles.iter().map(|roles| company.serve(roles, roles)).collect();
     let client = Client::new(&connect(&company).await);
     wait_for_door(&client).await;
@@ -150,7 +153,14 @@ async fn a_command_that_waits_is_canceled_before_the_task() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_model_commands_work_and_words_are_answered() {
-    let (company, _processes, _client) = open(SCRIPT, &["supervisor,interaction,door,tools"]).await;
+    let mut company = Company::start(SCRIPT).await;
+    for key in ["MODEL__KIND", "MODEL__NAME", "MODEL__BASE_URL"] {
+        company.unset(key);
+    }
+    let (company, _processes, client) =
+        serve(company, &["supervisor,interaction,door,tools"]).await;
+    let tools = client.tools().await.unwrap().tools;
+    assert!(tools.iter().all(|tool| tool.name.as_str() != "model"), "no tool asks a model");
     let lines = "你好\nhello\n/todo 买牛奶\n/dance\n/echo {\"no\":1}\n/help\n";
     let output = typed(&company, &[], lines);
     let said = said(&output);

@@ -78,6 +78,12 @@ pub(super) const PRESETS: &[Scenario] = &[
         ..of("edited", "confirm", |_| {})
     },
     Scenario { acts: &[Act::Reject], ..of("rejected", "confirm", |_| {}) },
+    of("answer-alone", "tour of direct", alone),
+    Scenario {
+        acts: &[Act::Answer("north"), Act::Approve, Act::Approve],
+        ..of("finished-in-sight", "tour of fastgpt", |agent| preset(agent, "fastgpt"))
+    },
+    of("numbers-kept", "tour of manus", |agent| preset(agent, "manus")),
     of("budget-stop", "again and again", |agent| {
         alone(agent);
         agent.budget.turns = Some(2);
