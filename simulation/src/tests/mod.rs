@@ -103,16 +103,21 @@ fn check(cases: &[Case]) {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n\n"));
 }
 
+/// Recordings of the first rules in which a plan replaces steps that never began. Planners now use
+/// the ids of such steps again, so later steps have other ids than in the recording.
+const RENUMBERED: [&str; 2] = ["no-progress", "preset-manus"];
+
 #[test]
 fn a_job_cut_at_any_record_goes_on_to_the_same_end() {
     let cases = recordings().into_iter().flat_map(|(name, recording)| {
         let whole = end(&recording.whole());
+        let is_renumbered = RENUMBERED.contains(&name.as_str());
         (1..=recording.len()).map(move |cut| Case {
             what: format!("{name} cut after record {cut}"),
             recording: recording.clone(),
             cut,
             mishap: Mishap::None,
-            end: (!recording.is_unclear_at(cut)).then(|| whole.clone()),
+            end: (!recording.is_unclear_at(cut) && !is_renumbered).then(|| whole.clone()),
         })
     });
     check(&cases.collect::<Vec<_>>());
@@ -123,13 +128,14 @@ fn commands_that_are_delivered_twice_change_nothing() {
     let cases = recordings().into_iter().flat_map(|(name, recording)| {
         let whole = end(&recording.whole());
         let once = recording.commands().iter().any(|(_, once)| *once);
+        let is_renumbered = RENUMBERED.contains(&name.as_str());
         [Mishap::Twice, Mishap::Unacknowledged].map(|mishap| Case {
             what: format!("{name}, {mishap:?}"),
             recording: recording.clone(),
             cut: 1,
             // A worker that receives a `once` call while another runs it cannot know the outcome,
             // and reports the call as unknown. Both ends are correct, and the effect happens once.
-            end: (!once || mishap != Mishap::Twice).then(|| whole.clone()),
+            end: (!is_renumbered && (!once || mishap != Mishap::Twice)).then(|| whole.clone()),
             mishap,
         })
     });
