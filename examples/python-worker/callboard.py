@@ -30,8 +30,6 @@ from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.errors import (
     BadRequestError,
-    KeyNotFoundError,
-    KeyWrongLastSequenceError,
     NotFoundError,
 )
 
@@ -42,6 +40,8 @@ log = logging.getLogger("callboard")
 RECORD_VERSION = 1
 INLINE_BYTES_MAX = 64 * 1024
 PIECE_BYTES = 256 * 1024
+# A header with the subject of the message. Callboard ignores records and values without it.
+MARK = "Callboard-Subject"
 WRONG_LAST_SEQUENCE = (10071, 10164)
 RESULT_BYTES_MAX = 1024 * 1024
 DELIVERIES_MAX = 5
@@ -270,37 +270,55 @@ class Worker:
 
     async def announce(self) -> None:
         """Announces every tool, and checks every 30 seconds that it is still announced."""
-        registry = await self.js.key_value(f"{self.prefix}-tools")
         while True:
             for tool in self.tools.values():
                 try:
-                    await self.announce_one(registry, tool)
-                except KeyWrongLastSequenceError:
+                    await self.announce_one(tool)
+                except BadRequestError as error:
+                    if error.err_code not in WRONG_LAST_SEQUENCE:
+                        raise
                     log.info("%s: somebody else announced it at the same moment", tool.name)
                 except NatsError as error:
                     log.warning("%s could not be announced: %s", tool.name, error)
             await asyncio.sleep(30)
 
-    async def announce_one(self, registry: Any, tool: Tool) -> None:
+    async def announce_one(self, tool: Tool) -> None:
         spec = tool.spec(self.pool)
         value = json.dumps({**spec, "by": self.name}).encode()
-        try:
-            there = await registry.get(tool.name)
-        except KeyNotFoundError:
-            await registry.create(tool.name, value)
+        theirs, revision = await self.announced(tool.name)
+        if theirs is None:
+            await self.register(tool.name, value, revision)
             log.info("%s announced", tool.name)
             return
-        theirs = json.loads(there.value)
         by = theirs.pop("by", None)
         if theirs == spec:
             return
         newer = version(tool.version) > version(theirs.get("version", "1"))
         if newer or by == self.name:
-            await registry.update(tool.name, value, there.revision)
+            await self.register(tool.name, value, revision)
             log.info("%s announced in place of version %s", tool.name, theirs.get("version"))
         else:
             log.error("%s is announced by %s with another definition than %s has; give one of them "
                       "another name or a new version", tool.name, by, self.name)
+
+    async def announced(self, name: str) -> tuple[dict[str, Any] | None, int]:
+        """Returns the announcement of a tool, or None, and the revision to replace. A value that was
+        deleted or has no mark is no announcement.
+        """
+        subject = f"$KV.{self.prefix}-tools.{name}"
+        try:
+            found = await self.js.get_last_msg(f"KV_{self.prefix}-tools", subject, direct=True)
+        except NotFoundError:
+            return None, 0
+        headers = found.headers or {}
+        if headers.get(MARK) != subject or "KV-Operation" in headers:
+            return None, found.seq
+        return json.loads(found.data), found.seq
+
+    async def register(self, name: str, value: bytes, revision: int) -> None:
+        subject = f"$KV.{self.prefix}-tools.{name}"
+        await self.js.publish(subject, value, headers={
+            MARK: subject, "Nats-Expected-Last-Subject-Sequence": str(revision)})
 
     async def pull(self, shard: int) -> None:
         """Fetches calls of one shard while there are free slots. A call whose tool runs as many calls
@@ -429,10 +447,13 @@ class Worker:
 
     def forged(self, message: Any, shard: str, job: str) -> bool:
         """Returns whether the server wrote the message on behalf of a client without the right to
-        do so: as the answer to a read with this subject as its reply subject, or from a
+        do so: as the answer to a request with this subject as its reply subject, or from a
         schedule. Decisions may name the timer of their own job that they remove.
         """
         headers = message.headers or {}
+        # Calls of a release that marked nothing may still wait in the queue.
+        if headers.get(MARK, message.subject) != message.subject:
+            return True
         timer = headers.get("Nats-Scheduler", f"{self.prefix}.{shard}.{job}.at.")
         return "Nats-Sequence" in headers or not timer.startswith(f"{self.prefix}.{shard}.{job}.at.")
 
@@ -535,7 +556,8 @@ class Worker:
         """Appends the result to the job's log, and retries until the server confirms it."""
         record = {"v": RECORD_VERSION, "kind": "called", "id": str(uuid.uuid4()), "by": self.name}
         body = json.dumps(called, ensure_ascii=False, separators=(",", ":")).encode()
-        kept = {"Nats-Msg-Id": record["id"]}
+        subject = f"{self.prefix}.{shard}.{job}.in.crew"
+        kept = {MARK: subject, "Nats-Msg-Id": record["id"]}
         if traceparent:
             kept["traceparent"] = traceparent
         while True:
@@ -547,7 +569,7 @@ class Worker:
                 payload = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
                 # A repeat with the same id is stored once, and a result that is stored twice counts
                 # once.
-                await self.js.publish(f"{self.prefix}.{shard}.{job}.in.crew", payload, headers=kept)
+                await self.js.publish(subject, payload, headers=kept)
                 return
             except Exception as error:
                 log.warning("job %s: the result is not stored yet: %s", job, error)

@@ -1,44 +1,41 @@
 //! Opening of a connection to an installation: checks the server, then creates or checks streams,
 //! buckets and consumers.
 //!
-//! An installation has a marker with the settings it was created with. The marker is written last;
-//! from then on a missing stream is a lost stream. A lost bucket holds no job and may be created
+//! From the creation on, a missing stream is a lost stream. A lost bucket holds no job and may be created
 //! again. A lost shard makes only its own jobs unavailable. Lost large values are an error.
+//! See [`installation`](super::installation) for the marker.
 
 use std::{sync::Arc, time::Duration};
 
 use async_nats::ConnectOptions;
-use jiff::Timestamp;
 use proto::{
     decision::DecisionKind,
     id::{Pool, WorkerId},
     subject::Subjects,
 };
 use secrecy::ExposeSecret;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
     NatsOptions,
     bus::NatsBus,
+    installation::{self, Found},
     keys,
     kv::{self, NatsKv},
     link::{AskError, Events, Link},
     log::NatsLog,
     objects::{self, NatsObjects},
-    setup::{self, Loss, Missing},
+    setup::{self, Loss, Missing, may_make},
 };
 use crate::{
     Broker,
     backoff::{self, Backoff, Retryable},
     bus::Bus,
-    kv::{Bucket, Kv, KvError},
+    kv::Bucket,
     log::LogError,
     nats_server::Version,
 };
 
-/// Key of the marker in [`Bucket::Installation`].
-const MARKER: &str = "created";
 /// Interval of pings on an idle connection.
 const PING: Duration = Duration::from_secs(10);
 /// Pause between two requests to a cluster without a leader.
@@ -71,15 +68,6 @@ pub enum ConnectError {
     Installation(LogError),
 }
 
-/// The settings that an installation was created with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Marker {
-    v: u16,
-    shards: u16,
-    replicas: u8,
-    created: Timestamp,
-}
-
 impl ConnectError {
     /// `true` if the same call may succeed once the server has started or a leader is elected.
     #[must_use]
@@ -98,6 +86,16 @@ pub enum LostBuckets {
     /// Creates the bucket again, empty, and logs the loss.
     Recreate,
     /// Fails, with the loss and the user's next step.
+    Refuse,
+}
+
+/// The treatment of an installation whose messages have no mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OldRecords {
+    /// Messages without a mark count up to the present end of their stream. No process of an older
+    /// release may be running.
+    Accept,
+    /// Fails, with the user's next step.
     Refuse,
 }
 
@@ -141,11 +139,19 @@ pub async fn set_up(
     subjects: &Subjects,
     tool_pools: &[Pool],
     lost: LostBuckets,
+    old: OldRecords,
 ) -> Result<SetUp, ConnectError> {
     let options = NatsOptions { create: true, ..options.clone() };
     let link = Arc::new(open(&options, "setup").await?);
     wait_for_jetstream(&link, &options).await?;
     let kv = NatsKv::new(Arc::clone(&link), subjects.clone(), &options);
+    let has_accepted = match old {
+        OldRecords::Accept => {
+            let accept = || installation::accept_unmarked(&link, &kv, subjects, &options);
+            patiently(&options, || Box::pin(accept())).await?
+        }
+        OldRecords::Refuse => false,
+    };
     let Prepared { is_new, recreated, lost_shards } =
         prepare_patiently(&link, &kv, subjects, &options, lost).await?;
     if let Some(lost) = lost_shards.into_iter().next() {
@@ -157,7 +163,7 @@ pub async fn set_up(
         queues.iter().map(|(kind, pool)| setup::commands(&link, subjects, *kind, pool, &options));
     futures::future::try_join_all(facts).await.map_err(ConnectError::Installation)?;
     futures::future::try_join_all(commands).await.map_err(ConnectError::Installation)?;
-    Ok(SetUp { is_new, recreated, queues })
+    Ok(SetUp { is_new, recreated, has_accepted, queues })
 }
 
 /// The result of [`set_up`].
@@ -167,6 +173,8 @@ pub struct SetUp {
     pub is_new: bool,
     /// Lost buckets that were created again, empty.
     pub recreated: Vec<Bucket>,
+    /// `true` if the messages of an older release were accepted now.
+    pub has_accepted: bool,
     /// Every kind of command with its pool; each pair has a consumer in every shard.
     pub queues: Vec<(DecisionKind, Pool)>,
 }
@@ -184,7 +192,9 @@ pub async fn connect_client(
     let link = Arc::new(open(&options, "client").await?);
     wait_for_jetstream(&link, &options).await?;
     let kv = NatsKv::new(Arc::clone(&link), subjects.clone(), &options);
-    patiently(&options, || Box::pin(existing(&link, &kv, &subjects, &options))).await?;
+    let lost = LostBuckets::Refuse;
+    let find = || installation::find(&link, &kv, &subjects, &options, lost);
+    patiently(&options, || Box::pin(find())).await?;
     Ok(Arc::new(NatsBus::new(link, subjects, &options)))
 }
 
@@ -360,8 +370,9 @@ async fn prepare(
     options: &NatsOptions,
     lost: LostBuckets,
 ) -> Result<Prepared, LogError> {
-    let is_new = !existing(link, kv, subjects, options).await?;
+    let found = installation::find(link, kv, subjects, options, lost).await?;
     // Once the marker exists, a missing stream was lost.
+    let is_new = found == Found::Nothing;
     let missing = |loss| if is_new { may_make(options) } else { Missing::Refuse(loss) };
     let shards = subjects.all_shards().map(|shard| async move {
         match setup::shard(link, subjects, shard, options, missing(Loss::Jobs)).await {
@@ -378,96 +389,30 @@ async fn prepare(
             LostBuckets::Refuse => missing(Loss::Bucket(*bucket)),
         };
         let is_made = kv::ensure(link, subjects, *bucket, options, missing).await?;
+        if is_made && !is_new {
+            let (name, loss) = (subjects.bucket(bucket.name()), bucket.loss());
+            tracing::error!(
+                bucket = name,
+                loss,
+                "a lost bucket was created again, empty; no job is lost"
+            );
+        }
         Ok::<_, LogError>(is_made.then_some(*bucket))
     });
     let made = futures::future::try_join_all(buckets).await?;
-    if is_new {
-        mark(kv, subjects, options).await?;
-        return Ok(Prepared { is_new, recreated: Vec::new(), lost_shards });
-    }
-    let recreated: Vec<Bucket> = made.into_iter().flatten().collect();
-    for bucket in &recreated {
-        let (name, loss) = (subjects.bucket(bucket.name()), bucket.loss());
-        tracing::error!(
-            bucket = name,
-            loss,
-            "a lost bucket was created again, empty; no job is lost"
-        );
+    let mut recreated: Vec<Bucket> = made.into_iter().flatten().collect();
+    match found {
+        Found::Marker => {}
+        Found::Nothing => {
+            installation::mark(kv, subjects, options).await?;
+            return Ok(Prepared { is_new, recreated: Vec::new(), lost_shards });
+        }
+        Found::Records => {
+            installation::mark(kv, subjects, options).await?;
+            recreated.push(Bucket::Installation);
+        }
     }
     Ok(Prepared { is_new, recreated, lost_shards })
-}
-
-/// Checks the settings of the installation. Returns `false` if none exists, and prepares its marker
-/// if the options permit.
-async fn existing(
-    link: &Link,
-    kv: &NatsKv,
-    subjects: &Subjects,
-    options: &NatsOptions,
-) -> Result<bool, LogError> {
-    kv::ensure(link, subjects, Bucket::Installation, options, may_make(options)).await?;
-    let found = marker(kv).await?;
-    found.as_ref().map_or(Ok(()), |found| found.check(subjects, options))?;
-    Ok(found.is_some())
-}
-
-fn may_make(options: &NatsOptions) -> Missing {
-    if options.create { Missing::Make } else { Missing::Leave }
-}
-
-async fn marker(kv: &NatsKv) -> Result<Option<Marker>, LogError> {
-    let found = kv.get(Bucket::Installation, MARKER).await;
-    let Some(found) = found.map_err(|e| LogError::Unavailable(e.to_string()))? else {
-        return Ok(None);
-    };
-    let marker = serde_json::from_slice(&found.value);
-    marker.map(Some).map_err(|e| {
-        LogError::Drift(format!("the settings of the installation cannot be read: {e}"))
-    })
-}
-
-/// Writes the marker. If another process wrote one first, that one is checked against these
-/// options.
-async fn mark(kv: &NatsKv, subjects: &Subjects, options: &NatsOptions) -> Result<(), LogError> {
-    let marker_of_ours = Marker {
-        v: 1,
-        shards: subjects.shards(),
-        replicas: options.replicas,
-        created: Timestamp::now(),
-    };
-    let bytes =
-        serde_json::to_vec(&marker_of_ours).map_err(|e| LogError::Invalid(e.to_string()))?;
-    match kv.update(Bucket::Installation, MARKER, bytes.into(), 0).await {
-        Ok(_) => {
-            let (prefix, shards) = (subjects.prefix(), subjects.shards());
-            tracing::info!(prefix, shards, "a new installation was created");
-            Ok(())
-        }
-        Err(KvError::Conflict(_)) => match marker(kv).await? {
-            Some(theirs) => theirs.check(subjects, options),
-            None => Err(LogError::Unavailable("another process is setting up".to_owned())),
-        },
-        Err(error) => Err(LogError::Unavailable(error.to_string())),
-    }
-}
-
-impl Marker {
-    fn check(&self, subjects: &Subjects, options: &NatsOptions) -> Result<(), LogError> {
-        let differs = |what: &str, theirs: u16, ours: u16| {
-            LogError::Drift(format!(
-                "the installation {:?} was created with {theirs} {what}, and {ours} are configured: \
-                 set nats.{what} to {theirs}, or use another prefix",
-                subjects.prefix()
-            ))
-        };
-        if self.shards != subjects.shards() {
-            return Err(differs("shards", self.shards, subjects.shards()));
-        }
-        if self.replicas != options.replicas {
-            return Err(differs("replicas", self.replicas.into(), options.replicas.into()));
-        }
-        Ok(())
-    }
 }
 
 impl From<AskError> for ConnectError {

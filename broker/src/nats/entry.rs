@@ -96,7 +96,7 @@ fn is_genuine(message: &Stored, place: &RecordSubject, subjects: &Subjects) -> b
             .is_ok_and(|at| at.job == place.job && matches!(at.family, Family::At(_)))
     });
     let clock = place.family == Family::In(Source::Clock);
-    !message.relayed && if clock || scheduler.is_some() { by_timer } else { true }
+    !message.foreign && if clock || scheduler.is_some() { by_timer } else { true }
 }
 
 /// Header in which the server names the schedule of a fired message. A decision uses it to name the

@@ -2,8 +2,7 @@
 //!
 //! A deleted key leaves a marker for watchers, which the server removes after a day.
 //!
-//! A value that the server wrote on behalf of a sender without permission is not trusted: its key
-//! has no value. Watchers are notified, as the previous value may still be valid.
+//! A value without its [mark] is not trusted: its key has no value. Watchers are notified, as the previous value may still be valid.
 
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use serde_json::{Value, json};
 use super::{
     NatsOptions,
     link::{AskError, Link, PubAck},
+    mark,
     read::{self, Stored},
     setup::{self, Missing},
     tail::{self, Tail, WatchItem},
@@ -64,7 +64,7 @@ impl NatsKv {
         Self { link, subjects, replicas: options.replicas }
     }
 
-    fn stream(&self, bucket: Bucket) -> String {
+    pub(super) fn stream(&self, bucket: Bucket) -> String {
         format!("KV_{}", self.subjects.bucket(bucket.name()))
     }
 
@@ -72,14 +72,28 @@ impl NatsKv {
         format!("$KV.{}.{key}", self.subjects.bucket(bucket.name()))
     }
 
+    /// Reads a value that may lack its mark; `true` if it has one.
+    pub(super) async fn get_unmarked(
+        &self,
+        bucket: Bucket,
+        key: &str,
+    ) -> Result<Option<(Versioned, bool)>, KvError> {
+        let last = self.last(bucket, key).await?.filter(|last| !is_deletion(last));
+        Ok(last.map(|Stored { seq, payload, foreign, .. }| {
+            (Versioned { key: key.to_owned(), value: payload, revision: seq.0 }, !foreign)
+        }))
+    }
+
     async fn write(
         &self,
         bucket: Bucket,
         key: &str,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
         value: Bytes,
     ) -> Result<u64, KvError> {
-        match self.link.write(&self.subject(bucket, key), headers, value).await {
+        let subject = self.subject(bucket, key);
+        mark::mark(&mut headers, &subject);
+        match self.link.write(&subject, headers, value).await {
             Ok(PubAck { seq, .. }) => Ok(seq),
             Err(error) if error.is_conflict() => Err(KvError::Conflict(key.to_owned())),
             Err(error) => Err(failure(&error)),
@@ -129,6 +143,8 @@ impl NatsKv {
     }
 }
 
+/// Header of a deletion marker that the server writes for a value that expired.
+const SERVER_DELETION: &str = "Nats-Marker-Reason";
 /// Header that identifies one write of a value.
 const NONCE: &str = "Callboard-Write";
 
@@ -168,15 +184,15 @@ impl Kv for NatsKv {
 
     async fn delete(&self, bucket: Bucket, key: &str) -> Result<(), KvError> {
         check(key)?;
-        if self.last(bucket, key).await?.is_none_or(|last| is_mark(&last)) {
+        if self.last(bucket, key).await?.is_none_or(|last| is_deletion(&last)) {
             return Ok(());
         }
-        self.write(bucket, key, mark(), Bytes::new()).await.map(|_| ())
+        self.write(bucket, key, deletion(), Bytes::new()).await.map(|_| ())
     }
 
     async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError> {
         check(key)?;
-        let mut headers = mark();
+        let mut headers = deletion();
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, HeaderValue::from(revision));
         self.write(bucket, key, headers, Bytes::new()).await.map(|_| ())
     }
@@ -236,7 +252,7 @@ impl NatsKv {
 }
 
 /// Headers of a deletion marker.
-fn mark() -> HeaderMap {
+fn deletion() -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert("KV-Operation", "PURGE");
     headers.insert("Nats-Rollup", "sub");
@@ -244,20 +260,18 @@ fn mark() -> HeaderMap {
     headers
 }
 
-fn is_mark(message: &Stored) -> bool {
-    message.headers.get("KV-Operation").is_some()
-        || message.headers.get("Nats-Marker-Reason").is_some()
+fn is_deletion(message: &Stored) -> bool {
+    message.headers.get("KV-Operation").is_some() || message.headers.get(SERVER_DELETION).is_some()
 }
 
-/// `true` if the server wrote this as the reply to a read. A reply that found nothing is stored
-/// like an empty value: readers of a bucket decode values and trust no empty one.
+/// `true` if the server wrote this in its own name. Its own deletion markers are genuine.
 fn is_foreign(message: &Stored) -> bool {
-    message.relayed
+    message.foreign && message.headers.get(SERVER_DELETION).is_none()
 }
 
 /// `true` if this message leaves its key without a value.
 fn is_nothing(message: &Stored) -> bool {
-    is_foreign(message) || is_mark(message)
+    is_foreign(message) || is_deletion(message)
 }
 
 fn change(key: String, message: Stored) -> Change {
@@ -266,7 +280,7 @@ fn change(key: String, message: Stored) -> Change {
         tracing::error!(subject, seq = %message.seq, "a client made the server write a value; the value is ignored");
         return Change::Foreign(key);
     }
-    if is_mark(&message) {
+    if is_deletion(&message) {
         return Change::Deleted(key);
     }
     Change::Put(Versioned { key, value: message.payload, revision: message.seq.0 })

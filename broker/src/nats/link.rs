@@ -6,7 +6,7 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -16,6 +16,7 @@ use async_nats::{
     Client, Event, HeaderMap, Message, Request, ServerError, client::RequestErrorKind,
 };
 use bytes::Bytes;
+use proto::id::Seq;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::{
@@ -23,6 +24,7 @@ use tokio::{
     time::Instant,
 };
 
+use super::mark::{self, UnmarkedUntil};
 use crate::log::LogError;
 
 /// Largest number of concurrent writes over one connection.
@@ -43,6 +45,8 @@ pub(super) struct Link {
     pub(super) watchers: AtomicUsize,
     incidents: watch::Receiver<Incidents>,
     writes: Semaphore,
+    /// Known once the installation has been opened.
+    unmarked_until: OnceLock<UnmarkedUntil>,
 }
 
 /// Events of the connection.
@@ -207,7 +211,27 @@ impl Link {
             watchers: AtomicUsize::new(0),
             incidents: events.0.subscribe(),
             writes: Semaphore::new(WRITES_MAX),
+            unmarked_until: OnceLock::new(),
         }
+    }
+
+    /// Accepts the messages that an older release stored without a mark.
+    pub(super) fn accept_unmarked(&self, until: UnmarkedUntil) {
+        // A second opening finds the same installation.
+        let _ = self.unmarked_until.set(until);
+    }
+
+    /// `true` if a stored message was published on its subject, or precedes all marks.
+    pub(super) fn is_published(
+        &self,
+        stream: &str,
+        subject: &str,
+        seq: Seq,
+        headers: &HeaderMap,
+    ) -> bool {
+        let until = self.unmarked_until.get().and_then(|until| until.get(stream));
+        let is_old = until.is_some_and(|until| seq <= *until) && !mark::has_mark(headers);
+        is_old || mark::is_marked(headers, subject)
     }
 
     /// `true` if the connection is up, as far as is known.

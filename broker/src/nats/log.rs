@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use super::{
     NatsOptions, entry,
     link::{AskError, Link},
-    load, milestones, probe, progress,
+    load, mark, milestones, probe, progress,
     publish::{self, Publish},
     read::{self, Stored},
     removal, scan, setup,
@@ -119,8 +119,8 @@ impl NatsLog {
         Ok(Publish {
             link: &self.link,
             stream: self.stream_of(job),
+            headers: publish::headers(&subject, trace),
             subject,
-            headers: publish::headers(trace),
             id: record.id.clone(),
             payload: claim::encode(record, &*self.objects).await?,
             guard: None,
@@ -307,6 +307,8 @@ impl Writer for NatsLog {
         let record = Record::of_fact(&fact, new_id(), &self.broker).map_err(|e| invalid(&e))?;
         let target = self.subjects.fact(job, Source::Clock);
         let mut write = self.write(job, self.subjects.timer(job, timer), record, trace).await?;
+        // The server copies the headers, too.
+        mark::mark(&mut write.headers, &target);
         write.headers.insert("Nats-Schedule", publish::plain(&format!("@at {at}")));
         write.headers.insert("Nats-Schedule-Target", publish::plain(&target));
         // Servers before 2.14.3 must be told that a subject holds one timer.

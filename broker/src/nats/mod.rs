@@ -15,12 +15,14 @@ mod discovery;
 mod drift;
 mod entry;
 mod feed;
+mod installation;
 pub mod keys;
 mod kv;
 mod lane;
 mod link;
 mod load;
 mod log;
+mod mark;
 mod milestones;
 mod objects;
 mod options;
@@ -41,7 +43,9 @@ mod tests;
 
 pub(crate) use self::connect::authenticated;
 pub use self::{
-    connect::{ConnectError, LostBuckets, SetUp, connect, connect_bus, connect_client, set_up},
+    connect::{
+        ConnectError, LostBuckets, OldRecords, SetUp, connect, connect_bus, connect_client, set_up,
+    },
     drift::{Drift, drift},
     options::{Certificate, NatsOptions},
     probe::probe,

@@ -13,7 +13,7 @@ use proto::{
 
 use super::{
     link::{AskError, Link, PubAck, Refusal},
-    read,
+    mark, read,
 };
 use crate::log::{
     LogError,
@@ -60,8 +60,9 @@ impl Publish<'_> {
 }
 
 /// Builds the headers of every message of a job.
-pub(super) fn headers(trace: TraceContext) -> HeaderMap {
+pub(super) fn headers(subject: &str, trace: TraceContext) -> HeaderMap {
     let mut headers = HeaderMap::new();
+    mark::mark(&mut headers, subject);
     headers.insert(TRACEPARENT, plain(&trace.to_string()));
     headers
 }

@@ -248,6 +248,8 @@ impl Puller {
         if lane.pinned {
             lane.pin.clone_from(&pin);
         }
+        let (seq, subject) = (Seq(ack.stream_seq), message.subject.to_string());
+        let is_published = self.link.is_published(&ack.stream, &subject, seq, &headers);
         Some(Event::Delivered(Box::new(Delivered {
             lane: at,
             delivered: ack.delivered,
@@ -256,10 +258,10 @@ impl Puller {
             reply,
             pin,
             message: Stored {
-                seq: Seq(ack.stream_seq),
+                seq,
                 time: ack.time,
-                subject: message.subject.to_string(),
-                relayed: read::is_relayed(&headers, false),
+                foreign: read::is_relayed(&headers, false) || !is_published,
+                subject,
                 headers,
                 payload: message.payload,
             },

@@ -32,8 +32,9 @@ pub(super) struct Stored {
     pub(super) subject: String,
     pub(super) headers: HeaderMap,
     pub(super) payload: Bytes,
-    /// `true` if this is a reply to a read, stored because its reply subject belongs to the stream.
-    pub(super) relayed: bool,
+    /// `true` if the server wrote this in its own name, as the reply to a request: it lacks its mark,
+    /// or states a position.
+    pub(super) foreign: bool,
 }
 
 /// `true` if the headers state a position more often than a genuine message would.
@@ -149,7 +150,7 @@ async fn attempt(
             }
             () = losses.next() => return Err(lost("the connection was lost".to_owned())),
         };
-        match stored(reply)? {
+        match stored(link, stream, reply)? {
             Reply::Message(message) => messages.push(*message),
             Reply::End { more } => return Ok(Page { messages, more }),
         }
@@ -161,17 +162,19 @@ enum Reply {
     End { more: bool },
 }
 
-fn stored(reply: Message) -> Result<Reply, AskError> {
+fn stored(link: &Link, stream: &str, reply: Message) -> Result<Reply, AskError> {
     let headers = reply.headers.unwrap_or_default();
     let said = |name| headers.get_last(name).map(|value| value.as_str().to_owned());
     let place = (said(SEQUENCE), said("Nats-Subject"), said("Nats-Time-Stamp"));
     if let (Some(seq), Some(subject), Some(time)) = place {
         let malformed = || AskError::Malformed(format!("{seq} {time}"));
+        let position = Seq(seq.parse().map_err(|_| malformed())?);
         return Ok(Reply::Message(Box::new(Stored {
-            seq: Seq(seq.parse().map_err(|_| malformed())?),
+            seq: position,
             time: time.parse().map_err(|_| malformed())?,
+            foreign: is_relayed(&headers, true)
+                || !link.is_published(stream, &subject, position, &headers),
             subject,
-            relayed: is_relayed(&headers, true),
             headers,
             payload: reply.payload,
         })));
@@ -252,11 +255,13 @@ async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Store
     let message = StreamMessage::try_from(RawMessage { headers, ..raw })
         .or_else(|_| StreamMessage::try_from(bare))
         .map_err(|e| malformed(e.to_string()))?;
+    let (seq, subject) = (Seq(message.sequence), message.subject.to_string());
     Ok(Some(Stored {
-        seq: Seq(message.sequence),
+        seq,
         time,
-        subject: message.subject.to_string(),
-        relayed: is_relayed(&message.headers, false),
+        foreign: is_relayed(&message.headers, false)
+            || !link.is_published(stream, &subject, seq, &message.headers),
+        subject,
         headers: message.headers,
         payload: message.payload,
     }))

@@ -41,6 +41,11 @@ pub(super) enum Loss {
     Bucket(Bucket),
 }
 
+/// Returns the treatment of a missing stream before the installation exists.
+pub(super) fn may_make(options: &NatsOptions) -> Missing {
+    if options.create { Missing::Make } else { Missing::Leave }
+}
+
 impl Loss {
     fn error(self, stream: &str) -> LogError {
         let lost = |loss: String| {

@@ -58,7 +58,7 @@ impl Stage {
             link,
             stream: self.subjects.stream(self.subjects.shard_of(&self.job)),
             subject: subject.clone(),
-            headers: publish::headers(TraceContext::new(1, 1, true)),
+            headers: publish::headers(&subject, TraceContext::new(1, 1, true)),
             payload: record.to_vec().into(),
             id: id.to_owned(),
             guard: None,

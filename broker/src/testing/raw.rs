@@ -62,7 +62,7 @@ impl RawWriter {
         sent.expect("the stream answers");
     }
 
-    /// Stores bytes, with a `guard` only if the last message under its filter is at its position.
+    /// Stores bytes with their mark, with a `guard` only if the last message under its filter is at its position.
     /// Returns `None` if it is not.
     ///
     /// # Panics
@@ -74,6 +74,7 @@ impl RawWriter {
         guard: Option<(&str, Seq)>,
     ) -> Option<Seq> {
         let mut headers = HeaderMap::new();
+        headers.insert("Callboard-Subject", subject.as_str());
         if let Some((filter, after)) = guard {
             headers.insert(header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, after.to_string().as_str());
             headers.insert("Nats-Expected-Last-Subject-Sequence-Subject", filter);

@@ -52,6 +52,9 @@ pub(crate) struct SetupArgs {
     /// Create lost buckets again, empty. No bucket holds a job
     #[arg(long)]
     pub(crate) recreate: bool,
+    /// Accept the records of a release that did not mark them. Stop all its processes first
+    #[arg(long)]
+    pub(crate) upgrade: bool,
 }
 
 const SETUP_HELP: &str = "\
@@ -62,7 +65,8 @@ nats.create = false for all other users.
 Examples:
   callboard setup
   callboard setup --tool-pool python      also the consumers of examples/python-worker
-  callboard setup --recreate              also the buckets that were lost, and says what each held";
+  callboard setup --recreate              also the buckets that were lost, and says what each held
+  callboard setup --upgrade               once after an upgrade that asks for it";
 
 /// `keys`.
 #[derive(Debug, Clone, Args)]

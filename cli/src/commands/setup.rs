@@ -1,7 +1,7 @@
 //! `setup`: creates and checks everything that roles need on the server, with an operator's
 //! permissions.
 
-use broker::nats::{LostBuckets, set_up};
+use broker::nats::{LostBuckets, OldRecords, set_up};
 
 use crate::{
     args::{Global, SetupArgs},
@@ -17,7 +17,8 @@ pub(super) async fn run(global: &Global, output: Output, args: SetupArgs) -> Out
     let config = connect::config(global)?;
     let subjects = connect::subjects(&config)?;
     let lost = if args.recreate { LostBuckets::Recreate } else { LostBuckets::Refuse };
-    let done = set_up(&(&config.nats).into(), &subjects, &args.tool_pools, lost)
+    let old = if args.upgrade { OldRecords::Accept } else { OldRecords::Refuse };
+    let done = set_up(&(&config.nats).into(), &subjects, &args.tool_pools, lost, old)
         .await
         .map_err(|e| CliError::unavailable(e.to_string()))?;
     let queues = done.queues.iter().map(|(kind, pool)| format!("{}-{pool}", kind.as_str()));
@@ -28,6 +29,9 @@ pub(super) async fn run(global: &Global, output: Output, args: SetupArgs) -> Out
         true => Text::SetUpNow { prefix, shards, copies, consumers },
         false => Text::SetUpBefore { prefix, shards, copies, consumers },
     })?;
+    if done.has_accepted {
+        output.say(Text::SetUpAccepted)?;
+    }
     for bucket in done.recreated {
         let (name, loss) = (&subjects.bucket(bucket.name()), &bucket.loss());
         output.say(Text::SetUpLostBucket { name, loss })?;

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use async_nats::HeaderMap;
 use broker::{
     Broker,
     clock::Clock,
@@ -106,7 +107,10 @@ impl Fixture for OnNats {
         let client = async_nats::connect(self.server.url()).await.unwrap();
         let stream = async_nats::jetstream::new(client);
         let payload = Bytes::copy_from_slice(payload);
-        stream.publish(subject.to_owned(), payload).await.unwrap().await.unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert("Callboard-Subject", subject);
+        let sent = stream.publish_with_headers(subject.to_owned(), headers, payload).await;
+        sent.unwrap().await.unwrap();
     }
 
     fn now(&self) -> Timestamp {

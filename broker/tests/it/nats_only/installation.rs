@@ -4,7 +4,7 @@ use broker::{
     Broker,
     kv::{Bucket, Change},
     log::LogError,
-    nats::{self, ConnectError, LostBuckets, NatsOptions},
+    nats::{self, ConnectError, LostBuckets, NatsOptions, OldRecords},
     testing::{NatsServer, RawWriter},
 };
 use futures::StreamExt;
@@ -67,7 +67,9 @@ async fn a_lost_shard_stops_only_itself() {
     js.delete_stream("it-shard-2").await.unwrap();
 
     let after = f.broker().await;
-    let error = nats::set_up(&f.options(), &subjects(), &[], LostBuckets::Recreate).await;
+    let error =
+        nats::set_up(&f.options(), &subjects(), &[], LostBuckets::Recreate, OldRecords::Refuse)
+            .await;
     let error = error.unwrap_err().to_string();
     assert!(error.contains("it-shard-2") && error.contains("missing"), "{error}");
     assert!(js.get_stream("it-shard-2").await.is_err(), "no empty stream hides the loss");
@@ -130,7 +132,8 @@ async fn a_lost_bucket_locks_no_installation() {
         js.delete_stream(&name).await.unwrap();
         // A process that may not create, and `setup`, say what is lost and what is not.
         let bound = NatsOptions { create: false, ..options.clone() };
-        let refused = nats::set_up(&options, &subjects(), &[], LostBuckets::Refuse).await;
+        let refused =
+            nats::set_up(&options, &subjects(), &[], LostBuckets::Refuse, OldRecords::Refuse).await;
         for error in [refused.unwrap_err(), connect(&bound, subjects()).await.unwrap_err()] {
             let error = error.to_string();
             for said in [name.as_str(), bucket.loss(), "No job is lost", "setup --recreate"] {
@@ -139,7 +142,10 @@ async fn a_lost_bucket_locks_no_installation() {
         }
         // A client needs no bucket.
         nats::connect_client(&options, subjects()).await.unwrap();
-        let done = nats::set_up(&options, &subjects(), &[], LostBuckets::Recreate).await.unwrap();
+        let done =
+            nats::set_up(&options, &subjects(), &[], LostBuckets::Recreate, OldRecords::Refuse)
+                .await
+                .unwrap();
         assert_eq!((done.is_new, done.recreated), (false, vec![*bucket]));
         js.delete_stream(&name).await.unwrap();
         connect(&options, subjects()).await.unwrap();
@@ -275,4 +281,65 @@ async fn an_account_without_jetstream_is_refused() {
     let options = NatsOptions { servers: vec![server.url().to_owned()], ..NatsOptions::default() };
     let error = connect(&options, subjects()).await.unwrap_err();
     assert!(matches!(error, ConnectError::NoJetStream(_)), "{error}");
+}
+
+/// Replaces the marker by one of a release that marked no message.
+async fn make_old(f: &OnNats) {
+    let js = jetstream(&f.server).await;
+    let old = r#"{"v":1,"shards":4,"replicas":1,"created":"2026-10-01T00:00:00Z"}"#;
+    js.publish("$KV.it-installation.created", old.into()).await.unwrap().await.unwrap();
+}
+
+#[tokio::test]
+async fn records_of_a_release_without_marks_are_refused_by_name_until_they_are_accepted() {
+    let f = OnNats::start().await;
+    let (old, new) = (job_in(Shard(1), "old"), job_in(Shard(1), "new"));
+    drop(f.broker().await);
+    let js = jetstream(&f.server).await;
+    let subject = subjects().fact(&old, Source::Crew);
+    let record = r#"{"v":1,"kind":"fired","id":"1","by":"w","body":{"timer":"t"}}"#;
+    let store = async |subject: String| {
+        js.publish(subject, record.into()).await.unwrap().await.unwrap();
+    };
+    store(subject.clone()).await;
+    make_old(&f).await;
+    for _ in 0..2 {
+        let error = connect(&f.options(), subjects()).await.unwrap_err().to_string();
+        assert!(error.contains("setup --upgrade"), "{error}");
+    }
+    let accept = async || {
+        nats::set_up(&f.options(), &subjects(), &[], LostBuckets::Refuse, OldRecords::Accept).await
+    };
+    assert!(accept().await.unwrap().has_accepted);
+    assert!(!accept().await.unwrap().has_accepted, "a second upgrade accepts nothing more");
+
+    let broker = f.broker().await;
+    store(subject).await;
+    store(subjects().fact(&new, Source::Crew)).await;
+    assert_eq!(seqs(&broker.log.read(&old, Seq(0)).await.unwrap()), [1]);
+    assert!(broker.log.read(&new, Seq(0)).await.unwrap().is_empty());
+    append(&broker, &new, 1..2).await;
+    assert_eq!(seqs(&broker.log.read(&new, Seq(0)).await.unwrap()), [4]);
+}
+
+#[tokio::test]
+async fn a_lost_marker_makes_no_empty_shard() {
+    let f = OnNats::start().await;
+    let kept = job_in(Shard(1), "kept");
+    submit(&f.broker().await, &kept).await;
+    let js = jetstream(&f.server).await;
+    for stream in ["KV_it-installation", "it-shard-2"] {
+        js.delete_stream(stream).await.unwrap();
+    }
+    let refused =
+        nats::set_up(&f.options(), &subjects(), &[], LostBuckets::Refuse, OldRecords::Refuse).await;
+    let error = refused.unwrap_err().to_string();
+    assert!(error.contains("it-installation") && error.contains("setup --recreate"), "{error}");
+
+    let broker = f.broker().await;
+    assert!(js.get_stream("it-shard-2").await.is_err(), "no empty stream hides the loss");
+    assert_eq!(broker.log.read(&kept, Seq(0)).await.unwrap().len(), 1);
+    // The marker is back.
+    let bound = NatsOptions { create: false, ..f.options() };
+    connect(&bound, subjects()).await.unwrap();
 }

@@ -4,6 +4,7 @@ use async_nats::{HeaderMap, jetstream};
 use broker::{
     kv::{Bucket, Change, KvError},
     log::LogError,
+    testing::wait::until,
 };
 use bytes::Bytes;
 use proto::{
@@ -21,9 +22,11 @@ use crate::contract::{
 
 const RECORD: &[u8] = br#"{"v":1,"kind":"fired","id":"1","by":"w","body":{"timer":"t"}}"#;
 
+/// Stores a message with its mark, unless the headers replace it.
 async fn store(f: &OnNats, subject: &str, headers: &[(&str, &str)], payload: &'static [u8]) {
     let client = async_nats::connect(f.server.url()).await.unwrap();
     let mut map = HeaderMap::new();
+    map.insert("Callboard-Subject", subject);
     for (name, value) in headers {
         map.insert(*name, *value);
     }
@@ -95,7 +98,7 @@ async fn a_status_of_the_server_is_not_believed_from_a_writer() {
     for status in
         ["204 EOB", "404 Message Not Found", "503", "100 Idle Heartbeat", "409 Consumer Deleted"]
     {
-        let header = format!("NATS/1.0 {status}\r\nA: b\r\n\r\n");
+        let header = format!("NATS/1.0 {status}\r\nCallboard-Subject: {subject}\r\n\r\n");
         let body = std::str::from_utf8(RECORD).unwrap();
         let hpub = format!(
             "CONNECT {{\"headers\":true,\"verbose\":false}}\r\nHPUB {subject} {} {}\r\n{header}{body}\r\n",
@@ -141,8 +144,11 @@ async fn what_is_no_subject_of_ours_is_handed_to_nobody() {
     nothing(&mut feed).await;
 }
 
-/// The server's marks of a scheduled message and of the reply to a read.
-const MARKS: [&[(&str, &str)]; 2] = [
+/// The server's marks of a scheduled message and of the reply to a read; no mark of a writer, and
+/// that of another subject.
+const MARKS: [&[(&str, &str)]; 4] = [
+    &[("Callboard-Subject", "")],
+    &[("Callboard-Subject", "it.0.x.in.crew")],
     &[("Nats-Scheduler", "it.0.x.in.crew"), ("Nats-Schedule-Next", "purge")],
     &[("Nats-Sequence", "999999")],
 ];
@@ -160,18 +166,18 @@ async fn a_decision_and_an_answer_are_stored_after_what_the_server_was_made_to_w
         }
     }
     let entries = broker.log.read(&job, Seq(0)).await.unwrap();
-    assert_eq!(seqs(&entries), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(seqs(&entries), (1..=12).collect::<Vec<u64>>());
     assert!(entries.iter().all(Entry::is_forged), "{entries:?}");
     let of = |families: fn(&Family) -> bool| {
         entries.iter().filter(|e| families(&e.family)).map(|e| e.seq).max().unwrap()
     };
     let decisions = of(|family| matches!(family, Family::UnknownDo(_)));
     let answers = of(|family| *family == Family::In(Source::People));
-    assert_eq!((answers, decisions), (Seq(4), Seq(6)));
+    assert_eq!((answers, decisions), (Seq(10), Seq(12)));
     let decided = broker.log.decide(&job, &finish(), decisions, None, trace(1)).await;
-    assert_eq!(stored(decided), Seq(7));
+    assert_eq!(stored(decided), Seq(13));
     let said = broker.log.answer(&job, &answered("ann"), answers, trace(2)).await;
-    assert_eq!(stored(said), Seq(8));
+    assert_eq!(stored(said), Seq(14));
 }
 
 #[tokio::test]
@@ -253,4 +259,32 @@ async fn an_object_that_was_forged_is_missing_and_can_be_stored_again() {
     assert!(broker.objects.get(&name).await.is_err());
     assert_eq!(broker.objects.put(Bytes::from_static(b"the truth")).await.unwrap(), name);
     assert_eq!(&broker.objects.get(&name).await.unwrap()[..], b"the truth");
+}
+
+/// A worker that may take commands may name any reply subject. The server delivers there under the
+/// command's own subject, where its guard does not hold any more.
+#[tokio::test]
+async fn a_command_that_is_delivered_into_the_log_is_stored_once() {
+    let f = OnNats::start().await;
+    let broker = f.broker().await;
+    let (theirs, victim) = (job("theirs"), job("victim"));
+    let subjects = broker.log.subjects().clone();
+    let pool = pool("p");
+    // The queue exists, and nobody else takes from it.
+    drop(broker.log.commands(DecisionKind::Call, &pool, slots(1)).await.unwrap());
+    submit(&broker, &theirs).await;
+    stored(broker.log.decide(&theirs, &call("p", 1), Seq(0), None, trace(1)).await);
+
+    let client = async_nats::connect(f.server.url()).await.unwrap();
+    let target = subjects.decision(&victim, DecisionKind::Call, &pool);
+    let stream = subjects.stream(subjects.shard_of(&theirs));
+    let consumer = subjects.commands_consumer(DecisionKind::Call, &pool);
+    let pull = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}");
+    client.publish_with_reply(pull, target, Bytes::from_static(b"1")).await.unwrap();
+    until("the command is delivered", async || {
+        broker.log.depth(DecisionKind::Call, &pool).await.unwrap().in_flight == 1
+    })
+    .await;
+    assert_eq!(broker.log.read(&theirs, Seq(0)).await.unwrap().len(), 2);
+    assert!(broker.log.read(&victim, Seq(0)).await.unwrap().is_empty());
 }

@@ -93,9 +93,15 @@ async fn check(
     let broker = connect::broker(&config, connect::writer(), true).await?;
     // The consumers exist before the worker, so that it finds the short acknowledgement wait.
     let (options, pools) = ((&config.nats).into(), std::slice::from_ref(&args.pool));
-    broker::nats::set_up(&options, &subjects, pools, LostBuckets::Refuse)
-        .await
-        .map_err(|e| CliError::start(e.to_string()))?;
+    broker::nats::set_up(
+        &options,
+        &subjects,
+        pools,
+        LostBuckets::Refuse,
+        broker::nats::OldRecords::Refuse,
+    )
+    .await
+    .map_err(|e| CliError::start(e.to_string()))?;
     let worker = WorkerProcess::start(&args.command, &config.nats)?;
     let mut stage = Stage::new(broker, target, worker).await?;
     let mut verdicts: Vec<(Check, Verdict)> = Vec::new();

@@ -28,6 +28,8 @@ const CREW: &str = "cb.6.demo.in.crew";
 const PEOPLE: &str = "cb.6.demo.in.people";
 const CALL: &str = "cb.6.demo.do.call.builtin";
 const STREAM: &str = "cb-shard-6";
+/// The mark of a message on [`CREW`].
+const MARKED: [(&str, &str); 1] = [("Callboard-Subject", CREW)];
 
 /// Returns an approval, which only the inbox may write.
 fn answer() -> String {
@@ -120,14 +122,14 @@ async fn a_schedule_of_a_worker_forges_no_answer_no_decision_and_no_timer() {
     }
     assert_eq!(case.seen().await, (vec![], 2));
     // A record by the right writer is visible.
-    case.tools.request("_INBOX_tools", CREW, &[], &answer());
+    case.tools.request("_INBOX_tools", CREW, &MARKED, &answer());
     assert_eq!(case.seen().await, (vec![Family::In(Source::Crew)], 2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_that_is_answered_into_the_log_forges_nothing() {
     let mut case = Case::new().await;
-    case.tools.request("_INBOX_tools", CREW, &[], &answer());
+    case.tools.request("_INBOX_tools", CREW, &MARKED, &answer());
     let ask = json!({"last_by_subj": CREW}).to_string();
     for target in [PEOPLE, CALL] {
         let get = format!("$JS.API.DIRECT.GET.{STREAM}");
@@ -159,7 +161,7 @@ async fn a_read_that_is_answered_into_a_bucket_forges_no_value() {
     let (tool, forged) = ("$KV.cb-tools.echo", r#"{"name":"echo"}"#);
     // The server can be made to write, where the worker may not, whatever the worker may write
     // elsewhere.
-    case.executor.request("_INBOX_executor", CREW, &[], forged);
+    case.executor.request("_INBOX_executor", CREW, &MARKED, forged);
     let get = format!("$JS.API.DIRECT.GET.{STREAM}");
     let ask = json!({"last_by_subj": CREW}).to_string();
     assert_eq!(case.executor.publish(&get, Some(tool), &[], &ask), Vec::<String>::new());
@@ -169,9 +171,21 @@ async fn a_read_that_is_answered_into_a_bucket_forges_no_value() {
     assert_eq!(kv.list(Bucket::Tools, "").await.unwrap(), []);
 }
 
+/// An answer of the server's API is plain JSON.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_the_server_is_no_record() {
+    let mut case = Case::new().await;
+    for target in [PEOPLE, CALL, CREW] {
+        let complaints = case.tools.publish("$JS.API.INFO", Some(target), &[], "");
+        assert_eq!(complaints, Vec::<String>::new());
+        case.until_stored(target);
+    }
+    assert_eq!(case.seen().await, (vec![], 2));
+}
+
 /// The server's answer to a read of a missing record is recognisable only by its status.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_empty_answer_that_is_sent_into_a_bucket_is_an_empty_value() {
+async fn an_empty_answer_that_is_sent_into_a_bucket_is_no_value() {
     let mut case = Case::new().await;
     let get = format!("$JS.API.DIRECT.GET.{STREAM}");
     let nothing = json!({"last_by_subj": "cb.6.nobody.in.crew"}).to_string();
@@ -182,10 +196,7 @@ async fn an_empty_answer_that_is_sent_into_a_bucket_is_an_empty_value() {
         let complaints = case.tools.publish(&get, Some(&target), &[], &nothing);
         assert_eq!(complaints, Vec::<String>::new());
         case.until_stored_in(&format!("KV_cb-{}", bucket.name()), &target);
-        let kv = &case.broker.kv;
-        // Readers decode the value: see `agents` for the result.
-        let stored = kv.get(bucket, key).await.unwrap().expect("it is stored");
-        assert!(stored.value.is_empty(), "{target}");
+        assert_eq!(case.broker.kv.get(bucket, key).await.unwrap(), None, "{target}");
     }
 }
 
