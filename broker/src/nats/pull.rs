@@ -249,7 +249,7 @@ impl Puller {
             lane.pin.clone_from(&pin);
         }
         let (seq, subject) = (Seq(ack.stream_seq), message.subject.to_string());
-        let is_published = self.link.is_published(&ack.stream, &subject, seq, &headers);
+        let is_published = self.link.is_published(ack.stream, &subject, seq, &headers);
         Some(Event::Delivered(Box::new(Delivered {
             lane: at,
             delivered: ack.delivered,
