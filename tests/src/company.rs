@@ -111,7 +111,7 @@ impl<N: Broker> Company<N> {
         self.settings.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Returns the directory that `read_file` and `write_file` see.
+    /// Returns the directory that holds the files of all jobs, and their workspaces.
     #[must_use]
     pub fn workspace(&self) -> PathBuf {
         self.dir.path().join("workspace")

@@ -1,17 +1,19 @@
-//! The files attached to a job, for the tools that read them. Their list is in the job's first
-//! record, which is read only when a tool asks for it, so that no other call pays for the read.
+//! The files of a job, for the tools that use them: those attached to it, and the owner of its
+//! workspace. Both are in the job's first record, which is read only when a tool asks for it, so that
+//! no other call pays for the read.
 
 use std::fmt;
 
 use broker::{Broker, objects::ObjectError};
 use proto::{
     entry::Entry,
+    fact::Submitted,
     file::{File, Piece},
     id::JobId,
 };
 use runtime::worker::read_log;
 
-use crate::tool::ToolFault;
+use crate::{tool::ToolFault, workspace::Owner};
 
 /// The attached files of one job, or an empty set outside of a job. Cheap to clone.
 #[derive(Clone, Default)]
@@ -36,13 +38,33 @@ impl JobFiles {
     /// If the job's first record cannot be read.
     pub async fn list(&self) -> Result<Vec<File>, ToolFault> {
         let Some((broker, job)) = &self.0 else { return Ok(Vec::new()) };
-        let entries = read_log(&*broker.log, job)
-            .await
-            .map_err(|e| ToolFault::internal(format!("the job's log could not be read: {e}")))?;
-        let submitted = entries.first().and_then(Entry::submission).ok_or_else(|| {
+        let submitted = submission(broker, job).await?.ok_or_else(|| {
             ToolFault::internal("the job's first record is not a submission that can be read")
         })?;
         Ok(submitted.files)
+    }
+
+    /// Returns the owner of the workspace of `job`: its conversation, or else the job itself. A
+    /// sub-agent's job works in the workspace of the job at the root of its family, and a fork in
+    /// that of the job that it was forked from.
+    ///
+    /// # Errors
+    /// If the first record of one of these jobs cannot be read.
+    pub async fn owner(&self, job: &JobId) -> Result<Owner, ToolFault> {
+        let mut owner = job.clone();
+        let Some((broker, _)) = &self.0 else { return Ok(Owner::Job(owner)) };
+        // A job that was purged has left its workspace to its forks.
+        while let Some(submitted) = submission(broker, &owner).await? {
+            owner = match (submitted.parent, submitted.forked, submitted.conversation) {
+                (Some(parent), ..) => parent.root,
+                (None, Some(forked), _) => forked.job,
+                (None, None, Some(conversation)) => {
+                    return Ok(Owner::Conversation(conversation.id));
+                }
+                (None, None, None) => break,
+            };
+        }
+        Ok(Owner::Job(owner))
     }
 
     /// Reads the content of a file.
@@ -63,4 +85,12 @@ impl JobFiles {
         }
         Ok(content)
     }
+}
+
+/// Reads a job's submission; `None` if its log is empty or begins with something else.
+async fn submission(broker: &Broker, job: &JobId) -> Result<Option<Submitted>, ToolFault> {
+    let entries = read_log(&*broker.log, job)
+        .await
+        .map_err(|e| ToolFault::internal(format!("the job's log could not be read: {e}")))?;
+    Ok(entries.first().and_then(Entry::submission))
 }

@@ -10,7 +10,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tools {
-    /// The directory that file tools see. A relative path starts at the working directory of the
+    /// The directory of the workspaces, one for each job or conversation, and of the files that every
+    /// job may read. A relative path starts at the working directory of the
     /// process.
     pub workspace: PathBuf,
     /// Settings of the tools that use HTTP.

@@ -26,7 +26,7 @@ use crate::{
         ReadFile, Sleep, Stop, UpdateTask, WriteFile,
     },
     toolset::{InvalidToolset, Toolset},
-    workspace::{FileError, Limits, Workspace},
+    workspace::{FileError, Limits, Workspaces},
 };
 
 /// Interval at which tools are announced again, in case an announcement was lost or replaced.
@@ -58,9 +58,9 @@ pub fn builtin(
     model: Option<Arc<dyn Model>>,
     settings: &Tools,
 ) -> Result<Toolset, StartError> {
-    let workspace = Workspace::open(&settings.workspace, Limits::default())?;
-    if let Err(error) = workspace.forget_old_writes() {
-        tracing::warn!(%error, "old entries of the workspace's journal were not removed");
+    let workspaces = Workspaces::open(&settings.workspace, Limits::default())?;
+    if let Err(error) = workspaces.forget_old_writes() {
+        tracing::warn!(%error, "old entries of the journal of writes were not removed");
     }
     let egress = Egress::new(settings.http.clone(), Arc::new(SystemLookup))?;
     let tasks = TaskList::new(Arc::clone(&broker.kv));
@@ -70,8 +70,8 @@ pub fn builtin(
         Arc::new(CloseTask::Complete(tasks.clone())),
         Arc::new(CloseTask::Delete(tasks.clone())),
         Arc::new(ListTasks(tasks)),
-        Arc::new(ReadFile(workspace.clone())),
-        Arc::new(WriteFile(workspace)),
+        Arc::new(ReadFile(workspaces.clone())),
+        Arc::new(WriteFile(workspaces)),
         Arc::new(HttpGet::new(egress.clone(), settings.http.max_bytes, settings.http.timeout_ms)),
         Arc::new(ReadAttachment::new(
             egress.clone(),

@@ -107,17 +107,18 @@ impl Demo<'_> {
     async fn both(&self) -> Outcome {
         self.introduce()?;
         self.head("1", SUMMARY, Text::DemoSummary)?;
-        let first = self.job("demo-summary", SUMMARY).await?;
+        let summary = unique("demo-summary")?;
+        let first = self.job(summary.clone(), SUMMARY).await?;
         if first != Exit::Success {
             return Ok(first);
         }
-        self.check_file()?;
+        self.check_file(&summary)?;
 
         let tasks = TaskList::new(self.embedded.broker.kv.clone());
         let sixty_two = Fields { title: Some("写周报".to_owned()), ..Fields::default() };
         tasks.import(62, sixty_two).await.map_err(|e| CliError::start(e.to_string()))?;
         self.head("2", TASKS, Text::DemoList)?;
-        let second = self.job("demo-tasks", TASKS).await?;
+        let second = self.job(unique("demo-tasks")?, TASKS).await?;
         if second != Exit::Success {
             return Ok(second);
         }
@@ -154,10 +155,7 @@ impl Demo<'_> {
     }
 
     /// Submits a job and watches it to its end.
-    async fn job(&self, id: &str, goal: &str) -> Result<Exit, CliError> {
-        let unique = uuid::Uuid::new_v4().simple().to_string();
-        let id = format!("{id}-{}", unique.get(..6).unwrap_or_default());
-        let id = JobId::new(id).map_err(|e| CliError::internal(e.to_string()))?;
+    async fn job(&self, id: JobId, goal: &str) -> Result<Exit, CliError> {
         let submit = Submit { id: Some(id.clone()), ..Submit::goal(goal) };
         self.embedded.client.submit(submit).await?;
         let asking = match self.person {
@@ -204,8 +202,8 @@ impl Demo<'_> {
     }
 
     /// Verifies the effect of the first job: the file.
-    fn check_file(&self) -> Result<(), CliError> {
-        let path = self.workspace.join("summary.md");
+    fn check_file(&self, job: &JobId) -> Result<(), CliError> {
+        let path = self.workspace.join("jobs").join(job.as_str()).join("summary.md");
         match std::fs::read_to_string(&path) {
             Ok(text) if text.contains("20:45") || self.person == Person::Present => {
                 let shown = proto::escape::text(&text);
@@ -217,6 +215,13 @@ impl Demo<'_> {
             Err(error) => Err(CliError::io(&path.display().to_string(), &error)),
         }
     }
+}
+
+/// Returns a new id that begins with this name.
+fn unique(name: &str) -> Result<JobId, CliError> {
+    let unique = uuid::Uuid::new_v4().simple().to_string();
+    let id = format!("{name}-{}", unique.get(..6).unwrap_or_default());
+    JobId::new(id).map_err(|e| CliError::internal(e.to_string()))
 }
 
 /// Returns the demo's automatic answer and a text about it.

@@ -128,7 +128,8 @@ async fn the_example_with_a_sub_agent_does_what_it_says_whatever_is_killed_in_be
     let view = stage.until(JobState::Completed).await;
     let Some(Outcome::Completed { results, .. }) = &view.outcome else { panic!() };
     assert_eq!(results["find"]["results"], json!({"goal": "The house was built in 1984."}));
-    let note = std::fs::read_to_string(stage.company.workspace().join("programme.md")).unwrap();
+    let file = stage.company.workspace().join("jobs/note-1/programme.md");
+    let note = std::fs::read_to_string(file).unwrap();
     assert_eq!(note, "The house was built in 1984.\n");
     let family = [view.job.clone(), child.clone()];
     let ended = load::ended(&stage.broker, &family).await;

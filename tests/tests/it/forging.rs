@@ -126,7 +126,7 @@ async fn what_a_worker_forges_runs_nothing_beyond_the_agent_and_the_registry() {
     wait_for_door(&client).await;
     let announced = async || client.tools().await.is_ok_and(|tools| tools.tools.len() > 5);
     until("the built-in tools", announced).await;
-    let written = company.workspace().join("owned.txt");
+    let written = company.workspace().join("jobs");
     let write = json!({"path": "owned.txt", "content": "owned"});
     let post = json!({"url": outside.uri(), "json": {}});
 

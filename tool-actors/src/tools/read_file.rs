@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::{Text, not_done, object, read, spec, text, unblocked};
 use crate::{
     tool::{CallContext, Tool, ToolFault},
-    workspace::Workspace,
+    workspace::Workspaces,
 };
 
-/// The tool `read_file` on a workspace.
+/// The tool `read_file` on the job's workspace.
 #[derive(Debug, Clone)]
-pub struct ReadFile(pub Workspace);
+pub struct ReadFile(pub Workspaces);
 
 #[derive(Deserialize)]
 struct Args {
@@ -31,7 +31,8 @@ impl Tool for ReadFile {
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
         let Args { path } = read(args)?;
-        let (workspace, at) = (self.0.clone(), path.clone());
+        let owner = context.files.owner(&context.job).await?;
+        let (workspace, at) = (self.0.of(&owner), path.clone());
         match unblocked(move || workspace.read(&at)).await? {
             Err(error) => not_done(&error, context.language),
             Ok(content) => {

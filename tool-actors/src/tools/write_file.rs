@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::{Text, not_done, object, read, spec, unblocked};
 use crate::{
     tool::{CallContext, Tool, ToolFault},
-    workspace::{Workspace, Write},
+    workspace::{Workspaces, Write},
 };
 
-/// The tool `write_file` on a workspace.
+/// The tool `write_file` on the job's workspace.
 #[derive(Debug, Clone)]
-pub struct WriteFile(pub Workspace);
+pub struct WriteFile(pub Workspaces);
 
 #[derive(Deserialize)]
 struct Args {
@@ -40,12 +40,13 @@ impl Tool for WriteFile {
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
         let Args { path, content, append } = read(args)?;
+        let owner = context.files.owner(&context.job).await?;
         let key = context.idempotency_key;
         let write = Write { path, content, append, key };
         // Dropping this future cancels the token too, because the blocking thread outlives it.
         let canceled = context.canceled.child_token();
         let _guard = canceled.clone().drop_guard();
-        let workspace = self.0.clone();
+        let workspace = self.0.of(&owner);
         match unblocked(move || workspace.write(&write, &canceled)).await? {
             Err(error) => not_done(&error, context.language),
             Ok(written) => {

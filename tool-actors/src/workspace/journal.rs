@@ -1,7 +1,7 @@
 //! The journal of writes, by idempotency key.
 //!
-//! The journal is in the workspace itself (`.callboard/`, which tools cannot write), so workers
-//! that share the directory share the journal. All access holds the workspace's lock. Hence one
+//! The journal is beside the workspaces (`.callboard/`, which tools cannot write), so workers
+//! that share the directory share the journal. All access holds its lock. Hence one
 //! name suffices for all temporary files, and the next writer overwrites the leftovers of a killed
 //! one.
 
@@ -23,13 +23,13 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::{FileError, Workspace, write::Written};
+use super::{FileError, Workspaces, beneath, write::Written};
 
 const DIR: &str = ".callboard";
 const WRITES: &str = ".callboard/writes";
 const TEMPORARY: &str = "temporary";
 
-/// Longest wait for the workspace's lock. A writer holds it for the time of one write.
+/// Longest wait for the lock. A writer holds it for the time of one write.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// Time for which a write is remembered. Repeats occur within minutes.
@@ -57,9 +57,9 @@ pub(super) struct Journal {
     _lock: File,
 }
 
-impl Workspace {
-    /// Waits for the workspace's lock and opens the journal.
-    #[expect(clippy::disallowed_methods, reason = "the workspace is used on blocking threads only")]
+impl Workspaces {
+    /// Waits for the journal's lock and opens the journal.
+    #[expect(clippy::disallowed_methods, reason = "workspaces are used on blocking threads only")]
     pub(super) fn journal(&self, canceled: &CancellationToken) -> Result<Journal, FileError> {
         for dir in [DIR, WRITES] {
             match mkdirat(&*self.root, dir, Mode::from_raw_mode(0o755)) {
@@ -69,12 +69,12 @@ impl Workspace {
         }
         let directory = |path| {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-            self.beneath(path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+            beneath(&self.root, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
         };
         let (dir, writes) = (directory(DIR)?, directory(WRITES)?);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let mode = Mode::from_raw_mode(0o644);
-        let lock = self.beneath(".callboard/lock", flags, mode, ResolveFlags::NO_SYMLINKS)?;
+        let lock = beneath(&self.root, ".callboard/lock", flags, mode, ResolveFlags::NO_SYMLINKS)?;
         let begun = Instant::now();
         loop {
             match flock(&lock, FlockOperation::NonBlockingLockExclusive) {

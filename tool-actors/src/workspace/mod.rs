@@ -1,4 +1,8 @@
-//! The workspace: the directory beneath which tools read and write.
+//! Workspaces: directories beneath which tools read and write, one for each job or conversation.
+//!
+//! A directory holds all of them, `jobs/<id>` and `conversations/<id>`. Its other files are for
+//! every job to read. A job writes only in its own workspace, which hides a file of the same path
+//! that all may read.
 //!
 //! The kernel resolves every path beneath a handle of that directory (`openat2` with
 //! `RESOLVE_BENEATH`); on a kernel without this call the tools refuse to run. Only regular files
@@ -12,6 +16,7 @@ mod write;
 
 use std::{os::fd::OwnedFd, path::Path, sync::Arc};
 
+use proto::id::{ConversationId, JobId};
 use rustix::{
     fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2},
     io::Errno,
@@ -48,14 +53,23 @@ impl Default for Limits {
     }
 }
 
-/// A handle of the workspace; cheap to clone. All its methods block.
+/// The job or conversation that a workspace belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// A job outside of any conversation, for itself, its sub-agents' jobs and its forks.
+    Job(JobId),
+    /// A conversation, for all of its jobs.
+    Conversation(ConversationId),
+}
+
+/// The directory of all workspaces and of the files that all jobs may read; cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Workspace {
+pub struct Workspaces {
     root: Arc<OwnedFd>,
     limits: Arc<Limits>,
 }
 
-impl Workspace {
+impl Workspaces {
     /// Opens a directory, and creates it if missing.
     ///
     /// # Errors
@@ -66,31 +80,78 @@ impl Workspace {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = openat(CWD, directory, flags, Mode::empty())
             .map_err(|e| FileError::system(&name, e))?;
-        let workspace = Self { root: Arc::new(root), limits: Arc::new(limits) };
-        workspace.beneath(".", flags, Mode::empty(), ResolveFlags::empty())?;
-        Ok(workspace)
+        beneath(&root, ".", flags, Mode::empty(), ResolveFlags::empty())?;
+        Ok(Self { root: Arc::new(root), limits: Arc::new(limits) })
     }
 
-    /// Opens a path beneath the workspace, resolved by the kernel.
-    fn beneath(
-        &self,
-        path: &str,
-        flags: OFlags,
-        mode: Mode,
-        more: ResolveFlags,
-    ) -> Result<OwnedFd, FileError> {
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | more;
-        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
-        for _ in 0..DISTURBED_MAX {
-            match openat2(&*self.root, path, flags, mode, resolve) {
-                Ok(fd) => return Ok(fd),
-                // A concurrent rename disturbed the lookup; the kernel expects a retry.
-                Err(Errno::AGAIN) => {}
-                Err(errno) => return Err(FileError::system(path, errno)),
-            }
-        }
-        Err(FileError::Outside(path.to_owned()))
+    /// Returns the workspace of an owner. The first write creates its directory.
+    #[must_use]
+    pub fn of(&self, owner: &Owner) -> Workspace {
+        let (kind, id) = match owner {
+            Owner::Job(id) => (JOBS, id.as_str()),
+            Owner::Conversation(id) => (CONVERSATIONS, id.as_str()),
+        };
+        Workspace { all: self.clone(), kind, id: id.to_owned() }
     }
+}
+
+/// Directory of the workspaces of jobs.
+const JOBS: &str = "jobs";
+/// Directory of the workspaces of conversations.
+const CONVERSATIONS: &str = "conversations";
+
+/// A handle of the workspace of one job or conversation. All its methods block.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    all: Workspaces,
+    kind: &'static str,
+    id: String,
+}
+
+impl Workspace {
+    /// Opens the workspace's own directory, if it exists.
+    fn own(&self) -> Result<OwnedFd, FileError> {
+        let path = format!("{}/{}", self.kind, self.id);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        beneath(&self.all.root, &path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+    }
+
+    /// Opens a file for reading: the workspace's own, or else the one that all jobs may read.
+    fn open(&self, path: &str, flags: OFlags) -> Result<OwnedFd, FileError> {
+        let own = self
+            .own()
+            .and_then(|own| beneath(&own, path, flags, Mode::empty(), ResolveFlags::empty()));
+        match own {
+            Err(FileError::Missing(_)) if path::is_shared(path) => {
+                // Without links, the path names what it says: no other job's file.
+                let resolve = ResolveFlags::NO_SYMLINKS;
+                beneath(&self.all.root, path, flags, Mode::empty(), resolve)
+            }
+            Err(FileError::Missing(_)) => Err(FileError::Missing(path.to_owned())),
+            found => found,
+        }
+    }
+}
+
+/// Opens a path beneath a directory, resolved by the kernel.
+fn beneath(
+    root: &OwnedFd,
+    path: &str,
+    flags: OFlags,
+    mode: Mode,
+    more: ResolveFlags,
+) -> Result<OwnedFd, FileError> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | more;
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+    for _ in 0..DISTURBED_MAX {
+        match openat2(root, path, flags, mode, resolve) {
+            Ok(fd) => return Ok(fd),
+            // A concurrent rename disturbed the lookup; the kernel expects a retry.
+            Err(Errno::AGAIN) => {}
+            Err(errno) => return Err(FileError::system(path, errno)),
+        }
+    }
+    Err(FileError::Outside(path.to_owned()))
 }
 
 /// Checks that a file is regular and has no second hard link.

@@ -2,7 +2,7 @@
 //!
 //! This policy supplements the kernel's path resolution and never replaces it.
 
-use super::FileError;
+use super::{CONVERSATIONS, FileError, JOBS};
 
 /// Longest path, in bytes.
 const PATH_BYTES_MAX: usize = 1024;
@@ -45,6 +45,22 @@ pub(super) fn writable<'a>(path: &'a str, protected: &[String]) -> Result<Vec<&'
         return Err(FileError::Protected(path.to_owned()));
     }
     Ok(names)
+}
+
+/// `true` if a path can name a file that all jobs may read. The workspaces and hidden directories
+/// beside these files are none.
+pub(super) fn is_shared(path: &str) -> bool {
+    let mut names = Vec::new();
+    for name in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
+        match name {
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    names.first().is_some_and(|first| {
+        let first = fold(first);
+        ![JOBS, CONVERSATIONS].contains(&first.as_str()) && !first.starts_with('.')
+    })
 }
 
 /// Folds names that a case-insensitive file system treats as equal.

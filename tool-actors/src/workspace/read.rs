@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::Read};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::OFlags;
 
 use super::{FileError, Workspace, plain_file};
 
@@ -19,7 +19,7 @@ pub struct Content {
 
 impl Workspace {
     /// Reads a file, up to the configured number of bytes. Follows symbolic links that stay beneath
-    /// the workspace.
+    /// the job's own workspace.
     ///
     /// # Errors
     /// If the file is missing or not regular, or its path leaves the workspace.
@@ -30,9 +30,9 @@ impl Workspace {
         }
         // Without `NONBLOCK` the open would wait for a pipe's other end; pipes are refused below.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK;
-        let fd = self.beneath(path, flags, Mode::empty(), ResolveFlags::empty())?;
+        let fd = self.open(path, flags)?;
         let stat = plain_file(path, &fd)?;
-        let max = self.limits.read_bytes_max;
+        let max = self.all.limits.read_bytes_max;
         let mut bytes = Vec::new();
         let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
         File::from(fd).take(limit).read_to_end(&mut bytes).map_err(|e| FileError::io(path, &e))?;

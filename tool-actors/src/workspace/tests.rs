@@ -13,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 
-/// A workspace, a file outside of it, and paths that seem to lead there.
+/// A workspace, a file of another one, and paths that seem to lead there.
 struct Place {
     outer: TempDir,
+    all: Workspaces,
     workspace: Workspace,
 }
 
@@ -26,24 +27,32 @@ impl Place {
 
     fn with(limits: Limits) -> Self {
         let outer = tempfile::tempdir().unwrap();
-        fs::write(outer.path().join("secret"), "secret").unwrap();
-        let root = outer.path().join("root");
-        fs::create_dir(&root).unwrap();
+        let jobs = outer.path().join("jobs");
+        let root = jobs.join("mine");
+        fs::create_dir_all(&root).unwrap();
+        fs::write(jobs.join("secret"), "secret").unwrap();
         fs::write(root.join("plain.txt"), "plain").unwrap();
         fs::create_dir(root.join("dir")).unwrap();
         symlink("plain.txt", root.join("inside")).unwrap();
         symlink("../secret", root.join("outside")).unwrap();
-        symlink(outer.path().join("secret"), root.join("absolute")).unwrap();
+        symlink(jobs.join("secret"), root.join("absolute")).unwrap();
         symlink("..", root.join("up")).unwrap();
         symlink("/proc/self/root", root.join("magic")).unwrap();
         symlink("dir", root.join("also-dir")).unwrap();
-        fs::hard_link(outer.path().join("secret"), root.join("hard")).unwrap();
+        fs::hard_link(jobs.join("secret"), root.join("hard")).unwrap();
         mknodat(CWD, root.join("fifo"), FileType::Fifo, Mode::from_raw_mode(0o644), 0).unwrap();
-        Self { outer, workspace: Workspace::open(&root, limits).unwrap() }
+        let all = Workspaces::open(outer.path(), limits).unwrap();
+        let workspace = all.of(&Owner::Job(JobId::new("mine").unwrap()));
+        Self { outer, all, workspace }
     }
 
     fn root(&self) -> std::path::PathBuf {
-        self.outer.path().join("root")
+        self.jobs().join("mine")
+    }
+
+    /// Returns the directory of all jobs' workspaces.
+    fn jobs(&self) -> std::path::PathBuf {
+        self.outer.path().join("jobs")
     }
 
     fn write(
@@ -61,13 +70,10 @@ impl Place {
         fs::read_to_string(self.root().join(path)).unwrap()
     }
 
-    /// Lists the workspace's files and directories, except the journal.
+    /// Lists the workspace's files and directories.
     fn names(&self) -> Vec<String> {
         let names = fs::read_dir(self.root()).unwrap();
-        names
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| name != ".callboard")
-            .collect()
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 }
 
@@ -131,10 +137,10 @@ fn nothing_but_plain_unprotected_files_beneath_the_workspace_is_written(#[case] 
     for append in [false, true] {
         place.write(path, "changed", append, "key").unwrap_err();
     }
-    let secret = fs::read_to_string(place.outer.path().join("secret")).unwrap();
+    let secret = fs::read_to_string(place.jobs().join("secret")).unwrap();
     assert_eq!((secret.as_str(), place.text("plain.txt").as_str()), ("secret", "plain"));
     assert_eq!(place.names(), before);
-    assert!(!place.outer.path().join("new").exists());
+    assert!(!place.jobs().join("new").exists());
 }
 
 #[test]
@@ -196,7 +202,8 @@ fn another_write_under_a_used_key_is_refused(
 /// Leaves the workspace as a killed writer would, after its journal entry: before or after the file
 /// was replaced.
 fn cut_off(place: &Place, key: &str, file: &str) {
-    let path = place.root().join(".callboard/writes").join(proto::digest::of_bytes(key.as_bytes()));
+    let path =
+        place.outer.path().join(".callboard/writes").join(proto::digest::of_bytes(key.as_bytes()));
     let mut entry: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     entry["done"] = false.into();
     fs::write(&path, entry.to_string()).unwrap();
@@ -290,7 +297,7 @@ fn a_path_swapped_for_a_link_again_and_again_never_leads_out() {
             place.write("swap", "x", false, &n.to_string()).unwrap_err();
         }
     });
-    assert_eq!(fs::read_to_string(place.outer.path().join("secret")).unwrap(), "secret");
+    assert_eq!(fs::read_to_string(place.jobs().join("secret")).unwrap(), "secret");
 }
 
 #[test]
@@ -298,11 +305,61 @@ fn writes_of_long_ago_are_forgotten() {
     let place = Place::new();
     place.write("plain.txt", "x", false, "old").unwrap();
     place.write("plain.txt", "y", false, "new").unwrap();
-    let entries = || fs::read_dir(place.root().join(".callboard/writes")).unwrap().count();
-    let old = place.root().join(".callboard/writes").join(proto::digest::of_bytes(b"old"));
+    let entries = || fs::read_dir(place.outer.path().join(".callboard/writes")).unwrap().count();
+    let old = place.outer.path().join(".callboard/writes").join(proto::digest::of_bytes(b"old"));
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(40 * 24 * 3600);
     fs::File::options().write(true).open(old).unwrap().set_modified(long_ago).unwrap();
     assert_eq!(entries(), 2);
-    place.workspace.forget_old_writes().unwrap();
+    place.all.forget_old_writes().unwrap();
     assert_eq!(entries(), 1);
+}
+
+#[test]
+fn a_file_of_all_is_read_and_changed_in_a_copy() {
+    let place = Place::new();
+    let shared = place.outer.path().join("notes/of-all.md");
+    fs::create_dir(place.outer.path().join("notes")).unwrap();
+    fs::write(&shared, "all").unwrap();
+    let other = place.all.of(&Owner::Conversation(ConversationId::new("talk").unwrap()));
+    for workspace in [&place.workspace, &other] {
+        assert_eq!(workspace.read("notes/of-all.md").unwrap().bytes, b"all");
+    }
+    let written = place.write("notes/of-all.md", "+", true, "1").unwrap();
+    assert_eq!((written.bytes, written.created), (4, false));
+    assert_eq!(place.write("notes/of-all.md", "+", true, "1").unwrap(), written);
+    assert_eq!(place.workspace.read("notes/of-all.md").unwrap().bytes, b"all+");
+    assert_eq!(other.read("notes/of-all.md").unwrap().bytes, b"all");
+    assert_eq!(fs::read_to_string(shared).unwrap(), "all");
+}
+
+#[rstest]
+fn nothing_of_another_job_is_read(
+    #[values(
+        "jobs/theirs/note",
+        "./jobs//theirs/note",
+        "notes/../jobs/theirs/note",
+        "../theirs/note",
+        "JOBS/theirs/note",
+        "to-jobs/theirs/note",
+        "conversations/theirs/note",
+        ".callboard/lock",
+        "theirs/note"
+    )]
+    path: &str,
+    #[values(true, false)] has_own: bool,
+) {
+    let place = Place::new();
+    fs::create_dir(place.outer.path().join("notes")).unwrap();
+    symlink("jobs", place.outer.path().join("to-jobs")).unwrap();
+    let id = |id: &str| JobId::new(id).unwrap();
+    let theirs =
+        [Owner::Job(id("theirs")), Owner::Conversation(ConversationId::new("theirs").unwrap())];
+    for owner in theirs {
+        let key = format!("{owner:?}");
+        let write = Write { path: "note".into(), content: "private".into(), append: false, key };
+        place.all.of(&owner).write(&write, &CancellationToken::new()).unwrap();
+    }
+    let mine = place.all.of(&Owner::Job(id(if has_own { "mine" } else { "new" })));
+    let error = mine.read(path).unwrap_err();
+    assert!(matches!(error, FileError::Missing(_) | FileError::Outside(_)), "{error}");
 }

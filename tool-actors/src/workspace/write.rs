@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    FileError, Workspace,
+    FileError, Workspace, beneath,
     journal::{Entry, Journal},
     path, plain, plain_file,
 };
@@ -49,7 +49,7 @@ pub struct Written {
     pub created: bool,
 }
 
-/// The file before a write.
+/// A file before a write.
 struct Present {
     bytes: Vec<u8>,
     mode: Mode,
@@ -64,8 +64,8 @@ impl Workspace {
     /// [`FileError::Unknown`] if an earlier attempt was interrupted and its outcome
     /// cannot be determined.
     pub fn write(&self, write: &Write, canceled: &CancellationToken) -> Result<Written, FileError> {
-        let names = path::writable(&write.path, &self.limits.protected)?;
-        let journal = self.journal(canceled)?;
+        let names = path::writable(&write.path, &self.all.limits.protected)?;
+        let journal = self.all.journal(canceled)?;
         let begun = journal.entry(&write.key)?;
         if let Some(entry) = &begun {
             if entry.asked.as_ref().is_some_and(|asked| *asked != write.digest()) {
@@ -78,20 +78,25 @@ impl Workspace {
         let (name, parents) = names.split_last().expect("a writable path has a name");
         let parent = self.make_dirs(parents)?;
         let present = self.present(&parent, name, &write.path)?;
+        let shared = match &present {
+            Some(_) => None,
+            None => self.shared(&write.path)?,
+        };
+        let before = present.as_ref().or(shared.as_ref());
         let entry = match begun {
             Some(entry) => match Cut::of(&entry, present.as_ref()) {
                 Cut::AfterWriting => return finish(&journal, &write.key, entry),
                 Cut::BeforeWriting => entry,
                 Cut::Unclear => return Err(FileError::Unknown(write.path.clone())),
             },
-            None => self.begin(&journal, write, present.as_ref())?,
+            None => self.begin(&journal, write, present.as_ref(), before)?,
         };
         if canceled.is_cancelled() {
             journal.forget(&write.key);
             return Err(FileError::Canceled);
         }
-        let bytes = content(write, present.as_ref());
-        let mode = present.map(|present| present.mode);
+        let bytes = content(write, before);
+        let mode = before.map(|before| before.mode);
         if let Err(error) = journal.replace(&parent, name, &write.path, &bytes, mode) {
             journal.forget(&write.key);
             return Err(error);
@@ -104,13 +109,14 @@ impl Workspace {
         journal: &Journal,
         write: &Write,
         present: Option<&Present>,
+        before: Option<&Present>,
     ) -> Result<Entry, FileError> {
-        let bytes = content(write, present);
-        let (size, max) = (bytes.len() as u64, self.limits.file_bytes_max);
+        let bytes = content(write, before);
+        let (size, max) = (bytes.len() as u64, self.all.limits.file_bytes_max);
         if size > max {
             return Err(FileError::TooLarge { path: write.path.clone(), max });
         }
-        let result = Written { path: write.path.clone(), bytes: size, created: present.is_none() };
+        let result = Written { path: write.path.clone(), bytes: size, created: before.is_none() };
         let entry = Entry {
             path: write.path.clone(),
             asked: Some(write.digest()),
@@ -127,10 +133,10 @@ impl Workspace {
     fn make_dirs(&self, names: &[&str]) -> Result<OwnedFd, FileError> {
         let open = |path: &str| {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-            self.beneath(path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+            beneath(&self.all.root, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
         };
         let (mut path, mut dir) = (String::from("."), open(".")?);
-        for name in names {
+        for name in [self.kind, &self.id].iter().chain(names) {
             path = format!("{path}/{name}");
             dir = match open(&path) {
                 Ok(dir) => dir,
@@ -160,8 +166,21 @@ impl Workspace {
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = openat(parent, name, flags, Mode::empty()).map_err(system)?;
+        self.content_of(path, fd).map(Some)
+    }
+
+    /// Reads the file that all jobs may read, which the workspace's own is about to hide.
+    fn shared(&self, path: &str) -> Result<Option<Present>, FileError> {
+        match self.open(path, OFlags::RDONLY | OFlags::NONBLOCK) {
+            Ok(fd) => self.content_of(path, fd).map(Some),
+            Err(FileError::Missing(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn content_of(&self, path: &str, fd: OwnedFd) -> Result<Present, FileError> {
         let stat = plain_file(path, &fd)?;
-        let max = self.limits.file_bytes_max;
+        let max = self.all.limits.file_bytes_max;
         let mut bytes = Vec::new();
         File::from(fd)
             .take(max.saturating_add(1))
@@ -171,7 +190,7 @@ impl Workspace {
             return Err(FileError::TooLarge { path: path.to_owned(), max });
         }
         // Permission bits are kept, except set-user-id and set-group-id.
-        Ok(Some(Present { bytes, mode: Mode::from_raw_mode(stat.st_mode & 0o777) }))
+        Ok(Present { bytes, mode: Mode::from_raw_mode(stat.st_mode & 0o777) })
     }
 }
 

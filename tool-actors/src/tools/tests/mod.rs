@@ -23,7 +23,7 @@ use crate::{
     egress::{Egress, SystemLookup},
     settings::Http,
     tool::{CallContext, Meter, Tool},
-    workspace::{Limits, Workspace},
+    workspace::{Limits, Workspaces},
 };
 
 pub(super) fn context(key: &str, language: Language) -> CallContext {
@@ -61,8 +61,8 @@ async fn the_small_tools_do_what_they_say() {
 #[tokio::test]
 async fn files_are_written_and_read() {
     let dir = tempfile::tempdir().unwrap();
-    let workspace = Workspace::open(&dir.path().join("made"), Limits::default()).unwrap();
-    let (read, write) = (ReadFile(workspace.clone()), WriteFile(workspace));
+    let workspaces = Workspaces::open(&dir.path().join("made"), Limits::default()).unwrap();
+    let (read, write) = (ReadFile(workspaces.clone()), WriteFile(workspaces));
     let written = call(&write, json!({"path": "a/b.txt", "content": "hé"})).await.unwrap();
     assert_eq!(written.data, Some(json!({"path": "a/b.txt", "bytes": 3, "created": true})));
     let content = call(&read, json!({"path": "a/b.txt"})).await.unwrap();
