@@ -556,7 +556,7 @@ class Worker:
         """Appends the result to the job's log, and retries until the server confirms it."""
         record = {"v": RECORD_VERSION, "kind": "called", "id": str(uuid.uuid4()), "by": self.name}
         body = json.dumps(called, ensure_ascii=False, separators=(",", ":")).encode()
-        subject = f"{self.prefix}.{shard}.{job}.in.crew"
+        subject = f"{self.prefix}.{shard}.{job}.in.call.{self.pool}"
         kept = {MARK: subject, "Nats-Msg-Id": record["id"]}
         if traceparent:
             kept["traceparent"] = traceparent

@@ -102,7 +102,7 @@ pub fn subjects(data: &[u8]) {
     if let Ok(place) = all.parse(subject) {
         let job = &place.job;
         let built = match &place.family {
-            Family::In(source) => Some(all.fact(job, *source)),
+            Family::In(source) => Some(all.fact(job, source)),
             Family::Do(kind, pool) => Some(all.decision(job, *kind, pool)),
             Family::At(timer) => Some(all.timer(job, timer)),
             Family::UnknownIn(_) | Family::UnknownDo(_) => None,

@@ -6,7 +6,6 @@ use broker::log::{Log, LogError};
 use machine::{Job, QuestionStatus, replay};
 use proto::{
     entry::Entry,
-    fact::Source,
     id::{AskId, JobId, Seq},
     subject::Family,
 };
@@ -92,7 +91,11 @@ impl QuestionLog {
 
 /// Returns the writer of an entry, if it acted as a worker or a supervisor.
 fn worker(entry: &Entry) -> Option<&str> {
-    let works = matches!(entry.family, Family::In(Source::Crew) | Family::Do(..));
+    let works = match &entry.family {
+        Family::In(source) => source.is_worker(),
+        Family::Do(..) => true,
+        Family::At(_) | Family::UnknownIn(_) | Family::UnknownDo(_) => false,
+    };
     entry.record.as_ref().ok().filter(|_| works).map(|record| record.by.as_str())
 }
 

@@ -17,6 +17,8 @@ use proto::{
 pub struct Cancellation {
     seen: Seq,
     unit: Option<Unit>,
+    /// Source of the results that count.
+    answered_by: Option<Source>,
     verdict: Verdict,
 }
 
@@ -37,7 +39,8 @@ impl Cancellation {
     pub fn new(command: Seq, decision: &Decision) -> Self {
         let answered = !matches!(decision, Decision::Spawn(_));
         let unit = decision.unit().filter(|_| answered);
-        Self { seen: command, unit, verdict: Verdict::Wanted }
+        let answered_by = decision.answered_by();
+        Self { seen: command, unit, answered_by, verdict: Verdict::Wanted }
     }
 
     /// Returns the position of the last record read. Reading continues after it.
@@ -82,7 +85,8 @@ impl Cancellation {
     /// Returns `true` if the entry is a result of the attempt. The first result counts.
     fn is_answer(&self, entry: &Entry) -> bool {
         let (Some(unit), Ok(record)) = (&self.unit, &entry.record) else { return false };
-        entry.family == Family::In(Source::Crew)
+        let Family::In(source) = &entry.family else { return false };
+        (self.answered_by.as_ref() == Some(source) || *source == Source::Crew)
             && record.is_result()
             && record.fact().and_then(|fact| fact.result_of()).as_ref() == Some(unit)
     }

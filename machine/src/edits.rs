@@ -66,7 +66,7 @@ impl Edits {
     pub fn take(&mut self, entry: &Entry) {
         self.timeline.take_entry(entry);
         match (&entry.family, entry.known()) {
-            (Family::In(source), Some(Known::Fact(fact))) if fact.source() == *source => {
+            (Family::In(source), Some(Known::Fact(fact))) if fact.may_come_from(source) => {
                 self.fact(entry.seq, entry.time, &fact);
             }
             (Family::Do(kind, _), Some(Known::Decision(decision))) if decision.kind() == *kind => {

@@ -66,7 +66,7 @@ impl Effects {
             return;
         }
         let event = match (family, record) {
-            (Family::In(source), Ok(Known::Fact(fact))) if fact.source() == *source => {
+            (Family::In(source), Ok(Known::Fact(fact))) if fact.may_come_from(source) => {
                 begun(fact)
                     // A worker that starts after the rollback that made its command obsolete is not
                     // granted the run, so its reports prove no effect.

@@ -63,8 +63,8 @@ impl Job {
         }
         match (record, family) {
             (Err(unreadable), _) => self.take_unreadable(at, family, unreadable),
-            (Ok(Known::Fact(fact)), Family::In(source)) if fact.source() == *source => {
-                if self.fact(at, fact) == Counted::No {
+            (Ok(Known::Fact(fact)), Family::In(source)) if fact.may_come_from(source) => {
+                if self.fact(at, source, fact) == Counted::No {
                     self.ignored += 1;
                 }
             }
@@ -97,7 +97,7 @@ impl Job {
         self.awake = Wakeup { seq: at.seq, time: at.time, ask };
     }
 
-    fn fact(&mut self, at: At, fact: &Fact) -> Counted {
+    fn fact(&mut self, at: At, source: &Source, fact: &Fact) -> Counted {
         let Some(open) = self.open.as_mut() else {
             let Fact::Submitted(submitted) = fact else { return Counted::No };
             (self.created, self.since) = (at.time, at.time);
@@ -133,7 +133,7 @@ impl Job {
             Fact::Planned(planned) => open.planned(at.time, planned),
             Fact::Turned(turned) => open.turned(at, turned),
             Fact::Started(_) => Counted::Yes,
-            Fact::Called(called) => open.called(at.time, called),
+            Fact::Called(called) => open.called(at.time, source, called),
             Fact::Answered(answered) => open.answered(at, &self.id, answered),
             Fact::Fired(fired) => open.fired(at.time, &self.id, fired),
             Fact::Child(said) => open.heard_child(at.time, said),
@@ -262,10 +262,11 @@ impl ActiveJob {
         Counted::Yes
     }
 
-    fn called(&mut self, at: Timestamp, called: &Called) -> Counted {
+    fn called(&mut self, at: Timestamp, source: &Source, called: &Called) -> Counted {
         // Only a child's own report ends the call of a sub-agent.
         let awaits = |call: &Call| !call.is_agent() && call.awaits(&called.work, called.attempt);
-        let Some((call, is_step)) = self.execution.call_mut(awaits) else { return Counted::No };
+        let is_theirs = |call: &Call| awaits(call) && source.may_call(&call.binding.pool);
+        let Some((call, is_step)) = self.execution.call_mut(is_theirs) else { return Counted::No };
         call.answered(called, is_step, at);
         self.spending.tool(call.tool.clone(), &called.cost);
         Counted::Yes

@@ -4,15 +4,20 @@
 
 use proto::{
     entry::Entry,
-    id::{Generation, Seq, Unit},
+    id::{Generation, Pool, Seq, Unit},
+    subject::Family,
 };
 
 use crate::timeline::Timeline;
 
-/// Returns the position of the first intent for this attempt after its command.
+/// Returns the position of the first intent for this attempt after its command, by a worker of the
+/// call's pool.
 #[must_use]
-pub fn first(entries: &[Entry], command: Seq, unit: &Unit) -> Option<Seq> {
+pub fn first(entries: &[Entry], command: Seq, unit: &Unit, pool: &Pool) -> Option<Seq> {
     let intends = |entry: &&Entry| {
+        if !matches!(&entry.family, Family::In(source) if source.may_call(pool)) {
+            return false;
+        }
         // The kind is compared first so that large bodies are not parsed in vain.
         let record = entry.record.as_ref().ok().filter(|record| record.kind == "started");
         let fact = record.and_then(|record| record.fact());

@@ -46,7 +46,7 @@ impl Timeline {
     /// records ([`proto::record::Unreadable::Forged`]) must not be passed.
     pub fn take(&mut self, seq: Seq, family: &Family, record: Option<&Known>) -> Turn {
         let turn = match (family, record) {
-            (Family::In(source), Some(Known::Fact(fact))) if fact.source() == *source => {
+            (Family::In(source), Some(Known::Fact(fact))) if fact.may_come_from(source) => {
                 self.fact(seq, fact)
             }
             (Family::Do(kind, _), Some(Known::Decision(decision))) if decision.kind() == *kind => {

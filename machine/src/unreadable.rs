@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use proto::{
     cost::Cost,
-    decision::{Decision, Note},
+    decision::{Decision, Note, pools},
     fact::{Called, Fact, Signal, Source},
     family::News,
     id::Unit,
@@ -25,13 +25,20 @@ use super::{
 
 impl Job {
     /// Applies an unreadable record. Workers in any language write results, so a malformed one holds
-    /// no job. An unknown kind or version may be of a newer release, which will read it.
+    /// no job. An unknown kind or version of Callboard's own workers may be of a newer release, which
+    /// will read it; from any other pool it holds no job either.
     pub(super) fn take_unreadable(&mut self, at: At, family: &Family, why: &Unreadable) {
         let broken = match (family, why) {
-            (Family::In(Source::Crew), Unreadable::Malformed(_)) => Some(None),
-            (Family::In(Source::Crew), Unreadable::Body { kind, unit, .. }) => {
-                record::is_result(kind).then_some(unit.as_ref())
+            (Family::In(source), Unreadable::Malformed(_)) if source.is_worker() => {
+                Some((source, None))
             }
+            (Family::In(source), Unreadable::Body { kind, unit, .. }) if source.is_worker() => {
+                record::is_result(kind).then_some((source, unit.as_ref()))
+            }
+            (
+                Family::In(source @ Source::Call(pool)),
+                Unreadable::Kind(_) | Unreadable::Version(_) | Unreadable::Missing(_),
+            ) if *pool != pools::builtin() => Some((source, None)),
             (
                 Family::In(_)
                 | Family::Do(..)
@@ -52,10 +59,10 @@ impl Job {
         let has_results =
             |open: &&mut ActiveJob| open.outcome().is_none() && open.family.concluded().is_none();
         let open = self.open.as_mut().filter(has_results);
-        let counted = open.zip(broken).map_or(Counted::No, |(open, named)| {
+        let counted = open.zip(broken).map_or(Counted::No, |(open, (source, named))| {
             // A result that does not name its unit can only be that of the one command in progress.
-            let unit = named.cloned().or_else(|| open.only_command());
-            unit.map_or(Counted::No, |unit| open.broke_unread(at.time, &unit, &why.place()))
+            let unit = named.cloned().or_else(|| open.only_command(source));
+            unit.map_or(Counted::No, |unit| open.broke_unread(at.time, source, &unit, &why.place()))
         });
         if counted == Counted::No {
             self.ignored += 1;
@@ -113,11 +120,13 @@ impl ActiveJob {
             || self.family.concluded().is_some()
     }
 
-    /// Returns the unit of the command in progress, if there is exactly one.
-    fn only_command(&self) -> Option<Unit> {
+    /// Returns the unit of the command in progress that this source answers, if there is exactly
+    /// one.
+    fn only_command(&self, source: &Source) -> Option<Unit> {
         let is_sent = |unit: &waits::Unit<'_>| match &unit.labor {
-            Labor::Plan | Labor::Turn(_) => true,
-            Labor::Call(_, call) => !call.is_agent(),
+            Labor::Plan => matches!(source, Source::Plan | Source::Crew),
+            Labor::Turn(_) => matches!(source, Source::Turn | Source::Crew),
+            Labor::Call(_, call) => !call.is_agent() && source.may_call(&call.binding.pool),
             Labor::Run => false,
         };
         let units = self.units().into_iter().filter(is_sent);
@@ -128,14 +137,23 @@ impl ActiveJob {
 
     /// Breaks the attempt whose result cannot be read. A call of a `once` tool may have had its
     /// effect, so it is not repeated.
-    fn broke_unread(&mut self, at: Timestamp, unit: &Unit, place: &str) -> Counted {
+    fn broke_unread(
+        &mut self,
+        at: Timestamp,
+        source: &Source,
+        unit: &Unit,
+        place: &str,
+    ) -> Counted {
         let Unit { work, attempt } = unit;
         let why = text::result_unreadable(self.brief.language, place);
         let error = WorkError::new(why.clone(), ErrorClass::Transient);
-        let is_planning = self.planning.work(self.generation()) == *work;
+        let [plans, turns] =
+            [Source::Plan, Source::Turn].map(|role| *source == role || *source == Source::Crew);
+        let is_planning = plans && self.planning.work(self.generation()) == *work;
         let planning = self.planning.attempts_mut().filter(|_| is_planning);
-        let turns = self.execution.steps_mut().iter_mut().filter_map(|step| match &mut step.exec {
-            Exec::Turn(turn) if turn.work == *work => Some(&mut turn.attempts),
+        let steps = self.execution.steps_mut().iter_mut();
+        let turns = steps.filter_map(|step| match &mut step.exec {
+            Exec::Turn(turn) if turns && turn.work == *work => Some(&mut turn.attempts),
             Exec::Turn(_)
             | Exec::Tool(_)
             | Exec::Acting(_)
@@ -148,7 +166,9 @@ impl ActiveJob {
             attempts.broke(error, at);
             return Counted::Yes;
         }
-        let awaits = |call: &super::call::Call| !call.is_agent() && call.awaits(work, *attempt);
+        let awaits = |call: &super::call::Call| {
+            !call.is_agent() && source.may_call(&call.binding.pool) && call.awaits(work, *attempt)
+        };
         let Some((call, is_step)) = self.execution.call_mut(awaits) else { return Counted::No };
         let fault = match call.binding.effect {
             Effect::Once => Fault::Unknown,

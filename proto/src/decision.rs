@@ -4,7 +4,6 @@
 mod detect;
 mod kind;
 mod note;
-pub mod pools;
 mod turn;
 
 use jiff::Timestamp;
@@ -17,6 +16,7 @@ pub use self::{
     note::{Closed, Note},
     turn::{CallReply, FullResult, ModelChoice, StepEnd, StepTask, TurnWork},
 };
+pub use crate::pools;
 use crate::{
     agent::{Agent, Hosts},
     asking::AskKinds,
@@ -33,6 +33,7 @@ use crate::{
     plan::Plan,
     policy::{PlanOutput, PlanProtocol},
     revision::Cause,
+    source::Source,
     tool::Effect,
     work_error::WorkError,
 };
@@ -72,6 +73,18 @@ impl Decision {
             Self::Spawn(_) => DecisionKind::Spawn,
             Self::Note(_) => DecisionKind::Note,
             Self::Finish(_) => DecisionKind::Finish,
+        }
+    }
+
+    /// Returns the source of the facts that answer this command; `None` if no worker answers.
+    #[must_use]
+    pub fn answered_by(&self) -> Option<Source> {
+        match self {
+            Self::Plan(_) => Some(Source::Plan),
+            Self::Turn(_) => Some(Source::Turn),
+            Self::Call(call) => Some(Source::Call(call.pool.clone())),
+            Self::Ask(_) => Some(Source::People),
+            Self::Wait(_) | Self::Spawn(_) | Self::Note(_) | Self::Finish(_) => None,
         }
     }
 

@@ -3,15 +3,12 @@
 
 mod access;
 mod asked;
-mod source;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::{
-    asked::{Asked, AskedKind},
-    source::Source,
-};
+pub use self::asked::{Asked, AskedKind};
+pub use crate::source::Source;
 use crate::{
     agent::Agent,
     conversation::Conversation,
@@ -27,6 +24,7 @@ use crate::{
     outline::{Item, OutlineChange},
     plan::Plan,
     policy::Detected,
+    pools,
     rules::Rules,
     tool::{Binding, Fault, ToolResult},
     work_error::WorkError,
@@ -73,14 +71,49 @@ impl Fact {
         if let Self::Answered(answered) = self { Some(&answered.ask) } else { None }
     }
 
-    /// Returns the source that may append this kind of fact.
+    /// Returns the source that appends this kind of fact; for a report on a call, that of the
+    /// built-in tools.
     #[must_use]
     pub fn source(&self) -> Source {
         match self {
             Self::Submitted(_) | Self::Signaled(_) | Self::Child(_) => Source::Door,
-            Self::Planned(_) | Self::Turned(_) | Self::Started(_) | Self::Called(_) => Source::Crew,
+            Self::Planned(_) => Source::Plan,
+            Self::Turned(_) => Source::Turn,
+            Self::Started(_) | Self::Called(_) => Source::Call(pools::builtin()),
             Self::Answered(_) => Source::People,
             Self::Fired(_) => Source::Clock,
+        }
+    }
+
+    /// `true` if a writer of this source may append this kind of fact. A report on a call must also
+    /// come from the pool of the call: see [`Source::may_call`].
+    #[must_use]
+    pub fn may_come_from(&self, source: &Source) -> bool {
+        match (self, source) {
+            (Self::Submitted(_) | Self::Signaled(_) | Self::Child(_), Source::Door)
+            | (Self::Planned(_), Source::Plan | Source::Crew)
+            | (Self::Turned(_), Source::Turn | Source::Crew)
+            | (Self::Started(_) | Self::Called(_), Source::Call(_) | Source::Crew)
+            | (Self::Answered(_), Source::People)
+            | (Self::Fired(_), Source::Clock) => true,
+            (
+                Self::Submitted(_)
+                | Self::Signaled(_)
+                | Self::Child(_)
+                | Self::Planned(_)
+                | Self::Turned(_)
+                | Self::Started(_)
+                | Self::Called(_)
+                | Self::Answered(_)
+                | Self::Fired(_),
+                Source::Door
+                | Source::Plan
+                | Source::Turn
+                | Source::Call(_)
+                | Source::Crew
+                | Source::People
+                | Source::Clock,
+            ) => false,
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! <prefix>.<shard>.<job>.in.<source>          facts
+//! <prefix>.<shard>.<job>.in.call.<pool>       facts of tools
 //! <prefix>.<shard>.<job>.do.<kind>.<pool>     decisions
 //! <prefix>.<shard>.<job>.at.<timer>           scheduled messages
 //! <prefix>.<shard>.<job>.live                 ephemeral: token deltas, progress
@@ -117,8 +118,8 @@ impl Subjects {
 
     /// Returns the subject of a fact from `source`.
     #[must_use]
-    pub fn fact(&self, job: &JobId, source: Source) -> String {
-        format!("{}.in.{}", self.job(job), source.as_str())
+    pub fn fact(&self, job: &JobId, source: &Source) -> String {
+        format!("{}.in.{source}", self.job(job))
     }
 
     /// Returns the subject of a decision.
@@ -184,7 +185,7 @@ impl Subjects {
     /// Returns the filter of all submissions and signals of a shard.
     #[must_use]
     pub fn door_facts_in(&self, shard: Shard) -> String {
-        format!("{}.{shard}.*.in.{}", self.prefix, Source::Door.as_str())
+        format!("{}.{shard}.*.in.{}", self.prefix, Source::Door)
     }
 
     /// Returns the filter of the commands of one kind for one pool in a shard.
@@ -323,7 +324,7 @@ fn word(token: &str) -> Option<String> {
 }
 
 impl Family {
-    /// Parses the short form of a family: `in.crew`, `do.call.builtin`.
+    /// Parses the short form of a family: `in.plan`, `do.call.builtin`.
     #[must_use]
     pub fn from_words(words: &str) -> Option<Self> {
         let mut tokens = words.split('.');
@@ -340,6 +341,10 @@ impl Family {
             ("in", None) => match first.parse() {
                 Ok(source) => Self::In(source),
                 Err(_) => Self::UnknownIn(word(first)?),
+            },
+            ("in", Some(pool)) => match format!("{first}.{pool}").parse() {
+                Ok(source) => Self::In(source),
+                Err(_) => Self::UnknownIn(word(first).filter(|_| Pool::new(pool).is_ok())?),
             },
             ("do", Some(pool)) => {
                 let pool = Pool::new(pool).ok()?;
@@ -368,8 +373,10 @@ mod tests {
         let job = JobId::new("demo").unwrap();
         let pool = Pool::new("builtin").unwrap();
         let timer = TimerName::new("retry-1").unwrap();
+        let called = Source::Call(pool.clone());
         for (subject, family) in [
-            (s.fact(&job, Source::People), Family::In(Source::People)),
+            (s.fact(&job, &Source::People), Family::In(Source::People)),
+            (s.fact(&job, &called), Family::In(called.clone())),
             (
                 s.decision(&job, DecisionKind::Call, &pool),
                 Family::Do(DecisionKind::Call, pool.clone()),

@@ -14,7 +14,7 @@ use opentelemetry::{
 };
 use proto::{
     decision::Decision,
-    fact::Fact,
+    fact::{Fact, Source},
     id::{JobId, Seq, TimerName, WorkId},
     trace::TraceContext,
 };
@@ -164,8 +164,15 @@ impl Writer for Observed {
         self.fact(job, fact, trace, async |own| self.0.submit(job, fact, own).await).await
     }
 
-    async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
-        self.fact(job, fact, trace, async |own| self.0.append(job, fact, own).await).await
+    async fn append_from(
+        &self,
+        source: &Source,
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+    ) -> Result<Seq, LogError> {
+        self.fact(job, fact, trace, async |own| self.0.append_from(source, job, fact, own).await)
+            .await
     }
 
     async fn answer(

@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use proto::{
     decision::{Decision, DecisionKind, pools},
     entry::Entry,
-    fact::Fact,
+    fact::{Fact, Source},
     id::{JobId, Pool, Seq, Shard, TimerName, WorkerId},
     record::Record,
     subject::{Family, Subjects},
@@ -158,7 +158,13 @@ impl Writer for NewerLog {
         self.inner.submit(job, fact, trace).await
     }
 
-    async fn append(&self, job: &JobId, fact: &Fact, _: TraceContext) -> Result<Seq, LogError> {
+    async fn append_from(
+        &self,
+        source: &Source,
+        job: &JobId,
+        fact: &Fact,
+        _: TraceContext,
+    ) -> Result<Seq, LogError> {
         let record = Record::of_fact(fact, new_id(), &self.by).map_err(|e| invalid(&e))?;
         let is_result = matches!(fact, Fact::Called(_));
         let payload = newer(&record, |value| match (self.results)(job) {
@@ -166,7 +172,7 @@ impl Writer for NewerLog {
             Results::NewVersion if is_result => value["v"] = json!(VERSION),
             Results::SameKind | Results::NewKind | Results::NewVersion => {}
         });
-        let subject = self.inner.subjects().fact(job, fact.source());
+        let subject = self.inner.subjects().fact(job, source);
         let stored = self.raw.store(subject, payload, None).await;
         stored.ok_or_else(|| LogError::Unknown("a write without a guard was refused".to_owned()))
     }

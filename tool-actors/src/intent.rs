@@ -13,7 +13,7 @@ use broker::{
 use machine::intent;
 use proto::{
     decision::CallWork,
-    fact::{Fact, Started},
+    fact::{Fact, Source, Started},
     id::{JobId, Seq, Unit},
     trace::TraceContext,
 };
@@ -38,18 +38,19 @@ pub(crate) async fn claim(
 ) -> Result<bool, LogError> {
     let unit = Unit { work: call.work.clone(), attempt: call.attempt };
     let mine = Fact::Started(Started { work: call.work.clone(), attempt: call.attempt });
+    let source = Source::Call(call.pool.clone());
     // An earlier announcement is noticed before anything is written. The whole log is read, because
     // the decision to run may follow a rollback that its supervisor had not seen.
     let mut entries = retried(|| log.read(job, Seq(0))).await?;
-    if intent::first(&entries, command, &unit).is_some() {
+    if intent::first(&entries, command, &unit, &call.pool).is_some() {
         return Ok(false);
     }
-    let stored = retried(|| log.append(job, &mine, trace)).await?;
+    let stored = retried(|| log.append_from(&source, job, &mine, trace)).await?;
     let seen = entries.last().map_or(command, |entry| entry.seq);
     entries.extend(retried(|| log.read(job, seen)).await?);
     // A rollback stored before the announcement makes the command obsolete; one stored later takes
     // the run into account.
-    let mine_it_is = intent::first(&entries, command, &unit) == Some(stored);
+    let mine_it_is = intent::first(&entries, command, &unit, &call.pool) == Some(stored);
     Ok(mine_it_is && call.work.generation() == intent::generation_before(&entries, stored))
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use proto::{
     decision::{Decision, DecisionKind},
     entry::Entry,
-    fact::Fact,
+    fact::{Fact, Source},
     id::{JobId, Pool, Seq, Shard, TimerName},
     subject::Subjects,
     trace::TraceContext,

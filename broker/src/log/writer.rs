@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use proto::{
     decision::Decision,
     entry::Entry,
-    fact::Fact,
+    fact::{Fact, Source},
     id::{JobId, Seq, TimerName},
     trace::TraceContext,
 };
@@ -49,9 +49,22 @@ pub trait Writer: Send + Sync + 'static {
         trace: TraceContext,
     ) -> Result<Submission, LogError>;
 
-    /// Stores a fact. Once this returns, the fact will be delivered to the shard's supervisor. A
-    /// lost reply may lead to a second copy, which the fold ignores.
-    async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError>;
+    /// Stores a fact of the source that appends its kind ([`Fact::source`]). Once this returns, the
+    /// fact will be delivered to the shard's supervisor. A lost reply may lead to a second copy,
+    /// which the fold ignores.
+    async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
+        self.append_from(&fact.source(), job, fact, trace).await
+    }
+
+    /// Like [`Writer::append`], for a fact of this source: a report on a call is believed only from
+    /// the pool of its tool.
+    async fn append_from(
+        &self,
+        source: &Source,
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+    ) -> Result<Seq, LogError>;
 
     /// Stores an answer if the job's last fact from a person is at `after` (0 for none). Of several
     /// answers with the same `after`, exactly one is stored.

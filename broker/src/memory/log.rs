@@ -65,6 +65,7 @@ impl MemoryLog {
     async fn fact(
         &self,
         call: Call,
+        source: &Source,
         job: &JobId,
         fact: &Fact,
         trace: TraceContext,
@@ -75,7 +76,7 @@ impl MemoryLog {
             shared: Arc::clone(&self.shared),
             call,
             job: job.clone(),
-            family: Family::In(fact.source()),
+            family: Family::In(source.clone()),
             id,
             payload: claim::encode(record, &*self.objects).await?,
             trace,
@@ -141,7 +142,7 @@ impl MemoryLog {
 
     fn first_from_the_door(&self, job: &JobId) -> Option<Arc<Message>> {
         let shard = self.shared.subjects.shard_of(job);
-        let door = Filter::Facts(Source::Door);
+        let door = Filter::Door;
         self.shared.lock().stream(shard).first_after(job, door, Seq(0)).cloned()
     }
 
@@ -220,8 +221,8 @@ impl Writer for MemoryLog {
         fact: &Fact,
         trace: TraceContext,
     ) -> Result<Submission, LogError> {
-        let mut write = self.fact(Call::Submit, job, fact, trace).await?;
-        write.guard = Some((Filter::Facts(Source::Door), Seq(0)));
+        let mut write = self.fact(Call::Submit, &Source::Door, job, fact, trace).await?;
+        write.guard = Some((Filter::Door, Seq(0)));
         loop {
             match settle::settle(&write, PATIENCE).await? {
                 CasOutcome::Stored(seq) => return Ok(Submission::Stored(seq)),
@@ -236,8 +237,14 @@ impl Writer for MemoryLog {
         }
     }
 
-    async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
-        let write = self.fact(Call::Append, job, fact, trace).await?;
+    async fn append_from(
+        &self,
+        source: &Source,
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+    ) -> Result<Seq, LogError> {
+        let write = self.fact(Call::Append, source, job, fact, trace).await?;
         settle::insist(&write, PATIENCE).await
     }
 
@@ -248,8 +255,8 @@ impl Writer for MemoryLog {
         after: Seq,
         trace: TraceContext,
     ) -> Result<CasOutcome, LogError> {
-        let mut write = self.fact(Call::Answer, job, fact, trace).await?;
-        write.guard = Some((Filter::Facts(Source::People), after));
+        let mut write = self.fact(Call::Answer, &Source::People, job, fact, trace).await?;
+        write.guard = Some((Filter::People, after));
         settle::settle(&write, PATIENCE).await
     }
 

@@ -36,18 +36,21 @@ pub(super) struct Message {
 pub(super) enum Filter {
     /// Decisions of every kind and pool.
     Decisions,
-    /// Facts of one source.
-    Facts(Source),
+    /// Facts from the door.
+    Door,
+    /// Answers of people.
+    People,
 }
 
 impl Filter {
     fn matches(self, family: &Family) -> bool {
         match (self, family) {
             (Self::Decisions, Family::Do(..) | Family::UnknownDo(_)) => true,
-            (Self::Facts(wanted), Family::In(source)) => wanted == *source,
+            (Self::Door, Family::In(source)) => *source == Source::Door,
+            (Self::People, Family::In(source)) => *source == Source::People,
             (Self::Decisions, Family::In(_) | Family::UnknownIn(_) | Family::At(_))
             | (
-                Self::Facts(_),
+                Self::Door | Self::People,
                 Family::Do(..) | Family::UnknownIn(_) | Family::UnknownDo(_) | Family::At(_),
             ) => false,
         }
@@ -75,7 +78,7 @@ impl Stream {
 
     pub(super) fn push(&mut self, message: Arc<Message>) {
         let job = self.jobs.entry(message.job.clone()).or_default();
-        let door = Filter::Facts(Source::Door);
+        let door = Filter::Door;
         if door.matches(&message.family) && !job.iter().any(|m| door.matches(&m.family)) {
             self.submissions.insert(message.seq.0, Arc::clone(&message));
         }

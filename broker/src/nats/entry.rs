@@ -66,7 +66,14 @@ fn guarded(family: Family) -> Option<Family> {
     match family {
         Family::Do(..) | Family::UnknownDo(_) => Some(among_decisions()),
         Family::In(Source::People) => Some(family),
-        Family::In(Source::Door | Source::Crew | Source::Clock)
+        Family::In(
+            Source::Door
+            | Source::Plan
+            | Source::Turn
+            | Source::Call(_)
+            | Source::Crew
+            | Source::Clock,
+        )
         | Family::UnknownIn(_)
         | Family::At(_) => None,
     }

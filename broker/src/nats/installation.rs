@@ -100,8 +100,8 @@ async fn is_marked(
     Ok(true)
 }
 
-/// Reads the marker with its revision; `None` if there is none, or one that the server was made to
-/// write.
+/// Reads the marker with its revision; `None` if it does not exist or was written by the server in
+/// its own name.
 async fn read_marker(kv: &NatsKv) -> Result<Option<(Marker, u64)>, LogError> {
     let found = kv.get_unmarked(Bucket::Installation, MARKER).await;
     let Some((found, has_mark)) = found.map_err(|e| LogError::Unavailable(e.to_string()))? else {

@@ -173,7 +173,7 @@ async fn decided(
 /// Reads the positions of each job's last fact from the door.
 async fn last_said(log: &NatsLog, stream: &str, jobs: &[JobId]) -> Result<Vec<LastSaid>, LogError> {
     let subjects: Vec<String> =
-        jobs.iter().map(|job| log.subjects.fact(job, Source::Door)).collect();
+        jobs.iter().map(|job| log.subjects.fact(job, &Source::Door)).collect();
     let request = json!({ "multi_last": subjects, "batch": jobs.len() });
     let page = read::ask(&log.link, stream, &request).await?;
     let said = |last: &Stored| {

@@ -130,12 +130,13 @@ impl NatsLog {
 
     async fn fact(
         &self,
+        source: &Source,
         job: &JobId,
         fact: &Fact,
         trace: TraceContext,
     ) -> Result<Publish<'_>, LogError> {
         let record = Record::of_fact(fact, new_id(), &self.writer).map_err(|e| invalid(&e))?;
-        self.write(job, self.subjects.fact(job, fact.source()), record, trace).await
+        self.write(job, self.subjects.fact(job, source), record, trace).await
     }
 
     /// Reads a job's first record from the leader.
@@ -234,8 +235,9 @@ impl Writer for NatsLog {
         fact: &Fact,
         trace: TraceContext,
     ) -> Result<Submission, LogError> {
-        let door = self.subjects.fact(job, Source::Door);
-        let mut write = self.fact(job, fact, trace).await?.guarded(door.clone(), Seq(0));
+        let door = self.subjects.fact(job, &Source::Door);
+        let mut write =
+            self.fact(&Source::Door, job, fact, trace).await?.guarded(door.clone(), Seq(0));
         write.limit = self.attended_limit();
         let patience = self.attended(self.options.submit_patience_ms);
         for _ in 0..SUBMIT_TRIES {
@@ -255,8 +257,14 @@ impl Writer for NatsLog {
         )))
     }
 
-    async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
-        let write = self.fact(job, fact, trace).await?;
+    async fn append_from(
+        &self,
+        source: &Source,
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+    ) -> Result<Seq, LogError> {
+        let write = self.fact(source, job, fact, trace).await?;
         settle::insist(&write, self.patience(self.options.write_patience_ms)).await
     }
 
@@ -267,8 +275,8 @@ impl Writer for NatsLog {
         after: Seq,
         trace: TraceContext,
     ) -> Result<CasOutcome, LogError> {
-        let people = self.subjects.fact(job, Source::People);
-        let mut write = self.fact(job, fact, trace).await?.guarded(people, after);
+        let people = self.subjects.fact(job, &Source::People);
+        let mut write = self.fact(&Source::People, job, fact, trace).await?.guarded(people, after);
         write.limit = self.attended_limit();
         settle::settle(&write, self.attended(self.options.write_patience_ms)).await
     }
@@ -305,7 +313,7 @@ impl Writer for NatsLog {
         // The server copies the payload unchanged, so it already has the form of a record.
         let fact = Fact::Fired(Fired { timer: timer.clone() });
         let record = Record::of_fact(&fact, new_id(), &self.broker).map_err(|e| invalid(&e))?;
-        let target = self.subjects.fact(job, Source::Clock);
+        let target = self.subjects.fact(job, &Source::Clock);
         let mut write = self.write(job, self.subjects.timer(job, timer), record, trace).await?;
         // The server copies the headers, too.
         mark::mark(&mut write.headers, &target);

@@ -53,7 +53,7 @@ impl Stage {
         let timer = TimerName::new("t").unwrap();
         let by = WorkerId::new("w").unwrap();
         let record = Record::of_fact(&Fact::Fired(Fired { timer }), id, &by).unwrap();
-        let subject = self.subjects.fact(&self.job, Source::Crew);
+        let subject = self.subjects.fact(&self.job, &Source::Crew);
         let write = Publish {
             link,
             stream: self.subjects.stream(self.subjects.shard_of(&self.job)),

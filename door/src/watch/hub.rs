@@ -226,7 +226,7 @@ mod tests {
         let job = JobId::new("j").unwrap();
         let first = hub.join(&job);
         assert_eq!(first.follow().await.unwrap_err().code, Code::NotFound);
-        let subject = hub.broker.log.subjects().fact(&job, Source::Door);
+        let subject = hub.broker.log.subjects().fact(&job, &Source::Door);
         memory.store_raw(&subject, Bytes::from_static(b"unreadable")).unwrap();
         let second = hub.join(&job);
         let (feed, stored) = second.follow().await.unwrap();

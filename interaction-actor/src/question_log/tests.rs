@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use proto::{
+    fact::Source,
     fact::{Fact, Submitted},
     id::WorkerId,
     record::{Record, Unreadable},

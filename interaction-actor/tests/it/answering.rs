@@ -353,7 +353,7 @@ async fn the_servers_time_decides_and_no_other_clock() {
 async fn a_job_that_is_parked_at_a_record_takes_no_answer() {
     let office = Office::new().await;
     let job = office.asked("j", QuestionKind::Question).await;
-    let subject = office.broker.log.subjects().fact(&job, proto::fact::Source::Door);
+    let subject = office.broker.log.subjects().fact(&job, &proto::fact::Source::Door);
     office.memory().store_raw(&subject, bytes::Bytes::from_static(b"{")).unwrap();
     assert_eq!(office.refused(&job, json!({"value": "x"})).await.0, Code::Poisoned);
 }

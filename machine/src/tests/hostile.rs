@@ -1,9 +1,10 @@
 //! Records that are late, duplicated, forged, or of another version.
 
 use proto::{
+    cost::Cost,
     decision::{Decision, Finish},
-    fact::{Answered, Fact, Fired, Source},
-    id::{AskId, Attempt, TimerName},
+    fact::{Answered, Called, Fact, Fired, PlanReply, Planned, Source},
+    id::{AskId, Attempt, Pool, TimerName, WorkId},
     interaction::{Answer, Verdict},
     job::{Outcome, SubStatus},
     message::Usage,
@@ -11,6 +12,7 @@ use proto::{
     subject::Family,
     tool::{Fault, ToolResult},
 };
+use rstest::rstest;
 use serde_json::json;
 
 use super::play::{Play, agent, plan};
@@ -131,6 +133,50 @@ fn an_approval_forged_by_a_worker_is_ignored() {
     p.fact_from(Source::Crew, Fact::Answered(forged));
     p.expect(&[]);
     assert_eq!((p.view().questions.len(), p.view().ignored), (1, 1));
+}
+
+/// A source that may not answer a command.
+#[rstest]
+#[case::the_planner(Source::Plan)]
+#[case::the_executor(Source::Turn)]
+#[case::the_door(Source::Door)]
+#[case::another_pool(Source::Call(Pool::new("python").unwrap()))]
+fn a_result_of_another_role_or_pool_is_ignored(#[case] forger: Source) {
+    let mut p = Play::planned(agent(|_| {}), plan("a"));
+    p.drive();
+    let forged = Called {
+        work: WorkId::new("g0.r0.a").unwrap(),
+        attempt: Attempt::FIRST,
+        result: ToolResult::ok(json!("forged")),
+        fault: None,
+        outage: false,
+        duration_ms: 0,
+        cost: Cost::default(),
+    };
+    p.fact_from(forger, Fact::Called(forged));
+    p.expect(&[]);
+    assert_eq!(p.view().ignored, 1);
+    p.result("g0.r0.a", 1, ToolResult::ok(json!("true")), None);
+    p.expect(&["finish completed"]);
+}
+
+#[rstest]
+#[case::the_executor(Source::Turn)]
+#[case::a_tool(Source::Call(Pool::new("builtin").unwrap()))]
+fn a_plan_of_another_role_is_ignored(#[case] forger: Source) {
+    let mut p = Play::submit(agent(|_| {}));
+    p.drive();
+    let forged = Planned {
+        work: WorkId::new("g0.p1").unwrap(),
+        attempt: Attempt::FIRST,
+        reply: PlanReply::Plan { plan: plan("forged") },
+        usage: Usage::default(),
+        detected: None,
+        outline: Vec::new(),
+    };
+    p.fact_from(forger, Fact::Planned(forged));
+    p.expect(&[]);
+    assert_eq!((p.view().plan.is_none(), p.view().ignored), (true, 1));
 }
 
 #[test]

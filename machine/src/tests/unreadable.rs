@@ -115,6 +115,47 @@ fn garbage_of_a_worker_holds_no_job(#[case] garbage: Unreadable) {
     p.expect(&["finish completed"]);
 }
 
+fn call_of(pool: &str) -> Family {
+    Family::In(Source::Call(proto::id::Pool::new(pool).unwrap()))
+}
+
+#[rstest]
+#[case::a_planner(Family::In(Source::Plan))]
+#[case::an_executor(Family::In(Source::Turn))]
+#[case::another_pool(call_of("python"))]
+fn garbage_of_another_role_or_pool_breaks_no_attempt(#[case] family: Family) {
+    let mut p = retrying("a");
+    p.drive();
+    for garbage in [
+        Unreadable::Malformed("not JSON".into()),
+        Unreadable::Body {
+            kind: "called".into(),
+            path: "result".into(),
+            why: String::new(),
+            unit: Some(Unit { work: work("g0.r0.a"), attempt: Attempt::FIRST }),
+        },
+    ] {
+        p.record(family.clone(), Err(garbage));
+    }
+    assert_eq!((p.view().ignored, p.view().sub_status), (2, Some(SubStatus::Executing)));
+    p.ok("g0.r0.a", json!(1));
+    p.expect(&["finish completed"]);
+}
+
+#[rstest]
+#[case::an_unknown_kind(Unreadable::Kind("danced".into()))]
+#[case::a_newer_version(Unreadable::Version(9))]
+#[case::a_lost_body(Unreadable::Missing("0".repeat(64)))]
+fn a_pool_that_is_not_callboards_holds_no_job(#[case] why: Unreadable) {
+    let mut p = retrying("a");
+    p.drive();
+    p.record(call_of("python"), Err(why.clone()));
+    assert_eq!((p.view().ignored, p.view().sub_status), (1, Some(SubStatus::Executing)));
+    // A newer release of the built-in tools may have written it.
+    p.record(call_of("builtin"), Err(why));
+    assert_eq!(p.view().sub_status, Some(SubStatus::Poisoned));
+}
+
 #[rstest]
 #[case::of_the_door(Family::In(Source::Door))]
 #[case::of_people(Family::In(Source::People))]

@@ -208,7 +208,8 @@ impl Lease {
 
     /// Appends the fact, with retries after transient errors, until it is stored or refused.
     pub(super) async fn append(&self, fact: &Fact, trace: TraceContext) -> Result<(), LogError> {
-        let append = || self.broker.log.append(&self.job, fact, trace);
+        let source = self.decision.answered_by().unwrap_or_else(|| fact.source());
+        let append = || self.broker.log.append_from(&source, &self.job, fact, trace);
         append
             .retry(STORE_AGAIN)
             .when(LogError::is_transient)

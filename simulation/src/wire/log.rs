@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use proto::{
     decision::{Decision, DecisionKind},
     entry::Entry,
-    fact::{Fact, Signal},
+    fact::{Fact, Signal, Source},
     id::{JobId, Pool, Seq, Shard, TimerName},
     subject::{Family, Subjects},
     trace::TraceContext,
@@ -148,7 +148,13 @@ impl Writer for WiredLog {
         self.wire.write(async move { inner.submit(&job, &fact, trace).await }).await
     }
 
-    async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
+    async fn append_from(
+        &self,
+        source: &Source,
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+    ) -> Result<Seq, LogError> {
         self.wire.link.note(|| format!("{} says {} to {job}", self.wire.name, fact.kind()));
         let props = self.wire.props.as_ref();
         let Some(fact) = props.map_or_else(|| Some(fact.clone()), |props| props.report(fact))
@@ -159,8 +165,8 @@ impl Writer for WiredLog {
         if self.wire.decides && self.forgets(&fact) {
             return Ok(Seq(0));
         }
-        let (inner, job) = (Arc::clone(&self.inner), job.clone());
-        self.wire.write(async move { inner.append(&job, &fact, trace).await }).await
+        let (inner, job, source) = (Arc::clone(&self.inner), job.clone(), source.clone());
+        self.wire.write(async move { inner.append_from(&source, &job, &fact, trace).await }).await
     }
 
     async fn answer(

@@ -40,7 +40,7 @@ fn reader(change: impl FnOnce(&mut Agent)) -> Agent {
     agent
 }
 
-/// The tests' worker, which may write to `in.crew` as every worker may.
+/// The tests' worker, which writes what a planner, an executor or the built-in tools may write.
 struct Forger {
     broker: Broker,
     client: Client,
@@ -212,9 +212,9 @@ async fn a_timer_that_a_worker_removes_comes_back() {
     assert!(armed().await);
 
     let subjects = broker.log.subjects();
-    let crew = subjects.fact(&forger.job, Source::Crew);
+    let results = subjects.fact(&forger.job, &Source::Turn);
     let raw = RawWriter::connect(company.nats.url()).await;
-    raw.remove_timer(crew, subjects.timer(&forger.job, &deadline)).await;
+    raw.remove_timer(results, subjects.timer(&forger.job, &deadline)).await;
     assert!(
         !armed().await,
         "the server no longer removes it; then this test has served its purpose"

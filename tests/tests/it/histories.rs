@@ -388,7 +388,7 @@ async fn write(broker: &Broker, name: &str, job: &JobId) -> Value {
 
 fn line(subjects: &Subjects, entry: &Entry) -> String {
     let subject = match &entry.family {
-        Family::In(source) => subjects.fact(&entry.job, *source),
+        Family::In(source) => subjects.fact(&entry.job, source),
         Family::Do(kind, pool) => subjects.decision(&entry.job, *kind, pool),
         other @ (Family::At(_) | Family::UnknownIn(_) | Family::UnknownDo(_)) => {
             panic!("{} has a {other}", entry.job)

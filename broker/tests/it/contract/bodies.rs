@@ -11,7 +11,7 @@ on_every_broker![unknown_fields_survive, a_kind_of_the_future_is_kept, every_wri
 async fn unknown_fields_survive(f: &impl Fixture) {
     let (broker, job) = (f.broker().await, job("newer"));
     let text = r#"{"v":1,"kind":"fired","id":"1","by":"w","body":{"timer":"t","new":[1,{"deep":1.50}]},"later":{"x":null}}"#;
-    f.store_raw(&broker.log.subjects().fact(&job, Source::Crew), text.as_bytes()).await;
+    f.store_raw(&broker.log.subjects().fact(&job, &Source::Crew), text.as_bytes()).await;
     let entries = broker.log.read(&job, Seq(0)).await.unwrap();
     assert_eq!(fact(&entries[0]), fired("t"));
     let record = entries[0].record.as_ref().unwrap();
@@ -21,7 +21,7 @@ async fn unknown_fields_survive(f: &impl Fixture) {
 async fn a_kind_of_the_future_is_kept(f: &impl Fixture) {
     let (broker, job) = (f.broker().await, job("future"));
     let text = r#"{"v":1,"kind":"danced","id":"1","by":"w","body":[]}"#;
-    f.store_raw(&broker.log.subjects().fact(&job, Source::Crew), text.as_bytes()).await;
+    f.store_raw(&broker.log.subjects().fact(&job, &Source::Crew), text.as_bytes()).await;
     let entries = broker.log.read(&job, Seq(0)).await.unwrap();
     let record = entries[0].record.as_ref().unwrap();
     assert_eq!(String::from_utf8(record.to_vec()).unwrap(), text);

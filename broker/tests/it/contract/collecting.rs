@@ -98,7 +98,7 @@ async fn every_record_is_asked_for_the_names_in_it(f: &impl Fixture) {
     // This release cannot parse the record, but its reference counts.
     let name = "ab".repeat(32);
     let text = format!(r#"{{"v":99,"refs":["{name}"]}}"#);
-    f.store_raw(&broker.log.subjects().fact(&two, Source::Crew), text.as_bytes()).await;
+    f.store_raw(&broker.log.subjects().fact(&two, &Source::Crew), text.as_bytes()).await;
     let mentions = broker.log.object_refs(shard).await.unwrap();
     let all: Vec<_> = mentions.try_collect::<Vec<_>>().await.unwrap().concat();
     let of = |job: &proto::id::JobId| -> BTreeSet<String> {

@@ -61,7 +61,7 @@ async fn a_body_that_is_not_in_the_object_store_parks_only_its_record(f: &impl F
     let record = format!(
         r#"{{"v":1,"kind":"called","id":"x","by":"w","body_ref":{{"sha256":"{sha256}","bytes":12}}}}"#
     );
-    f.store_raw(&broker.log.subjects().fact(&job, Source::Crew), record.as_bytes()).await;
+    f.store_raw(&broker.log.subjects().fact(&job, &Source::Crew), record.as_bytes()).await;
     append(&broker, &job, 1..2).await;
     let entries = broker.log.read(&job, Seq(0)).await.unwrap();
     assert_eq!(entries[0].record.as_ref().unwrap_err(), &Unreadable::Missing(sha256));
@@ -70,7 +70,7 @@ async fn a_body_that_is_not_in_the_object_store_parks_only_its_record(f: &impl F
 
 async fn a_body_of_the_wrong_form_parks_only_its_record(f: &impl Fixture) {
     let (broker, job) = (f.broker().await, job("formless"));
-    let subject = broker.log.subjects().fact(&job, Source::Crew);
+    let subject = broker.log.subjects().fact(&job, &Source::Crew);
     for (body, bytes) in [("not JSON", 8), ("{}", 3)] {
         let sha256 = broker.objects.put(body.into()).await.unwrap();
         let record = format!(

@@ -123,7 +123,7 @@ async fn a_watch_sees_one_job_only(f: &impl Fixture) {
 async fn what_cannot_be_read_says_why_and_hides_nothing_else(f: &impl Fixture) {
     let broker = f.broker().await;
     let job = job("poisoned");
-    let subject = broker.log.subjects().fact(&job, proto::fact::Source::Crew);
+    let subject = broker.log.subjects().fact(&job, &proto::fact::Source::Crew);
     append(&broker, &job, 0..1).await;
     f.store_raw(&subject, b"\xff\x00 nonsense").await;
     f.store_raw(&subject, br#"{"v":9,"kind":"called","id":"x","by":"w","body":{}}"#).await;

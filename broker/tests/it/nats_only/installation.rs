@@ -105,7 +105,7 @@ async fn a_stream_that_stores_nothing_is_reported_as_overloaded() {
     let broker = connect(&options, subjects()).await.unwrap();
     let (full, fine) = (job_in(Shard(0), "full"), Shard(1));
     let raw = RawWriter::connect(f.server.url()).await;
-    let subject = subjects().fact(&full, Source::Crew);
+    let subject = subjects().fact(&full, &Source::Crew);
     raw.store(subject, vec![b'x'; 100_000], None).await.unwrap();
     f.server.limit_files(Some(50_000));
     for _ in 0..2 {
@@ -296,7 +296,7 @@ async fn records_of_a_release_without_marks_are_refused_by_name_until_they_are_a
     let (old, new) = (job_in(Shard(1), "old"), job_in(Shard(1), "new"));
     drop(f.broker().await);
     let js = jetstream(&f.server).await;
-    let subject = subjects().fact(&old, Source::Crew);
+    let subject = subjects().fact(&old, &Source::Crew);
     let record = r#"{"v":1,"kind":"fired","id":"1","by":"w","body":{"timer":"t"}}"#;
     let store = async |subject: String| {
         js.publish(subject, record.into()).await.unwrap().await.unwrap();
@@ -315,7 +315,7 @@ async fn records_of_a_release_without_marks_are_refused_by_name_until_they_are_a
 
     let broker = f.broker().await;
     store(subject).await;
-    store(subjects().fact(&new, Source::Crew)).await;
+    store(subjects().fact(&new, &Source::Crew)).await;
     assert_eq!(seqs(&broker.log.read(&old, Seq(0)).await.unwrap()), [1]);
     assert!(broker.log.read(&new, Seq(0)).await.unwrap().is_empty());
     append(&broker, &new, 1..2).await;

@@ -39,8 +39,8 @@ async fn store(f: &OnNats, subject: &str, headers: &[(&str, &str)], payload: &'s
 async fn headers_of_the_server_are_not_believed_from_a_writer() {
     let f = OnNats::start().await;
     let (broker, job) = (f.broker().await, job("victim"));
-    let subject = broker.log.subjects().fact(&job, Source::Crew);
-    let people = broker.log.subjects().fact(&job, Source::People);
+    let subject = broker.log.subjects().fact(&job, &Source::Crew);
+    let people = broker.log.subjects().fact(&job, &Source::People);
     let forged = [
         ("Nats-Subject", people.as_str()),
         ("Nats-Time-Stamp", "1999-01-01T00:00:00Z"),
@@ -69,7 +69,7 @@ async fn what_the_server_was_made_to_write_is_no_record() {
     let f = OnNats::start().await;
     let (broker, job) = (f.broker().await, job("victim"));
     let subjects = broker.log.subjects().clone();
-    let (crew, clock) = (subjects.fact(&job, Source::Crew), subjects.fact(&job, Source::Clock));
+    let (crew, clock) = (subjects.fact(&job, &Source::Crew), subjects.fact(&job, &Source::Clock));
     store(&f, &crew, &[("Nats-Sequence", "999999")], RECORD).await;
     store(&f, &clock, &[], RECORD).await;
     let (timer, next) = (subjects.timer(&job, &timer("gone")), ("Nats-Schedule-Next", "purge"));
@@ -90,7 +90,7 @@ async fn a_status_of_the_server_is_not_believed_from_a_writer() {
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
     let f = OnNats::start().await;
     let (broker, job) = (f.broker().await, job("cut-off"));
-    let subject = broker.log.subjects().fact(&job, Source::Crew);
+    let subject = broker.log.subjects().fact(&job, &Source::Crew);
     let address = f.server.url().trim_start_matches("nats://").to_owned();
     let mut raw = BufReader::new(tokio::net::TcpStream::connect(address).await.unwrap());
     let mut info = String::new();
@@ -158,7 +158,7 @@ async fn a_decision_and_an_answer_are_stored_after_what_the_server_was_made_to_w
     let f = OnNats::start().await;
     let (broker, job) = (f.broker().await, job("goes-on"));
     let subjects = broker.log.subjects().clone();
-    let people = subjects.fact(&job, Source::People);
+    let people = subjects.fact(&job, &Source::People);
     let end = subjects.decision(&job, DecisionKind::Finish, &pools::nobody());
     for mark in MARKS {
         for subject in [&people, &end, &format!("{end}.more")] {
@@ -186,7 +186,7 @@ async fn an_id_that_was_taken_by_nobody_who_may_is_refused_at_once() {
     let broker = f.broker().await;
     for (n, mark) in MARKS.into_iter().enumerate() {
         let job = job(&format!("taken-{n}"));
-        let door = broker.log.subjects().fact(&job, Source::Door);
+        let door = broker.log.subjects().fact(&job, &Source::Door);
         store(&f, &door, mark, RECORD).await;
         let error =
             soon(broker.log.submit(&job, &submitted("a goal"), trace(1))).await.unwrap_err();
@@ -243,7 +243,7 @@ async fn a_second_submission_that_was_forged_is_not_listed() {
     let f = OnNats::start().await;
     let (broker, job) = (f.broker().await, job("once"));
     let first = submit(&broker, &job).await;
-    let door = broker.log.subjects().fact(&job, Source::Door);
+    let door = broker.log.subjects().fact(&job, &Source::Door);
     f.store_raw(&door, br#"{"v":1,"kind":"submitted","id":"2","by":"w","body":{}}"#).await;
     f.store_raw(&door, b"nonsense").await;
     let shard = broker.log.subjects().shard_of(&job);

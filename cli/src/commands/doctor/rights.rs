@@ -95,7 +95,7 @@ fn needs(role: Role, subjects: &Subjects, create: bool) -> Vec<Try> {
     let timer = TimerName::new(NOBODY).expect("a word is a name");
     let consumer = |name: String| Try::Look(format!("CONSUMER.INFO.{stream}.{name}"));
     let queue = |kind, pool| consumer(subjects.commands_consumer(kind, &pool));
-    let fact = |source| Try::Store(subjects.fact(&job, source));
+    let fact = |source| Try::Store(subjects.fact(&job, &source));
     let bucket = |bucket: Bucket| format!("$KV.{}", subjects.bucket(bucket.name()));
     let mut all = vec![
         Try::Look("INFO".to_owned()),
@@ -119,14 +119,14 @@ fn needs(role: Role, subjects: &Subjects, create: bool) -> Vec<Try> {
             Try::Say(subjects.stop(&job)),
         ],
         Role::Planner => {
-            vec![queue(DecisionKind::Plan, pools::models()), fact(Source::Crew), live, stops]
+            vec![queue(DecisionKind::Plan, pools::models()), fact(Source::Plan), live, stops]
         }
         Role::Executor => {
-            vec![queue(DecisionKind::Turn, pools::models()), fact(Source::Crew), live, stops]
+            vec![queue(DecisionKind::Turn, pools::models()), fact(Source::Turn), live, stops]
         }
         Role::Tools => vec![
             queue(DecisionKind::Call, pools::builtin()),
-            fact(Source::Crew),
+            fact(Source::Call(pools::builtin())),
             Try::Store(format!("{}.{NOBODY}", bucket(Bucket::Tools))),
             live,
             stops,

@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use proto::{
     decision::{CallWork, Decision, DecisionKind, Finish, pools},
     entry::Entry,
-    fact::{Called, Fact},
+    fact::{Called, Fact, Source},
     id::{Attempt, JobId, Pool, Seq, Shard, TimerName, WorkerId},
     job::Outcome,
     lang::Language,
@@ -104,7 +104,13 @@ impl Writer for Scripted {
     async fn submit(&self, _: &JobId, _: &Fact, _: TraceContext) -> Result<Submission, LogError> {
         unimplemented()
     }
-    async fn append(&self, _: &JobId, fact: &Fact, _: TraceContext) -> Result<Seq, LogError> {
+    async fn append_from(
+        &self,
+        _: &Source,
+        _: &JobId,
+        fact: &Fact,
+        _: TraceContext,
+    ) -> Result<Seq, LogError> {
         if let Some(refusal) = self.refusals.lock().unwrap().pop_front() {
             return Err(refusal);
         }

@@ -225,7 +225,7 @@ impl Recording {
                 }
             }
             let subject = match &entry.family {
-                Family::In(source) => subjects.fact(job, *source),
+                Family::In(source) => subjects.fact(job, source),
                 Family::Do(kind, pool) => subjects.decision(job, *kind, pool),
                 Family::At(_) | Family::UnknownIn(_) | Family::UnknownDo(_) => continue,
             };

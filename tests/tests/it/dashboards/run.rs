@@ -169,7 +169,7 @@ impl Run {
         self.until("fetch", JobState::Failed).await;
         self.until("outage", JobState::Completed).await;
         assert!(self.client.get(&id("nobody")).await.is_err());
-        let result = self.store("fetch", "in.crew", r#"{"v":1,"kind":"called","id":"foreign","body":{"work":"g0.r0.get","attempt":9,"result":{"success":true}}}"#).await;
+        let result = self.store("fetch", "in.call.builtin", r#"{"v":1,"kind":"called","id":"foreign","body":{"work":"g0.r0.get","attempt":9,"result":{"success":true}}}"#).await;
         assert!(result, "a result that nobody waits for is stored");
     }
 
@@ -186,7 +186,8 @@ impl Run {
         self.submit("broken", "ask somebody").await;
         self.until("broken", JobState::InputRequired).await;
         assert!(
-            self.store("broken", "in.crew", r#"{"v":1,"kind":"dance","id":"x","body":{}}"#).await
+            self.store("broken", "in.call.builtin", r#"{"v":1,"kind":"dance","id":"x","body":{}}"#)
+                .await
         );
     }
 

@@ -130,7 +130,7 @@ async fn a_job_with_a_record_that_cannot_be_read_is_shown_and_hides_no_other() {
         hall.ask("submit", format!(r#"{{"id":"{id}","goal":"g"}}"#)).await.unwrap();
     }
     let bad = JobId::new("bad").unwrap();
-    let subject = hall.broker.log.subjects().fact(&bad, Source::Crew);
+    let subject = hall.broker.log.subjects().fact(&bad, &Source::Crew);
     let seq = hall.memory.store_raw(&subject, Bytes::from_static(DANCED)).unwrap();
     let view = hall.ask("get", r#"{"job":"bad"}"#).await.unwrap();
     assert_eq!(view["sub_status"], "poisoned");
@@ -144,7 +144,7 @@ async fn a_job_with_a_record_that_cannot_be_read_is_shown_and_hides_no_other() {
 async fn a_job_whose_first_record_cannot_be_read_is_poisoned_and_its_id_is_taken() {
     let hall = Hall::new().await;
     let job = JobId::new("j").unwrap();
-    let subject = hall.broker.log.subjects().fact(&job, Source::Door);
+    let subject = hall.broker.log.subjects().fact(&job, &Source::Door);
     hall.memory.store_raw(&subject, Bytes::from_static(b"\xff")).unwrap();
     assert_eq!(hall.refused("get", r#"{"job":"j"}"#).await.0, Code::Poisoned);
     assert_eq!(hall.refused("submit", r#"{"id":"j","goal":"g"}"#).await.0, Code::Poisoned);

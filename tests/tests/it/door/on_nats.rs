@@ -206,7 +206,7 @@ async fn no_answer_is_sent_into_the_servers_or_a_jobs_subjects() {
     house.ask("submit", r#"{"id":"victim","goal":"g"}"#).await.unwrap();
     let victim = JobId::new("victim").unwrap();
     let subjects = house.broker.log.subjects();
-    let log = subjects.fact(&victim, proto::fact::Source::People);
+    let log = subjects.fact(&victim, &proto::fact::Source::People);
     let mut raw = Raw::open(&house.server).await;
     for reply in [log.as_str(), "$JS.API.STREAM.PURGE.cb-shard-0", "cb.svc.get", ""] {
         raw.publish("get", reply, &[], r#"{"job":"victim"}"#).await;

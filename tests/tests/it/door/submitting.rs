@@ -150,10 +150,10 @@ async fn records_of_foreign_writers_change_nothing() {
         Bytes::from(record.to_string())
     };
     let canceled = forged("signaled", json!({"signal": "cancel"}));
-    hall.memory.store_raw(&subjects.fact(&job, Source::Crew), canceled).unwrap();
+    hall.memory.store_raw(&subjects.fact(&job, &Source::Crew), canceled).unwrap();
     let ended = json!({"outcome": {"state": "completed", "summary": "done"}});
     let finished = forged("finish", ended);
-    hall.memory.store_raw(&subjects.fact(&job, Source::People), finished).unwrap();
+    hall.memory.store_raw(&subjects.fact(&job, &Source::People), finished).unwrap();
     let view = hall.ask("get", r#"{"job":"j"}"#).await.unwrap();
     assert_eq!((&view["state"], &view["ignored"]), (&json!("submitted"), &json!(2)));
 }

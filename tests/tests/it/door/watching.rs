@@ -180,7 +180,7 @@ async fn more_watches_than_there_is_room_for_are_refused_and_room_comes_back() {
 async fn a_job_whose_first_record_cannot_be_read_is_shown_as_far_as_it_can_be() {
     let hall = Hall::new().await;
     let job = JobId::new("j").unwrap();
-    let subject = hall.broker.log.subjects().fact(&job, Source::Door);
+    let subject = hall.broker.log.subjects().fact(&job, &Source::Door);
     hall.memory.store_raw(&subject, Bytes::from_static(b"\xff")).unwrap();
     let (records, _, end) = to_the_end(&mut watch(&hall.broker, json!({"job": "j"})).await).await;
     assert!(matches!(end, Watched::End { error: Some(f) } if f.code == Code::Poisoned));

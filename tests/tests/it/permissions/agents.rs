@@ -28,7 +28,7 @@ fn forge(tools: &mut Wire, operator: &mut Wire, how: (&str, &str), agent: &str) 
 
 /// A read of a missing record, whose reply has only a status.
 const NOTHING: (&str, &str) =
-    ("$JS.API.DIRECT.GET.cb-shard-6", r#"{"last_by_subj":"cb.6.nobody.in.crew"}"#);
+    ("$JS.API.DIRECT.GET.cb-shard-6", r#"{"last_by_subj":"cb.6.nobody.in.turn"}"#);
 /// A request whose reply is plain JSON.
 const ACCOUNT: (&str, &str) = ("$JS.API.INFO", "");
 

@@ -10,7 +10,7 @@ use std::{
 use broker::testing::wait::eventually_blocking;
 use callboard_tests::{installed, root};
 use model::script::{Script, ScriptServer};
-use proto::{fact::Source, id::JobId, subject::Subjects};
+use proto::{decision::pools, fact::Source, id::JobId, subject::Subjects};
 
 use super::{broker::Brokers, tricks::until_stored};
 
@@ -220,7 +220,7 @@ async fn a_job_ends_although_a_worker_has_the_server_write_into_its_log() {
     // would erase the plan, which no check can prevent.
     let mut others = (0..).map(|n| JobId::new(format!("other-{n}")).unwrap());
     let other = others.find(|other| subjects.shard_of(other) == shard).unwrap();
-    let elsewhere = subjects.fact(&other, Source::Crew);
+    let elsewhere = subjects.fact(&other, &Source::Call(pools::builtin()));
     let [mut tools, mut operator] = ["tools", "operator"].map(|user| brokers.wire(user));
     for rest in ["do.call.builtin", "do.finish.none", "do.what", "in.people", "in.clock"] {
         let (target, at) = (of(rest), ("Nats-Schedule", "@at 2020-01-01T00:00:00Z"));

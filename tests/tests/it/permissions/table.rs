@@ -34,7 +34,12 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "cb.stop.6.demo", "supervisor"),
     // Facts, each by the role that reports it. The server writes those of the clock.
     (Publish, "cb.6.demo.in.door", "supervisor door"),
-    (Publish, "cb.6.demo.in.crew", "planner executor tools python"),
+    (Publish, "cb.6.demo.in.plan", "planner"),
+    (Publish, "cb.6.demo.in.turn", "executor"),
+    (Publish, "cb.6.demo.in.call.builtin", "tools"),
+    (Publish, "cb.6.demo.in.call.python", "python"),
+    (Publish, "cb.6.demo.in.call.other", NOBODY),
+    (Publish, "cb.6.demo.in.crew", NOBODY),
     (Publish, "cb.6.demo.in.people", "interaction"),
     (Publish, "cb.6.demo.in.clock", NOBODY),
     (Publish, "cb.6.demo.in.boss", NOBODY),

@@ -13,6 +13,7 @@ use broker::{
     },
 };
 use proto::{
+    decision::pools,
     entry::Entry,
     fact::{Fact, Source},
     id::{JobId, Seq, WorkerId},
@@ -24,12 +25,13 @@ use serde_json::{Value, json};
 
 use super::{broker::Brokers, wire::Wire};
 
-const CREW: &str = "cb.6.demo.in.crew";
+const RESULTS: &str = "cb.6.demo.in.call.builtin";
+const TURN: &str = "cb.6.demo.in.turn";
 const PEOPLE: &str = "cb.6.demo.in.people";
 const CALL: &str = "cb.6.demo.do.call.builtin";
 const STREAM: &str = "cb-shard-6";
-/// The mark of a message on [`CREW`].
-const MARKED: [(&str, &str); 1] = [("Callboard-Subject", CREW)];
+/// The mark of a message on [`RESULTS`].
+const MARKED: [(&str, &str); 1] = [("Callboard-Subject", RESULTS)];
 
 /// Returns an approval, which only the inbox may write.
 fn answer() -> String {
@@ -117,20 +119,20 @@ async fn a_schedule_of_a_worker_forges_no_answer_no_decision_and_no_timer() {
     for target in [PEOPLE, CALL, "cb.6.demo.in.clock"] {
         let headers =
             [("Nats-Schedule", "@at 2020-01-01T00:00:00Z"), ("Nats-Schedule-Target", target)];
-        case.tools.request("_INBOX_tools", CREW, &headers, &answer());
+        case.tools.request("_INBOX_tools", RESULTS, &headers, &answer());
         case.until_stored(target);
     }
     assert_eq!(case.seen().await, (vec![], 2));
     // A record by the right writer is visible.
-    case.tools.request("_INBOX_tools", CREW, &MARKED, &answer());
-    assert_eq!(case.seen().await, (vec![Family::In(Source::Crew)], 2));
+    case.tools.request("_INBOX_tools", RESULTS, &MARKED, &answer());
+    assert_eq!(case.seen().await, (vec![Family::In(Source::Call(pools::builtin()))], 2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_that_is_answered_into_the_log_forges_nothing() {
     let mut case = Case::new().await;
-    case.tools.request("_INBOX_tools", CREW, &MARKED, &answer());
-    let ask = json!({"last_by_subj": CREW}).to_string();
+    case.tools.request("_INBOX_tools", RESULTS, &MARKED, &answer());
+    let ask = json!({"last_by_subj": RESULTS}).to_string();
     for target in [PEOPLE, CALL] {
         let get = format!("$JS.API.DIRECT.GET.{STREAM}");
         let complaints = case.tools.publish(&get, Some(target), &[], &ask);
@@ -138,7 +140,7 @@ async fn a_read_that_is_answered_into_the_log_forges_nothing() {
         assert_eq!(complaints, Vec::<String>::new());
         case.until_stored(target);
     }
-    assert_eq!(case.seen().await, (vec![Family::In(Source::Crew)], 2));
+    assert_eq!(case.seen().await, (vec![Family::In(Source::Call(pools::builtin()))], 2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -146,7 +148,7 @@ async fn an_id_that_a_worker_took_is_refused_and_not_waited_for() {
     let mut case = Case::new().await;
     let door = "cb.6.demo.in.door";
     let headers = [("Nats-Schedule", "@at 2020-01-01T00:00:00Z"), ("Nats-Schedule-Target", door)];
-    case.tools.request("_INBOX_tools", CREW, &headers, &answer());
+    case.tools.request("_INBOX_tools", RESULTS, &headers, &answer());
     case.until_stored(door);
     let fact = Fact::Submitted(submitted("a goal"));
     let job = JobId::new("demo").unwrap();
@@ -161,9 +163,9 @@ async fn a_read_that_is_answered_into_a_bucket_forges_no_value() {
     let (tool, forged) = ("$KV.cb-tools.echo", r#"{"name":"echo"}"#);
     // The server can be made to write, where the worker may not, whatever the worker may write
     // elsewhere.
-    case.executor.request("_INBOX_executor", CREW, &MARKED, forged);
+    case.executor.request("_INBOX_executor", TURN, &[("Callboard-Subject", TURN)], forged);
     let get = format!("$JS.API.DIRECT.GET.{STREAM}");
-    let ask = json!({"last_by_subj": CREW}).to_string();
+    let ask = json!({"last_by_subj": TURN}).to_string();
     assert_eq!(case.executor.publish(&get, Some(tool), &[], &ask), Vec::<String>::new());
     case.until_stored_in("KV_cb-tools", tool);
     let kv = &case.broker.kv;
@@ -175,7 +177,7 @@ async fn a_read_that_is_answered_into_a_bucket_forges_no_value() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_of_the_server_is_no_record() {
     let mut case = Case::new().await;
-    for target in [PEOPLE, CALL, CREW] {
+    for target in [PEOPLE, CALL, RESULTS] {
         let complaints = case.tools.publish("$JS.API.INFO", Some(target), &[], "");
         assert_eq!(complaints, Vec::<String>::new());
         case.until_stored(target);
@@ -188,7 +190,7 @@ async fn an_answer_of_the_server_is_no_record() {
 async fn an_empty_answer_that_is_sent_into_a_bucket_is_no_value() {
     let mut case = Case::new().await;
     let get = format!("$JS.API.DIRECT.GET.{STREAM}");
-    let nothing = json!({"last_by_subj": "cb.6.nobody.in.crew"}).to_string();
+    let nothing = json!({"last_by_subj": "cb.6.nobody.in.call.builtin"}).to_string();
     let buckets =
         [(Bucket::Agents, "careful"), (Bucket::Tools, "echo"), (Bucket::Conversations, "talk")];
     for (bucket, key) in buckets {
@@ -205,7 +207,12 @@ async fn an_empty_answer_that_is_sent_into_a_bucket_is_no_value() {
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_may_write_into_a_stream_can_erase_it() {
     let mut case = Case::new().await;
-    case.tools.request("_INBOX_tools", "cb.6.demo.in.crew", &[], &answer());
-    case.tools.request("_INBOX_tools", "cb.6.other.in.crew", &[("Nats-Rollup", "all")], "{}");
+    case.tools.request("_INBOX_tools", RESULTS, &[], &answer());
+    case.tools.request(
+        "_INBOX_tools",
+        "cb.6.other.in.call.builtin",
+        &[("Nats-Rollup", "all")],
+        "{}",
+    );
     assert_eq!(case.seen().await, (vec![], 0));
 }

@@ -161,7 +161,7 @@ async fn kinds_that_somebody_made_up_are_counted_as_one() {
     let mut company = Company::new(MemoryOptions::default());
     company.hire_supervisor("s1").await;
     let job = company.submit("j").await;
-    let subject = company.broker.log.subjects().fact(&job, Source::Crew);
+    let subject = company.broker.log.subjects().fact(&job, &Source::Crew);
     for n in 0..3 {
         let record = format!(r#"{{"v":1,"kind":"danced{n}","id":"x{n}","by":"w9","body":{{}}}}"#);
         company.memory.store_raw(&subject, record.into_bytes().into()).unwrap();

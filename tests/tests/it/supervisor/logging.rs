@@ -94,7 +94,7 @@ async fn the_place_of_a_record_that_cannot_be_read_is_logged_and_nothing_of_what
     company.hire_supervisor("s1").await;
     let job = company.submit("j").await;
     company.until(&job, |job| job.last_decision() > Seq(0)).await;
-    let subject = company.broker.log.subjects().fact(&job, Source::People);
+    let subject = company.broker.log.subjects().fact(&job, &Source::People);
     let answer = format!(r#"{{"ask":"q1","decision":"{CANARY}","by":"ann"}}"#);
     let record = format!(r#"{{"v":1,"kind":"answered","id":"x","by":"w","body":{answer}}}"#);
     company.memory.store_raw(&subject, record.into_bytes().into()).unwrap();
