@@ -7,7 +7,7 @@ use proto::{
     outline::Item,
     progress,
     step::StepState,
-    view::{CallState, JobView, PlanView, StepView},
+    view::{CallState, CallView, JobView, PlanView, StepView},
 };
 
 use crate::{
@@ -138,7 +138,7 @@ fn stepped(
     let told = matches!(step.state, StepState::Pending | StepState::Ready);
     for (n, call) in step.calls.iter().enumerate() {
         let before = was.and_then(|was| was.calls.get(n));
-        let same = before.is_some_and(|b| (b.state, b.attempts) == (call.state, call.attempts));
+        let same = before.is_some_and(|before| stage(before) == stage(call));
         // For a step that is a single call, the step's own line describes the call.
         let said = step.tool.is_some() && call.attempts <= 1 && call.state != CallState::Waiting;
         if same || said {
@@ -161,6 +161,12 @@ fn stepped(
         lines.push(step_line(style, step, place));
     }
     lines
+}
+
+/// Returns the displayed stage of a call. A queued call without an attempt looks like its first
+/// attempt.
+fn stage(call: &CallView) -> (CallState, u32) {
+    (call.state, call.attempts.max(1))
 }
 
 fn step_line(style: &Style, step: &StepView, place: &StepPosition<'_>) -> String {
@@ -217,6 +223,25 @@ mod tests {
         steps[2].calls.clear();
         old.questions.truncate(4);
         insta::assert_snapshot!("difference", between(&style, Some(&old), &new).join("\n"));
+    }
+
+    #[test]
+    fn a_call_is_told_once_when_it_begins_and_once_when_it_ends() {
+        let style = Style::plain(None);
+        let with = |state: CallState, attempts: u32| {
+            let mut view = samples::view();
+            let step = &mut view.plan.as_mut().unwrap().steps[2];
+            step.calls.truncate(1);
+            (step.calls[0].state, step.calls[0].attempts) = (state, attempts);
+            view
+        };
+        let queued = with(CallState::Running, 0);
+        let sent = with(CallState::Running, 1);
+        let done = with(CallState::Succeeded, 1);
+        assert_eq!(between(&style, Some(&queued), &sent), Vec::<String>::new());
+        assert_eq!(between(&style, Some(&sent), &done), ["  step3 ✓ read_file"]);
+        let again = with(CallState::Running, 2);
+        assert_eq!(between(&style, Some(&sent), &again), ["  step3 ▸ read_file (try 2)"]);
     }
 
     #[test]
