@@ -10,10 +10,9 @@ use proto::{
     outline::Item,
     progress,
 };
-use serde_json::Value;
 
 use crate::{
-    render::{event, line::Line},
+    render::{event, line::Line, value},
     style::{Style, Tone},
 };
 
@@ -140,13 +139,7 @@ pub(crate) fn command(style: &Style, happened: &Happened) -> Option<String> {
         text.push_str(&format!(": {}", escape::text(said.trim_end())));
     }
     text.push('\n');
-    match result {
-        Some(Value::String(words)) => text.push_str(&format!("{}\n", escape::text(words))),
-        Some(Value::Null) | None => {}
-        Some(data @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_))) => {
-            text.push_str(&format!("{}\n", escape::json(data)));
-        }
-    }
+    text.extend(result.iter().map(|data| value::value(style, data)));
     Some(text)
 }
 

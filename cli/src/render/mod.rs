@@ -23,6 +23,7 @@ pub(crate) mod settings;
 pub(crate) mod table;
 pub(crate) mod tools;
 pub(crate) mod tree;
+pub(crate) mod value;
 
 #[cfg(test)]
 pub(crate) mod samples;

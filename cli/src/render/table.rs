@@ -32,8 +32,12 @@ pub(crate) fn table(
         return note(style, &style.say(empty));
     }
     let heads = style.say(heads);
-    let heads: Vec<&str> = heads.split(';').collect();
-    let (heads, rows, last) = match arranged(style, &heads, rows) {
+    grid(style, &heads.split(';').collect::<Vec<_>>(), rows)
+}
+
+/// Renders rows under these headings.
+pub(crate) fn grid(style: &Style, heads: &[&str], rows: Vec<Vec<Piece>>) -> String {
+    let (heads, rows, last) = match arranged(style, heads, rows) {
         Ok(arranged) => arranged,
         Err((heads, rows)) => return blocks(style, &heads, &rows),
     };
@@ -142,9 +146,13 @@ fn blocks(style: &Style, heads: &[&str], rows: &[Vec<Piece>]) -> String {
 
 /// Renders labels and values; the values are wrapped beside their labels.
 pub(crate) fn pairs(style: &Style, pairs: &[(Text<'_>, Piece)]) -> String {
-    let said = pairs.iter().map(|(label, piece)| (style.say(*label), piece));
-    let said: Vec<(String, &Piece)> = said.collect();
-    let shown = || said.iter().filter(|(_, (_, value))| !value.is_empty());
+    let said = pairs.iter().map(|(label, piece)| (style.say(*label), piece.clone()));
+    fields(style, &said.collect::<Vec<_>>())
+}
+
+/// Renders labels in any words and values; the values are wrapped beside their labels.
+pub(crate) fn fields(style: &Style, fields: &[(String, Piece)]) -> String {
+    let shown = || fields.iter().filter(|(_, (_, value))| !value.is_empty());
     let widest = shown().map(|(label, _)| text::width(label)).max().unwrap_or(0);
     let room = style.columns().saturating_sub(widest + 2).max(8);
     let mut out = String::new();
