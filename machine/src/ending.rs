@@ -11,10 +11,14 @@ use proto::{
 use serde_json::{Map, Value};
 
 use super::{
+    excerpt,
     state::{ActiveJob, Job, Stage},
     step::StepRun,
     text,
 };
+
+/// Maximum length of a step's label in the summary, in characters.
+const LABEL_CHARS: usize = 120;
 
 impl ActiveJob {
     /// Fails the job after a failed step: at once, or when no work is out, by the agent's policy.
@@ -100,6 +104,9 @@ impl ActiveJob {
             let failed = text::step_failed(self.brief.language, failed.id().as_str(), error);
             summary = text::without(self.brief.language, &summary, &failed, &self.skipped());
         }
+        if self.brief.rules.open_items_are_told() {
+            summary = text::with_open(self.brief.language, summary, &self.open_items());
+        }
         Some(Outcome::Completed { summary, results: self.results() })
     }
 
@@ -117,6 +124,12 @@ impl ActiveJob {
     fn skipped(&self) -> Vec<&str> {
         let skipped = self.execution.steps().iter().filter(|run| run.state == StepState::Skipped);
         skipped.map(|run| run.id().as_str()).collect()
+    }
+
+    /// Returns the titles of the items that models left open in the outlines of their steps.
+    fn open_items(&self) -> Vec<&str> {
+        let outlines = self.execution.done().filter_map(|run| run.outline.as_ref());
+        outlines.flatten().filter(|item| is_undone(item)).map(|item| item.title.as_str()).collect()
     }
 
     fn failed(&self, reason: FailReason, message: String) -> Outcome {
@@ -147,8 +160,7 @@ impl ActiveJob {
     /// outline, else the goal itself.
     fn remaining(&self) -> Vec<&str> {
         let steps = self.execution.steps().iter().filter(|run| run.state != StepState::Completed);
-        let is_open = |item: &&Item| !matches!(item.status, ItemStatus::Done | ItemStatus::Skipped);
-        let items = self.planning.outline().iter().filter(is_open);
+        let items = self.planning.outline().iter().filter(|item| is_undone(item));
         let steps: Vec<&str> = steps.map(|run| run.step.label()).collect();
         let items: Vec<&str> = items.map(|item| item.title.as_str()).collect();
         [steps, items]
@@ -184,7 +196,7 @@ impl ActiveJob {
         };
         let list = |head: String, unsuccessful| {
             let lines = steps(unsuccessful).enumerate();
-            let lines = lines.map(|(n, run)| format!("\n{}. {}", n + 1, run.in_a_line()));
+            let lines = lines.map(|(n, run)| format!("\n{}. {}", n + 1, self.summary_line(run)));
             format!("{head}{}", lines.collect::<String>())
         };
         let (good, bad) = (steps(false).count(), steps(true).count());
@@ -198,6 +210,16 @@ impl ActiveJob {
         parts.join("\n")
     }
 
+    /// Returns the line of a step in the summary: its label and its response.
+    fn summary_line(&self, run: &StepRun) -> String {
+        let said = run.in_a_line();
+        let label = excerpt::line(run.step.label(), LABEL_CHARS);
+        if !self.brief.rules.summaries_name_steps() || label.trim().is_empty() || label == said {
+            return said;
+        }
+        text::summary_line(self.brief.language, &label, &said)
+    }
+
     /// Records the stored end of the job: unfinished steps are canceled and questions closed.
     pub(super) fn finished(&mut self, at: Timestamp, outcome: &Outcome) {
         for step in self.execution.steps_mut().iter_mut().filter(|run| !run.state.is_terminal()) {
@@ -205,6 +227,14 @@ impl ActiveJob {
         }
         self.questions.end();
         self.end(outcome);
+    }
+}
+
+/// Returns `true` for an item that is neither done nor dropped.
+fn is_undone(item: &Item) -> bool {
+    match item.status {
+        ItemStatus::Pending | ItemStatus::InProgress | ItemStatus::Blocked => true,
+        ItemStatus::Done | ItemStatus::Skipped => false,
     }
 }
 

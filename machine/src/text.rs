@@ -65,6 +65,20 @@ pub(super) fn without(language: Language, summary: &str, failed: &str, skipped: 
     Text::WithoutSkipped { summary: &summary, failed: &failed, skipped: &skipped }.text(language)
 }
 
+/// Returns the summary of a job that completed with open items.
+pub(super) fn with_open(language: Language, summary: String, items: &[&str]) -> String {
+    if items.is_empty() {
+        return summary;
+    }
+    let items = items.join(&Text::Comma.text(language));
+    Text::WithOpen { summary: &summary, items: &items }.text(language)
+}
+
+/// Returns the line of a completed step in the summary.
+pub(super) fn summary_line(language: Language, step: &str, response: &str) -> String {
+    Text::SummaryLine { step: &step, response: &response }.text(language)
+}
+
 /// Returns the heading of the completed steps.
 pub(super) fn succeeded(language: Language, steps: usize) -> String {
     let text = match steps {

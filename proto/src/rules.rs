@@ -14,7 +14,7 @@ pub struct Rules(u32);
 impl Rules {
     /// The rules of new jobs. Logs that name version 0, or none, were written before the first
     /// release and fold as under version 1.
-    pub const NOW: Self = Self(2);
+    pub const NOW: Self = Self(3);
 
     /// Returns whether this version of Callboard knows the rules. It cannot fold a job under newer
     /// rules.
@@ -39,5 +39,24 @@ impl Rules {
     #[must_use]
     pub fn begun_steps_stay(self) -> bool {
         self.0 >= 2
+    }
+
+    /// Returns whether the summary of a job names its steps beside their responses.
+    #[must_use]
+    pub fn summaries_name_steps(self) -> bool {
+        self.0 >= 3
+    }
+
+    /// Returns whether a job that completes with open items of its steps' outlines names them.
+    #[must_use]
+    pub fn open_items_are_told(self) -> bool {
+        self.0 >= 3
+    }
+
+    /// Returns whether changes that a goal taken for simple leads to become a plan that a person
+    /// confirms.
+    #[must_use]
+    pub fn simple_goals_confirm_changes(self) -> bool {
+        self.0 >= 3
     }
 }

@@ -69,7 +69,8 @@ fn a_step_may_complete_without_success() {
     let Outcome::Completed { summary, results } = p.outcome() else { panic!("not completed") };
     assert_eq!(
         summary,
-        "Carried out 1 step:\n1. the rest\nCompleted 1 step without success:\n1. half of it"
+        "Carried out 1 step:\n1. do b: the rest\n\
+         Completed 1 step without success:\n1. do a: half of it"
     );
     assert_eq!(results, json!({"a": "half of it", "b": "the rest"}));
 }
@@ -253,7 +254,7 @@ fn what_is_said_in_chinese_is_said_in_the_words_that_were_agreed() {
             p.result(&format!("g0.r0.{step}"), 1, done, None);
         }
     };
-    assert_eq!(said(|_| {}, "a b", both), "成功执行 2 个步骤：\n1. 做完 a\n2. 做完 b");
+    assert_eq!(said(|_| {}, "a b", both), "成功执行 2 个步骤：\n1. do a：做完 a\n2. do b：做完 b");
     assert_eq!(said(|_| {}, "a b<a", |p| p.no("g0.r0.a")), "步骤 a 失败: no");
     let no_plan = said(|a| a.plan.attempts = 1, "", |_| {});
     assert_eq!(no_plan, "计划执行服务暂时不可用：no JSON\n请直接用 /todo 或 /schedule");
@@ -330,7 +331,7 @@ fn what_is_thought_and_what_is_a_result_are_told_apart() {
         [
             said(Stream::Thought, true, "I look it up."),
             said(Stream::Result, true, "It opens at nine."),
-            said(Stream::Result, false, "Carried out 1 step:\n1. It opens at nine."),
+            said(Stream::Result, false, "Carried out 1 step:\n1. do a: It opens at nine."),
         ]
     );
 }

@@ -27,7 +27,7 @@ fn a_diamond_runs_its_middle_in_parallel() {
     p.expect(&["finish completed"]);
     let Outcome::Completed { results, summary } = p.outcome() else { panic!("not completed") };
     assert_eq!(results, json!({"s1": 1, "s2": 2, "s3": 3, "s4": 4}));
-    assert_eq!(summary, "Carried out 4 steps:\n1. 1\n2. 2\n3. 3\n4. 4");
+    assert_eq!(summary, "Carried out 4 steps:\n1. do s1: 1\n2. do s2: 2\n3. do s3: 3\n4. do s4: 4");
     assert_eq!(p.log.len(), 12, "a diamond is twelve records");
 }
 
@@ -202,7 +202,7 @@ fn blocked_steps_may_be_skipped_and_the_job_completes_with_what_it_has() {
     assert_eq!(results, json!({"d": 4}));
     assert_eq!(
         summary,
-        "Carried out 1 step:\n1. 4\nWithout what failed: step a failed: no; skipped: b, c"
+        "Carried out 1 step:\n1. do d: 4\nWithout what failed: step a failed: no; skipped: b, c"
     );
 }
 

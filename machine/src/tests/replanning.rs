@@ -286,7 +286,7 @@ fn a_plan_that_replaces_all_can_read_what_was_before_and_leaves_it_in_sight() {
     p.expect(&["finish completed"]);
     let Outcome::Completed { results, summary } = p.outcome() else { panic!("not completed") };
     assert_eq!(results, json!({"a": 1, "c": 2}));
-    assert_eq!(summary, "Carried out 2 steps:\n1. 1\n2. 2");
+    assert_eq!(summary, "Carried out 2 steps:\n1. do a: 1\n2. do c: 2");
     assert_eq!(
         shown(&p.view().revisions),
         [
@@ -445,5 +445,5 @@ fn the_summary_has_the_results_of_all_plans_also_where_each_replaces_all() {
     p.ok("g0.r1.c", json!(2));
     p.expect(&["finish completed"]);
     let Outcome::Completed { summary, .. } = p.outcome() else { panic!("not completed") };
-    assert_eq!(summary, "Carried out 2 steps:\n1. 1\n2. 2");
+    assert_eq!(summary, "Carried out 2 steps:\n1. do a: 1\n2. do c: 2");
 }

@@ -148,7 +148,7 @@ async fn after_a_listed_step_the_plan_goes_on_and_its_revisions_are_shown() {
     let view = hall.until("listed", JobState::Completed).await;
     assert_eq!(
         summary(&view),
-        "Carried out 2 steps:\n1. nine o'clock\n2. it is nine",
+        "Carried out 2 steps:\n1. Look: nine o'clock\n2. Tell: it is nine",
         "a plan that replaces all leaves earlier results in the summary"
     );
     let causes: Vec<_> = view.revisions.iter().map(|revision| revision.cause).collect();
