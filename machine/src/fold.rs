@@ -226,6 +226,14 @@ impl ActiveJob {
         });
         let Some((turn, index, granted)) = heard else { return Counted::No };
         let calls = self.guard_calls(granted);
+        if !turn.must_answer
+            && let Some(plan) = self.plan_of_calls(&calls)
+        {
+            self.confirm_calls(at.time, plan);
+            let model = self.brief.agent.model.clone();
+            self.spending.model(&self.brief, model.as_deref(), turned.usage);
+            return Counted::Yes;
+        }
         let Brief { agent, language, .. } = &*self.brief;
         let language = *language;
         let Some(step) = self.execution.steps_mut().get_mut(index) else { return Counted::No };

@@ -48,6 +48,7 @@ mod questions;
 mod replanning;
 mod replay;
 mod share;
+mod simple_goals;
 mod state;
 mod step;
 pub mod testing;

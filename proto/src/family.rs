@@ -220,6 +220,7 @@ pub fn as_tools(offered: &[Offered], language: Language) -> Vec<ToolSpec> {
         timeout_ms: 60_000,
         concurrency: 1,
         approval: Approval::Never,
+        destructive: false,
         version: "1".to_owned(),
         commands: Vec::new(),
     };

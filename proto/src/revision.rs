@@ -18,7 +18,8 @@ pub enum Cause {
     Listed,
     /// A step completed, and the agent replans after each one.
     Completed,
-    /// The action ended, and the planner decides the next one.
+    /// The action ended, and the planner decides the next one; or a turn of a goal taken for simple
+    /// asked for changes that a person confirms.
     Turn,
     /// A user instructed the job, and no remaining step could carry the instruction.
     Steered,

@@ -65,6 +65,9 @@ pub struct ToolSpec {
     /// Need for an approval.
     #[serde(default)]
     pub approval: Approval,
+    /// `true` if a call removes or overwrites something, such as a task or a file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub destructive: bool,
     /// Version of the tool. An approval is bound to it.
     #[serde(default = "default_version")]
     pub version: String,
@@ -143,6 +146,9 @@ pub struct Binding {
     /// The need for an approval.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub approval: Approval,
+    /// `true` if a call removes or overwrites something.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub destructive: bool,
     /// Version that the planner or the model saw.
     pub version: String,
 }
@@ -155,6 +161,7 @@ impl ToolSpec {
             pool: self.pool.clone(),
             effect: self.effect,
             approval: self.approval,
+            destructive: self.destructive,
             version: self.version.clone(),
         }
     }

@@ -88,6 +88,7 @@ impl Tool for Workload {
             timeout_ms: 20_000,
             concurrency: 4,
             approval: self.approval,
+            destructive: false,
             version: "1".to_owned(),
             commands: Vec::new(),
         }

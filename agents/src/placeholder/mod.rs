@@ -95,6 +95,19 @@ pub fn resolve(
     }
 }
 
+/// Returns arguments that resolve to exactly these: two braces are escaped in every text.
+#[must_use]
+pub fn escaped(args: &Value) -> Value {
+    match args {
+        Value::String(text) => Value::String(text.replace("{{", r#"{{"{{"}}"#)),
+        Value::Array(items) => items.iter().map(escaped).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, field)| (name.clone(), escaped(field))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => args.clone(),
+    }
+}
+
 fn resolve_text(
     text: &str,
     lookup: &impl Fn(&StepId) -> Option<Value>,

@@ -127,7 +127,13 @@ pub fn submitted(goal: &str) -> Submitted {
 /// Builds a binding to a built-in tool of version 1 without approval.
 #[must_use]
 pub fn binding(effect: Effect) -> Binding {
-    Binding { pool: pools::builtin(), effect, approval: Approval::Never, version: "1".to_owned() }
+    Binding {
+        pool: pools::builtin(),
+        effect,
+        approval: Approval::Never,
+        destructive: false,
+        version: "1".to_owned(),
+    }
 }
 
 /// Builds a step that calls one tool, optionally after others: `b<a` is step `b` after `a`, `c<a,b`

@@ -94,6 +94,7 @@ fn answer(decision: &Decision) -> Option<Fact> {
                 pool: Pool::new("builtin").unwrap(),
                 effect: Effect::Pure,
                 approval: Approval::Never,
+                destructive: false,
                 version: "1".into(),
             },
         },

@@ -1,18 +1,23 @@
 //! Detection (`plan.when: auto`): goals that need no plan.
 
 use proto::{
-    agent::PlanWhen,
+    agent::{PlanWhen, StepExec},
     budget::{Axis, Price},
     decision::{Decision, Detect},
-    fact::PlanReply,
+    fact::{CallTarget, PlanReply, TurnCall},
+    id::ToolName,
+    interaction::{QuestionKind, Verdict},
+    job::Outcome,
     message::Usage,
     plan::Action,
     policy::{Detected, Detector},
     price::ModelPrice,
+    tool::{Binding, Effect},
 };
 use rstest::rstest;
+use serde_json::json;
 
-use super::play::{Play, agent, plan, plan_with};
+use super::play::{Play, agent, binding, calls, plan, plan_with, tool_call};
 
 fn found(complex: bool) -> Detected {
     Detected { complex, by: Detector::Patterns, why: "先.*然后".into(), usage: Usage::default() }
@@ -115,4 +120,74 @@ fn every_call_is_booked_at_the_price_of_the_model_that_was_asked(
     let money = p.view().budget.iter().find(|gauge| gauge.axis == Axis::Money).unwrap().used;
     assert!((money - expected).abs() < 1e-9, "{money}");
     assert_eq!(p.view().usage, Usage::reported(13, 1));
+}
+
+/// Returns a job whose goal was taken for simple, under an agent that confirms plans.
+fn taken_for_simple(change: impl FnOnce(&mut proto::agent::Agent)) -> Play {
+    let mut p = Play::submit(agent(|a| {
+        (a.plan.when, a.confirm) = (PlanWhen::Auto, true);
+        change(a);
+    }));
+    p.drive();
+    p.planned_with(1, PlanReply::Simple, |planned| planned.detected = Some(found(false)));
+    p.expect(&["turn g0.r0.goal.n1.t1 #1"]);
+    p
+}
+
+/// Returns a call of a tool that only reads, that changes, or that destroys.
+fn call_of(name: &str) -> TurnCall {
+    let (effect, destructive) = match name {
+        "read" => (Effect::Pure, false),
+        "delete" => (Effect::Idempotent, true),
+        _ => (Effect::Idempotent, false),
+    };
+    let binding = Binding { effect, destructive, ..binding() };
+    let target = CallTarget::Tool { tool: ToolName::new(name).unwrap(), binding };
+    TurnCall { target, ..tool_call(name, name, json!({"what": "{{step9.id}}"})) }
+}
+
+#[rstest]
+#[case::two_changes(&["write", "send"], true)]
+#[case::one_that_destroys(&["read", "delete"], true)]
+#[case::one_change(&["read", "write", "read"], false)]
+fn changes_that_a_simple_goal_leads_to_are_confirmed_as_a_plan(
+    #[case] names: &[&str],
+    #[case] confirmed: bool,
+) {
+    let mut p = taken_for_simple(|_| {});
+    p.turn("g0.r0.goal.n1.t1", calls(names.iter().map(|name| call_of(name)).collect()));
+    if !confirmed {
+        assert!(p.drive().iter().all(|decision| decision.starts_with("call g0.r0.goal")));
+        return;
+    }
+    p.expect(&["ask q1 plan_check"]);
+    let QuestionKind::PlanCheck { plan, .. } = p.view().questions[0].kind.clone() else {
+        panic!("not a check of a plan")
+    };
+    let steps: Vec<_> = plan.steps.iter().map(|step| step.description.as_str()).collect();
+    assert_eq!(steps, names);
+    p.answer("q1", Verdict::Approve, None);
+    p.drive();
+    let Some(Decision::Call(call)) = p.decisions.last() else { panic!("{:?}", p.decisions) };
+    assert_eq!(call.args, json!({"what": "{{step9.id}}"}), "braces of a model are no placeholders");
+    for (n, _) in names.iter().enumerate() {
+        p.ok(&format!("g0.r1.step{}", n + 1), json!(n));
+        p.drive();
+    }
+    let Outcome::Completed { summary, .. } = p.outcome() else { panic!("not completed") };
+    assert!(summary.starts_with("Carried out 2 steps:"), "{summary}");
+    assert!(p.view().plan.unwrap().steps.iter().all(|step| step.id.as_str() != "goal"));
+}
+
+#[test]
+fn without_a_confirmation_or_where_steps_are_loops_the_calls_of_a_simple_goal_run() {
+    let mut p = taken_for_simple(|a| a.step.exec = StepExec::MasterLoop);
+    p.turn("g0.r0.goal.n1.t1", calls(vec![call_of("delete")]));
+    p.expect(&["call g0.r0.goal.n1.t1.c0 #1"]);
+    let mut p = Play::submit(agent(|a| a.plan.when = PlanWhen::Auto));
+    p.drive();
+    p.planned_with(1, PlanReply::Simple, |planned| planned.detected = Some(found(false)));
+    p.drive();
+    p.turn("g0.r0.goal.n1.t1", calls(vec![call_of("delete")]));
+    p.expect(&["call g0.r0.goal.n1.t1.c0 #1"]);
 }

@@ -52,7 +52,13 @@ pub(super) fn work(id: &str) -> WorkId {
 
 pub(super) fn binding() -> Binding {
     let pool = Pool::new("builtin").unwrap();
-    Binding { pool, effect: Effect::Idempotent, approval: Approval::Never, version: "1".into() }
+    Binding {
+        pool,
+        effect: Effect::Idempotent,
+        approval: Approval::Never,
+        destructive: false,
+        version: "1".into(),
+    }
 }
 
 /// Returns a plan from `"a b<a"` (b depends on a); each step is one call of `echo`.
@@ -264,8 +270,14 @@ impl Play {
         let work = work(&format!("g{}.p{round}", self.job.generation()));
         let attempt = self.attempt_of(&work);
         let usage = Usage::default();
-        let mut planned =
-            Planned { work, attempt, reply, usage, detected: None, outline: Vec::new() };
+        let mut planned = Planned {
+            work,
+            attempt,
+            reply,
+            usage,
+            detected: None,
+            outline: Vec::new(),
+        };
         change(&mut planned);
         self.fact(Fact::Planned(planned));
     }
@@ -346,7 +358,12 @@ impl Play {
     pub(super) fn turned(&mut self, id: &str, attempt: u32, reply: TurnReply) {
         let attempt = Attempt(attempt);
         let usage = Usage::reported(10, 1);
-        self.fact(Fact::Turned(Turned { work: work(id), attempt, reply, usage }));
+        self.fact(Fact::Turned(Turned {
+            work: work(id),
+            attempt,
+            reply,
+            usage,
+        }));
     }
 
     pub(super) fn done(&mut self, id: &str, success: bool, response: &str) {

@@ -131,8 +131,9 @@ pub fn check(spec: &ToolSpec) -> Result<(), AnnounceError> {
     }
 }
 
-fn without_commands(spec: &ToolSpec) -> ToolSpec {
-    ToolSpec { commands: Vec::new(), ..spec.clone() }
+/// Returns the definition without the fields that change nothing about a call.
+fn essence(spec: &ToolSpec) -> ToolSpec {
+    ToolSpec { commands: Vec::new(), destructive: false, ..spec.clone() }
 }
 
 /// Checks the slash commands of a tool.
@@ -243,10 +244,11 @@ async fn settle(
     if theirs.by == ours.by {
         return Ok(None);
     }
-    // Slash commands do not change the effect of a tool. A worker without slash commands, such as
-    // an older release, keeps the stored ones, and gives way to a worker that has some.
-    if without_commands(&theirs.spec) == without_commands(&ours.spec) {
-        let stays = ours.spec.commands.is_empty() && crew.has(&theirs.by);
+    // Slash commands and the warning of destruction do not change a tool. A worker without them,
+    // such as an older release, keeps the stored ones, and gives way to a worker that has some.
+    if essence(&theirs.spec) == essence(&ours.spec) {
+        let adds_nothing = ours.spec.commands.is_empty() && !ours.spec.destructive;
+        let stays = adds_nothing && crew.has(&theirs.by);
         return Ok(stays.then_some(Announced::Known));
     }
     let order = by_version(&ours.spec.version, &theirs.spec.version);

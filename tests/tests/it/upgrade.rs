@@ -94,6 +94,7 @@ impl Newer {
             timeout_ms: 60_000,
             concurrency: 16,
             approval: Approval::Never,
+            destructive: false,
             version: "1".to_owned(),
             commands: Vec::new(),
         };

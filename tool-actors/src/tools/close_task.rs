@@ -33,7 +33,8 @@ impl Tool for CloseTask {
             Self::Delete(_) => ("delete_task", "Deletes a task of the task list."),
         };
         let schema = object(&json!({"id": id_schema("The task.")}), &["id"]);
-        spec(name, description, Effect::Idempotent, schema)
+        let destructive = matches!(self, Self::Delete(_));
+        ToolSpec { destructive, ..spec(name, description, Effect::Idempotent, schema) }
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {

@@ -47,6 +47,7 @@ fn spec(name: &str, description: &str, effect: Effect, schema: Value) -> ToolSpe
         timeout_ms: 30_000,
         concurrency: 64,
         approval: Approval::Never,
+        destructive: false,
         version: "1".to_owned(),
         commands: Vec::new(),
     }

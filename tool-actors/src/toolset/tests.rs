@@ -48,6 +48,7 @@ fn spec(effect: Effect, approval: Approval) -> ToolSpec {
         timeout_ms: 50,
         concurrency: 1,
         approval,
+        destructive: false,
         version: "1".into(),
         commands: Vec::new(),
     }

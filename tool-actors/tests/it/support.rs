@@ -230,6 +230,7 @@ impl Tool for Probe {
             timeout_ms: 60_000,
             concurrency: 16,
             approval: Approval::Never,
+            destructive: false,
             version: "1".into(),
             commands: Vec::new(),
         }

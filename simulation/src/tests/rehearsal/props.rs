@@ -167,6 +167,7 @@ fn spec((name, effect, approval): (&str, Effect, Approval)) -> ToolSpec {
         timeout_ms: 1_000_000,
         concurrency: 16,
         approval,
+        destructive: false,
         version: "1".to_owned(),
     }
 }

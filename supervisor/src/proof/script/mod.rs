@@ -195,7 +195,14 @@ impl Script {
             };
             let usage = Usage::default();
             let (detected, outline) = (None, Vec::new());
-            return Fact::Planned(Planned { work, attempt, reply, usage, detected, outline });
+            return Fact::Planned(Planned {
+                work,
+                attempt,
+                reply,
+                usage,
+                detected,
+                outline,
+            });
         }
         let (result, fault) = match reply {
             Reply::Done => (ToolResult::ok(json!(work.as_str())), None),
@@ -245,6 +252,7 @@ fn plan(in_order: bool) -> Plan {
                 pool: Pool::new("builtin").expect("a word is a name"),
                 effect: Effect::Idempotent,
                 approval: Approval::Never,
+                destructive: false,
                 version: "1".into(),
             },
         },

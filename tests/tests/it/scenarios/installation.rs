@@ -120,6 +120,7 @@ impl Tool for Prepared {
             timeout_ms: 20_000,
             concurrency: 4,
             approval: Approval::Never,
+            destructive: false,
             version: "1".to_owned(),
             commands: Vec::new(),
         }
