@@ -49,6 +49,7 @@ pub mod record;
 pub mod retry;
 pub mod revision;
 pub mod rules;
+pub mod slash;
 pub mod source;
 pub mod step;
 pub mod strict;

@@ -81,6 +81,9 @@ pub struct ToolSpec {
 pub struct SlashCommand {
     /// Word after the slash.
     pub name: ToolName,
+    /// Words, in lower case, of which one must follow the name. Without any, every text fits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<String>,
     /// Description, in one line.
     pub about: String,
     /// Argument that receives the text after the word. Without this field, only a JSON object with

@@ -6,7 +6,8 @@ use std::fmt::Display;
 use proto::{
     door::DirectCall,
     lang::Language,
-    tool::{SlashCommand, Split, ToolSpec},
+    slash,
+    tool::{SlashCommand, ToolSpec},
 };
 use serde_json::{Map, Value};
 
@@ -51,13 +52,8 @@ pub(crate) fn resolve(
         "quit" | "exit" | "q" => return Ok(Slash::Quit),
         _ => {}
     }
-    let declared = tools.iter().find_map(|tool| {
-        let command = tool.commands.iter().find(|command| command.name.as_str() == name)?;
-        Some((tool, command))
-    });
-    if let Some((tool, command)) = declared {
-        let args = of_command(language, command, name, rest)?;
-        return Ok(Slash::Call(DirectCall { tool: tool.name.clone(), args }));
+    if let Some(declared) = slash::resolve(tools, name, rest) {
+        return declared.map(Slash::Call).map_err(|unfit| unfit.text(language));
     }
     let tool = tools.iter().find(|tool| tool.name.as_str() == name);
     let tool = tool.ok_or_else(|| Text::NoCommand { name: &name }.text(language))?;
@@ -71,46 +67,15 @@ pub(crate) fn all(tools: &[ToolSpec], language: Language) -> Vec<(String, String
     let own = OWN.iter().map(|(name, about)| ((*name).to_owned(), about.text(language)));
     let is_own = |command: &&SlashCommand| OWN.iter().all(|(own, _)| *own != command.name.as_str());
     let declared = tools.iter().flat_map(|tool| {
-        tool.commands.iter().filter(is_own).map(|c| (c.name.to_string(), c.about.clone()))
+        tool.commands.iter().filter(is_own).map(|c| (written(c), c.about.clone()))
     });
     own.chain(declared).collect()
 }
 
-fn of_command(
-    language: Language,
-    command: &SlashCommand,
-    name: &str,
-    rest: &str,
-) -> Result<Value, String> {
-    let (name, about): (&dyn Display, _) = (&name, &command.about);
-    if rest.starts_with('{') && !command.whole {
-        return object(language, name, rest);
-    }
-    match &command.argument {
-        Some(argument) if command.whole => {
-            let line = if rest.is_empty() { format!("/{name}") } else { format!("/{name} {rest}") };
-            Ok(one(argument, line))
-        }
-        Some(argument) if !rest.is_empty() => match &command.split {
-            None => Ok(one(argument, rest.to_owned())),
-            Some(split) => in_parts(argument, split, rest).ok_or_else(|| {
-                let word = split.after.first().map(String::as_str).unwrap_or_default();
-                let argument = &split.argument;
-                Text::InTwoParts { name, argument, word: &word, about }.text(language)
-            }),
-        },
-        Some(_) => Err(Text::NeedsWords { name, about }.text(language)),
-        None if rest.is_empty() => Ok(Value::Object(Map::new())),
-        None => Err(Text::ObjectOrNothing { name, about }.text(language)),
-    }
-}
-
-/// Splits a text into two arguments.
-fn in_parts(argument: &str, split: &Split, text: &str) -> Option<Value> {
-    let (before, after) = split.parts(text)?;
-    let two = [(argument, before), (&*split.argument, after)];
-    let two = two.map(|(name, text)| (name.to_owned(), Value::String(text.to_owned())));
-    Some(Value::Object(Map::from_iter(two)))
+/// Returns a command as it is typed, with the first of its words.
+fn written(command: &SlashCommand) -> String {
+    let word = command.words.first().map(|word| format!(" {word}")).unwrap_or_default();
+    format!("{}{word}", command.name)
 }
 
 fn of_tool(language: Language, tool: &ToolSpec, name: &str, rest: &str) -> Result<Value, String> {

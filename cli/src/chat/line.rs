@@ -1,7 +1,7 @@
 //! Classification of typed lines: cancellation, slash command, or text, checked in that order. So
 //! an open question never takes a command as its answer.
 
-use proto::lang::Language;
+use proto::{lang::Language, slash};
 
 /// A classified line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,13 +29,9 @@ pub(crate) fn read(line: &str) -> Line {
     if let Some(language) = cancels(line) {
         return Line::Cancel(language);
     }
-    match line.strip_prefix('/') {
-        // A path or a code comment is text, not a command.
-        Some(rest) if !rest.starts_with(['/', ' ']) && !rest.is_empty() => {
-            let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-            Line::Command { name: name.to_owned(), rest: rest.trim().to_owned() }
-        }
-        Some(_) | None => Line::Words(line.to_owned()),
+    match slash::read(line) {
+        Some((name, rest)) => Line::Command { name: name.to_owned(), rest: rest.to_owned() },
+        None => Line::Words(line.to_owned()),
     }
 }
 

@@ -141,7 +141,7 @@ fn commands(spec: &ToolSpec) -> Result<(), String> {
     if spec.commands.len() > COMMANDS_MAX {
         return Err(format!("must be at most {COMMANDS_MAX}"));
     }
-    for SlashCommand { name, about, argument, whole, split } in &spec.commands {
+    for SlashCommand { name, words, about, argument, whole, split } in &spec.commands {
         let bounded = !about.trim().is_empty() && about.len() <= ABOUT_BYTES_MAX;
         if !bounded || about.chars().any(|c| c.is_control() || hidden(c)) {
             return Err(format!("/{name}: about must be a line of 1 to {ABOUT_BYTES_MAX} bytes"));
@@ -156,15 +156,18 @@ fn commands(spec: &ToolSpec) -> Result<(), String> {
             }
             Some(_) | None => {}
         }
+        let is_word = |word: &String| {
+            !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || hidden(c))
+        };
+        if words.len() > COMMANDS_MAX || !words.iter().all(is_word) {
+            return Err(format!("/{name}: words must be at most {COMMANDS_MAX} words"));
+        }
         let Some(split) = split else { continue };
         if *whole || argument.is_none() || !known(&split.argument) {
             return Err(format!(
                 "/{name}: split parts the text of `argument`, and names another argument of the tool"
             ));
         }
-        let is_word = |word: &String| {
-            !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || hidden(c))
-        };
         if split.after.is_empty()
             || split.after.len() > COMMANDS_MAX
             || !split.after.iter().all(is_word)

@@ -75,7 +75,7 @@ fn said(output: &Output) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_leaves_the_task_and_its_question_alone_and_the_next_words_answer_it() {
     let (company, _processes, client) = open(SCRIPT, ALL).await;
-    let lines = "greet somebody\n/todo buy milk\n3\n1\nconfirm\n/view\n";
+    let lines = "greet somebody\n/todo buy milk\n3\n1\nconfirm\n/todo list\n";
     let output = typed(&company, &["--conversation", "trip"], lines);
     let (said, notes) = (said(&output), String::from_utf8_lossy(&output.stderr).into_owned());
     assert_eq!(output.status.code(), Some(0), "{said}{notes}");
@@ -112,7 +112,7 @@ async fn no_model_for_commands(company: &Company, client: &Client) {
     let mut goals: Vec<_> = jobs.iter().map(|job| (job.goal.as_str(), job.state)).collect();
     goals.sort_unstable_by_key(|(goal, _)| *goal);
     let done = JobState::Completed;
-    assert_eq!(goals, [("/todo buy milk", done), ("/view", done), ("greet somebody", done)]);
+    assert_eq!(goals, [("/todo buy milk", done), ("/todo list", done), ("greet somebody", done)]);
     for job in jobs.iter().filter(|job| job.goal.starts_with('/')) {
         let entries = broker.log.read(&job.job, Seq(0)).await.unwrap();
         for entry in entries {
@@ -234,7 +234,8 @@ async fn a_command_that_ran_when_the_conversation_was_killed_is_shown_when_it_is
         "hello Bob",
         "✓ create_task: Task \"call Ann\" was created\n",
         "/schedule: say the deadline after `by`",
-        "\"deadline\": \"Friday\"",
+        "id  deadline  status   title\n",
+        "Friday    pending  call Ann\n",
     ] {
         let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} in\n{rest}\nof\n{said}"));
         rest = &rest[at + part.len()..];

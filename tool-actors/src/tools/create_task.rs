@@ -6,12 +6,15 @@ use serde_json::{Value, json};
 
 use super::{
     Text, command, deadline_schema, description_schema, id_schema, no_such_task, object,
-    priority_schema, read, spec, title_schema,
+    priority_schema, read, spec, title_schema, worded,
 };
 use crate::{
     tasks::{Fields, TaskList},
     tool::{CallContext, Tool, ToolFault},
 };
+
+/// Description of `/todo`.
+const ADDS: &str = "Adds a task to the task list";
 
 /// The tool `create_task` on a task list.
 #[derive(Debug, Clone)]
@@ -35,7 +38,8 @@ impl Tool for CreateTask {
         let words = "Creates a task in the task list and gives its id and title.";
         ToolSpec {
             commands: vec![
-                command("todo", "Adds a task to the task list", Some("title")),
+                command("todo", ADDS, Some("title")),
+                worded(&["add", "添加"], command("todo", ADDS, Some("title"))),
                 schedule(),
             ],
             ..spec("create_task", words, Effect::Idempotent, schema)

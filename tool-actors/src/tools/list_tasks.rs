@@ -5,7 +5,7 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Text, command, object, read, spec};
+use super::{Text, command, object, read, spec, worded};
 use crate::{
     tasks::{Status, TaskList},
     tool::{CallContext, Tool, ToolFault},
@@ -31,7 +31,10 @@ impl Tool for ListTasks {
         let schema = object(&json!({"status": status}), &[]);
         let words = "Lists the tasks of the task list by id, at most 200.";
         ToolSpec {
-            commands: vec![command("view", "Shows the task list", None)],
+            commands: vec![
+                command("view", "Shows the task list", None),
+                worded(&["list", "列表"], command("todo", "Shows the task list", None)),
+            ],
             ..spec("list_tasks", words, Effect::Pure, schema)
         }
     }

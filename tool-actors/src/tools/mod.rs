@@ -9,6 +9,7 @@ mod list_tasks;
 mod model;
 mod read_attachment;
 mod read_file;
+mod slash;
 mod sleep;
 mod stop;
 mod text;
@@ -27,7 +28,8 @@ use serde_json::{Value, json};
 pub use self::{
     close_task::CloseTask, create_task::CreateTask, echo::Echo, http_get::HttpGet,
     http_post::HttpPost, list_tasks::ListTasks, model::AskModel, read_attachment::ReadAttachment,
-    read_file::ReadFile, sleep::Sleep, stop::Stop, update_task::UpdateTask, write_file::WriteFile,
+    read_file::ReadFile, slash::SlashTool, sleep::Sleep, stop::Stop, update_task::UpdateTask,
+    write_file::WriteFile,
 };
 use crate::{tasks::TaskError, tool::ToolFault, workspace::FileError};
 
@@ -57,6 +59,7 @@ fn spec(name: &str, description: &str, effect: Effect, schema: Value) -> ToolSpe
 fn command(name: &str, about: &str, argument: Option<&str>) -> SlashCommand {
     SlashCommand {
         name: ToolName::new(name).expect("the commands of built-in tools are ids"),
+        words: Vec::new(),
         about: about.to_owned(),
         argument: argument.map(str::to_owned),
         whole: false,
@@ -72,6 +75,11 @@ fn object(properties: &Value, required: &[&str]) -> Value {
         "required": required,
         "additionalProperties": false,
     })
+}
+
+/// Builds a slash command that one of these words must follow.
+fn worded(words: &[&str], command: SlashCommand) -> SlashCommand {
+    SlashCommand { words: words.iter().map(|word| (*word).to_owned()).collect(), ..command }
 }
 
 /// Parses arguments that fit the schema.

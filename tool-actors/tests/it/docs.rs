@@ -124,6 +124,8 @@ fn the_page_names_every_built_in_tool_and_fault() {
         "complete_task",
         "delete_task",
         "list_tasks",
+        "todo",
+        "schedule",
         "read_file",
         "write_file",
         "http_get",

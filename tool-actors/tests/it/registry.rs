@@ -59,8 +59,10 @@ async fn the_built_in_tools_are_announced_and_answer() {
             "model",
             "read_attachment",
             "read_file",
+            "schedule",
             "sleep",
             "stop",
+            "todo",
             "update_task",
             "write_file"
         ]

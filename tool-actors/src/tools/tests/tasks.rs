@@ -21,7 +21,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::{
-    super::{CloseTask, CreateTask, ListTasks, UpdateTask},
+    super::{CloseTask, CreateTask, ListTasks, SlashTool, UpdateTask},
     context,
 };
 use crate::{
@@ -109,6 +109,8 @@ impl Desk {
             "complete" => Box::new(CloseTask::Complete(list)),
             "delete" => Box::new(CloseTask::Delete(list)),
             "list" => Box::new(ListTasks(list)),
+            "todo" => Box::new(SlashTool::todo(&list)),
+            "schedule" => Box::new(SlashTool::schedule(&list)),
             other => panic!("{other}"),
         };
         tool.call(context(key, language), args).await
@@ -117,6 +119,36 @@ impl Desk {
     async fn all(&self) -> Value {
         self.call("list", json!({}), "list").await.data.unwrap()["tasks"].take()
     }
+}
+
+#[tokio::test]
+async fn commands_of_people_are_tools_of_models() {
+    let desk = Desk::new();
+    for (n, (tool, command, error)) in [
+        ("todo", "/todo buy milk", None),
+        ("todo", "/todo add bread", None),
+        ("schedule", "/schedule call Ann by Friday", None),
+        ("schedule", "/schedule call Ann", Some("say the deadline after `by`")),
+        ("schedule", "/todo buy milk", Some("must begin with /schedule")),
+        ("todo", "buy milk", Some("must begin with /todo or /view")),
+        ("todo", "/todo", Some("needs words after it")),
+        ("todo", "/todo {\"name\": 1}", Some("name")),
+        ("todo", "/view", None),
+        ("todo", "/todo list", None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let args = json!({ "command": command });
+        let done = desk.call_in(tool, args, &format!("key-{n}"), Language::En).await.unwrap();
+        match error {
+            None => assert!(done.success, "{command}: {done:?}"),
+            Some(error) => assert!(done.error.as_deref().unwrap().contains(error), "{done:?}"),
+        }
+    }
+    let titles: Vec<Value> =
+        desk.all().await.as_array().unwrap().iter().map(|task| task["title"].clone()).collect();
+    assert_eq!(titles, ["buy milk", "bread", "call Ann"]);
 }
 
 #[tokio::test]
