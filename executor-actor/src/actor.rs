@@ -42,6 +42,7 @@ impl Command for TurnCommand {
             attempt: work.attempt,
             reply: TurnReply::Failed { error: failure.error() },
             usage: Usage::default(),
+            reasoning: String::new(),
         }))
     }
 }

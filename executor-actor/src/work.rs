@@ -9,9 +9,11 @@ use machine::transcript::Run;
 use model::{Delta, Model, ModelRequest, TooLarge};
 use proto::{
     decision::TurnWork,
+    excerpt,
     fact::{TurnReply, Turned},
     family,
     id::JobId,
+    limits,
     message::Usage,
     tool::ToolSpec,
     work_error::ErrorClass,
@@ -30,6 +32,19 @@ use crate::{
     transcript,
 };
 
+/// The outcome of a turn, beside the unit of work that it belongs to.
+struct Taken {
+    reply: TurnReply,
+    usage: Usage,
+    reasoning: String,
+}
+
+impl From<TurnReply> for Taken {
+    fn from(reply: TurnReply) -> Self {
+        Self { reply, usage: Usage::default(), reasoning: String::new() }
+    }
+}
+
 #[derive(derive_more::Debug)]
 #[debug("Executor({broker:?})")]
 pub(crate) struct Executor {
@@ -45,11 +60,11 @@ impl Executor {
     }
 
     pub(crate) async fn turn(&self, job: &JobId, work: &TurnWork, live: LiveChannel) -> Turned {
-        let (reply, usage) = match self.run_so_far(job, work).await {
+        let Taken { reply, usage, reasoning } = match self.run_so_far(job, work).await {
             Ok(run) => self.take(work, &run, live).await,
-            Err(unread) => (unread, Usage::default()),
+            Err(unread) => unread.into(),
         };
-        Turned { work: work.work.clone(), attempt: work.attempt, reply, usage }
+        Turned { work: work.work.clone(), attempt: work.attempt, reply, usage, reasoning }
     }
 
     /// Reads the run so far, or returns the outcome of the turn if it cannot be read.
@@ -75,7 +90,7 @@ impl Executor {
 
     /// Runs the turn. If the whole run does not fit and the command permits it, summarises the
     /// oldest part.
-    async fn take(&self, work: &TurnWork, run: &Run, live: LiveChannel) -> (TurnReply, Usage) {
+    async fn take(&self, work: &TurnWork, run: &Run, live: LiveChannel) -> Taken {
         let registered = self.registry.all();
         let presets = &work.model.presets;
         let specs: Vec<_> = registered.iter().map(|tool| presets.without(&tool.spec)).collect();
@@ -84,14 +99,14 @@ impl Executor {
             .with_agents(&agents);
         let request = offer::request(work, transcript::messages(work, run), &tools);
         let made = summary::make(work, run, &request, &*self.model).await;
-        let mut spent = made.usage;
+        let usage = made.usage;
         if !made.is_nothing() {
             let Summaries { summary, results, .. } = made;
-            return (TurnReply::Summarised { summary, results }, spent);
+            return Taken { usage, ..TurnReply::Summarised { summary, results }.into() };
         }
-        let (reply, usage) = self.ask(work, run, request, &tools, live).await;
-        spent += usage;
-        (reply, spent)
+        let mut taken = self.ask(work, run, request, &tools, live).await;
+        taken.usage += usage;
+        taken
     }
 
     async fn ask(
@@ -101,7 +116,7 @@ impl Executor {
         mut request: ModelRequest,
         tools: &Toolbox<'_>,
         live: LiveChannel,
-    ) -> (TurnReply, Usage) {
+    ) -> Taken {
         // Advice counts as given even if its message no longer fits.
         let told = match work.outline {
             Some(_) => transcript::messages(work, &run.in_full()),
@@ -113,10 +128,7 @@ impl Executor {
             if run.has_past() { self.fit(work, &mut request) } else { Err(large) }
         });
         if let Err(large) = fitted {
-            return (
-                resolve::failed(&large.text(work.language), ErrorClass::Permanent),
-                Usage::default(),
-            );
+            return resolve::failed(&large.text(work.language), ErrorClass::Permanent).into();
         }
         let show = move |delta: &Delta| delta.update().into_iter().for_each(|said| live.send(said));
         match model::complete(&*self.model, request, show).await {
@@ -125,9 +137,13 @@ impl Executor {
                     let language = work.language;
                     arguments::check_in(language, &self.schemas, tool, args, Placeholders::Literal)
                 };
-                (resolve::resolve(&said, work, &told, tools, &check), said.usage)
+                Taken {
+                    reply: resolve::resolve(&said, work, &told, tools, &check),
+                    usage: said.usage,
+                    reasoning: excerpt::ends(said.thought.trim(), limits::REASONING_CHARS),
+                }
             }
-            Err(error) => (resolve::no_reply(&error, work.language), Usage::default()),
+            Err(error) => resolve::no_reply(&error, work.language).into(),
         }
     }
 }

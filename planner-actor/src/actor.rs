@@ -44,6 +44,7 @@ impl Command for PlanCommand {
             usage: Usage::default(),
             detected: None,
             outline: Vec::new(),
+            reasoning: String::new(),
         }))
     }
 }

@@ -6,8 +6,9 @@ use agents::toolbox::Toolbox;
 use model::{Delta, Model, ModelRequest, TooLarge};
 use proto::{
     decision::{Detect, PlanTalk, PlanWork},
+    excerpt,
     fact::{PlanReply, Planned},
-    family,
+    family, limits,
     message::Usage,
     policy::Detected,
     tool::ToolSpec,
@@ -45,7 +46,7 @@ impl Planner {
         let agents = family::as_tools(&work.model.agents, work.language);
         let tools = Toolbox::new(specs.iter().map(AsRef::as_ref), work.model.tools.as_deref())
             .with_agents(&agents);
-        let mut usage = Usage::default();
+        let (mut usage, mut reasoning) = (Usage::default(), String::new());
         let detected = match &work.detect {
             None => None,
             Some(detect) => Some(self.detect(work, detect, &tools, &mut usage).await),
@@ -54,10 +55,10 @@ impl Planner {
         let Understood { reply, outline } = if simple {
             PlanReply::Simple.into()
         } else {
-            self.ask(work, &tools, live, &mut usage).await
+            self.ask(work, &tools, live, (&mut usage, &mut reasoning)).await
         };
         let (work, attempt) = (work.work.clone(), work.attempt);
-        Planned { work, attempt, reply, usage, detected, outline }
+        Planned { work, attempt, reply, usage, detected, outline, reasoning }
     }
 
     async fn ask(
@@ -65,7 +66,7 @@ impl Planner {
         work: &PlanWork,
         tools: &Toolbox<'_>,
         live: LiveChannel,
-        usage: &mut Usage,
+        (usage, reasoning): (&mut Usage, &mut String),
     ) -> Understood {
         let request = match self.request(work, tools) {
             Ok(request) => request,
@@ -75,6 +76,7 @@ impl Planner {
         match model::complete(&*self.model, request, show).await {
             Ok(said) => {
                 *usage += said.usage;
+                *reasoning = excerpt::ends(said.thought.trim(), limits::REASONING_CHARS);
                 let check = |tool: &ToolSpec, args: &Value| {
                     let language = work.language;
                     arguments::check_in(language, &self.schemas, tool, args, Placeholders::Open)

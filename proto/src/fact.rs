@@ -241,6 +241,10 @@ pub struct Planned {
     /// Intended items beyond the plan, when the planner decides one action at a time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outline: Vec<Item>,
+    /// Reasoning of the model, if its provider returns it, with its middle left out if it is long
+    /// ([`limits::REASONING_CHARS`]).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
 }
 
 /// The content of a planner's reply.
@@ -327,6 +331,10 @@ pub struct Turned {
     /// Tokens that the turn used.
     #[serde(default)]
     pub usage: Usage,
+    /// Reasoning of the model, if its provider returns it, with its middle left out if it is long
+    /// ([`limits::REASONING_CHARS`]).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
 }
 
 /// The content of a model turn's reply.

@@ -68,6 +68,8 @@ pub const WIRE_BYTES_MAX: usize = 256 * 1024;
 pub const OPEN_QUESTIONS_MAX: usize = 100;
 /// Characters that each end of a long text in a prompt keeps.
 pub const EXCERPT_CHARS: usize = 1000;
+/// Characters that each end of a model's reasoning keeps in a record.
+pub const REASONING_CHARS: usize = 4000;
 /// Maximum length of a step's response, in bytes. A longer one is truncated, with a note.
 pub const RESPONSE_BYTES_MAX: usize = 256 * 1024;
 /// Maximum number of tools for which an agent may fix arguments.

@@ -167,6 +167,7 @@ pub fn planned(steps: Vec<Step>) -> Planned {
         usage: Usage::default(),
         detected: None,
         outline: Vec::new(),
+        reasoning: String::new(),
     }
 }
 

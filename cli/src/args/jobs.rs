@@ -126,6 +126,9 @@ pub(crate) struct ShowArgs {
     /// Only records after this position
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     pub(crate) after: u64,
+    /// Print the reasoning of models below their replies
+    #[arg(long)]
+    pub(crate) reasoning: bool,
 }
 
 /// `jobs cancel`, `pause`, `resume`.

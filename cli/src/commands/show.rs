@@ -91,6 +91,8 @@ struct Log {
     /// Records withheld until it is known whether they are in the timeline.
     held: Vec<(Seq, Value)>,
     follows: bool,
+    /// `true` if the reasoning of models is printed.
+    reasons: bool,
 }
 
 impl Log {
@@ -104,6 +106,7 @@ impl Log {
             timeline: Timeline::default(),
             held: Vec::new(),
             follows: false,
+            reasons: args.reasoning,
         }
     }
 
@@ -136,6 +139,11 @@ impl Log {
         for (seq, item) in std::mem::take(&mut self.held) {
             let (counts, item) = self.marked(seq, item);
             line(self.output, &self.style, &item, counts)?;
+            if self.reasons && self.output.format == Format::Table {
+                for line in history::reasoning(&self.style, &item["record"]) {
+                    self.output.line(&line)?;
+                }
+            }
         }
         Ok(())
     }

@@ -19,6 +19,9 @@ use crate::{
     text,
 };
 
+/// Columns before the text of a reasoning.
+const REASONING_INDENT: usize = 9;
+
 /// A stored record from a watch.
 #[derive(Debug)]
 pub(crate) struct Entry<'a> {
@@ -56,6 +59,16 @@ pub(crate) fn line(style: &Style, entry: &Entry<'_>) -> String {
         .add(tone, format!("{:<9} ", escape::line(kind)))
         .add(plain, escape::line(&words))
         .render(style)
+}
+
+/// Renders the reasoning of the model whose reply a record holds, one line for each of its lines.
+pub(crate) fn reasoning(style: &Style, record: &Value) -> Vec<String> {
+    let words = record["body"]["reasoning"].as_str().unwrap_or_default();
+    let words = escape::text(words.trim()).into_owned();
+    let lines = text::wrap(&words, style.columns().saturating_sub(REASONING_INDENT).max(8));
+    let lines = lines.iter().filter(|_| !words.is_empty());
+    let rail = format!("{:>1$}", "… ", REASONING_INDENT);
+    lines.map(|line| style.paint(Tone::Dim, &format!("{rail}{line}"))).collect()
 }
 
 /// Shortens a family: `do.call.builtin` to `→builtin`, as the kind follows anyway.
@@ -242,5 +255,23 @@ fn decision(decision: &Decision) -> (Tone, String) {
                 (Tone::Dim, format!("canceled {}", reason.as_deref().unwrap_or_default()))
             }
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_reasoning_of_a_model_stands_below_its_reply() {
+        let style = Style::plain(None);
+        let record = json!({"body": {"reasoning": "First look.\nThen \u{1b}[2J write.\n"}});
+        assert_eq!(
+            reasoning(&style, &record),
+            ["       … First look.", "       … Then \\u{1b}[2J write."]
+        );
+        assert!(reasoning(&style, &json!({"body": {}})).is_empty());
     }
 }

@@ -197,6 +197,7 @@ else:
     let (_, fact) = stage.fact().await;
     let response = fact["reply"]["response"].as_str().unwrap().to_owned();
     assert_eq!(response, "It is done, and it was easy.");
+    assert_eq!(fact["reasoning"], "Hm.", "the record keeps the reasoning");
     let (mut thought, mut text) = (String::new(), String::new());
     while text != response {
         let message = soon("all that is said", heard.next()).await.unwrap();

@@ -113,6 +113,7 @@ fn answer(decision: &Decision) -> Option<Fact> {
             usage: Usage::default(),
             detected: None,
             outline: Vec::new(),
+            reasoning: String::new(),
         })),
         Decision::Call(work) => Some(called(work.work.as_str(), work.attempt.0)),
         Decision::Turn(_)

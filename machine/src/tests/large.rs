@@ -79,6 +79,7 @@ fn answer(plan: &Plan, decision: &proto::decision::Decision) -> Option<Fact> {
             usage: Usage::default(),
             detected: None,
             outline: Vec::new(),
+            reasoning: String::new(),
         })),
         proto::decision::Decision::Call(call) => Some(Fact::Called(Called {
             work: call.work.clone(),

@@ -277,6 +277,7 @@ impl Play {
             usage,
             detected: None,
             outline: Vec::new(),
+            reasoning: String::new(),
         };
         change(&mut planned);
         self.fact(Fact::Planned(planned));
@@ -363,6 +364,7 @@ impl Play {
             attempt,
             reply,
             usage,
+            reasoning: String::new(),
         }));
     }
 

@@ -82,6 +82,7 @@ fn waiting(first: u64, asked: u64) -> Job {
         usage: Usage::default(),
         detected: None,
         outline: Vec::new(),
+        reasoning: String::new(),
     };
     take(&mut job, first + 200, Fact::Planned(planned));
     decide(&mut job, asked);

@@ -72,5 +72,5 @@ pub(super) fn turned(asks: bool, work: WorkId, attempt: Attempt) -> Fact {
         TurnReply::Done { success: true, response: "done".into(), attachments }
     };
     let usage = Usage::reported(10, 1);
-    Fact::Turned(Turned { work, attempt, reply, usage })
+    Fact::Turned(Turned { work, attempt, reply, usage, reasoning: String::new() })
 }

@@ -195,6 +195,7 @@ impl Script {
             };
             let usage = Usage::default();
             let (detected, outline) = (None, Vec::new());
+            let reasoning = String::new();
             return Fact::Planned(Planned {
                 work,
                 attempt,
@@ -202,6 +203,7 @@ impl Script {
                 usage,
                 detected,
                 outline,
+                reasoning,
             });
         }
         let (result, fault) = match reply {
