@@ -15,6 +15,8 @@ pub(super) struct Scenario {
     pub(super) design: String,
     /// Heading of the design under which the flow stands.
     pub(super) section: String,
+    /// Line of the design at which the flow begins.
+    pub(super) line: u32,
     /// Preset that carries the flow out.
     pub(super) agent: String,
     /// Capability that the flow needs and Callboard lacks. The scenario is then expected to fail.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::format::{self, Scenario};
 
 /// Marks the beginning of the table in the document.
-const HEAD: &str = "| scenario | design | place in the design | state |\n|---|---|---|---|\n";
+const HEAD: &str = "| scenario | design | line | place in the design | state |\n|---|---|---|---|---|\n";
 
 #[test]
 fn the_table_lists_every_scenario_with_its_place_and_its_state() {
@@ -25,10 +25,10 @@ fn the_table_lists_every_scenario_with_its_place_and_its_state() {
     for (name, scenario) in &scenarios {
         let state =
             scenario.missing.as_ref().map_or("passes".to_owned(), |m| format!("lacks: {m}"));
-        let (design, section) = (&scenario.design, &scenario.section);
+        let Scenario { design, section, line, .. } = scenario;
         writeln!(
             wanted,
-            "| [{name}](../../tests/scenarios/{name}.yaml) | {design} | {section} | {state} |"
+            "| [{name}](../../tests/scenarios/{name}.yaml) | {design} | {line} | {section} | {state} |"
         )
         .unwrap();
     }
