@@ -71,6 +71,7 @@ pub(super) fn with_open(language: Language, summary: String, items: &[&str]) -> 
         return summary;
     }
     let items = items.join(&Text::Comma.text(language));
+    let items = proto::excerpt::ends(&items, limits::EXCERPT_CHARS);
     Text::WithOpen { summary: &summary, items: &items }.text(language)
 }
 

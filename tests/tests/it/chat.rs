@@ -170,7 +170,7 @@ async fn without_a_model_commands_work_and_words_are_answered() {
         "任务 \"买牛奶\" 创建成功",
         "there is no command /dance; /help lists them",
         "value",
-        "/todo      Adds a task to the task list",
+        "/todo       Adds a task to the task list",
     ] {
         assert!(said.contains(part), "{part:?} is not in\n{said}");
     }
