@@ -58,6 +58,8 @@ else:
         stage.command(json!({"goal": goal})).await;
         let fact = stage.fact().await;
         assert_eq!(fact["reply"]["plan"]["steps"][0]["description"], "do", "{fact}");
+        let reasoning = fact["reasoning"].as_str().unwrap();
+        assert!(reasoning.starts_with("perhaps"), "the record keeps it apart: {fact}");
     }
     stage.end().await;
 }
