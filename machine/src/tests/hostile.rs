@@ -173,6 +173,7 @@ fn a_plan_of_another_role_is_ignored(#[case] forger: Source) {
         usage: Usage::default(),
         detected: None,
         outline: Vec::new(),
+        reasoning: String::new(),
     };
     p.fact_from(forger, Fact::Planned(forged));
     p.expect(&[]);
