@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use super::format::{self, Scenario};
 
 /// Marks the beginning of the table in the document.
-const HEAD: &str = "| scenario | design | line | place in the design | state |\n|---|---|---|---|---|\n";
+const HEAD: &str =
+    "| scenario | design | line | place in the design | state |\n|---|---|---|---|---|\n";
 
 #[test]
 fn the_table_lists_every_scenario_with_its_place_and_its_state() {
