@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use proto::{
     decision::DecisionKind,
     id::{Pool, WorkerId},
+    lang::Language,
     subject::Subjects,
 };
 use secrecy::ExposeSecret;
@@ -387,7 +388,7 @@ async fn prepare(
     }
     let recreated: Vec<Bucket> = made.into_iter().flatten().collect();
     for bucket in &recreated {
-        let (name, loss) = (subjects.bucket(bucket.name()), bucket.loss());
+        let (name, loss) = (subjects.bucket(bucket.name()), bucket.loss(Language::En));
         tracing::error!(
             bucket = name,
             loss,

@@ -42,7 +42,7 @@ mod tests;
 pub(crate) use self::connect::authenticated;
 pub use self::{
     connect::{ConnectError, LostBuckets, SetUp, connect, connect_bus, connect_client, set_up},
-    drift::{Drift, drift},
+    drift::{Asset, Drift, drift},
     options::{Certificate, NatsOptions},
     probe::probe,
     reply::check_inbox,

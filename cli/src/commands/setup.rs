@@ -29,7 +29,7 @@ pub(super) async fn run(global: &Global, output: Output, args: SetupArgs) -> Out
         false => Text::SetUpBefore { prefix, shards, copies, consumers },
     })?;
     for bucket in done.recreated {
-        let (name, loss) = (&subjects.bucket(bucket.name()), &bucket.loss());
+        let (name, loss) = (&subjects.bucket(bucket.name()), &bucket.loss(output.language));
         output.say(Text::SetUpLostBucket { name, loss })?;
     }
     Ok(Exit::Success)

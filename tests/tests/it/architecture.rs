@@ -36,7 +36,7 @@ const ARROWS: &[(&str, Reach)] = &[
     (MESSAGES, Only(&[])),
     (AGENTS, Only(&[MESSAGES, PROTO])),
     (MACHINE, Only(&[MESSAGES, PROTO, AGENTS])),
-    (BROKER, Only(&[PROTO])),
+    (BROKER, Only(&[MESSAGES, PROTO])),
     (RUNTIME, Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER])),
     (MODEL, Only(&[MESSAGES, PROTO, AGENTS])),
     ("callboard-client", Only(&[MESSAGES, PROTO, BROKER, RUNTIME])),
