@@ -1,8 +1,12 @@
 //! Sample values for the snapshot tests: jobs, questions, tools and processes in the protocol's
 //! format, with long titles, Chinese and hostile text.
 
+use broker::log::Queue;
+use operator::fsck::{Finding, JobCondition, Report, Wrong};
 use proto::{
+    decision::{DecisionKind, pools},
     door::{Crew, InboxPage, Listed, Tools},
+    id::{AskId, JobId, Seq, Shard, TimerName},
     view::JobView,
 };
 use serde::de::DeserializeOwned;
@@ -119,4 +123,34 @@ pub(crate) fn crew() -> Crew {
         worker("box-1", &["supervisor", "interaction"], &[0, 1, 7], false),
         worker("box-2", &["tools"], &[], true),
     ]}))
+}
+
+/// A check with a job in every condition, and every finding.
+pub(crate) fn checked() -> Report {
+    let job = |name: &str| JobId::new(name).expect("a word is an id");
+    let ask = || AskId::new("q1").expect("a word is an id");
+    let timer = TimerName::new("deadline").expect("a word is a name");
+    let queue = || Queue::Commands(DecisionKind::Call, pools::builtin());
+    let (seq, child) = (Seq(7), job("child"));
+    let findings = vec![
+        Finding::Log(machine::check::Finding::WaitsForNothing { seq }),
+        Finding::Unattended { kind: DecisionKind::Plan, after: seq },
+        Finding::Dropped { seq, queue: queue() },
+        Finding::OneOfDropped { seq, queue: queue(), commands: 3, held: 2 },
+        Finding::Uncovered { seq, queue: queue() },
+        Finding::NoTimer { timer },
+        Finding::NotInInbox { ask: ask() },
+        Finding::StillInInbox { ask: ask() },
+        Finding::NoChild { child: child.clone() },
+        Finding::ChildUnheard { child },
+    ];
+    let letter = json!({"job": "stuck", "kind": "unreadable", "seq": 3, "reason": "unknown kind \"da\u{1b}nced\"",
+        "since": "2026-11-21T09:58:00Z"});
+    Report {
+        jobs: 12,
+        standings: JobCondition::ALL.iter().map(|condition| (*condition, 1)).collect(),
+        wrong: vec![Wrong { job: job("bad"), shard: Shard(5), findings }],
+        dead: vec![read(letter)],
+        idle_timers: 2,
+    }
 }

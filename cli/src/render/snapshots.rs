@@ -164,6 +164,21 @@ fn findings_with_advice() {
     check("findings", |style| findings::list(style, &found));
 }
 
+/// Compares a display with a snapshot in each language.
+fn check_languages(name: &str, draw: impl Fn(&Style) -> String) {
+    for language in Language::ALL {
+        let style = Style { language: *language, ..Style::plain(Some(100)) };
+        insta::assert_snapshot!(format!("{name}_{}", language.code()), draw(&style));
+    }
+}
+
+#[test]
+fn findings_of_fsck_with_remedies_and_a_summary() {
+    check_languages("fsck", |style| fsck::report(style, &samples::checked()));
+    let clean = operator::fsck::Report { jobs: 1, ..operator::fsck::Report::default() };
+    check_languages("fsck_clean", |style| fsck::report(style, &clean));
+}
+
 #[test]
 fn colours_are_used_only_when_they_are_wanted() {
     let mut style = Style::plain(Some(100));

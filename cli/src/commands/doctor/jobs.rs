@@ -31,7 +31,8 @@ pub(super) fn tools(tools: &Tools) -> Finding {
             .map(|tool| Text::ToolOfPool { tool: &tool.name, pool: &tool.pool }.text(language))
             .collect();
         names.extend((dead.len() > NAMED).then(|| "…".to_owned()));
-        Text::ToolsDead { dead: &dead.len(), all, names: &names.join(&Text::Comma.text(language)) }.text(language)
+        Text::ToolsDead { dead: &dead.len(), all, names: &names.join(&Text::Comma.text(language)) }
+            .text(language)
     });
     Finding::warning("tools", found, Text::StartWorkers)
 }

@@ -82,7 +82,8 @@ fn judged(lacking: &[(Role, Vec<Words>)], asked: bool) -> Vec<Finding> {
     let bad = lacking.iter().filter(|(_, lacks)| !lacks.is_empty()).map(|(role, lacks)| {
         let found = Words::new(|language| {
             let rights: Vec<_> = lacks.iter().map(|right| right.text(language)).collect();
-            Text::MayNot { role: &role.name(), rights: &rights.join(&Text::Comma.text(language)) }.text(language)
+            Text::MayNot { role: &role.name(), rights: &rights.join(&Text::Comma.text(language)) }
+                .text(language)
         });
         Finding::bad("permissions", found, Text::GiveRights)
     });
