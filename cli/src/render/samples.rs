@@ -12,6 +12,8 @@ use proto::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::purge;
+
 fn read<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("the samples are what the protocol sends")
 }
@@ -152,5 +154,22 @@ pub(crate) fn checked() -> Report {
         wrong: vec![Wrong { job: job("bad"), shard: Shard(5), findings }],
         dead: vec![read(letter)],
         idle_timers: 2,
+    }
+}
+
+/// A purge that keeps jobs for every reason.
+pub(crate) fn purged(dry_run: bool) -> purge::Report {
+    let objects = purge::Objects { removed: 1, bytes: 64_250, kept: 3 };
+    purge::Report {
+        dry_run,
+        jobs: Vec::new(),
+        records: 7,
+        bytes: 999,
+        open: 2,
+        family: 1,
+        recent: 9,
+        absent: vec![JobId::new("nowhere").expect("a word is an id")],
+        more: true,
+        objects: Some(objects),
     }
 }

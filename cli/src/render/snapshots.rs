@@ -106,7 +106,7 @@ fn every_record() {
         .map(|f| serde_json::from_slice(&std::fs::read(f).unwrap()).unwrap())
         .chain([json!({"v": 9, "kind": "da\u{1b}nced", "id": "1", "by": "w", "body": {}})])
         .collect();
-    check("history", |style| {
+    let history = |style: &Style| {
         let lines = records.iter().enumerate().map(|(n, record)| {
             let time = style.now;
             let family = if n % 2 == 0 { "in.crew" } else { "do.call.builtin" };
@@ -114,7 +114,30 @@ fn every_record() {
             history::line(style, &history::Entry { seq: n as u64, family, time, record, counts })
         });
         lines.collect::<Vec<_>>().join("\n")
-    });
+    };
+    check("history", history);
+    let style = Style { language: Language::Zh, ..Style::plain(Some(100)) };
+    insta::assert_snapshot!("history_zh", history(&style));
+}
+
+#[test]
+fn a_difference_of_two_positions() {
+    let mut from = samples::view();
+    from.questions.clear();
+    let to = samples::view();
+    let difference = proto::diff::JobDiff::between(&from, &to);
+    check_languages("diff", |style| diff::show(style, &difference));
+    let none = proto::diff::JobDiff::between(&to, &to);
+    check_languages("diff_none", |style| diff::show(style, &none));
+}
+
+#[test]
+fn a_purge_and_its_dry_run() {
+    for (name, report) in
+        [("purge", samples::purged(false)), ("purge_dry_run", samples::purged(true))]
+    {
+        check_languages(name, |style| purge::report(style, &report));
+    }
 }
 
 #[test]
