@@ -108,7 +108,8 @@ pub(crate) fn report(style: &Style, report: &Report) -> String {
     }
     let mark = if report.dry_run { "" } else { "✓ " };
     let tone = if report.dry_run { Tone::Plain } else { Tone::Good };
-    let lines = text::wrap(&format!("{mark}{}", parts.join("; ")), style.columns());
+    let lines =
+        text::wrap(&format!("{mark}{}", parts.join(&style.say(Text::Semicolon))), style.columns());
     lines.iter().map(|line| format!("{}\n", style.paint(tone, line))).collect()
 }
 
