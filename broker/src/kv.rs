@@ -6,10 +6,15 @@ use std::{fmt, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use proto::id::{AskId, JobId};
+use proto::{
+    id::{AskId, JobId},
+    lang::Language,
+};
 use tokio::time::Instant;
 
 use crate::backoff::{Backoff, Retryable};
+
+messages::texts!(bucket);
 
 /// A named set of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
@@ -41,23 +46,16 @@ impl Bucket {
 
     /// The loss of a user when the bucket is lost. No bucket holds a job.
     #[must_use]
-    pub fn loss(self) -> &'static str {
-        match self {
-            Self::Installation => "the settings that the installation was created with are lost",
-            Self::Tools => {
-                "no tool is registered until its worker announces it again, which Callboard's own workers do within 30 s"
-            }
-            Self::Inbox => {
-                "the inbox shows no question until the interaction role has read the open ones from the logs again"
-            }
-            Self::Tasks => "the task lists of the tools are lost",
-            Self::Conversations => {
-                "conversations forget their earlier jobs, which `jobs ls` still shows"
-            }
-            Self::Agents => {
-                "agents stored with `agents put` are lost; jobs keep the policies that they were submitted with"
-            }
-        }
+    pub fn loss(self, language: Language) -> String {
+        let text = match self {
+            Self::Installation => Text::Installation,
+            Self::Tools => Text::Tools,
+            Self::Inbox => Text::Inbox,
+            Self::Tasks => Text::Tasks,
+            Self::Conversations => Text::Conversations,
+            Self::Agents => Text::Agents,
+        };
+        text.text(language)
     }
 }
 

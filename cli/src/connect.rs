@@ -105,10 +105,10 @@ pub(crate) async fn wait_for_broker(
 pub(crate) async fn client(global: &Global, output: Output) -> Result<Client, CliError> {
     let config = config(global)?;
     let token = token::find(global)?;
-    token.warning.into_iter().for_each(|warning| output.warn(warning));
+    token.exposed.iter().for_each(|file| output.warn(file.warning()));
     for secret in [&config.nats.credentials, &config.nats.nkey].into_iter().flatten() {
         if let SecretFrom::File(path) = secret.from() {
-            token::open_to_others(path).into_iter().for_each(|warning| output.warn(warning));
+            token::open_to_others(path).iter().for_each(|file| output.warn(file.warning()));
         }
     }
     // The client notifies the user once when it retries.

@@ -172,13 +172,13 @@ impl From<runtime::config::ConfigErrors> for CliError {
         let mistakes: Vec<Value> = errors
             .0
             .iter()
-            .map(|m| json!({"key": m.key, "source": m.origin.to_string(), "why": m.why}))
+            .map(|m| json!({"key": m.key, "source": m.origin.to_string(), "why": m.why.text(Language::En)}))
             .collect();
         let field = errors.0.first().map(|m| m.key.clone()).filter(|k| !k.is_empty());
         Self {
             field,
             details: Some(Box::new(json!({"mistakes": mistakes}))),
-            ..Self::new(Exit::Usage, "config", errors.to_string())
+            ..Self::new(Exit::Usage, "config", Words::new(|language| errors.text(language)))
         }
         .hint(Text::ConfigurationReference)
     }

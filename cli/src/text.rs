@@ -44,11 +44,6 @@ pub(crate) fn indent(text: &str, by: usize, columns: usize) -> String {
     lines.iter().map(|line| format!("{space}{line}\n")).collect()
 }
 
-/// Formats a count with its noun: `1 step`, `2 steps`.
-pub(crate) fn count(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

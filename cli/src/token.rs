@@ -3,8 +3,6 @@
 
 use std::{os::unix::fs::PermissionsExt, path::Path};
 
-use proto::lang::Words;
-
 use crate::{args::Global, failure::CliError, input, words::Text};
 
 /// Environment variable that contains a token.
@@ -19,8 +17,24 @@ const BYTES_MAX: usize = 8 * 1024;
 pub(crate) struct Token {
     /// The token, if one is configured.
     pub(crate) value: Option<String>,
-    /// Warning about a file that other users can read.
-    pub(crate) warning: Option<Words>,
+    /// File of the token, if other users can read it.
+    pub(crate) exposed: Option<Exposed>,
+}
+
+/// A secret's file that other users of the machine can read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Exposed {
+    /// Path of the file.
+    pub(crate) file: String,
+    /// Permission bits of the file, in octal digits.
+    pub(crate) mode: String,
+}
+
+impl Exposed {
+    /// Returns the warning about the file.
+    pub(crate) fn warning(&self) -> Text<'_> {
+        Text::ReadableByOthers { file: &self.file, mode: &self.mode }
+    }
 }
 
 /// Finds the token.
@@ -36,13 +50,12 @@ pub(crate) fn find(global: &Global) -> Result<Token, CliError> {
     }
     let Some(path) = &global.token_file else { return from_environment() };
     let text = input::file("token-file", path, BYTES_MAX)?;
-    let warning = open_to_others(path);
-    Ok(Token { value: Some(checked("token-file", &text)?), warning })
+    Ok(Token { value: Some(checked("token-file", &text)?), exposed: open_to_others(path) })
 }
 
 fn from_environment() -> Result<Token, CliError> {
     match std::env::var(VARIABLE) {
-        Ok(text) => Ok(Token { value: Some(checked(VARIABLE, &text)?), warning: None }),
+        Ok(text) => Ok(Token { value: Some(checked(VARIABLE, &text)?), exposed: None }),
         Err(std::env::VarError::NotPresent) => Ok(Token::default()),
         Err(std::env::VarError::NotUnicode(_)) => {
             Err(CliError::input(VARIABLE, Text::TokenNotUtf8 { variable: &VARIABLE }))
@@ -61,10 +74,9 @@ fn checked(field: &str, text: &str) -> Result<String, CliError> {
     Ok(token.to_owned())
 }
 
-/// Returns a warning if other users can read a secret's file.
-pub(crate) fn open_to_others(path: &Path) -> Option<Words> {
+/// Checks whether other users can read a secret's file.
+pub(crate) fn open_to_others(path: &Path) -> Option<Exposed> {
     let mode = std::fs::metadata(path).ok()?.permissions().mode();
-    let shown = path.display();
-    let octal = format!("{:03o}", mode & 0o777);
-    (mode & 0o044 != 0).then(|| Text::ReadableByOthers { file: &shown, mode: &octal }.into())
+    let (file, octal) = (path.display().to_string(), format!("{:03o}", mode & 0o777));
+    (mode & 0o044 != 0).then_some(Exposed { file, mode: octal })
 }

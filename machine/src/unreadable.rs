@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use proto::{
     cost::Cost,
-    decision::{Decision, Note, pools},
+    decision::{Decision, Note},
     fact::{Called, Fact, Signal, Source},
     family::News,
     id::Unit,
@@ -25,8 +25,7 @@ use super::{
 
 impl Job {
     /// Applies an unreadable record. Workers in any language write results, so a malformed one holds
-    /// no job. An unknown kind or version of Callboard's own workers may be of a newer release, which
-    /// will read it; from any other pool it holds no job either.
+    /// no job. An unknown kind or version may be of a newer release, which will read it.
     pub(super) fn take_unreadable(&mut self, at: At, family: &Family, why: &Unreadable) {
         let broken = match (family, why) {
             (Family::In(source), Unreadable::Malformed(_)) if source.is_worker() => {
@@ -35,10 +34,6 @@ impl Job {
             (Family::In(source), Unreadable::Body { kind, unit, .. }) if source.is_worker() => {
                 record::is_result(kind).then_some((source, unit.as_ref()))
             }
-            (
-                Family::In(source @ Source::Call(pool)),
-                Unreadable::Kind(_) | Unreadable::Version(_) | Unreadable::Missing(_),
-            ) if *pool != pools::builtin() => Some((source, None)),
             (
                 Family::In(_)
                 | Family::Do(..)

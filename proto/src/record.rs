@@ -26,7 +26,10 @@ use crate::{
     decision::{Decision, DecisionKind},
     fact::Fact,
     id::{Unit, WorkerId},
+    lang::Language,
 };
+
+messages::texts!(record);
 
 /// The version of the record format this code writes, and the newest it understands.
 pub const VERSION: u16 = 1;
@@ -77,19 +80,16 @@ pub enum Known {
 
 /// The reason why a record cannot be read. Its job is parked, unless it is a malformed result of a
 /// worker; no other job is affected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("{}", self.text(Language::En))]
 pub enum Unreadable {
     /// The text is not a JSON object of the record's form.
-    #[error("not a record: {0}")]
     Malformed(String),
     /// The version of the format is newer than [`VERSION`], or 0.
-    #[error("written in version {0} of the record format; this Callboard reads up to {VERSION}")]
     Version(u16),
     /// The kind is unknown to this version of Callboard.
-    #[error("unknown kind {0:?}")]
     Kind(String),
     /// The body does not fit the kind.
-    #[error("the body of {kind:?} does not fit: {why}")]
     Body {
         /// Kind of the record.
         kind: String,
@@ -101,18 +101,30 @@ pub enum Unreadable {
         unit: Option<Unit>,
     },
     /// The body is in the object store and has not been fetched.
-    #[error("its body {0} is missing from the object store")]
     Missing(String),
     /// The writer had no permission to write there: a client made the server write the message, or
     /// the subject is malformed. The body is not read. The record still takes a position, which the
     /// next compare-and-set must include.
-    #[error(
-        "the writer had no permission to write on this subject; the record takes a position and its body is ignored"
-    )]
     Forged,
 }
 
+impl std::error::Error for Unreadable {}
+
 impl Unreadable {
+    /// Returns the reason as a sentence without a full stop. It may quote text that users wrote.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        let text = match self {
+            Self::Malformed(why) => Text::Malformed { why },
+            Self::Version(version) => Text::Version { version, newest: &VERSION },
+            Self::Kind(kind) => Text::Kind { kind },
+            Self::Body { kind, why, .. } => Text::Body { kind, why },
+            Self::Missing(body) => Text::Missing { body },
+            Self::Forged => Text::Forged,
+        };
+        text.text(language)
+    }
+
     /// Returns the error and its location without any of the record's content, for logs. The
     /// error's own `Display` may quote values that users wrote.
     #[must_use]

@@ -342,10 +342,7 @@ impl Family {
                 Ok(source) => Self::In(source),
                 Err(_) => Self::UnknownIn(word(first)?),
             },
-            ("in", Some(pool)) => match format!("{first}.{pool}").parse() {
-                Ok(source) => Self::In(source),
-                Err(_) => Self::UnknownIn(word(first).filter(|_| Pool::new(pool).is_ok())?),
-            },
+            ("in", Some(pool)) => Self::In(format!("{first}.{pool}").parse().ok()?),
             ("do", Some(pool)) => {
                 let pool = Pool::new(pool).ok()?;
                 match first.parse() {

@@ -11,6 +11,7 @@ use async_nats::ConnectOptions;
 use proto::{
     decision::DecisionKind,
     id::{Pool, WorkerId},
+    lang::Language,
     subject::Subjects,
 };
 use secrecy::ExposeSecret;
@@ -390,7 +391,7 @@ async fn prepare(
         };
         let is_made = kv::ensure(link, subjects, *bucket, options, missing).await?;
         if is_made && !is_new {
-            let (name, loss) = (subjects.bucket(bucket.name()), bucket.loss());
+            let (name, loss) = (subjects.bucket(bucket.name()), bucket.loss(Language::En));
             tracing::error!(
                 bucket = name,
                 loss,

@@ -13,13 +13,27 @@ use super::{
 };
 use crate::kv::Bucket;
 
+/// A stream or consumer of an installation, by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asset {
+    /// A stream.
+    Stream(String),
+    /// A consumer.
+    Consumer {
+        /// Name of the consumer.
+        name: String,
+        /// Name of its stream.
+        stream: String,
+    },
+}
+
 /// A difference, or a failed comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Drift {
     /// A field has an unexpected value.
     Field {
-        /// Name of the stream or consumer.
-        what: String,
+        /// The stream or consumer.
+        what: Asset,
         /// Name of the field in the server's configuration.
         field: String,
         /// The server's value, as JSON.
@@ -29,25 +43,25 @@ pub enum Drift {
     },
     /// A stream that holds jobs or large values is missing.
     Missing {
-        /// Name of the stream.
-        what: String,
+        /// The stream.
+        what: Asset,
     },
     /// The stream of a bucket is missing. No job is lost.
     LostBucket {
-        /// Name of the stream.
-        what: String,
+        /// The stream.
+        what: Asset,
         /// The bucket.
         bucket: Bucket,
     },
     /// A consumer is missing. Perhaps no worker has needed it yet.
     Unmade {
-        /// Name of the consumer.
-        what: String,
+        /// The consumer.
+        what: Asset,
     },
     /// The server refused to describe a stream or consumer.
     Unseen {
-        /// Name of the stream or consumer.
-        what: String,
+        /// The stream or consumer.
+        what: Asset,
         /// The server's reason.
         why: String,
     },
@@ -71,13 +85,13 @@ pub async fn drift(
             None => Drift::Missing { what },
         };
         let verb = format!("STREAM.INFO.{name}");
-        all.extend(one(&link, format!("the stream {name}"), &verb, &wanted, gone).await?);
+        all.extend(one(&link, Asset::Stream(name.to_owned()), &verb, &wanted, gone).await?);
     }
     for (stream, wanted) in consumers(subjects, options, tool_pools) {
         let name = wanted["name"].as_str().unwrap_or_default();
         let gone = |what| Drift::Unmade { what };
         let verb = format!("CONSUMER.INFO.{stream}.{name}");
-        let what = format!("the consumer {name} of {stream}");
+        let what = Asset::Consumer { name: name.to_owned(), stream };
         all.extend(one(&link, what, &verb, &wanted, gone).await?);
     }
     link.close().await;
@@ -113,10 +127,10 @@ fn consumers(
 
 async fn one(
     link: &Link,
-    what: String,
+    what: Asset,
     verb: &str,
     wanted: &Value,
-    gone: impl FnOnce(String) -> Drift,
+    gone: impl FnOnce(Asset) -> Drift,
 ) -> Result<Vec<Drift>, ConnectError> {
     let found = match link.ask::<Value>(verb, &json!({})).await {
         Ok(found) => found,

@@ -46,7 +46,7 @@ pub use self::{
     connect::{
         ConnectError, LostBuckets, OldRecords, SetUp, connect, connect_bus, connect_client, set_up,
     },
-    drift::{Drift, drift},
+    drift::{Asset, Drift, drift},
     options::{Certificate, NatsOptions},
     probe::probe,
     reply::check_inbox,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use proto::{
     decision::{DecisionKind, pools},
     id::{Pool, Shard},
+    lang::Language,
     subject::Subjects,
 };
 use serde_json::{Value, json};
@@ -58,7 +59,7 @@ impl Loss {
             ),
             Self::Bucket(bucket) => lost(format!(
                 "{}. No job is lost. Restore it from a backup, or create it again, empty, with `callboard setup --recreate`",
-                bucket.loss()
+                bucket.loss(Language::En)
             )),
         }
     }

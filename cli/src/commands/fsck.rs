@@ -2,10 +2,7 @@
 //! front door, and writes nothing.
 
 use operator::fsck::{self, FsckError, Scope};
-use proto::{
-    error::{Code, Failure},
-    id::Shard,
-};
+use proto::{error::Code, id::Shard};
 
 use crate::{
     args::{FsckArgs, Global},
@@ -14,6 +11,7 @@ use crate::{
     failure::{CliError, Outcome},
     output::Output,
     render,
+    words::Text,
 };
 
 pub(super) async fn run(global: &Global, output: Output, args: FsckArgs) -> Outcome {
@@ -21,8 +19,8 @@ pub(super) async fn run(global: &Global, output: Output, args: FsckArgs) -> Outc
     let config = connect::config(global)?;
     let shards = config.nats.shards;
     if let Some(shard) = args.shard.iter().find(|shard| **shard >= shards) {
-        let why = format!("there is no shard {shard}: they are 0 to {}", shards.saturating_sub(1));
-        return Err(CliError::input("--shard", why));
+        let last = &shards.saturating_sub(1);
+        return Err(CliError::input("--shard", Text::NoShard { shard, last }));
     }
     let broker = connect::broker(&config, connect::writer(), false).await.map_err(cannot_look)?;
     let scope = Scope {
@@ -34,7 +32,10 @@ pub(super) async fn run(global: &Global, output: Output, args: FsckArgs) -> Outc
     let report = looked.map_err(|error| match error {
         FsckError::Log(error) => cannot_look(CliError::unavailable(error.to_string())),
         FsckError::Kv(error) => cannot_look(CliError::unavailable(error.to_string())),
-        FsckError::NoJob(_) => Failure::new(Code::NotFound, error.to_string()).at("job").into(),
+        FsckError::NoJob(job) => CliError {
+            field: Some("job".to_owned()),
+            ..CliError::not_found(Text::NoSuchJob { job: &job }).hint(Code::NotFound.hint())
+        },
     })?;
     let wrong = &report.wrong;
     output.list(

@@ -66,25 +66,22 @@ fn refuse(found: &PurgeReport) -> Result<(), CliError> {
     let (open, recent) = (stays(Stays::Open), stays(Stays::Recent));
     let family = stays(Stays::Family);
     if !open.is_empty() {
-        let why = format!("not ended, so nothing was removed: {open}");
-        return Err(
-            CliError::refused("not_ended", why).hint("`callboard jobs cancel JOB` ends one")
-        );
+        let why = Text::PurgeRefusedOpen { jobs: &open };
+        return Err(CliError::refused("not_ended", why).hint(Text::PurgeCancel));
     }
     if !family.is_empty() {
-        let why = format!("part of a family that has not ended, so nothing was removed: {family}");
-        return Err(CliError::refused("not_ended", why)
-            .hint("`callboard jobs ls --tree` shows which jobs work for which"));
+        let why = Text::PurgeRefusedFamily { jobs: &family };
+        return Err(CliError::refused("not_ended", why).hint(Text::PurgeTree));
     }
     if !recent.is_empty() {
-        let why = format!("ended too recently, so nothing was removed: {recent}");
+        let why = Text::PurgeRefusedRecent { jobs: &recent };
         return Err(CliError::refused("ended_lately", why));
     }
     Ok(())
 }
 
 async fn confirm(output: Output, report: &Report, objects: bool) -> Result<(), CliError> {
-    let mut lines = vec![words::summary(report).into()];
+    let mut lines = vec![words::summary(&output.style_of_notes(), report).into()];
     if objects {
         lines.push(Text::ThenObjects.into());
     }
@@ -96,10 +93,10 @@ async fn remove(broker: &Broker, jobs: &[Ended]) -> Result<Vec<JobId>, CliError>
     purge::remove(broker, jobs).await.map_err(|(removed, error)| {
         let failed = failed(&error);
         let message = Words::new(|language| {
-            let why = failed.message.text(language);
-            format!("{removed} of {} jobs were removed, then: {why}", jobs.len())
+            let why = &failed.message.text(language);
+            Text::PurgeStopped { removed: &removed, all: &jobs.len(), why }.text(language)
         });
-        CliError { message, ..failed }.hint("run it again: it continues where it stopped")
+        CliError { message, ..failed }.hint(Text::PurgeContinue)
     })
 }
 

@@ -33,7 +33,7 @@ pub(super) async fn run(global: &Global, output: Output, args: SetupArgs) -> Out
         output.say(Text::SetUpAccepted)?;
     }
     for bucket in done.recreated {
-        let (name, loss) = (&subjects.bucket(bucket.name()), &bucket.loss());
+        let (name, loss) = (&subjects.bucket(bucket.name()), &bucket.loss(output.language));
         output.say(Text::SetUpLostBucket { name, loss })?;
     }
     Ok(Exit::Success)

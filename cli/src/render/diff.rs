@@ -10,6 +10,7 @@ use proto::{
 use crate::{
     render::line::Line,
     style::{Style, Tone},
+    words::Text,
 };
 
 /// Characters of a result that are displayed.
@@ -21,13 +22,14 @@ pub(crate) fn show(style: &Style, diff: &JobDiff) -> String {
     let mut line = |tone, text: String| {
         out.push_str(&format!("{}\n", Line::new().add(tone, text).render(style)));
     };
-    line(Tone::Bad, format!("--- {}", side(&diff.from)));
-    line(Tone::Good, format!("+++ {}", side(&diff.to)));
+    line(Tone::Bad, format!("--- {}", side(style, &diff.from)));
+    line(Tone::Good, format!("+++ {}", side(style, &diff.to)));
     if diff.is_nothing() {
-        line(Tone::Dim, "nothing differs".to_owned());
+        line(Tone::Dim, style.say(Text::DiffNothing));
     }
     if diff.from.state != diff.to.state {
-        line(Tone::Plain, format!("state: {} → {}", diff.from.state, diff.to.state));
+        let (from, to) = (&diff.from.state, &diff.to.state);
+        line(Tone::Plain, style.say(Text::DiffState { from, to }));
     }
     for step in &diff.plan {
         let label = escape::line(&step.label);
@@ -39,8 +41,10 @@ pub(crate) fn show(style: &Style, diff: &JobDiff) -> String {
             line(Tone::Plain, format!("{}: {from} → {to}", step.id));
         }
         if let Some(Changed { to: Some(success), .. }) = step.success {
-            let word = if success { "with success" } else { "without success" };
-            line(Tone::Plain, format!("{}: completed {word}", step.id));
+            let step = &step.id;
+            let text =
+                if success { Text::DiffSuccess { step } } else { Text::DiffFailure { step } };
+            line(Tone::Plain, style.say(text));
         }
         if let Some(Changed { from, to }) = &step.response {
             for (mark, tone, said) in [('-', Tone::Bad, from), ('+', Tone::Good, to)] {
@@ -54,29 +58,32 @@ pub(crate) fn show(style: &Style, diff: &JobDiff) -> String {
         line(tone(question.change), text);
     }
     for said in &diff.instructions {
-        line(Tone::Good, format!("+ told: {}", short(said)));
+        line(Tone::Good, format!("+ {}", style.say(Text::DiffTold { words: &short(said) })));
     }
     if let Some(Changed { from, to }) = &diff.outcome {
         for (mark, tone, outcome) in [('-', Tone::Bad, from), ('+', Tone::Good, to)] {
-            outcome.iter().for_each(|outcome| line(tone, format!("{mark} {}", end(outcome))));
+            outcome
+                .iter()
+                .for_each(|outcome| line(tone, format!("{mark} {}", end(style, outcome))));
         }
     }
     if let Some(Changed { from, to }) = &diff.usage {
-        let text = format!(
-            "tokens: {} in, {} out → {} in, {} out",
-            from.input_tokens, from.output_tokens, to.input_tokens, to.output_tokens
-        );
-        line(Tone::Plain, text);
+        let text = Text::DiffTokens {
+            input: &from.input_tokens,
+            output: &from.output_tokens,
+            later_input: &to.input_tokens,
+            later_output: &to.output_tokens,
+        };
+        line(Tone::Plain, style.say(text));
     }
     out
 }
 
-fn side(side: &Side) -> String {
-    let generation = match side.generation.0 {
-        0 => String::new(),
-        n => format!(", generation {n}"),
-    };
-    format!("{} at record {}{generation}", side.job, side.seq)
+fn side(style: &Style, Side { job, seq, generation, .. }: &Side) -> String {
+    match generation.0 {
+        0 => style.say(Text::DiffSide { job, seq }),
+        _ => style.say(Text::DiffSideAfter { job, seq, generation }),
+    }
 }
 
 fn tone(change: Change) -> Tone {
@@ -87,13 +94,17 @@ fn tone(change: Change) -> Tone {
     }
 }
 
-fn end(outcome: &Outcome) -> String {
-    let (word, said) = match outcome {
-        Outcome::Completed { summary, .. } => ("completed", summary.as_str()),
-        Outcome::Failed { message, .. } => ("failed", message.as_str()),
-        Outcome::Canceled { reason } => ("canceled", reason.as_deref().unwrap_or_default()),
-    };
-    format!("{word}: {}", short(said))
+fn end(style: &Style, outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Completed { summary, .. } => {
+            style.say(Text::LogCompleted { summary: &short(summary) })
+        }
+        Outcome::Failed { message, .. } => style.say(Text::Failed { reason: &short(message) }),
+        Outcome::Canceled { reason } => {
+            let reason = &short(reason.as_deref().unwrap_or_default());
+            style.say(Text::DiffCanceled { reason })
+        }
+    }
 }
 
 fn short(text: &str) -> String {

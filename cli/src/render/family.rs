@@ -4,13 +4,14 @@ use proto::{
     decision::Note,
     escape,
     family::{ChildSaid, News},
-    job::Outcome,
+    id::{Attempt, WorkId},
     view::JobView,
 };
 
 use crate::{
-    render::{line::Line, marks},
+    render::{history, line::Line, marks},
     style::{Style, Tone},
+    words::Text,
 };
 
 /// Renders a line for each child job, and for each question open in it or below it.
@@ -41,42 +42,41 @@ pub(super) fn above(view: &JobView) -> String {
 }
 
 /// Renders a message of a child job.
-pub(super) fn child_said(said: &ChildSaid) -> (Tone, String) {
-    let who = format!("{}#{}", said.work, said.attempt);
+pub(super) fn child_said(style: &Style, said: &ChildSaid) -> (Tone, String) {
+    let unit = &format!("{}#{}", said.work, said.attempt);
     match &said.news {
         News::Asks { path, job, question } => {
-            (Tone::Wait, format!("{who} asks {path} ({job} {}): {}", question.id, question.prompt))
+            let (ask, prompt) = (&question.id, &question.prompt);
+            (Tone::Wait, style.say(Text::LogChildAsks { unit, path, job, ask, prompt }))
         }
-        News::Closed { job, ask } => (Tone::Dim, format!("{who} {ask} of {job} is closed")),
-        News::Ended { outcome, .. } => match outcome {
-            Outcome::Completed { summary, .. } => {
-                (Tone::Good, format!("{who} completed: {summary}"))
-            }
-            Outcome::Failed { reason, message, .. } => {
-                (Tone::Bad, format!("{who} failed, {}: {message}", reason.as_str()))
-            }
-            Outcome::Canceled { reason } => {
-                let reason = reason.as_deref().unwrap_or_default();
-                (Tone::Dim, format!("{who} was canceled {reason}"))
-            }
-        },
+        News::Closed { job, ask } => {
+            (Tone::Dim, style.say(Text::LogChildClosed { unit, ask, job }))
+        }
+        News::Ended { outcome, .. } => {
+            let (tone, ending) = history::ending(style, outcome);
+            (tone, format!("{unit} {ending}"))
+        }
     }
 }
 
 /// Renders a note about parents and children; empty for other notes.
-pub(super) fn note(note: &Note) -> String {
+pub(super) fn note(style: &Style, note: &Note) -> String {
+    let unit = |work: &WorkId, attempt: &Attempt| format!("{work}#{attempt}");
     match note {
-        Note::Spawned { work, attempt, .. } => format!("{work}#{attempt} has started"),
+        Note::Spawned { work, attempt, .. } => {
+            style.say(Text::LogChildStarted { unit: &unit(work, attempt) })
+        }
         Note::ChildTold { work, attempt, signal, .. } => {
-            format!("{work}#{attempt} is told to {}", signal.word())
+            let signal = &signal.word();
+            style.say(Text::LogChildTold { unit: &unit(work, attempt), signal })
         }
         Note::ParentTold { job, ask, open: true, .. } => {
-            format!("the parent is told that {job} asks {ask}")
+            style.say(Text::LogParentAsked { job, ask })
         }
         Note::ParentTold { job, ask, open: false, .. } => {
-            format!("the parent is told that {ask} of {job} is closed")
+            style.say(Text::LogParentClosed { job, ask })
         }
-        Note::Concluded { outcome, .. } => format!("settled: {}", outcome.state()),
+        Note::Concluded { outcome, .. } => style.say(Text::LogSettled { state: &outcome.state() }),
         Note::QuestionClosed { .. } | Note::Stopped { .. } | Note::Held { .. } => String::new(),
     }
 }

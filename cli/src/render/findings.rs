@@ -1,16 +1,16 @@
 //! Findings of `callboard doctor`, with advice.
 
-use proto::{escape, lang::Language};
-use serde::Serialize;
+use proto::{
+    escape,
+    lang::{Language, Words},
+};
+use serde::{Serialize, Serializer};
 
 use crate::{
     failure::CliError,
     style::{Style, Tone},
     text,
 };
-
-/// Language of all findings.
-pub(crate) const LANGUAGE: Language = Language::En;
 
 /// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -32,38 +32,48 @@ pub(crate) struct Finding {
     /// Stable identifier of the check.
     pub(crate) check: &'static str,
     pub(crate) grade: Grade,
-    pub(crate) found: String,
+    #[serde(serialize_with = "english")]
+    pub(crate) found: Words,
     /// Advice about the next step.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) advice: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "english_if_any")]
+    pub(crate) advice: Option<Words>,
+}
+
+/// Programs read English in every locale.
+fn english<S: Serializer>(words: &Words, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(words.text(Language::En))
+}
+
+fn english_if_any<S: Serializer>(words: &Option<Words>, serializer: S) -> Result<S::Ok, S::Error> {
+    words.as_ref().map(|words| words.text(Language::En)).serialize(serializer)
 }
 
 impl Finding {
     /// A problem that a command reports as its error.
     pub(crate) fn error(check: &'static str, error: &CliError) -> Self {
-        let hint = error.hint.as_ref().map_or("", |hint| hint.text(LANGUAGE));
-        Self::bad(check, error.message.text(LANGUAGE), hint)
+        let hint = error.hint.clone().unwrap_or_else(|| "".into());
+        Self::bad(check, error.message.clone(), hint)
     }
 
-    fn new(check: &'static str, grade: Grade, found: impl Into<String>) -> Self {
+    fn new(check: &'static str, grade: Grade, found: impl Into<Words>) -> Self {
         Self { check, grade, found: found.into(), advice: None }
     }
 
     /// A check without problem.
-    pub(crate) fn ok(check: &'static str, found: impl Into<String>) -> Self {
+    pub(crate) fn ok(check: &'static str, found: impl Into<Words>) -> Self {
         Self::new(check, Grade::Ok, found)
     }
 
     /// A check that could not run.
-    pub(crate) fn skipped(check: &'static str, why: impl Into<String>) -> Self {
+    pub(crate) fn skipped(check: &'static str, why: impl Into<Words>) -> Self {
         Self::new(check, Grade::Skipped, why)
     }
 
     /// A check with a warning.
     pub(crate) fn warning(
         check: &'static str,
-        found: impl Into<String>,
-        advice: impl Into<String>,
+        found: impl Into<Words>,
+        advice: impl Into<Words>,
     ) -> Self {
         Self { advice: Some(advice.into()), ..Self::new(check, Grade::Warning, found) }
     }
@@ -71,8 +81,8 @@ impl Finding {
     /// A check with a problem.
     pub(crate) fn bad(
         check: &'static str,
-        found: impl Into<String>,
-        advice: impl Into<String>,
+        found: impl Into<Words>,
+        advice: impl Into<Words>,
     ) -> Self {
         Self { advice: Some(advice.into()), ..Self::new(check, Grade::Bad, found) }
     }
@@ -92,7 +102,8 @@ pub(crate) fn list(style: &Style, findings: &[Finding]) -> String {
             Grade::Bad => ("✗", Tone::Bad),
         };
         let head = format!("{mark} {:widest$}", finding.check);
-        let found = text::indent(&escape::text(&finding.found), lead, style.columns());
+        let found =
+            text::indent(&escape::text(finding.found.text(style.language)), lead, style.columns());
         out.push_str(&style.paint(tone, head.trim_end()));
         if narrow {
             out.push('\n');
@@ -102,7 +113,7 @@ pub(crate) fn list(style: &Style, findings: &[Finding]) -> String {
             out.push_str(found.trim_start());
         }
         if let Some(advice) = &finding.advice {
-            let advice = format!("→ {}", escape::text(advice));
+            let advice = format!("→ {}", escape::text(advice.text(style.language)));
             for line in text::indent(&advice, lead, style.columns()).lines() {
                 out.push_str(&format!("{}\n", style.paint(tone, line)));
             }

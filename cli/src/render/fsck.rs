@@ -26,15 +26,15 @@ pub(crate) fn report(style: &Style, report: &Report) -> String {
                     plain(wrong.job.as_str()),
                     plain(wrong.shard.to_string()),
                     (Tone::Bad, found.word().to_owned()),
-                    plain(escape::line(&found.to_string())),
+                    plain(escape::line(&found.text(style.language))),
                 ]
             })
             .collect();
         out.push_str(&table(style, Text::FsckHeads, rows, Text::NoJobs));
-        let mut advice: Vec<(&str, &str)> = Vec::new();
+        let mut advice: Vec<(&str, String)> = Vec::new();
         for found in report.wrong.iter().flat_map(|wrong| &wrong.findings) {
             if !advice.iter().any(|(word, _)| *word == found.word()) {
-                advice.push((found.word(), found.advice()));
+                advice.push((found.word(), found.advice(style.language)));
             }
         }
         for (word, what) in advice {
@@ -44,7 +44,7 @@ pub(crate) fn report(style: &Style, report: &Report) -> String {
     }
     if !report.dead.is_empty() {
         out.push_str(&dead::rows(style, &report.dead));
-        out.push_str(&note(style, "→ `callboard jobs dead retry JOB` once the cause is repaired"));
+        out.push_str(&note(style, &style.say(Text::FsckRetryDead)));
         out.push('\n');
     }
     out.push_str(&summary(style, report));
@@ -52,21 +52,30 @@ pub(crate) fn report(style: &Style, report: &Report) -> String {
 }
 
 fn summary(style: &Style, report: &Report) -> String {
-    let standings = JobCondition::ALL.iter().filter_map(|standing| {
-        let count = report.standing(*standing);
-        (count > 0).then(|| format!("{count} {}", standing.words()))
+    let conditions = JobCondition::ALL.iter().filter_map(|condition| {
+        let count = &report.standing(*condition);
+        let condition = &condition.text(style.language);
+        (*count > 0).then(|| style.say(Text::FsckCondition { count, condition }))
     });
-    let mut parts: Vec<String> = standings.collect();
+    let mut parts: Vec<String> = conditions.collect();
     if report.idle_timers > 0 {
-        parts.push(format!("{} timers of jobs that ended (harmless)", report.idle_timers));
+        parts.push(style.say(Text::FsckIdleTimers { count: &report.idle_timers }));
     }
-    let (tone, verdict) = match report.wrong.len() {
-        0 => (Tone::Good, "✓ every job is consistent".to_owned()),
-        1 => (Tone::Bad, "✗ one job is inconsistent".to_owned()),
-        n => (Tone::Bad, format!("✗ {n} jobs are inconsistent")),
+    let parts = &parts.join(&style.say(Text::Comma));
+    let jobs = &style.say(match &report.jobs {
+        1 => Text::JobOne,
+        count => Text::JobsMany { count },
+    });
+    let counts = match parts.is_empty() {
+        true => jobs,
+        false => &style.say(Text::FsckCounts { jobs, parts }),
     };
-    let jobs = if report.jobs == 1 { "1 job".to_owned() } else { format!("{} jobs", report.jobs) };
-    let counts = if parts.is_empty() { jobs } else { format!("{jobs}: {}", parts.join(", ")) };
-    let lines = text::wrap(&format!("{verdict}; {counts}"), style.columns());
+    let wrong = report.wrong.len();
+    let (tone, verdict) = match &wrong {
+        0 => (Tone::Good, Text::FsckConsistent { counts }),
+        1 => (Tone::Bad, Text::FsckInconsistentOne { counts }),
+        count => (Tone::Bad, Text::FsckInconsistent { count, counts }),
+    };
+    let lines = text::wrap(&style.say(verdict), style.columns());
     lines.iter().map(|line| format!("{}\n", style.paint(tone, line))).collect()
 }

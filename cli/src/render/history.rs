@@ -6,9 +6,7 @@ use proto::{
     decision::{Decision, Note},
     escape,
     fact::{CallTarget, Fact, PlanReply, Signal, TurnReply},
-    interaction::Verdict,
     job::Outcome,
-    lang::Language,
     record::{Known, Record, Unreadable},
 };
 use serde_json::Value;
@@ -17,6 +15,7 @@ use crate::{
     render::{family as kin, line::Line},
     style::{Style, Tone},
     text,
+    words::Text,
 };
 
 /// Columns before the text of a reasoning.
@@ -40,11 +39,11 @@ pub(crate) struct Entry<'a> {
 pub(crate) fn line(style: &Style, entry: &Entry<'_>) -> String {
     let kind = entry.record.get("kind").and_then(Value::as_str).unwrap_or("?");
     let (tone, words) = match read(entry.record) {
-        Ok(Known::Fact(fact)) => self::fact(&fact),
-        Ok(Known::Decision(decision)) => self::decision(&decision),
+        Ok(Known::Fact(fact)) => self::fact(style, &fact),
+        Ok(Known::Decision(decision)) => self::decision(style, &decision),
         // A record of a newer version, or one with a large body, is unreadable here; the job may be
         // fine.
-        Err(error) => (Tone::Wait, error.to_string()),
+        Err(error) => (Tone::Wait, error.text(style.language)),
     };
     // Removed records are distinguishable without colours too.
     let (tone, plain, seq) = if entry.counts {
@@ -71,13 +70,15 @@ pub(crate) fn reasoning(style: &Style, record: &Value) -> Vec<String> {
     lines.map(|line| style.paint(Tone::Dim, &format!("{rail}{line}"))).collect()
 }
 
-/// Shortens a family: `do.call.builtin` to `→builtin`, as the kind follows anyway.
+/// Shortens a family: `do.call.builtin` to `→builtin`, as the kind follows anyway, and
+/// `in.call.builtin` to `in.call`, as the pool is in its command.
 fn family(family: &str) -> String {
     match family.split_once('.') {
         Some(("do", rest)) => match rest.split_once('.') {
             Some((_, pool)) if pool != "none" => format!("→{pool}"),
             Some(_) | None => "do".to_owned(),
         },
+        Some(("in", source)) if source.starts_with("call.") => "in.call".to_owned(),
         Some(_) | None => family.to_owned(),
     }
 }
@@ -87,146 +88,156 @@ fn read(record: &Value) -> Result<Known, Unreadable> {
     Record::from_slice(&bytes)?.known()
 }
 
-fn fact(fact: &Fact) -> (Tone, String) {
+fn fact(style: &Style, fact: &Fact) -> (Tone, String) {
+    let by = |by: Option<&str>| by.map(|who| style.say(Text::By { who: &who })).unwrap_or_default();
     match fact {
         Fact::Submitted(submitted) => {
-            let by = submitted.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+            let by = by(submitted.by.as_deref());
             let from = submitted.forked.as_ref();
             let from =
-                from.map(|from| format!(", forked from {} at record {}", from.job, from.seq));
+                from.map(|from| style.say(Text::LogForked { job: &from.job, seq: &from.seq }));
             let from = from.unwrap_or_default();
             (Tone::Strong, format!("{}{by}{from}: {}", submitted.agent.name, submitted.goal))
         }
         Fact::Signaled(signaled) => {
-            let word = signaled.signal.word();
-            let by = signaled.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
-            let why = match (&signaled.signal, &signaled.reason) {
-                (Signal::Steer { text }, _) => format!(": {text}"),
-                (Signal::Snapshot { name }, _) => format!(": {name}"),
-                (Signal::RollBack { to, .. }, why) => {
-                    let why = why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-                    format!(" to {to}{why}")
-                }
-                (Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry, Some(why)) => {
-                    format!(": {why}")
-                }
-                (Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry, None) => {
-                    String::new()
-                }
+            let (word, by) = (signaled.signal.word(), by(signaled.by.as_deref()));
+            let why = signaled.reason.iter().map(|why| format!(": {why}")).collect::<String>();
+            let why = match &signaled.signal {
+                Signal::Steer { text } => format!(": {text}"),
+                Signal::Snapshot { name } => format!(": {name}"),
+                Signal::RollBack { to, .. } => format!("{}{why}", style.say(Text::LogTo { to })),
+                Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry => why,
             };
             (Tone::Wait, format!("{word}{by}{why}"))
         }
         Fact::Planned(planned) => {
-            let (tone, words) = plan_reply(&planned.reply);
+            let (tone, words) = plan_reply(style, &planned.reply);
             (tone, format!("{}#{} {words}", planned.work, planned.attempt))
         }
         Fact::Turned(turned) => {
-            let (tone, words) = turn_reply(&turned.reply);
+            let (tone, words) = turn_reply(style, &turned.reply);
             (tone, format!("{}#{} {words}", turned.work, turned.attempt))
         }
         Fact::Started(started) => (Tone::Busy, format!("{}#{}", started.work, started.attempt)),
         Fact::Called(called) => {
             let result = &called.result;
             let fault =
-                called.fault.map(|fault| format!(" {}", fault.as_str())).unwrap_or_default();
+                &called.fault.map(|fault| format!(" {}", fault.as_str())).unwrap_or_default();
             let said = result.error.as_deref().or(result.message.as_deref()).unwrap_or_default();
             let data = result.data.as_ref().map(ToString::to_string).unwrap_or_default();
             let said = if said.is_empty() { &data } else { said };
-            let tone = if result.success { Tone::Good } else { Tone::Bad };
-            let mark = if result.success { "ok" } else { "failed" };
-            let ms = called.duration_ms;
-            (tone, format!("{}#{} {mark}{fault} in {ms}ms {said}", called.work, called.attempt))
+            let unit = &format!("{}#{}", called.work, called.attempt);
+            let (said, ms) = (&said, &called.duration_ms);
+            match result.success {
+                true => (Tone::Good, style.say(Text::LogSucceeded { unit, fault, ms, said })),
+                false => (Tone::Bad, style.say(Text::LogFailed { unit, fault, ms, said })),
+            }
         }
         Fact::Answered(answered) => {
-            let verdict = match answered.answer.decision {
-                Verdict::Approve => "approve",
-                Verdict::Reject => "reject",
-                Verdict::Respond => "respond",
-                Verdict::Edit => "edit",
-            };
+            let verdict: &str = answered.answer.decision.into();
+            let by = by(Some(answered.by.as_str()));
             let value = answered.answer.value.as_ref().map(|v| format!(" {v}")).unwrap_or_default();
             let text =
                 answered.answer.text.as_deref().map(|t| format!(" “{t}”")).unwrap_or_default();
-            (Tone::Good, format!("{} {verdict} by {}{value}{text}", answered.ask, answered.by))
+            (Tone::Good, format!("{} {verdict}{by}{value}{text}", answered.ask))
         }
         Fact::Fired(fired) => (Tone::Dim, fired.timer.to_string()),
-        Fact::Child(said) => kin::child_said(said),
+        Fact::Child(said) => kin::child_said(style, said),
     }
 }
 
-fn plan_reply(reply: &PlanReply) -> (Tone, String) {
-    match reply {
+fn plan_reply(style: &Style, reply: &PlanReply) -> (Tone, String) {
+    let (tone, text) = match reply {
         PlanReply::Plan { plan } => {
-            (Tone::Good, format!("{}: {}", text::count(plan.steps.len(), "step"), plan.title))
+            let title = &plan.title;
+            return match &plan.steps.len() {
+                1 => (Tone::Good, style.say(Text::LogPlanOne { title })),
+                count => (Tone::Good, style.say(Text::LogPlan { count, title })),
+            };
         }
-        PlanReply::Question { question } => (Tone::Wait, format!("asks: {}", question.prompt)),
-        PlanReply::Simple => (Tone::Good, "one step will do".to_owned()),
         PlanReply::Noted { note } => {
-            let said = note.response.as_deref().unwrap_or_default();
-            let items = text::count(note.outline.len(), "item");
-            (Tone::Good, format!("{} ({items}) {said}", note.phase))
+            let (phase, said) = (&note.phase, &note.response.as_deref().unwrap_or_default());
+            return match &note.outline.len() {
+                1 => (Tone::Good, style.say(Text::LogNotedOne { phase, said })),
+                count => (Tone::Good, style.say(Text::LogNoted { phase, count, said })),
+            };
         }
-        PlanReply::Finished { response } => (Tone::Good, format!("done: {response}")),
-        PlanReply::Unparseable { error, .. } => (Tone::Bad, format!("no plan: {error}")),
-        PlanReply::Failed { error } => (Tone::Bad, format!("no reply: {}", error.message)),
-    }
+        PlanReply::Question { question } => {
+            (Tone::Wait, Text::LogAsks { prompt: &question.prompt })
+        }
+        PlanReply::Simple => (Tone::Good, Text::LogOneStep),
+        PlanReply::Finished { response } => (Tone::Good, Text::LogDone { response }),
+        PlanReply::Unparseable { error, .. } => (Tone::Bad, Text::LogNoPlan { error }),
+        PlanReply::Failed { error } => (Tone::Bad, Text::LogNoReply { error: &error.message }),
+    };
+    (tone, style.say(text))
 }
 
-fn turn_reply(reply: &TurnReply) -> (Tone, String) {
+fn turn_reply(style: &Style, reply: &TurnReply) -> (Tone, String) {
     match reply {
         TurnReply::Calls { text, calls } => {
             let calls: Vec<String> = calls
                 .iter()
                 .map(|call| match &call.target {
                     CallTarget::Tool { tool, .. } => tool.to_string(),
-                    CallTarget::Person { .. } => "a person".to_owned(),
+                    CallTarget::Person { .. } => style.say(Text::LogPerson),
                     CallTarget::Outline { .. } => call.name.clone(),
-                    CallTarget::Refused { error } => format!("{} (refused: {error})", call.name),
+                    CallTarget::Refused { error } => {
+                        style.say(Text::LogRefused { name: &call.name, error })
+                    }
                 })
                 .collect();
-            (Tone::Busy, format!("calls {} {text}", calls.join(", ")))
+            (Tone::Busy, style.say(Text::LogCalls { calls: &calls.join(", "), said: text }))
         }
         TurnReply::Done { success: true, response, attachments: _ } => {
-            (Tone::Good, format!("done: {response}"))
+            (Tone::Good, style.say(Text::LogDone { response }))
         }
         TurnReply::Done { success: false, response, attachments: _ } => {
-            (Tone::Bad, format!("gives up: {response}"))
+            (Tone::Bad, style.say(Text::LogGivesUp { response }))
         }
         TurnReply::Summarised { summary, results } => {
             let before = summary.iter().map(|summary| {
-                format!("what came before, up to {}: {}", summary.through, summary.text)
+                style.say(Text::LogSummary { through: &summary.through, text: &summary.text })
             });
-            let results =
-                results.iter().map(|one| format!("the result of {}: {}", one.id, one.text));
+            let results = results
+                .iter()
+                .map(|one| style.say(Text::LogResult { id: &one.id, text: &one.text }));
             let all: Vec<String> = before.chain(results).collect();
-            (Tone::Dim, format!("summarised {}", all.join("; ")))
+            (Tone::Dim, style.say(Text::LogSummarised { parts: &all.join("; ") }))
         }
-        TurnReply::Failed { error } => (Tone::Bad, format!("no reply: {}", error.message)),
+        TurnReply::Failed { error } => {
+            (Tone::Bad, style.say(Text::LogNoReply { error: &error.message }))
+        }
     }
 }
 
-fn decision(decision: &Decision) -> (Tone, String) {
+fn decision(style: &Style, decision: &Decision) -> (Tone, String) {
     match decision {
         Decision::Plan(work) => (Tone::Busy, format!("{}#{}", work.work, work.attempt)),
-        Decision::Turn(work) => (
-            Tone::Busy,
-            format!("{}#{} turn {} of {}", work.work, work.attempt, work.turn, work.step),
-        ),
+        Decision::Turn(work) => {
+            let unit = &format!("{}#{}", work.work, work.attempt);
+            let (turn, step) = (&work.turn, &work.step);
+            (Tone::Busy, style.say(Text::LogTurn { unit, turn, step }))
+        }
         Decision::Call(work) => {
             let call = format!("{}#{} {} {}", work.work, work.attempt, work.tool, work.args);
             match &work.refused {
                 None => (Tone::Busy, call),
-                Some(error) => (Tone::Bad, format!("{call} not sent: {}", error.message)),
+                Some(refused) => {
+                    let error = &refused.message;
+                    (Tone::Bad, style.say(Text::LogNotSent { call: &call, error }))
+                }
             }
         }
         Decision::Ask(ask) => {
             let question = &ask.question;
             (Tone::Wait, format!("{} {}: {}", question.id, question.kind.name(), question.prompt))
         }
-        Decision::Wait(wait) => (
-            Tone::Wait,
-            format!("{}#{} until {}: {}", wait.work, wait.attempt, wait.until, wait.reason),
-        ),
+        Decision::Wait(wait) => {
+            let unit = &format!("{}#{}", wait.work, wait.attempt);
+            let (until, reason) = (&wait.until, &wait.reason);
+            (Tone::Wait, style.say(Text::LogWait { unit, until, reason }))
+        }
         Decision::Spawn(work) => (
             Tone::Busy,
             format!("{}#{} {} {}", work.work, work.attempt, work.agent.name, work.child),
@@ -236,25 +247,33 @@ fn decision(decision: &Decision) -> (Tone, String) {
             | Note::ChildTold { .. }
             | Note::ParentTold { .. }
             | Note::Concluded { .. }),
-        ) => (Tone::Dim, kin::note(note)),
-        Decision::Note(Note::Held { .. }) => {
-            (Tone::Dim, "it is paused, and its deadline counts".to_owned())
-        }
+        ) => (Tone::Dim, kin::note(style, note)),
+        Decision::Note(Note::Held { .. }) => (Tone::Dim, style.say(Text::LogHeld)),
         Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
-            (Tone::Dim, format!("{ask} is closed: {because}"))
+            (Tone::Dim, style.say(Text::LogClosed { ask, because }))
         }
         Decision::Note(Note::Stopped { work, notice }) => {
-            (Tone::Bad, format!("{work} does not run: {}", notice.text(Language::En)))
+            let notice = &notice.text(style.language);
+            (Tone::Bad, style.say(Text::LogStopped { work, notice }))
         }
-        Decision::Finish(finish) => match &finish.outcome {
-            Outcome::Completed { summary, .. } => (Tone::Good, format!("completed: {summary}")),
-            Outcome::Failed { reason, message, .. } => {
-                (Tone::Bad, format!("failed, {}: {message}", reason.as_str()))
-            }
-            Outcome::Canceled { reason } => {
-                (Tone::Dim, format!("canceled {}", reason.as_deref().unwrap_or_default()))
-            }
-        },
+        Decision::Finish(finish) => ending(style, &finish.outcome),
+    }
+}
+
+/// Renders the end of a job.
+pub(super) fn ending(style: &Style, outcome: &Outcome) -> (Tone, String) {
+    match outcome {
+        Outcome::Completed { summary, .. } => {
+            (Tone::Good, style.say(Text::LogCompleted { summary }))
+        }
+        Outcome::Failed { reason, message, .. } => {
+            let reason = &reason.as_str();
+            (Tone::Bad, style.say(Text::LogJobFailed { reason, message }))
+        }
+        Outcome::Canceled { reason } => {
+            let reason = &reason.as_deref().unwrap_or_default();
+            (Tone::Dim, style.say(Text::LogCanceled { reason }))
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::{
     style::{Style, Tone},
     text,
+    words::Text,
 };
 
 #[derive(Debug, Serialize)]
@@ -86,56 +87,67 @@ impl Report {
 }
 
 pub(crate) fn report(style: &Style, report: &Report) -> String {
-    let mut parts = vec![summary(report)];
-    if let Some(objects) = &report.objects {
-        let values = count(objects.removed, "large value", "large values");
-        let verb = if report.dry_run { "would be removed" } else { "removed" };
-        parts.push(format!("{values} with {} {verb}, {} kept", size(objects.bytes), objects.kept));
+    let mut parts = vec![summary(style, report)];
+    if let Some(Objects { removed, bytes, kept }) = &report.objects {
+        let values = &style.say(match removed {
+            1 => Text::ValueOne,
+            count => Text::ValuesMany { count },
+        });
+        let size = &size(style, *bytes);
+        parts.push(style.say(match report.dry_run {
+            true => Text::PurgeValuesWould { values, size, kept },
+            false => Text::PurgeValues { values, size, kept },
+        }));
     }
     if !report.absent.is_empty() {
         let absent: Vec<&str> = report.absent.iter().map(JobId::as_str).collect();
-        parts.push(format!("not there: {}", absent.join(", ")));
+        parts.push(style.say(Text::PurgeAbsent { jobs: &absent.join(", ") }));
     }
     if report.more {
-        parts.push("there may be more: run it again".to_owned());
+        parts.push(style.say(Text::PurgeMore));
     }
     let mark = if report.dry_run { "" } else { "✓ " };
     let tone = if report.dry_run { Tone::Plain } else { Tone::Good };
-    let lines = text::wrap(&format!("{mark}{}", parts.join("; ")), style.columns());
+    let lines =
+        text::wrap(&format!("{mark}{}", parts.join(&style.say(Text::Semicolon))), style.columns());
     lines.iter().map(|line| format!("{}\n", style.paint(tone, line))).collect()
 }
 
 /// Renders the jobs in one sentence.
-pub(crate) fn summary(report: &Report) -> String {
-    let jobs = count(report.jobs.len() as u64, "job", "jobs");
-    let records = count(report.records, "record", "records");
-    let verb = if report.dry_run { "would be removed" } else { "that ended" };
-    let mut said = format!("{jobs} {verb}: {records}, {}", size(report.bytes));
+pub(crate) fn summary(style: &Style, report: &Report) -> String {
+    let ended = report.jobs.len();
+    let jobs = &style.say(match &ended {
+        1 => Text::JobOne,
+        count => Text::JobsMany { count },
+    });
+    let records = &style.say(match &report.records {
+        1 => Text::RecordOne,
+        count => Text::RecordsMany { count },
+    });
+    let size = &size(style, report.bytes);
+    let summary = style.say(match report.dry_run {
+        true => Text::PurgeWould { jobs, records, size },
+        false => Text::PurgeEnded { jobs, records, size },
+    });
     let stay = [
-        (report.open, "not ended"),
-        (report.family, "of a family that has not ended"),
-        (report.recent, "too new"),
+        (report.open, Text::PurgeOpen { count: &report.open }),
+        (report.family, Text::PurgeFamily { count: &report.family }),
+        (report.recent, Text::PurgeRecent { count: &report.recent }),
     ];
-    let stay: Vec<String> = stay
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, why)| format!("{count} {why}"))
-        .collect();
-    if !stay.is_empty() {
-        said.push_str(&format!(" (others stay: {})", stay.join(", ")));
+    let stay = stay.into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = stay.map(|(_, text)| style.say(text)).collect();
+    if parts.is_empty() {
+        return summary;
     }
-    said
-}
-
-fn count(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+    let parts = &parts.join(&style.say(Text::Comma));
+    style.say(Text::PurgeOthers { summary: &summary, parts })
 }
 
 /// Formats a number of bytes.
-fn size(bytes: u64) -> String {
+fn size(style: &Style, bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
     if bytes < 1_000 {
-        return format!("{bytes} bytes");
+        return style.say(Text::Bytes { count: &bytes });
     }
     let (mut tenths, mut unit) = (bytes / 100, 0);
     while tenths >= 10_000 && unit + 1 < UNITS.len() {
@@ -161,7 +173,7 @@ mod tests {
             (16_500_000_000, "16.5 GB"),
             (5_000_000_000_000_000, "5000.0 TB"),
         ] {
-            assert_eq!(size(bytes), told, "{bytes}");
+            assert_eq!(size(&Style::plain(None), bytes), told, "{bytes}");
         }
     }
 }

@@ -1,12 +1,18 @@
 //! Sample values for the snapshot tests: jobs, questions, tools and processes in the protocol's
 //! format, with long titles, Chinese and hostile text.
 
+use broker::log::Queue;
+use operator::fsck::{Finding, JobCondition, Report, Wrong};
 use proto::{
+    decision::{DecisionKind, pools},
     door::{Crew, InboxPage, Listed, Tools},
+    id::{AskId, JobId, Seq, Shard, TimerName},
     view::JobView,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+
+use super::purge;
 
 fn read<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("the samples are what the protocol sends")
@@ -119,4 +125,51 @@ pub(crate) fn crew() -> Crew {
         worker("box-1", &["supervisor", "interaction"], &[0, 1, 7], false),
         worker("box-2", &["tools"], &[], true),
     ]}))
+}
+
+/// A check with a job in every condition, and every finding.
+pub(crate) fn checked() -> Report {
+    let job = |name: &str| JobId::new(name).expect("a word is an id");
+    let ask = || AskId::new("q1").expect("a word is an id");
+    let timer = TimerName::new("deadline").expect("a word is a name");
+    let queue = || Queue::Commands(DecisionKind::Call, pools::builtin());
+    let (seq, child) = (Seq(7), job("child"));
+    let findings = vec![
+        Finding::Log(machine::check::Finding::WaitsForNothing { seq }),
+        Finding::Unattended { kind: DecisionKind::Plan, after: seq },
+        Finding::Dropped { seq, queue: queue() },
+        Finding::OneOfDropped { seq, queue: queue(), commands: 3, held: 2 },
+        Finding::Uncovered { seq, queue: queue() },
+        Finding::NoTimer { timer },
+        Finding::NotInInbox { ask: ask() },
+        Finding::StillInInbox { ask: ask() },
+        Finding::NoChild { child: child.clone() },
+        Finding::ChildUnheard { child },
+    ];
+    let letter = json!({"job": "stuck", "kind": "unreadable", "seq": 3, "reason": "unknown kind \"da\u{1b}nced\"",
+        "since": "2026-11-21T09:58:00Z"});
+    Report {
+        jobs: 12,
+        standings: JobCondition::ALL.iter().map(|condition| (*condition, 1)).collect(),
+        wrong: vec![Wrong { job: job("bad"), shard: Shard(5), findings }],
+        dead: vec![read(letter)],
+        idle_timers: 2,
+    }
+}
+
+/// A purge that keeps jobs for every reason.
+pub(crate) fn purged(dry_run: bool) -> purge::Report {
+    let objects = purge::Objects { removed: 1, bytes: 64_250, kept: 3 };
+    purge::Report {
+        dry_run,
+        jobs: Vec::new(),
+        records: 7,
+        bytes: 999,
+        open: 2,
+        family: 1,
+        recent: 9,
+        absent: vec![JobId::new("nowhere").expect("a word is an id")],
+        more: true,
+        objects: Some(objects),
+    }
 }

@@ -106,7 +106,7 @@ fn every_record() {
         .map(|f| serde_json::from_slice(&std::fs::read(f).unwrap()).unwrap())
         .chain([json!({"v": 9, "kind": "da\u{1b}nced", "id": "1", "by": "w", "body": {}})])
         .collect();
-    check("history", |style| {
+    let history = |style: &Style| {
         let lines = records.iter().enumerate().map(|(n, record)| {
             let time = style.now;
             let family = if n % 2 == 0 { "in.crew" } else { "do.call.builtin" };
@@ -114,7 +114,30 @@ fn every_record() {
             history::line(style, &history::Entry { seq: n as u64, family, time, record, counts })
         });
         lines.collect::<Vec<_>>().join("\n")
-    });
+    };
+    check("history", history);
+    let style = Style { language: Language::Zh, ..Style::plain(Some(100)) };
+    insta::assert_snapshot!("history_zh", history(&style));
+}
+
+#[test]
+fn a_difference_of_two_positions() {
+    let mut from = samples::view();
+    from.questions.clear();
+    let to = samples::view();
+    let difference = proto::diff::JobDiff::between(&from, &to);
+    check_languages("diff", |style| diff::show(style, &difference));
+    let none = proto::diff::JobDiff::between(&to, &to);
+    check_languages("diff_none", |style| diff::show(style, &none));
+}
+
+#[test]
+fn a_purge_and_its_dry_run() {
+    for (name, report) in
+        [("purge", samples::purged(false)), ("purge_dry_run", samples::purged(true))]
+    {
+        check_languages(name, |style| purge::report(style, &report));
+    }
 }
 
 #[test]
@@ -162,6 +185,21 @@ fn findings_with_advice() {
         findings::Finding::skipped("jetstream", "nats cannot be reached"),
     ];
     check("findings", |style| findings::list(style, &found));
+}
+
+/// Compares a display with a snapshot in each language.
+fn check_languages(name: &str, draw: impl Fn(&Style) -> String) {
+    for language in Language::ALL {
+        let style = Style { language: *language, ..Style::plain(Some(100)) };
+        insta::assert_snapshot!(format!("{name}_{}", language.code()), draw(&style));
+    }
+}
+
+#[test]
+fn findings_of_fsck_with_remedies_and_a_summary() {
+    check_languages("fsck", |style| fsck::report(style, &samples::checked()));
+    let clean = operator::fsck::Report { jobs: 1, ..operator::fsck::Report::default() };
+    check_languages("fsck_clean", |style| fsck::report(style, &clean));
 }
 
 #[test]

@@ -25,6 +25,7 @@ use supervisor::settings::Supervisor;
 use tool_actors::settings::Tools;
 
 use self::model::Model;
+use crate::words::Text;
 
 /// The checked configuration of a process.
 #[derive(Debug, Clone, Deserialize)]
@@ -124,10 +125,7 @@ impl Settings for Config {
         agents.check(check);
         let ack_wait_ms = nats.ack_wait_ms;
         if workers.heartbeat_ms.is_some_and(|ms| ms > ack_wait_ms / 2) {
-            let why = format!(
-                "must be at most half of nats.ack_wait_ms ({ack_wait_ms}), or one late heartbeat gives the work to somebody else"
-            );
-            check.wrong("workers.heartbeat_ms", why);
+            check.wrong("workers.heartbeat_ms", Text::HalfOfAckWait { value: &ack_wait_ms });
         }
     }
 }

@@ -9,6 +9,8 @@ use runtime::config::{Check, DAY, HOUR, Secret, Section, wide};
 use serde::Deserialize;
 use url::Url;
 
+use crate::words::Text;
+
 /// The fewest tokens that a model takes, and the most.
 const CONTEXT_TOKENS: std::ops::RangeInclusive<u32> =
     proto::observe::WINDOW_TOKENS_MIN..=100_000_000;
@@ -137,37 +139,36 @@ fn bounds(model: &Model, check: &mut Check) {
         check.bounds(&[("model.context_tokens", tokens.into(), min.into(), max.into())]);
     }
     if model.temperature.is_some_and(|t| !(0.0..=2.0).contains(&t)) {
-        check.wrong("model.temperature", "must be 0.0 to 2.0");
+        check.wrong("model.temperature", Text::MustBe { low: &"0.0", high: &"2.0" });
     }
     if model.top_p.is_some_and(|p| !(p > 0.0 && p <= 1.0)) {
-        check.wrong("model.top_p", "must be above 0.0 and at most 1.0");
+        check.wrong("model.top_p", Text::MustBeAbove { low: &"0.0", high: &"1.0" });
     }
     if !(1.0..=10.0).contains(&retry.backoff_factor) {
-        check.wrong("model.retry.backoff_factor", "must be 1.0 to 10.0");
+        check.wrong("model.retry.backoff_factor", Text::MustBe { low: &"1.0", high: &"10.0" });
     }
 }
 
 fn provider(model: &Model, check: &mut Check) {
     match (model.kind, &model.name) {
-        (Some(_), None) => check.wrong("model.name", "is missing: model.kind is set"),
-        (None, Some(_)) => check.wrong("model.kind", "is missing: model.name is set"),
+        (Some(_), None) => check.wrong("model.name", Text::MissingAsSet { key: &"model.kind" }),
+        (None, Some(_)) => check.wrong("model.kind", Text::MissingAsSet { key: &"model.name" }),
         (Some(_), Some(_)) | (None, None) => {}
     }
     if model.name.as_deref().is_some_and(|name| !is_model_name(name)) {
-        check.wrong("model.name", "must be 1 to 256 bytes without control characters");
+        check.wrong("model.name", Text::BadModelName);
     }
     match (model.kind, &model.script) {
         (Some(ModelKind::Script), None) => {
-            check.wrong("model.script", "is missing: model.kind is script");
+            check.wrong("model.script", Text::MissingAsScript);
         }
         (Some(ModelKind::Script), Some(_)) | (_, None) => {}
-        (_, Some(_)) => check.wrong("model.script", "is only for model.kind = \"script\""),
+        (_, Some(_)) => check.wrong("model.script", Text::OnlyForScript),
     }
     let public = model.base_url.is_none()
         && model.kind.is_some_and(|k| k != ModelKind::Ollama && k != ModelKind::Script);
     if public && model.api_key.is_none() {
-        let why = "is missing: the public address of this model.kind needs one";
-        check.wrong("model.api_key", why);
+        check.wrong("model.api_key", Text::MissingKey);
     }
     if let Some(url) = &model.base_url {
         check.http("model.base_url", url, "; use model.api_key");
@@ -177,27 +178,29 @@ fn provider(model: &Model, check: &mut Check) {
 /// Checks the context windows and prices of models that are listed by name, and the default model's
 /// price.
 fn known(model: &Model, check: &mut Check) {
-    let mut wrong = |key: String, why: &str| check.wrong(key, why);
+    let mut wrong = |key: String, why: Text<'_>| check.wrong(key, why);
     if model.price.as_ref().is_some_and(|price| !price.fits()) {
-        wrong("model.price".to_owned(), "must not be negative");
+        wrong("model.price".to_owned(), Text::Negative);
     }
     for (at, one) in model.known.iter().enumerate() {
         let key = |field: &str| format!("model.known[{at}].{field}");
         if !is_model_name(&one.name) {
-            let why = "must be 1 to 256 bytes without control characters";
-            wrong(key("name"), why);
+            wrong(key("name"), Text::BadModelName);
         }
         if model.known.iter().take(at).any(|earlier| earlier.name == one.name) {
-            wrong(key("name"), "is listed twice; list each model once");
+            wrong(key("name"), Text::ListedTwice);
         }
         if one.context_tokens.is_some_and(|n| !CONTEXT_TOKENS.contains(&n)) {
-            wrong(key("context_tokens"), "must be 256 to 100000000");
+            wrong(
+                key("context_tokens"),
+                Text::MustBe { low: &CONTEXT_TOKENS.start(), high: &CONTEXT_TOKENS.end() },
+            );
         }
         if one.price.as_ref().is_some_and(|price| !price.fits()) {
-            wrong(key("price"), "must not be negative");
+            wrong(key("price"), Text::Negative);
         }
         if one.context_tokens.is_none() && one.price.is_none() {
-            wrong(key("price"), "is missing, and so is context_tokens; set at least one of them");
+            wrong(key("price"), Text::MissingBoth);
         }
     }
 }
@@ -222,7 +225,7 @@ fn waits(model: &Model, check: &mut Check) {
         ),
     ] {
         if part > whole {
-            check.wrong(key, format!("must not exceed {of} ({whole})"));
+            check.wrong(key, Text::MustNotExceed { key: &of, value: &whole });
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use proto::agent::PlanWhen;
+use proto::{agent::PlanWhen, lang::Language};
 use rstest::rstest;
 use secrecy::ExposeSecret;
 
@@ -44,7 +44,7 @@ impl Given {
     }
     fn mistakes(&self) -> Vec<String> {
         let errors = Config::load(&self.sources).expect_err("it was accepted");
-        errors.0.iter().map(ToString::to_string).collect()
+        errors.0.iter().map(|mistake| mistake.text(Language::En)).collect()
     }
     fn refused(&self, parts: &[&str]) {
         let mistakes = self.mistakes();

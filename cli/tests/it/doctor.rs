@@ -14,18 +14,31 @@ use crate::{
 /// Patterns that differ between runs.
 const CHANGING: &[(&str, &str)] = &[
     (r"127\.0\.0\.1:\d+", "[address]"),
-    (r"\(callboard-[0-9a-f]+\)", "[name]"),
+    (r" ?[(（]callboard-[0-9a-f]+[)）]", " [name]"),
     (r"\d+ µs", "[µs]"),
     (r"the server's is \d+ ms (ahead of|behind)", "the server's is [ms] beside"),
+    (r"服务器的时钟比本机[快慢] \d+ ms", "服务器的时钟比本机[快慢] [ms]"),
     (r"nats-server \d+\.\d+\.\d+", "nats-server [version]"),
-    (r"\d+ (records|KiB|MiB)", "[n] $1"),
-    (r"\[n\] MiB \(\d+ %\)", "[n] MiB ([n] %)"),
+    (r"\d+ (records|条记录|KiB|MiB)", "[n] $1"),
+    (r"\d+ %", "[n] %"),
     // The result depends on other processes of this machine.
-    (r"(?m)^\w+ admin: .*$", "[grade] admin"),
+    (r"(?m)^(\w+ admin:|. admin +) .*$", "[grade] admin"),
 ];
 
-/// Compares the findings with a snapshot, one line each.
-fn snapshot(name: &str, json: &str) {
+/// The environment of a user with a Chinese locale. Programs get English in it too.
+const CHINESE: [(&str, &str); 2] = [("LC_ALL", "zh_CN.UTF-8"), ("COLUMNS", "1000")];
+
+/// Compares findings with a snapshot.
+fn snapshot(name: &str, said: &str) {
+    let mut settings = insta::Settings::clone_current();
+    for (pattern, instead) in CHANGING {
+        settings.add_filter(pattern, *instead);
+    }
+    settings.bind(|| insta::assert_snapshot!(name, said));
+}
+
+/// Formats the findings for programs, one line each.
+fn lines(json: &str) -> String {
     let found: Vec<Value> = serde_json::from_str(json).unwrap();
     let word = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
     let line = |finding: &Value| {
@@ -33,12 +46,7 @@ fn snapshot(name: &str, json: &str) {
         let advice = finding["advice"].as_str().map(|advice| format!("\n    {advice}"));
         format!("{grade} {check}: {found}{}\n", advice.unwrap_or_default())
     };
-    let said: String = found.iter().map(line).collect();
-    let mut settings = insta::Settings::clone_current();
-    for (pattern, instead) in CHANGING {
-        settings.add_filter(pattern, *instead);
-    }
-    settings.bind(|| insta::assert_snapshot!(name, said));
+    found.iter().map(line).collect()
 }
 
 #[test]
@@ -47,8 +55,9 @@ fn a_good_installation_has_only_warnings() {
     eventually("every shard has an owner", || {
         (!dev.run(&["doctor"]).out.contains("shards have an owner")).then_some(())
     });
-    let json = dev.run(&["-o", "json", "doctor", "--roles", "all"]).expect(0).out;
-    snapshot("good", &json);
+    let chinese = |args: &[&str]| Ran::from(dev.command(args).envs(CHINESE).output().unwrap());
+    snapshot("good", &lines(&chinese(&["-o", "json", "doctor", "--roles", "all"]).expect(0).out));
+    snapshot("good_chinese", &chinese(&["doctor"]).expect(0).out);
     let text = dev.run(&["doctor"]).expect(0).out;
     assert!(text.contains("✓ drift") && text.contains("! durability"), "{text}");
 }
@@ -58,7 +67,7 @@ async fn restricted(port: u16) -> NatsServer {
     let config = [
         &format!("http: \"127.0.0.1:{port}\""),
         "authorization { users: [ { user: limited, password: x, permissions: {",
-        "  publish: { deny: [\"cb.*.*.in.crew\", \"cb.*.*.do.>\"] }",
+        "  publish: { deny: [\"cb.*.*.in.call.builtin\", \"cb.*.*.do.>\"] }",
         "  subscribe: { deny: [\"cb.stop.>\"] } } } ] }",
         "no_auth_user: limited",
     ];
@@ -86,18 +95,12 @@ async fn a_bad_installation_is_named_with_what_to_do_and_left_as_it_is() {
         ("CALLBOARD__TELEMETRY__OTLP_ENDPOINT", "http://127.0.0.1:1"),
         ("CALLBOARD__ADMIN__LISTEN", "off"),
     ];
-    let args = [
-        "-o",
-        "json",
-        "doctor",
-        "--roles",
-        "tools,supervisor",
-        "--tool-pool",
-        "python",
-        "--monitor",
-    ];
-    let args = [&args[..], &[&monitor]].concat();
-    snapshot("bad", &run(&other, &args).expect(1).out);
+    let chinese = [&other[..], &CHINESE].concat();
+    let args = ["doctor", "--roles", "tools,supervisor", "--tool-pool", "python", "--monitor"];
+    let table = [&args[..], &[&monitor]].concat();
+    let args = [&["-o", "json"], &table[..]].concat();
+    snapshot("bad", &lines(&run(&chinese, &args).expect(1).out));
+    snapshot("bad_chinese", &run(&chinese, &table).expect(1).out);
 
     let json = run(&other, &args).expect(1).out;
     let found: Vec<Value> = serde_json::from_str(&json).unwrap();

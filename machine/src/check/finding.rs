@@ -3,23 +3,24 @@
 use proto::{
     decision::DecisionKind,
     id::{Attempt, Seq, WorkId},
+    lang::Language,
 };
+
+messages::texts!(check);
 
 /// A fault in a log.
 #[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr, derive_more::Display)]
+#[display("{}", self.text(Language::En))]
 #[strum(serialize_all = "snake_case")]
 pub enum Finding {
     /// The log has no submission.
-    #[display("it was never submitted")]
     NeverSubmitted,
     /// A record belongs to another job, or its position is not after the previous one.
-    #[display("record {seq} is out of place")]
     Misplaced {
         /// Position of the record.
         seq: Seq,
     },
     /// The job is held by an unreadable record, or by a decision that cannot follow.
-    #[display("parked at record {seq}: {reason}")]
     Parked {
         /// Position of the record.
         seq: Seq,
@@ -27,7 +28,6 @@ pub enum Finding {
         reason: String,
     },
     /// The job has ended, and an unreadable record, or a decision that cannot follow, held it before.
-    #[display("ended after record {seq}: {reason}")]
     EndedUnread {
         /// Position of the record.
         seq: Seq,
@@ -35,7 +35,6 @@ pub enum Finding {
         reason: String,
     },
     /// A decision was stored a second time.
-    #[display("record {seq} decides {what} again")]
     DecidedTwice {
         /// Position of the second decision.
         seq: Seq,
@@ -43,13 +42,11 @@ pub enum Finding {
         what: String,
     },
     /// A decision was stored after the end of the job.
-    #[display("record {seq} decides after the end")]
     AfterTheEnd {
         /// Position of the decision.
         seq: Seq,
     },
     /// Two attempts of a tool call have different idempotency keys.
-    #[display("record {seq} changes the key of {work}")]
     KeyChanged {
         /// Position of the attempt with the other key.
         seq: Seq,
@@ -57,7 +54,6 @@ pub enum Finding {
         work: WorkId,
     },
     /// A result has no command before it.
-    #[display("record {seq} answers {work} #{attempt}, which no decision requested")]
     Commandless {
         /// Position of the result.
         seq: Seq,
@@ -67,7 +63,6 @@ pub enum Finding {
         attempt: Attempt,
     },
     /// Two results of one attempt counted.
-    #[display("record {seq} counted as a second result of {work} #{attempt}")]
     CountedTwice {
         /// Position of the second result.
         seq: Seq,
@@ -77,7 +72,6 @@ pub enum Finding {
         attempt: Attempt,
     },
     /// The job completed although a command has no result that counted.
-    #[display("{work} #{attempt}, decided in record {seq}, has no result")]
     Unanswered {
         /// Position of the command.
         seq: Seq,
@@ -87,7 +81,6 @@ pub enum Finding {
         attempt: Attempt,
     },
     /// The state calls for a decision that is not in the log.
-    #[display("a {kind} should follow record {after}")]
     MissingDecision {
         /// Kind of the missing decision.
         kind: DecisionKind,
@@ -95,7 +88,6 @@ pub enum Finding {
         after: Seq,
     },
     /// The job has not ended, and no event that can happen would advance it.
-    #[display("it stopped at record {seq} and waits for nothing")]
     WaitsForNothing {
         /// Position of its last record.
         seq: Seq,
@@ -107,5 +99,25 @@ impl Finding {
     #[must_use]
     pub fn word(&self) -> &'static str {
         self.into()
+    }
+
+    /// Returns the finding as a sentence without a full stop.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        let text = match self {
+            Self::NeverSubmitted => Text::NeverSubmitted,
+            Self::Misplaced { seq } => Text::Misplaced { seq },
+            Self::Parked { seq, reason } => Text::Parked { seq, reason },
+            Self::EndedUnread { seq, reason } => Text::EndedUnread { seq, reason },
+            Self::DecidedTwice { seq, what } => Text::DecidedTwice { seq, what },
+            Self::AfterTheEnd { seq } => Text::AfterTheEnd { seq },
+            Self::KeyChanged { seq, work } => Text::KeyChanged { seq, work },
+            Self::Commandless { seq, work, attempt } => Text::Commandless { seq, work, attempt },
+            Self::CountedTwice { seq, work, attempt } => Text::CountedTwice { seq, work, attempt },
+            Self::Unanswered { seq, work, attempt } => Text::Unanswered { seq, work, attempt },
+            Self::MissingDecision { kind, after } => Text::MissingDecision { kind, after },
+            Self::WaitsForNothing { seq } => Text::WaitsForNothing { seq },
+        };
+        text.text(language)
     }
 }

@@ -143,20 +143,6 @@ fn garbage_of_another_role_or_pool_breaks_no_attempt(#[case] family: Family) {
 }
 
 #[rstest]
-#[case::an_unknown_kind(Unreadable::Kind("danced".into()))]
-#[case::a_newer_version(Unreadable::Version(9))]
-#[case::a_lost_body(Unreadable::Missing("0".repeat(64)))]
-fn a_pool_that_is_not_callboards_holds_no_job(#[case] why: Unreadable) {
-    let mut p = retrying("a");
-    p.drive();
-    p.record(call_of("python"), Err(why.clone()));
-    assert_eq!((p.view().ignored, p.view().sub_status), (1, Some(SubStatus::Executing)));
-    // A newer release of the built-in tools may have written it.
-    p.record(call_of("builtin"), Err(why));
-    assert_eq!(p.view().sub_status, Some(SubStatus::Poisoned));
-}
-
-#[rstest]
 #[case::of_the_door(Family::In(Source::Door))]
 #[case::of_people(Family::In(Source::People))]
 #[case::a_decision(Family::Do(proto::decision::DecisionKind::Note, proto::id::Pool::new("none").unwrap()))]

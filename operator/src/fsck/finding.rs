@@ -5,20 +5,21 @@ use machine::check;
 use proto::{
     decision::DecisionKind,
     id::{AskId, JobId, Seq, TimerName},
+    lang::Language,
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
+messages::texts!(fsck);
+
 /// An inconsistency of a job.
 #[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr, derive_more::Display)]
+#[display("{}", self.text(Language::En))]
 #[strum(serialize_all = "snake_case")]
 pub enum Finding {
     /// The log alone shows a fault.
     #[strum(transparent)]
     Log(check::Finding),
     /// A decision is missing, and no fact that would trigger it is queued for the supervisor.
-    #[display(
-        "the decision {kind} should follow record {after}, and no pending fact will trigger it"
-    )]
     Unattended {
         /// Kind of the missing decision.
         kind: DecisionKind,
@@ -26,7 +27,6 @@ pub enum Finding {
         after: Seq,
     },
     /// A command has no result and was acknowledged, so it will not be redelivered.
-    #[display("the command {seq} of {queue} was acknowledged and has no result")]
     Dropped {
         /// Position of the command.
         seq: Seq,
@@ -36,9 +36,6 @@ pub enum Finding {
     /// One of several delivered commands has no result and was acknowledged. The broker does not
     /// say which.
     #[strum(to_string = "dropped")]
-    #[display(
-        "the command {seq} of {queue} is one of {commands} without a result, of which workers hold {held}"
-    )]
     OneOfDropped {
         /// Position of the command.
         seq: Seq,
@@ -50,7 +47,6 @@ pub enum Finding {
         held: u64,
     },
     /// A command belongs to a queue without a consumer, so it is not delivered.
-    #[display("the command {seq} cannot be delivered: {queue} has no consumer")]
     Uncovered {
         /// Position of the command.
         seq: Seq,
@@ -58,31 +54,26 @@ pub enum Finding {
         queue: Queue,
     },
     /// The job waits for a timer that is not armed and has not fired.
-    #[display("it waits for the timer {timer}, which is not armed")]
     NoTimer {
         /// Name of the timer.
         timer: TimerName,
     },
     /// An open question is not in the inbox, and no command that adds it is queued.
-    #[display("the question {ask} is open and not in the inbox")]
     NotInInbox {
         /// Id of the question.
         ask: AskId,
     },
     /// A child job has no log.
-    #[display("its child job {child} has no log")]
     NoChild {
         /// Id of the child.
         child: JobId,
     },
     /// A child job has ended, and its parent was not told.
-    #[display("its child job {child} has ended, and the job was not informed")]
     ChildUnheard {
         /// Id of the child.
         child: JobId,
     },
     /// The inbox shows a question that is not open.
-    #[display("the question {ask} is in the inbox and not open")]
     StillInInbox {
         /// Id of the question.
         ask: AskId,
@@ -106,36 +97,50 @@ impl Finding {
         self.into()
     }
 
+    /// Returns the finding as a sentence without a full stop.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        let text = match self {
+            Self::Log(finding) => return finding.text(language),
+            Self::Unattended { kind, after } => Text::Unattended { kind, after },
+            Self::Dropped { seq, queue } => Text::Dropped { seq, queue },
+            Self::OneOfDropped { seq, queue, commands, held } => {
+                Text::OneOfDropped { seq, queue, commands, held }
+            }
+            Self::Uncovered { seq, queue } => Text::Uncovered { seq, queue },
+            Self::NoTimer { timer } => Text::NoTimer { timer },
+            Self::NotInInbox { ask } => Text::NotInInbox { ask },
+            Self::NoChild { child } => Text::NoChild { child },
+            Self::ChildUnheard { child } => Text::ChildUnheard { child },
+            Self::StillInInbox { ask } => Text::StillInInbox { ask },
+        };
+        text.text(language)
+    }
+
     /// Returns the remedy, for display.
     #[must_use]
-    pub fn advice(&self) -> &'static str {
-        match self {
-            Self::Log(_) => "keep the log (`callboard jobs show JOB -o json`) and report it",
-            Self::Unattended { .. } => "start a supervisor; it checks every open job of its shards",
-            Self::Dropped { .. } | Self::OneOfDropped { .. } => {
-                "cancel the job and submit its goal again; keep its log and report it"
-            }
-            Self::Uncovered { .. } => {
-                "start a worker of this pool, or have an operator run `callboard setup --tool-pool POOL`"
-            }
-            Self::NoTimer { .. } => {
-                "the supervisor's next sweep arms it again; `callboard jobs dead retry JOB` ends a backoff now"
-            }
-            Self::NotInInbox { .. } => "answer it anyway: `callboard jobs describe JOB` shows it",
-            Self::StillInInbox { .. } => "harmless: an answer to it is refused",
-            Self::NoChild { .. } | Self::ChildUnheard { .. } => {
-                "cancel the job and submit its goal again; keep both logs and report it"
-            }
-        }
+    pub fn advice(&self, language: Language) -> String {
+        let text = match self {
+            Self::Log(_) => Text::ReportLog,
+            Self::Unattended { .. } => Text::StartSupervisor,
+            Self::Dropped { .. } | Self::OneOfDropped { .. } => Text::SubmitAgain,
+            Self::Uncovered { .. } => Text::StartWorker,
+            Self::NoTimer { .. } => Text::WaitForSweep,
+            Self::NotInInbox { .. } => Text::AnswerAnyway,
+            Self::StillInInbox { .. } => Text::Harmless,
+            Self::NoChild { .. } | Self::ChildUnheard { .. } => Text::SubmitFamilyAgain,
+        };
+        text.text(language)
     }
 }
 
+/// Programs read English in every locale.
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut found = serializer.serialize_struct("Finding", 3)?;
         found.serialize_field("kind", self.word())?;
-        found.serialize_field("found", &self.to_string())?;
-        found.serialize_field("advice", self.advice())?;
+        found.serialize_field("found", &self.text(Language::En))?;
+        found.serialize_field("advice", &self.advice(Language::En))?;
         found.end()
     }
 }
@@ -143,36 +148,27 @@ impl Serialize for Finding {
 /// The state of a healthy job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[derive(strum::VariantArray, strum::IntoStaticStr)]
-#[strum(serialize_all = "lowercase")]
+#[derive(strum::VariantArray)]
 pub enum JobCondition {
     /// The job has ended.
     Ended,
     /// A command for a worker, or a fact for the supervisor, is queued.
     Queued,
     /// A worker has the job's command.
-    #[strum(to_string = "with a worker")]
     Leased,
     /// The job waits for a person, and its question is in the inbox.
-    #[strum(to_string = "waiting for a person")]
     Person,
     /// The job waits for a timer, which is armed.
-    #[strum(to_string = "waiting for a timer")]
     Clock,
     /// The job waits for a child, which has a log and has not ended.
-    #[strum(to_string = "waiting for a child")]
     Child,
     /// An operator has paused the job.
-    #[strum(to_string = "paused by an operator")]
     Held,
     /// The job has a dead letter, which waits for an operator.
-    #[strum(to_string = "dead-lettered")]
     DeadLettered,
     /// The job is held by an unreadable record, or its fold panics.
-    #[strum(to_string = "parked at a record")]
     Parked,
     /// The job changed during every check.
-    #[strum(to_string = "changing all the time")]
     Moving,
 }
 
@@ -182,7 +178,19 @@ impl JobCondition {
 
     /// Returns the name of the state, for display.
     #[must_use]
-    pub fn words(self) -> &'static str {
-        self.into()
+    pub fn text(self, language: Language) -> String {
+        let text = match self {
+            Self::Ended => Text::Ended,
+            Self::Queued => Text::Queued,
+            Self::Leased => Text::Leased,
+            Self::Person => Text::Person,
+            Self::Clock => Text::Clock,
+            Self::Child => Text::Child,
+            Self::Held => Text::Held,
+            Self::DeadLettered => Text::DeadLettered,
+            Self::Parked => Text::Parked,
+            Self::Moving => Text::Moving,
+        };
+        text.text(language)
     }
 }

@@ -2,6 +2,10 @@
 
 use std::{fmt, path::PathBuf};
 
+use proto::lang::{Language, Words};
+
+use super::words::Text;
+
 /// The origin of a value. A later variant wins over an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub enum Origin {
@@ -48,16 +52,20 @@ pub struct Mistake {
     /// The origin of the value.
     pub origin: Origin,
     /// The reason, with the values that are allowed.
-    pub why: String,
+    pub why: Words,
 }
 
-impl fmt::Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.key.is_empty() {
-            write!(f, "{}: {}", self.origin, self.why)
-        } else {
-            write!(f, "{} ({}): {}", self.key, self.origin, self.why)
-        }
+impl Mistake {
+    /// Returns the mistake in one line.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        let Self { key, origin, why } = self;
+        let (source, why) = (origin, &why.text(language));
+        let text = match key.is_empty() {
+            true => Text::OfSource { source, why },
+            false => Text::OfKey { key, source, why },
+        };
+        text.text(language)
     }
 }
 
@@ -65,15 +73,24 @@ impl fmt::Display for Mistake {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigErrors(pub Vec<Mistake>);
 
-impl fmt::Display for ConfigErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ConfigErrors {
+    /// Returns all mistakes, a line each.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
         match self.0.as_slice() {
-            [one] => write!(f, "the configuration cannot be used: {one}"),
+            [one] => Text::Unusable { mistake: &one.text(language) }.text(language),
             all => {
-                write!(f, "the configuration cannot be used; {} things are wrong:", all.len())?;
-                all.iter().try_for_each(|mistake| write!(f, "\n  {mistake}"))
+                let head = Text::UnusableMany { count: &all.len() }.text(language);
+                let lines = all.iter().map(|mistake| format!("\n  {}", mistake.text(language)));
+                std::iter::once(head).chain(lines).collect()
             }
         }
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(Language::En))
     }
 }
 

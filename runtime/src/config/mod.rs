@@ -11,6 +11,7 @@ mod secret;
 mod section;
 mod source;
 mod tree;
+mod words;
 
 use std::path::PathBuf;
 

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use config::{Value, ValueKind};
+use proto::lang::Words;
 use serde_json::Value as Json;
 
 use super::{
@@ -12,6 +13,7 @@ use super::{
     secret::Places,
     source::{self, Layers},
     tree::{self, Tree},
+    words::Text,
 };
 
 /// Bound of the mistakes in one report. It also bounds the search.
@@ -79,7 +81,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn mistake(&mut self, key: &str, why: impl Into<String>) {
+    fn mistake(&mut self, key: &str, why: impl Into<Words>) {
         let origin = self.tree.origin(key);
         self.mistakes.push(Mistake { key: key.to_owned(), origin, why: why.into() });
     }
@@ -115,7 +117,7 @@ impl Reading {
             let Some(entry) = self.tree.root[table][&name].as_object_mut() else { continue };
             if entry.insert("name".to_owned(), name.clone().into()).is_some() {
                 let one = entries.one;
-                let why = format!("{one} is named by its key, {name:?}; leave this out");
+                let why = Text::NamedByKey { one: &one, name: &name };
                 self.mistake(&format!("{key}.name"), why);
             }
         }
@@ -157,7 +159,7 @@ impl Reading {
         if let Some(missing) = quoted(why, "missing field ") {
             let full = tree::join(path, missing);
             if !self.mistakes.iter().any(|m| m.key.starts_with(&full)) {
-                self.mistake(&full, "is missing");
+                self.mistake(&full, Text::IsMissing);
             }
             return self.put_back(path);
         }
@@ -240,14 +242,14 @@ fn known_fields(message: &str) -> Vec<&str> {
         .map_or(Vec::new(), |tail| tail.split('`').skip(1).step_by(2).collect())
 }
 
-fn unknown_key(key: &str, known: &[&str]) -> String {
+fn unknown_key(key: &str, known: &[&str]) -> Words {
     let near = known.iter().map(|k| (distance(key, k), k)).min();
     match near {
         Some((away, near)) if away <= near.len().max(key.len()).div_ceil(3) => {
-            format!("there is no such key; did you mean {near:?}?")
+            Text::NoKeyNear { near }.into()
         }
-        Some(_) => format!("there is no such key; there are {}", known.join(", ")),
-        None => "there is no such key".to_owned(),
+        Some(_) => Text::NoKeyOf { known: &known.join(", ") }.into(),
+        None => Text::NoKey.into(),
     }
 }
 
@@ -285,14 +287,17 @@ fn settings(tree: &Tree, parts: &[Part]) -> Vec<Setting> {
 
 #[cfg(test)]
 mod tests {
+    use proto::lang::Language;
+
     use super::{super::Origin, *};
 
     #[test]
     fn a_near_word_is_suggested_and_a_far_one_is_not() {
         assert_eq!(distance("shrads", "shards"), 1);
         let known = ["shards", "url"];
-        assert!(unknown_key("shard", &known).contains("did you mean \"shards\""));
-        assert!(unknown_key("colour", &known).contains("there are shards, url"));
+        let unknown = |key| unknown_key(key, &known).text(Language::En).to_owned();
+        assert!(unknown("shard").contains("did you mean \"shards\""));
+        assert!(unknown("colour").contains("there are shards, url"));
         assert_eq!(Origin::of_label(&Origin::Env("A".into()).label()), Origin::Env("A".into()));
     }
 }

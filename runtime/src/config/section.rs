@@ -1,10 +1,11 @@
 //! The parts that settings are made of. Each is declared beside the code that uses it: its keys as a
 //! type, its defaults in TOML, and the check of its values. A program puts its parts together.
 
+use proto::lang::Words;
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use super::Secret;
+use super::{Secret, words::Text};
 
 /// One hour, in milliseconds.
 pub const HOUR: u64 = 3_600_000;
@@ -101,11 +102,11 @@ pub trait Settings: DeserializeOwned {
 
 /// Collects mistakes by dotted key.
 #[derive(Debug, Default)]
-pub struct Check(Vec<(String, String)>);
+pub struct Check(Vec<(String, Words)>);
 
 impl Check {
     /// Notes a mistake.
-    pub fn wrong(&mut self, key: impl Into<String>, why: impl Into<String>) {
+    pub fn wrong(&mut self, key: impl Into<String>, why: impl Into<Words>) {
         self.0.push((key.into(), why.into()));
     }
 
@@ -113,7 +114,7 @@ impl Check {
     pub fn bounds(&mut self, values: &[(&str, u64, u64, u64)]) {
         for (key, value, min, max) in values {
             if !(min..=max).contains(&value) {
-                self.wrong(*key, format!("must be {min} to {max}, got {value}"));
+                self.wrong(*key, Text::Bounds { min, max, value });
             }
         }
     }
@@ -130,14 +131,14 @@ impl Check {
     /// setting for it.
     pub fn http(&mut self, key: &str, url: &Url, instead: &str) {
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-            self.wrong(key, "must be an http or https address with a host");
+            self.wrong(key, Text::NoHttp);
         }
         if !url.username().is_empty() || url.password().is_some() {
-            self.wrong(key, format!("must not hold a user or password{instead}"));
+            self.wrong(key, Text::Password { instead: &instead });
         }
     }
 
-    pub(super) fn into_found(self) -> Vec<(String, String)> {
+    pub(super) fn into_found(self) -> Vec<(String, Words)> {
         self.0
     }
 }

@@ -8,8 +8,9 @@ use std::{
 };
 
 use config::{Map, Source, Value, ValueKind};
+use proto::lang::Words;
 
-use super::{FILE, FILE_VARIABLE, Mistake, Origin, PREFIX, Sources};
+use super::{FILE, FILE_VARIABLE, Mistake, Origin, PREFIX, Sources, words::Text};
 
 /// Largest file of settings, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -52,7 +53,7 @@ pub(super) fn read(sources: &Sources, defaults: &str) -> Layers {
 }
 
 impl Layers {
-    fn mistake(&mut self, key: &str, origin: &Origin, why: impl Into<String>) {
+    fn mistake(&mut self, key: &str, origin: &Origin, why: impl Into<Words>) {
         let (key, origin, why) = (key.to_owned(), origin.clone(), why.into());
         self.mistakes.push(Mistake { key, origin, why });
     }
@@ -68,7 +69,7 @@ impl Layers {
                 // The library's own message quotes the line, which may hold a secret.
                 let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(text));
                 let line = before.matches('\n').count() + 1;
-                self.mistake("", origin, format!("line {line}: {}", error.message()));
+                self.mistake("", origin, Text::Line { line: &line, why: &error.message() });
             }
         }
     }
@@ -79,7 +80,7 @@ impl Layers {
             (Some(path), _) => Some(path.clone()),
             (None, Some((_, Some(path)))) if !path.is_empty() => Some(path.into()),
             (None, Some((name, None))) => {
-                return self.mistake("", &Origin::Env(name.clone()), "is not Unicode");
+                return self.mistake("", &Origin::Env(name.clone()), Text::NotUnicode);
             }
             (None, _) => None,
         };
@@ -88,14 +89,14 @@ impl Layers {
         let origin = Origin::File(shown);
         match contents(&path) {
             Ok(text) if text.trim().is_empty() => {
-                self.mistake("", &origin, "the file is empty; write settings into it or remove it");
+                self.mistake("", &origin, Text::EmptyFile);
             }
             Ok(text) => {
                 self.files.extend(path.canonicalize());
                 self.text(&text, &origin);
             }
             Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => self.mistake("", &origin, format!("cannot be read: {error}")),
+            Err(why) => self.mistake("", &origin, Text::Unreadable { why: &why }),
         }
     }
 
@@ -108,7 +109,7 @@ impl Layers {
             let key = name[PREFIX.len()..].to_ascii_lowercase().replace("__", ".");
             match text {
                 Some(text) => self.given(&key, text, &origin),
-                None => self.mistake(&key, &origin, "is not Unicode"),
+                None => self.mistake(&key, &origin, Text::NotUnicode),
             }
         }
     }
@@ -121,7 +122,7 @@ impl Layers {
                 && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
         };
         if !key.split('.').all(plain) {
-            return self.mistake(key, origin, "is not a key");
+            return self.mistake(key, origin, Text::NotAKey);
         }
         let first = readings(text).swap_remove(0);
         self.texts.insert(key.to_owned(), text.to_owned());

@@ -7,6 +7,7 @@
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use cli::settings::Config;
+use proto::lang::Language;
 use runtime::config::{FILE, Mistake, Settings as _, Sources};
 
 const PAGE: &str = "docs/configuration.md";
@@ -134,7 +135,9 @@ impl Section {
     /// Returns the keys and tables that the types know, from the error of an unknown key.
     fn known(&self) -> BTreeSet<String> {
         let told = self.mistakes(UNKNOWN, "1");
-        let list = told.iter().find_map(|m| m.why.strip_prefix("there is no such key; there are "));
+        let list = told.iter().find_map(|m| {
+            m.why.text(Language::En).strip_prefix("there is no such key; there are ")
+        });
         list.into_iter().flat_map(|list| list.split(", ")).map(str::to_owned).collect()
     }
 
@@ -144,7 +147,10 @@ impl Section {
         }
         let told: Vec<Mistake> =
             PROBES.iter().flat_map(|value| self.mistakes(&key.name, value)).collect();
-        let found = told.iter().find_map(|mistake| bound(&mistake.why)).unwrap_or_default();
+        let found = told
+            .iter()
+            .find_map(|mistake| bound(mistake.why.text(Language::En)))
+            .unwrap_or_default();
         let unit = self.unit(key);
         if unit.is_empty() || found.is_empty() { found } else { format!("{found} {unit}") }
     }

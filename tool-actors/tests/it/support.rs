@@ -16,7 +16,7 @@ use proto::{
     agent::Agent,
     decision::{CallWork, Decision, DecisionKind},
     entry::Entry,
-    fact::{Called, Fact, Started, Submitted},
+    fact::{Called, Fact, Source, Started, Submitted},
     id::{Attempt, JobId, Pool, Seq, StepId, ToolName, WorkId, WorkerId},
     lang::Language,
     message::Usage,
@@ -94,7 +94,8 @@ impl Stage {
     /// Announces the start of an attempt, as another worker would.
     pub(crate) async fn start(&self, call: &CallWork) {
         let started = Fact::Started(Started { work: call.work.clone(), attempt: call.attempt });
-        self.broker.log.append(&self.job, &started, trace()).await.unwrap();
+        let source = Source::Call(call.pool.clone());
+        self.broker.log.append_from(&source, &self.job, &started, trace()).await.unwrap();
     }
 
     /// Waits until the log contains `count` results, and returns all of them.

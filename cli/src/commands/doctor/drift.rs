@@ -3,14 +3,16 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use broker::nats::Drift;
+use broker::nats::{Asset, Drift};
+use proto::lang::{Language, Words};
 
+use super::words::Text;
 use crate::render::findings::Finding;
 
 /// Converts differences to findings; the same difference in several shards is one finding. `create`
 /// is `nats.create`: roles create missing consumers.
 pub(super) fn findings(drift: &[Drift], create: bool) -> Vec<Finding> {
-    let mut fields: BTreeMap<(&str, &str, &str), Vec<&str>> = BTreeMap::new();
+    let mut fields: BTreeMap<(&str, &str, &str), Vec<&Asset>> = BTreeMap::new();
     let (mut missing, mut unmade, mut unseen) = (Vec::new(), Vec::new(), Vec::new());
     let mut lost = Vec::new();
     for one in drift {
@@ -18,39 +20,41 @@ pub(super) fn findings(drift: &[Drift], create: bool) -> Vec<Finding> {
             Drift::Field { what, field, found, wanted } => {
                 fields.entry((field, found, wanted)).or_default().push(what);
             }
-            Drift::Missing { what } => missing.push(what.as_str()),
-            Drift::LostBucket { what, bucket } => lost.push((what, bucket.loss())),
-            Drift::Unmade { what } => unmade.push(what.as_str()),
-            Drift::Unseen { what, why: _ } => unseen.push(what.as_str()),
+            Drift::Missing { what } => missing.push(what),
+            Drift::LostBucket { what, bucket } => lost.push((what, *bucket)),
+            Drift::Unmade { what } => unmade.push(what),
+            Drift::Unseen { what, why: _ } => unseen.push(what),
         }
     }
     let mut found = Vec::new();
     for ((field, is, wanted), what) in fields {
         let (is, wanted) = (shown(field, is), shown(field, wanted));
-        let words = format!("{}: {field} is {is}, expected {wanted}", some(&what));
+        let words = Words::new(|language| {
+            let places = &some(&what, language);
+            Text::Differs { places, field: &field, found: &is, wanted: &wanted }.text(language)
+        });
         found.push(Finding::bad("drift", words, advice(field)));
     }
     if !missing.is_empty() {
-        let advice =
-            "restore it from a backup; an empty one in its place would hide that jobs are lost";
-        found.push(Finding::bad("drift", format!("{} not there", some(&missing)), advice));
+        let words = Words::new(|language| {
+            Text::NotThere { places: &some(&missing, language) }.text(language)
+        });
+        found.push(Finding::bad("drift", words, Text::Restore));
     }
-    for (what, loss) in lost {
-        let advice =
-            "restore it from a backup, or create it again, empty: `callboard setup --recreate`";
-        found.push(Finding::bad(
-            "drift",
-            format!("{what} is lost: {loss}. No job is lost"),
-            advice,
-        ));
+    for (what, bucket) in lost {
+        let words = Words::new(|language| {
+            let (place, loss) = (&name(what, language), &bucket.loss(language));
+            Text::BucketLost { place, loss }.text(language)
+        });
+        found.push(Finding::bad("drift", words, Text::RestoreBucket));
     }
     if found.is_empty() {
-        let seen = "every existing stream and consumer has the expected configuration";
-        found.push(Finding::ok("drift", seen));
+        found.push(Finding::ok("drift", Text::AsExpected));
     }
     found.extend(not_made(&unmade, create));
     if !unseen.is_empty() {
-        let words = format!("this user may not read {}", some(&unseen));
+        let words =
+            Words::new(|language| Text::Unseen { places: &some(&unseen, language) }.text(language));
         found.push(Finding::skipped("drift", words));
     }
     found
@@ -66,43 +70,45 @@ fn shown(field: &str, value: &str) -> String {
 }
 
 /// Reports missing consumers, which roles create on demand or an operator creates.
-fn not_made(unmade: &[&str], create: bool) -> Option<Finding> {
-    match (unmade.is_empty(), create) {
-        (true, _) => None,
-        (false, true) => {
-            let words =
-                format!("{} not made yet: the first process that needs one makes it", some(unmade));
-            Some(Finding::ok("consumers", words))
-        }
-        (false, false) => Some(Finding::bad(
-            "consumers",
-            format!("{} not there, and nats.create is off", some(unmade)),
-            "an operator runs `callboard setup`, with --tool-pool for each pool of tools",
-        )),
+fn not_made(unmade: &[&Asset], create: bool) -> Option<Finding> {
+    if unmade.is_empty() {
+        return None;
+    }
+    let words = Words::new(|language| {
+        let places = &some(unmade, language);
+        let text = if create { Text::NotMadeYet { places } } else { Text::NotMade { places } };
+        text.text(language)
+    });
+    Some(match create {
+        true => Finding::ok("consumers", words),
+        false => Finding::bad("consumers", words, Text::SetUp),
+    })
+}
+
+/// Names the first of some streams or consumers, and counts the others.
+fn some(assets: &[&Asset], language: Language) -> String {
+    let first = assets.first().map(|first| name(first, language)).unwrap_or_default();
+    match assets.len() {
+        0 | 1 => first,
+        all => Text::AndMore { first: &first, count: &(all - 1) }.text(language),
     }
 }
 
-fn some(names: &[&str]) -> String {
-    match names {
-        [] => "nothing".to_owned(),
-        [one] => (*one).to_owned(),
-        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+fn name(asset: &Asset, language: Language) -> String {
+    match asset {
+        Asset::Stream(name) => Text::Stream { name }.text(language),
+        Asset::Consumer { name, stream } => Text::Consumer { name, stream }.text(language),
     }
 }
 
-fn advice(field: &str) -> String {
+fn advice(field: &str) -> Words {
     let setting = match field {
-        "num_replicas" => Some("nats.replicas"),
-        "ack_wait" => Some("nats.ack_wait_ms (nats.facts_ack_wait_ms for facts)"),
-        "priority_timeout" => Some("nats.pin_timeout_ms"),
-        _ => None,
+        "num_replicas" => "nats.replicas".into(),
+        "ack_wait" => Words::from(Text::AckWaitSettings),
+        "priority_timeout" => "nats.pin_timeout_ms".into(),
+        _ => return Text::RestoreValue.into(),
     };
-    match setting {
-        Some(setting) => format!(
-            "set {setting} to the existing value in every process; or change the stream or consumer with the `nats` tool while no process runs"
-        ),
-        None => "restore the expected value with the `nats` tool (`nats stream edit`, `nats consumer edit`); Callboard does not change it by itself".to_owned(),
-    }
+    Words::new(|language| Text::SetSetting { setting: &setting.text(language) }.text(language))
 }
 
 #[cfg(test)]
@@ -110,9 +116,13 @@ mod tests {
     use super::*;
     use crate::render::findings::Grade;
 
+    fn consumer(n: usize) -> Asset {
+        Asset::Consumer { name: "facts".to_owned(), stream: format!("cb-shard-{n}") }
+    }
+
     fn field(n: usize, field: &str, found: &str, wanted: &str) -> Drift {
         Drift::Field {
-            what: format!("the consumer facts of cb-shard-{n}"),
+            what: consumer(n),
             field: field.to_owned(),
             found: found.to_owned(),
             wanted: wanted.to_owned(),
@@ -127,22 +137,22 @@ mod tests {
         let found = findings(&drift, true);
         assert_eq!(found.len(), 2);
         assert_eq!(
-            found[0].found,
+            found[0].found.text(Language::En),
             "the consumer facts of cb-shard-0 and 7 more: ack_wait is 30s, expected 7s"
         );
-        assert!(found[1].advice.as_ref().unwrap().contains("nats.replicas"));
+        assert!(found[1].advice.as_ref().unwrap().text(Language::En).contains("nats.replicas"));
     }
 
     #[test]
     fn a_consumer_that_is_not_there_is_bad_only_where_nobody_makes_it() {
-        let unmade = [Drift::Unmade { what: "the consumer facts of cb-shard-0".to_owned() }];
+        let unmade = [Drift::Unmade { what: consumer(0) }];
         let grades = |create| findings(&unmade, create).last().unwrap().grade;
         assert_eq!((grades(true), grades(false)), (Grade::Ok, Grade::Bad));
     }
 
     #[test]
     fn what_cannot_be_looked_at_is_no_fault_and_is_said() {
-        let unseen = Drift::Unseen { what: "the stream x".to_owned(), why: "no".to_owned() };
+        let unseen = Drift::Unseen { what: Asset::Stream("x".to_owned()), why: "no".to_owned() };
         let found = findings(&[unseen], true);
         assert_eq!((found[0].grade, found[1].grade), (Grade::Ok, Grade::Skipped));
     }

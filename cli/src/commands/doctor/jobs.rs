@@ -7,9 +7,11 @@ use proto::{
     door::{List, Tools},
     escape,
     job::JobState,
+    lang::Words,
 };
 
-use crate::render::findings::{Finding, LANGUAGE};
+use super::words::Text;
+use crate::render::findings::Finding;
 
 /// Number of open jobs that are examined, the newest first.
 const EXAMINED: u32 = 100;
@@ -19,19 +21,20 @@ const NAMED: usize = 5;
 /// Reports the number of registered tools, and those without a live worker.
 pub(super) fn tools(tools: &Tools) -> Finding {
     let dead = tools.tools.iter().filter(|tool| tools.workers.get(&tool.name) == Some(&0));
-    let dead: Vec<_> = dead.map(|tool| format!("{} (pool {})", tool.name, tool.pool)).collect();
-    let registered = tools.tools.len();
+    let (dead, all): (Vec<_>, _) = (dead.collect(), &tools.tools.len());
     if dead.is_empty() {
-        return Finding::ok("tools", format!("{registered} are registered"));
+        return Finding::ok("tools", Text::Tools { count: all });
     }
-    let some = dead.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = if dead.len() > NAMED { ", …" } else { "" };
-    let found = format!(
-        "{} of {registered} registered tools have no live worker: {some}{more}",
-        dead.len()
-    );
-    let advice = "start workers of these pools; workers in other languages announce themselves (docs/tools.md)";
-    Finding::warning("tools", found, advice)
+    let found = Words::new(|language| {
+        let named = dead.iter().take(NAMED);
+        let mut names: Vec<_> = named
+            .map(|tool| Text::ToolOfPool { tool: &tool.name, pool: &tool.pool }.text(language))
+            .collect();
+        names.extend((dead.len() > NAMED).then(|| "…".to_owned()));
+        Text::ToolsDead { dead: &dead.len(), all, names: &names.join(&Text::Comma.text(language)) }
+            .text(language)
+    });
+    Finding::warning("tools", found, Text::StartWorkers)
 }
 
 /// Reports the open jobs that do not move because of a fault, with the reason of one of them.
@@ -43,7 +46,7 @@ pub(super) async fn held(client: &Client) -> Finding {
     };
     let jobs = match client.call(&open).await {
         Ok(listed) => listed.jobs,
-        Err(failure) => return Finding::bad("jobs", failure.message, failure.hint),
+        Err(failure) => return Finding::error("jobs", &failure.into()),
     };
     let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
     let mut example = None;
@@ -53,17 +56,14 @@ pub(super) async fn held(client: &Client) -> Finding {
         example.get_or_insert((&job.job, &why.reason));
     }
     let Some((job, reason)) = example else {
-        return Finding::ok("jobs", format!("{} are open, and no fault holds any", jobs.len()));
+        return Finding::ok("jobs", Text::Jobs { count: &jobs.len() });
     };
     let each: Vec<_> = codes.iter().map(|(code, count)| format!("{count} {code}")).collect();
-    let text = reason.text(LANGUAGE);
-    let found = format!(
-        "{} of {} open jobs are held ({}): {job}: {}",
-        codes.values().sum::<usize>(),
-        jobs.len(),
-        each.join(", "),
-        escape::line(&text)
-    );
-    let advice = reason.unblock(job, LANGUAGE).unwrap_or_default();
+    let (held, codes) = (&codes.values().sum::<usize>(), &each.join(", "));
+    let found = Words::new(|language| {
+        let why = &escape::line(&reason.text(language)).into_owned();
+        Text::JobsHeld { held, all: &jobs.len(), codes, job, why }.text(language)
+    });
+    let advice = Words::new(|language| reason.unblock(job, language).unwrap_or_default());
     Finding::warning("jobs", found, advice)
 }

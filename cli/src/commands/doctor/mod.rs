@@ -8,14 +8,16 @@ mod monitor;
 mod rights;
 mod storage;
 mod surroundings;
+mod words;
 
 use std::collections::BTreeSet;
 
 use broker::inspect::{InspectError, Inspector};
 use client::Client;
-use proto::{door::AgentEntry, subject::Subjects};
+use proto::{door::AgentEntry, lang::Words, subject::Subjects};
 use runtime::config::{Origin, Setting};
 
+use self::words::Text;
 use crate::{
     args::{DoctorArgs, Global},
     connect,
@@ -65,14 +67,16 @@ fn configured(config: &Config) -> Finding {
         from(|o| matches!(o, Origin::File(_))).next().map(|s: &Setting| s.source.to_string());
     let env = from(|o| matches!(o, Origin::Env(_))).count();
     let flags = from(|o| matches!(o, Origin::Flag(_))).count();
-    let file = file.unwrap_or_else(|| "the defaults".to_owned());
-    let mut words = file;
-    if env > 0 {
-        words.push_str(&format!(", {env} from the environment"));
-    }
-    if flags > 0 {
-        words.push_str(&format!(", {flags} from flags"));
-    }
+    let words = Words::new(|language| {
+        let mut text = file.clone().unwrap_or_else(|| Text::Defaults.text(language));
+        if env > 0 {
+            text.push_str(&Text::FromEnvironment { count: &env }.text(language));
+        }
+        if flags > 0 {
+            text.push_str(&Text::FromFlags { count: &flags }.text(language));
+        }
+        text
+    });
     Finding::ok("config", words)
 }
 
@@ -98,48 +102,44 @@ async fn on_server(
         "agents",
         "jobs",
     ];
-    let skipped = |from: &str, why: &str| {
+    let skipped = |from: &str, why: Text<'_>| {
         let from = later.iter().position(|check| *check == from).unwrap_or_default();
         later.iter().skip(from).map(|check| Finding::skipped(check, why)).collect::<Vec<_>>()
     };
     let inspector = match Inspector::connect(&nats.into()).await {
         Ok(inspector) => inspector,
         Err(error) => {
-            let found = format!("{} cannot be reached: {error}", nats.url);
-            let advice = "start nats-server (with JetStream: -js), or name it with --url; `callboard dev` starts one of its own";
-            let mut all = vec![Finding::bad("nats", found, advice)];
-            all.extend(skipped("version", "nats cannot be reached"));
+            let found = Text::Unreachable { url: &nats.url, why: &error };
+            let mut all = vec![Finding::bad("nats", found, Text::StartServer)];
+            all.extend(skipped("version", Text::NotReached));
             return all;
         }
     };
     let server = match inspector.server().await {
         Ok(server) => server,
-        Err(error) => return vec![Finding::bad("nats", error.to_string(), "look at its log")],
+        Err(error) => return vec![Finding::bad("nats", error.to_string(), Text::ItsLog)],
     };
     let mut all = vec![installation::reached(nats, &server), installation::version(&server)];
     let is_old = all.iter().any(|finding| finding.grade == Grade::Bad);
     match inspector.jetstream().await {
         Ok(()) => {}
         Err(error @ InspectError::Forbidden(_)) => {
-            let advice = "give the user this right, or use the operator's key; deploy/nats/permissions.conf has the rights of every role";
-            all.push(Finding::bad("jetstream", error.to_string(), advice));
-            let why = "this user may not read JetStream";
+            all.push(Finding::bad("jetstream", error.to_string(), Text::GiveRight));
             let unseen = ["storage", "installation", "drift", "writes", "permissions"];
-            all.extend(unseen.map(|check| Finding::skipped(check, why)));
+            all.extend(unseen.map(|check| Finding::skipped(check, Text::MayNotRead)));
             // The front door needs none of these permissions.
             all.extend(crew(global, config).await);
             return all;
         }
         Err(error) => {
-            let advice = "start nats-server with -js, or with a jetstream { } block, and give the account access";
-            all.push(Finding::bad("jetstream", error.to_string(), advice));
-            all.extend(skipped("storage", "JetStream is not there"));
+            all.push(Finding::bad("jetstream", error.to_string(), Text::EnableJetstream));
+            all.extend(skipped("storage", Text::NoJetstream));
             return all;
         }
     }
-    all.push(Finding::ok("jetstream", "is on"));
+    all.push(Finding::ok("jetstream", Text::Jetstream));
     if is_old {
-        all.extend(skipped("storage", "the server is too old"));
+        all.extend(skipped("storage", Text::OldServer));
         return all;
     }
     all.push(storage::account(&inspector).await);
@@ -149,7 +149,7 @@ async fn on_server(
     let (streams, there) = installation::streams(&inspector, nats, &subjects, sync).await;
     all.extend(streams);
     if !there {
-        all.extend(skipped("drift", "there is no installation"));
+        all.extend(skipped("drift", Text::NoInstallation));
         return all;
     }
     match broker::nats::drift(&nats.into(), &subjects, &args.tool_pools).await {
@@ -170,7 +170,7 @@ async fn crew(global: &Global, config: &Config) -> Vec<Finding> {
         Ok(client) => alive(&client.with_retries(None), config).await,
         Err(error) => {
             let crew = Finding::error("crew", &error);
-            vec![crew, Finding::skipped("tools", "the front door cannot be reached")]
+            vec![crew, Finding::skipped("tools", Text::NoDoor)]
         }
     }
 }
@@ -179,17 +179,16 @@ async fn crew(global: &Global, config: &Config) -> Vec<Finding> {
 async fn agents(client: &Client) -> Finding {
     let agents = match client.agents(None).await {
         Ok(found) => found.agents,
-        Err(failure) => return Finding::bad("agents", failure.message, failure.hint),
+        Err(failure) => return Finding::error("agents", &failure.into()),
     };
     let is_wrong = |agent: &&AgentEntry| !agent.mistakes.is_empty() || !agent.ignored.is_empty();
     let wrong: Vec<&str> =
         agents.iter().filter(is_wrong).map(|agent| agent.name.as_str()).collect();
     if wrong.is_empty() {
-        return Finding::ok("agents", format!("{} can be used", agents.len()));
+        return Finding::ok("agents", Text::Agents { count: &agents.len() });
     }
-    let found = format!("invalid agents: {}", wrong.join(", "));
-    let advice = "`callboard agents show NAME` says why; `agents put` replaces the bucket's value, `agents rm` removes it";
-    Finding::warning("agents", found, advice)
+    let found = Text::AgentsInvalid { names: &wrong.join(", ") };
+    Finding::warning("agents", found, Text::RepairAgents)
 }
 
 /// Reports the running processes and their roles.
@@ -197,50 +196,47 @@ async fn alive(client: &Client, config: &Config) -> Vec<Finding> {
     let crew = match client.crew().await {
         Ok(crew) => crew,
         Err(failure) => {
-            let error = CliError::from(failure);
-            return vec![
-                Finding::error("crew", &error),
-                Finding::skipped("tools", "nobody answers"),
-            ];
+            let crew = Finding::error("crew", &failure.into());
+            return vec![crew, Finding::skipped("tools", Text::NoAnswer)];
         }
     };
     let plays = |role: &Role| crew.workers.iter().any(|w| w.roles.iter().any(|r| r == role.name()));
     let missing: Vec<&str> =
         Role::ALL.iter().filter(|role| !plays(role)).map(|role| role.name()).collect();
     let mut all = Vec::new();
-    let there = match crew.workers.len() {
-        1 => "one process".to_owned(),
-        n => format!("{n} processes"),
+    let (count, roles) = (&crew.workers.len(), &missing.join(", "));
+    let found = match (missing.is_empty(), count) {
+        (true, 1) => Text::CrewOfOne,
+        (true, _) => Text::Crew { count },
+        (false, 1) => Text::RolesMissingOfOne { roles },
+        (false, _) => Text::RolesMissing { count, roles },
     };
-    if missing.is_empty() {
-        all.push(Finding::ok("crew", format!("{there}, every role has a process")));
-    } else {
-        let roles = missing.join(",");
-        let found = format!("{there}, and no process has the role {}", missing.join(", "));
-        all.push(Finding::bad("crew", found, format!("callboard serve --roles {roles}")));
-    }
+    all.push(match missing.is_empty() {
+        true => Finding::ok("crew", found),
+        false => {
+            Finding::bad("crew", found, format!("callboard serve --roles {}", missing.join(",")))
+        }
+    });
     let ours = env!("CARGO_PKG_VERSION");
     let other: Vec<&str> =
         crew.workers.iter().map(|w| w.version.as_str()).filter(|v| *v != ours).collect();
     if let Some(version) = other.first() {
-        let found =
-            format!("{} processes run another version ({version}; this is {ours})", other.len());
-        all.push(Finding::warning("skew", found, "upgrade every process to one version"));
+        let found = Text::Skew { count: &other.len(), version, ours: &ours };
+        all.push(Finding::warning("skew", found, Text::UpgradeProcesses));
     }
     let owned: BTreeSet<u16> =
         crew.workers.iter().flat_map(|w| w.shards.iter().map(|s| s.0)).collect();
     let shards = usize::from(config.nats.shards);
     if owned.len() < shards && plays(&Role::Supervisor) {
-        let found = format!("{} of {shards} shards have an owner", owned.len());
-        let advice = "wait a few seconds and check again; jobs of the other shards wait until then";
-        all.push(Finding::warning("shards", found, advice));
+        let found = Text::Shards { owned: &owned.len(), all: &shards };
+        all.push(Finding::warning("shards", found, Text::WaitForOwners));
     }
     all.push(match client.tools().await {
         Ok(tools) if tools.tools.is_empty() => {
-            Finding::warning("tools", "none are registered", "callboard serve --roles tools")
+            Finding::warning("tools", Text::NoTools, "callboard serve --roles tools")
         }
         Ok(tools) => jobs::tools(&tools),
-        Err(failure) => Finding::bad("tools", failure.message, failure.hint),
+        Err(failure) => Finding::error("tools", &failure.into()),
     });
     all.push(agents(client).await);
     all.push(jobs::held(client).await);

@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use proto::lang::Words;
 use serde_json::Value;
 
-use super::storage;
+use super::{
+    storage::{self, Store},
+    words::Text,
+};
 use crate::render::findings::Finding;
 
 /// Time limit of the request.
@@ -33,16 +37,16 @@ pub(super) struct ServerReport {
 /// Queries the endpoint at an address such as `http://127.0.0.1:8222`.
 pub(super) async fn ask(address: &str) -> Result<ServerReport, Finding> {
     let place = format!("{}/varz", address.trim_end_matches('/'));
-    let failed = |why: String| {
-        let advice = "give --monitor the address of `http` in nats-server's configuration";
-        Finding::warning("monitor", format!("{place}: {why}"), advice)
+    let failed = |why: Words| {
+        let found = Words::new(|language| format!("{place}: {}", why.text(language)));
+        Finding::warning("monitor", found, Text::MonitorAddress)
     };
     let varz = async {
         let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?;
         client.get(&place).send().await?.error_for_status()?.json::<Value>().await
     };
-    let varz = varz.await.map_err(|e| failed(e.without_url().to_string()))?;
-    read(&varz).ok_or_else(|| failed("this is not a nats-server with JetStream".to_owned()))
+    let varz = varz.await.map_err(|e| failed(e.without_url().to_string().into()))?;
+    read(&varz).ok_or_else(|| failed(Text::NotMonitored.into()))
 }
 
 fn read(varz: &Value) -> Option<ServerReport> {
@@ -58,7 +62,7 @@ fn read(varz: &Value) -> Option<ServerReport> {
 
 /// Reports the disk usage of the server.
 pub(super) fn room(said: &ServerReport) -> Finding {
-    storage::judged("disk", "the server", said.used, Some(said.limit))
+    storage::judged(Store::Server, said.used, Some(said.limit))
 }
 
 #[cfg(test)]

@@ -12,10 +12,12 @@ use proto::{
     door::Verb,
     fact::Source,
     id::{JobId, TimerName, WorkerId},
+    lang::Words,
     subject::Subjects,
 };
 use runtime::nats::Nats;
 
+use super::words::Text;
 use crate::{render::findings::Finding, roles::Role};
 
 /// Id of a job that must not exist.
@@ -40,7 +42,7 @@ pub(super) async fn findings(
         for (attempt, right) in attempts.iter().zip(rights.of(&attempts).await) {
             match right {
                 Right::Granted => {}
-                Right::Denied => lacks.push(format!("{} {}", verb(attempt), attempt.subject())),
+                Right::Denied => lacks.push(words(attempt)),
                 Right::Unknown(why) => {
                     let words = format!("{}: {why}", attempt.subject());
                     return vec![Finding::skipped("permissions", words)];
@@ -53,36 +55,37 @@ pub(super) async fn findings(
     judged(&lacking, asked.is_some())
 }
 
-fn verb(attempt: &Try) -> &'static str {
+/// Names the right that an operation needs.
+fn words(attempt: &Try) -> Words {
+    let subject = &attempt.subject();
     match attempt {
-        Try::Listen(_) => "subscribe to",
-        Try::Look(_) | Try::Say(_) | Try::Store(_) => "publish to",
+        Try::Listen(_) => Text::Subscribe { subject }.into(),
+        Try::Look(_) | Try::Say(_) | Try::Store(_) => Text::Publish { subject }.into(),
     }
 }
 
 /// Converts missing permissions to findings. Missing permissions of a role that was not requested
 /// are no problem.
-fn judged(lacking: &[(Role, Vec<String>)], asked: bool) -> Vec<Finding> {
-    const UNTRIED: &str =
-        "the rights to receive and acknowledge work cannot be tested without side effects";
+fn judged(lacking: &[(Role, Vec<Words>)], asked: bool) -> Vec<Finding> {
     let may: Vec<&str> =
         lacking.iter().filter(|(_, lacks)| lacks.is_empty()).map(|(role, _)| role.name()).collect();
-    if may.len() == lacking.len() {
-        let which = if asked { may.join(", ") } else { "every role".to_owned() };
-        let words = format!("this user may play {which} ({UNTRIED})");
-        return vec![Finding::ok("permissions", words)];
+    let (lacks_none, roles) = (may.len() == lacking.len(), &may.join(", "));
+    if lacks_none || !asked {
+        let found = match (lacks_none, asked) {
+            (true, true) => Text::MayPlay { roles },
+            (true, false) => Text::MayPlayEvery,
+            (false, _) if may.is_empty() => Text::MayPlayNone,
+            (false, _) => Text::MayPlayOnly { roles },
+        };
+        return vec![Finding::ok("permissions", found)];
     }
-    if !asked {
-        let may = if may.is_empty() { "no role".to_owned() } else { may.join(", ") };
-        let words = format!(
-            "this user may play {may}; --roles shows the missing rights for others ({UNTRIED})"
-        );
-        return vec![Finding::ok("permissions", words)];
-    }
-    let advice = "give the user these rights; deploy/nats/permissions.conf has those of every role";
     let bad = lacking.iter().filter(|(_, lacks)| !lacks.is_empty()).map(|(role, lacks)| {
-        let words = format!("{} may not {}", role.name(), lacks.join(", "));
-        Finding::bad("permissions", words, advice)
+        let found = Words::new(|language| {
+            let rights: Vec<_> = lacks.iter().map(|right| right.text(language)).collect();
+            Text::MayNot { role: &role.name(), rights: &rights.join(&Text::Comma.text(language)) }
+                .text(language)
+        });
+        Finding::bad("permissions", found, Text::GiveRights)
     });
     bad.collect()
 }
@@ -152,6 +155,8 @@ fn needs(role: Role, subjects: &Subjects, create: bool) -> Vec<Try> {
 
 #[cfg(test)]
 mod tests {
+    use proto::lang::Language;
+
     use super::*;
     use crate::render::findings::Grade;
 
@@ -159,14 +164,23 @@ mod tests {
     fn what_is_lacking_is_bad_only_for_a_role_that_was_asked_about() {
         let lacking = [
             (Role::Planner, vec![]),
-            (Role::Tools, vec!["publish to a.b".to_owned(), "subscribe to c".to_owned()]),
+            (
+                Role::Tools,
+                [Try::Say("a.b".to_owned()), Try::Listen("c".to_owned())]
+                    .iter()
+                    .map(words)
+                    .collect(),
+            ),
         ];
         let all = judged(&lacking, false);
         assert_eq!((all.len(), all[0].grade), (1, Grade::Ok));
-        assert!(all[0].found.contains("may play planner;"), "{}", all[0].found);
+        assert!(all[0].found.text(Language::En).contains("may play planner;"), "{:?}", all[0]);
         let asked = judged(&lacking, true);
         assert_eq!((asked.len(), asked[0].grade), (1, Grade::Bad));
-        assert_eq!(asked[0].found, "tools may not publish to a.b, subscribe to c");
+        assert_eq!(
+            asked[0].found.text(Language::En),
+            "tools may not publish to a.b, subscribe to c"
+        );
         assert_eq!(judged(&lacking[..1], true)[0].grade, Grade::Ok);
     }
 }

@@ -4,7 +4,17 @@ use broker::{inspect::Inspector, log::LogError};
 use proto::subject::Subjects;
 use runtime::nats::Nats;
 
+use super::words::Text;
 use crate::render::findings::Finding;
+
+/// A store with a limit of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Store {
+    /// The account of this user.
+    Account,
+    /// The server, over all accounts.
+    Server,
+}
 
 /// Usage in percent from which a warning is reported.
 const TIGHT: u128 = 80;
@@ -14,7 +24,7 @@ const FULL: u128 = 95;
 /// Reports the usage of the account.
 pub(super) async fn account(inspector: &Inspector) -> Finding {
     match inspector.account().await {
-        Ok(account) => judged("storage", "this account", account.used, account.limit),
+        Ok(account) => judged(Store::Account, account.used, account.limit),
         Err(error) => Finding::skipped("storage", error.to_string()),
     }
 }
@@ -28,45 +38,53 @@ pub(super) async fn writes(nats: &Nats, subjects: &Subjects) -> Finding {
     let failed: Vec<_> =
         probed.into_iter().filter_map(|(shard, probe)| Some((shard, probe.err()?))).collect();
     let Some((shard, error)) = failed.first() else {
-        return Finding::ok("writes", "every shard stores a message");
+        return Finding::ok("writes", Text::Writes);
     };
-    let found = format!("{} of {} shards: shard {shard}: {error}", failed.len(), subjects.shards());
+    let (failed, shards) = (&failed.len(), &subjects.shards());
+    let found = Text::WritesFailed { failed, shards, shard, why: error };
     match error {
-        LogError::Forbidden(_) => Finding::skipped(
-            "writes",
-            "this user may not write; the readiness of the supervisors says whether they can",
-        ),
-        LogError::Unwritable(_) | LogError::Full(_) => Finding::bad(
-            "writes",
-            found,
-            "free disk space, then restart nats-server: it keeps the error of a full disk until then",
-        ),
+        LogError::Forbidden(_) => Finding::skipped("writes", Text::MayNotWrite),
+        LogError::Unwritable(_) | LogError::Full(_) => {
+            Finding::bad("writes", found, Text::FreeDisk)
+        }
         LogError::Unavailable(_)
         | LogError::Unknown(_)
         | LogError::Lost(_)
         | LogError::TooLarge(_)
         | LogError::Drift(_)
         | LogError::Taken(_)
-        | LogError::Invalid(_) => Finding::bad("writes", found, "look at the log of nats-server"),
+        | LogError::Invalid(_) => Finding::bad("writes", found, Text::ServerLog),
     }
 }
 
 /// Converts a usage and its limit in bytes to a finding.
-pub(super) fn judged(check: &'static str, who: &str, used: u64, limit: Option<u64>) -> Finding {
-    let mib = |bytes: u64| format!("{} MiB", bytes / (1024 * 1024));
-    let Some(limit) = limit.filter(|limit| *limit > 0) else {
-        let words = format!("{who} stores {}, without a limit of its own", mib(used));
-        return Finding::ok(check, words);
+pub(super) fn judged(store: Store, bytes: u64, limit: Option<u64>) -> Finding {
+    const MIB: u64 = 1024 * 1024;
+    let check = match store {
+        Store::Account => "storage",
+        Store::Server => "disk",
     };
-    let percent = u128::from(used) * 100 / u128::from(limit);
-    let words = format!("{who} stores {} of {} ({percent} %)", mib(used), mib(limit));
-    let advice = "raise max_file in nats-server's configuration, add disk, or remove logs of ended jobs; at the limit writes are refused and jobs wait; nothing is lost";
+    let used = &(bytes / MIB);
+    let Some(most) = limit.filter(|limit| *limit > 0) else {
+        return Finding::ok(
+            check,
+            match store {
+                Store::Account => Text::AccountStoresUnlimited { used },
+                Store::Server => Text::ServerStoresUnlimited { used },
+            },
+        );
+    };
+    let (limit, percent) = (&(most / MIB), u128::from(bytes) * 100 / u128::from(most));
+    let found = match store {
+        Store::Account => Text::AccountStores { used, limit, percent: &percent },
+        Store::Server => Text::ServerStores { used, limit, percent: &percent },
+    };
     if percent >= FULL {
-        Finding::bad(check, words, advice)
+        Finding::bad(check, found, Text::MakeRoom)
     } else if percent >= TIGHT {
-        Finding::warning(check, words, advice)
+        Finding::warning(check, found, Text::MakeRoom)
     } else {
-        Finding::ok(check, words)
+        Finding::ok(check, found)
     }
 }
 
@@ -88,6 +106,6 @@ mod tests {
         #[case] limit: Option<u64>,
         #[case] is: Grade,
     ) {
-        assert_eq!(judged("storage", "it", used, limit).grade, is);
+        assert_eq!(judged(Store::Account, used, limit).grade, is);
     }
 }

@@ -11,20 +11,21 @@ use runtime::{
     config::{Secret, SecretFrom},
     telemetry::settings::Telemetry,
 };
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, ToSocketAddrs};
 
+use super::words::Text;
 use crate::{
     args::Global,
-    render::findings::{Finding, LANGUAGE},
+    render::findings::Finding,
     settings::{
         Config,
         model::{Model, ModelKind},
     },
-    token,
+    token::{self, Exposed},
 };
 
-/// Time limit for a connection to the model's server.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Time limit for a connection.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Reports secrets that other users can read, and an open front door.
 pub(super) fn secrets(global: &Global, config: &Config) -> Vec<Finding> {
@@ -33,7 +34,7 @@ pub(super) fn secrets(global: &Global, config: &Config) -> Vec<Finding> {
         Err(error) => {
             found.push(Finding::error("token", &error));
         }
-        Ok(token) => found.extend(token.warning.map(|warning| readable("token", &warning))),
+        Ok(token) => found.extend(token.exposed.map(|file| readable("token", &file))),
     }
     let named = [
         ("credentials", &config.nats.credentials),
@@ -42,7 +43,7 @@ pub(super) fn secrets(global: &Global, config: &Config) -> Vec<Finding> {
     ];
     for (check, secret) in named {
         if let Some(SecretFrom::File(path)) = secret.as_ref().map(|secret| secret.from()) {
-            found.extend(token::open_to_others(path).map(|warning| readable(check, &warning)));
+            found.extend(token::open_to_others(path).map(|file| readable(check, &file)));
         }
     }
     let local = config.nats.servers().all(|server| {
@@ -55,50 +56,31 @@ pub(super) fn secrets(global: &Global, config: &Config) -> Vec<Finding> {
 
 /// Reports who may use the front door.
 fn door(people: usize, local: bool) -> Finding {
-    const OPEN: &str = "everybody who can reach the broker may submit, answer and cancel";
     match people {
-        0 if local => {
-            // The broker may listen on other addresses than the one used here.
-            let found =
-                format!("{OPEN}; it is on loopback here, and may be listening elsewhere too");
-            Finding::ok("door", found)
-        }
-        0 => Finding::warning(
-            "door",
-            OPEN,
-            "name people in door.people, and give the roles NATS credentials of their own",
-        ),
-        1 => Finding::ok("door", "one caller has a token; requests without one are refused"),
-        n => Finding::ok(
-            "door",
-            format!("{n} callers have tokens; requests without one are refused"),
-        ),
+        // The broker may listen on other addresses than the one used here.
+        0 if local => Finding::ok("door", Text::DoorOpenHere),
+        0 => Finding::warning("door", Text::DoorOpen, Text::NamePeople),
+        1 => Finding::ok("door", Text::OneCaller),
+        count => Finding::ok("door", Text::Callers { count: &count }),
     }
 }
 
-fn readable(check: &'static str, warning: &Words) -> Finding {
-    let words = warning.text(LANGUAGE).trim_start_matches("warning: ");
-    let (found, advice) = words.split_once("; ").unwrap_or((words, "chmod 600"));
-    Finding::warning(check, found, advice)
+fn readable(check: &'static str, Exposed { file, mode }: &Exposed) -> Finding {
+    Finding::warning(check, Text::Readable { file, mode }, Text::CloseFile { file })
 }
 
 /// Checks that the model's server accepts connections. Calls no model, because that costs money.
 pub(super) async fn model(model: &Model) -> Finding {
     let Some(kind) = model.kind else {
-        let advice = "set model.kind and model.name for `callboard serve`; `dev` and `demo` have a scripted one";
-        return Finding::warning("model", "none is configured", advice);
+        return Finding::warning("model", Text::NoModel, Text::SetModel);
     };
     let name = model.name.as_deref().unwrap_or_default();
     if kind == ModelKind::Script {
-        return Finding::warning(
-            "model",
-            format!("{name} is scripted"),
-            "set model.kind to a provider to have a real one",
-        );
+        return Finding::warning("model", Text::ModelScripted { name: &name }, Text::SetProvider);
     }
     if let Some(Err(why)) = model.api_key.as_ref().map(Secret::value) {
-        let advice = "set it for the processes that call the model; others need no key";
-        return Finding::warning("model", format!("{name}: model.api_key: {why}"), advice);
+        let found = format!("{name}: model.api_key: {why}");
+        return Finding::warning("model", found, Text::SetKey);
     }
     let place = match &model.base_url {
         Some(url) => url.host_str().map(|host| {
@@ -112,18 +94,23 @@ pub(super) async fn model(model: &Model) -> Finding {
         },
     };
     let Some((host, port)) = place else {
-        return Finding::skipped("model", format!("{name} at its provider's public address"));
+        return Finding::skipped("model", Text::ModelPublic { name: &name });
     };
-    let connect = tokio::time::timeout(PATIENCE, TcpStream::connect((host.as_str(), port)));
-    let why = match connect.await {
-        Ok(Ok(_)) => {
-            return Finding::ok("model", format!("{name}; {host}:{port} takes connections"));
-        }
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("no connection within {} s", PATIENCE.as_secs()),
+    let place = format!("{host}:{port}");
+    let Err(why) = connect((host.as_str(), port)).await else {
+        return Finding::ok("model", Text::Model { name: &name, place: &place });
     };
-    let advice = "start it, or correct model.base_url; plans and turns are retried until then";
-    Finding::bad("model", format!("{name}: {host}:{port}: {why}"), advice)
+    let found = Words::new(|language| format!("{name}: {place}: {}", why.text(language)));
+    Finding::bad("model", found, Text::StartModel)
+}
+
+/// Connects to a server; the error is the reason.
+async fn connect(address: impl ToSocketAddrs) -> Result<(), Words> {
+    match tokio::time::timeout(TIMEOUT, TcpStream::connect(address)).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(error.to_string().into()),
+        Err(_) => Err(Text::NoConnection { seconds: &TIMEOUT.as_secs() }.into()),
+    }
 }
 
 /// Checks that the OTLP receiver accepts connections; `None` if none is configured.
@@ -139,66 +126,51 @@ pub(super) async fn receiver(telemetry: &Telemetry) -> Option<Finding> {
     let default = if scheme == "https" { 443 } else { 4317 };
     let has_port = place.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     let place = if has_port { place.to_owned() } else { format!("{place}:{default}") };
-    let why = match tokio::time::timeout(PATIENCE, TcpStream::connect(&place)).await {
-        Ok(Ok(_)) => return Some(Finding::ok("otlp", format!("{place} takes connections"))),
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("no connection within {} s", PATIENCE.as_secs()),
+    let Err(why) = connect(&place).await else {
+        return Some(Finding::ok("otlp", Text::TakesConnections { place: &place }));
     };
-    let advice = "start the collector, or correct telemetry.otlp_endpoint; jobs continue, and unsent telemetry is dropped";
-    Some(Finding::warning("otlp", format!("{place}: {why}"), advice))
+    let found = Words::new(|language| format!("{place}: {}", why.text(language)));
+    Some(Finding::warning("otlp", found, Text::StartReceiver))
 }
 
 /// Checks that a process of this machine answers on the admin listener.
 pub(super) async fn admin(admin: &Admin) -> Finding {
     let address = match admin.listen {
-        Listen::Off => return Finding::skipped("admin", "admin.listen is off"),
+        Listen::Off => return Finding::skipped("admin", Text::AdminOff),
         Listen::Auto => SocketAddr::from(([127, 0, 0, 1], PORT)),
         Listen::At(address) => address,
     };
-    let open = match admin.listen {
-        Listen::At(address) if !address.ip().is_loopback() => {
-            ", and so does everybody who reaches this machine: there is no authentication"
+    match connect(address).await {
+        Ok(()) if address.ip().is_loopback() => {
+            Finding::ok("admin", Text::Admin { address: &address })
         }
-        Listen::At(_) | Listen::Auto | Listen::Off => "",
-    };
-    let connect = tokio::time::timeout(PATIENCE, TcpStream::connect(address));
-    match connect.await {
-        Ok(Ok(_)) => Finding::ok("admin", format!("{address} answers{open}")),
-        Ok(Err(_)) | Err(_) => {
-            Finding::skipped("admin", format!("no process of this machine answers at {address}"))
-        }
+        Ok(()) => Finding::ok("admin", Text::AdminOpen { address: &address }),
+        Err(_) => Finding::skipped("admin", Text::AdminSilent { address: &address }),
     }
 }
 
 /// Checks that the workspace is writable.
 pub(super) fn workspace(config: &Config) -> Finding {
     let path = &config.tools.workspace;
-    let shown = path.display();
+    let shown = &path.display();
     if !path.exists() {
         let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         return match probe(parent) {
-            Ok(()) => {
-                Finding::ok("workspace", format!("{shown} will be created when a tool needs it"))
+            Ok(()) => Finding::ok("workspace", Text::WorkspaceLater { path: shown }),
+            Err(why) => {
+                let found = Text::WorkspaceImpossible { path: shown, why: &why };
+                Finding::bad("workspace", found, Text::CreateWorkspace)
             }
-            Err(error) => Finding::bad(
-                "workspace",
-                format!("{shown} does not exist and cannot be created: {error}"),
-                "create it, or set tools.workspace",
-            ),
         };
     }
     if !path.is_dir() {
-        return Finding::bad(
-            "workspace",
-            format!("{shown} is not a directory"),
-            "set tools.workspace",
-        );
+        return Finding::bad("workspace", Text::NotADirectory { path: shown }, Text::SetWorkspace);
     }
     match probe(path) {
-        Ok(()) => Finding::ok("workspace", format!("{shown} can be written")),
-        Err(error) => {
-            let advice = "give the user of this process the right to write there; read_file works without it";
-            Finding::bad("workspace", format!("{shown} cannot be written: {error}"), advice)
+        Ok(()) => Finding::ok("workspace", Text::Workspace { path: shown }),
+        Err(why) => {
+            let found = Text::WorkspaceUnwritable { path: shown, why: &why };
+            Finding::bad("workspace", found, Text::AllowWriting)
         }
     }
 }

@@ -1,0 +1,11 @@
+//! The texts of the mistakes in the settings.
+
+use proto::lang::Words;
+
+messages::texts!(config);
+
+impl From<Text<'_>> for Words {
+    fn from(text: Text<'_>) -> Self {
+        Self::new(|language| text.text(language))
+    }
+}
