@@ -234,8 +234,8 @@ async fn a_command_that_ran_when_the_conversation_was_killed_is_shown_when_it_is
         "hello Bob",
         "✓ create_task: Task \"call Ann\" was created\n",
         "/schedule: say the deadline after `by`",
-        "id  deadline  status   title\n",
-        "Friday    pending  call Ann\n",
+        "id  status   title     deadline\n",
+        "1   pending  call Ann  Friday\n",
     ] {
         let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} in\n{rest}\nof\n{said}"));
         rest = &rest[at + part.len()..];

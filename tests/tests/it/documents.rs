@@ -103,7 +103,7 @@ const PROVED: &[Proof] = &[
     Proof {
         command: r"printf '/todo buy milk\n/view\n' | callboard chat",
         file: "tests/tests/it/chat.rs",
-        marker: r#"/todo buy milk\n3\n1\nconfirm\n/view\n"#,
+        marker: r#"/todo buy milk\n3\n1\nconfirm\n/todo list\n"#,
     },
     Proof {
         command: "callboard -o jsonl watch report-7 --live",
