@@ -12,6 +12,7 @@ const READS_CHINESE: &[(&str, &str)] = &[
     ("client/src/session/parse.rs", "the words by which people agree and decline"),
     ("planner-actor/src/parse/said.rs", "the words by which models introduce examples"),
     ("tool-actors/src/tools/create_task.rs", "a word between a task and its date"),
+    ("tool-actors/src/tools/list_tasks.rs", "the word after `/todo` that lists the tasks"),
     ("tool-actors/src/tools/slash.rs", "the grammar of commands, which models read by example"),
 ];
 
