@@ -242,7 +242,7 @@ pub struct Planned {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outline: Vec<Item>,
     /// Reasoning of the model, if its provider returns it, with its middle left out if it is long
-    /// ([`limits::REASONING_CHARS`]).
+    /// ([`crate::limits::REASONING_CHARS`]).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
 }
@@ -332,7 +332,7 @@ pub struct Turned {
     #[serde(default)]
     pub usage: Usage,
     /// Reasoning of the model, if its provider returns it, with its middle left out if it is long
-    /// ([`limits::REASONING_CHARS`]).
+    /// ([`crate::limits::REASONING_CHARS`]).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
 }
