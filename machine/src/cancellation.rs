@@ -86,7 +86,7 @@ impl Cancellation {
     fn is_answer(&self, entry: &Entry) -> bool {
         let (Some(unit), Ok(record)) = (&self.unit, &entry.record) else { return false };
         let Family::In(source) = &entry.family else { return false };
-        (self.answered_by.as_ref() == Some(source) || *source == Source::Crew)
+        self.answered_by.as_ref().is_some_and(|wanted| source.may_answer(wanted))
             && record.is_result()
             && record.fact().and_then(|fact| fact.result_of()).as_ref() == Some(unit)
     }

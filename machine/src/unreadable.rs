@@ -119,8 +119,8 @@ impl ActiveJob {
     /// one.
     fn only_command(&self, source: &Source) -> Option<Unit> {
         let is_sent = |unit: &waits::Unit<'_>| match &unit.labor {
-            Labor::Plan => matches!(source, Source::Plan | Source::Crew),
-            Labor::Turn(_) => matches!(source, Source::Turn | Source::Crew),
+            Labor::Plan => source.may_answer(&Source::Plan),
+            Labor::Turn(_) => source.may_answer(&Source::Turn),
             Labor::Call(_, call) => !call.is_agent() && source.may_call(&call.binding.pool),
             Labor::Run => false,
         };
@@ -142,8 +142,7 @@ impl ActiveJob {
         let Unit { work, attempt } = unit;
         let why = text::result_unreadable(self.brief.language, place);
         let error = WorkError::new(why.clone(), ErrorClass::Transient);
-        let [plans, turns] =
-            [Source::Plan, Source::Turn].map(|role| *source == role || *source == Source::Crew);
+        let [plans, turns] = [Source::Plan, Source::Turn].map(|role| source.may_answer(&role));
         let is_planning = plans && self.planning.work(self.generation()) == *work;
         let planning = self.planning.attempts_mut().filter(|_| is_planning);
         let steps = self.execution.steps_mut().iter_mut();

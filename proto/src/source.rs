@@ -40,14 +40,16 @@ impl Source {
         }
     }
 
+    /// `true` if a fact of this source counts for a command that workers of `wanted` answer.
+    #[must_use]
+    pub fn may_answer(&self, wanted: &Self) -> bool {
+        self == wanted || (*self == Self::Crew && wanted.is_worker())
+    }
+
     /// `true` if a worker of this source may report on calls to the tools of `pool`.
     #[must_use]
     pub fn may_call(&self, pool: &Pool) -> bool {
-        match self {
-            Self::Call(own) => own == pool,
-            Self::Crew => true,
-            Self::Door | Self::Plan | Self::Turn | Self::People | Self::Clock => false,
-        }
+        self.may_answer(&Self::Call(pool.clone()))
     }
 }
 

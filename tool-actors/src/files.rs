@@ -2,7 +2,7 @@
 //! workspace. Both are in the job's first record, which is read only when a tool asks for it, so that
 //! no other call pays for the read.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use broker::{Broker, objects::ObjectError};
 use proto::{
@@ -53,8 +53,11 @@ impl JobFiles {
     pub async fn owner(&self, job: &JobId) -> Result<Owner, ToolFault> {
         let mut owner = job.clone();
         let Some((broker, _)) = &self.0 else { return Ok(Owner::Job(owner)) };
-        // A job that was purged has left its workspace to its forks.
-        while let Some(submitted) = submission(broker, &owner).await? {
+        // The id of a job that was purged may be used again, by a fork of its own forks too.
+        let mut seen = BTreeSet::new();
+        while seen.insert(owner.clone()) {
+            // A job that was purged has left its workspace to its forks.
+            let Some(submitted) = submission(broker, &owner).await? else { break };
             owner = match (submitted.parent, submitted.forked, submitted.conversation) {
                 (Some(parent), ..) => parent.root,
                 (None, Some(forked), _) => forked.job,
@@ -93,4 +96,83 @@ async fn submission(broker: &Broker, job: &JobId) -> Result<Option<Submitted>, T
         .await
         .map_err(|e| ToolFault::internal(format!("the job's log could not be read: {e}")))?;
     Ok(entries.first().and_then(Entry::submission))
+}
+
+#[cfg(test)]
+mod tests {
+    use broker::{
+        memory::{self, MemoryOptions},
+        testing::jobs::submitted,
+    };
+    use proto::{
+        conversation::Conversation,
+        fact::Fact,
+        family::Parent,
+        fork::Forked,
+        id::{Attempt, ConversationId, Seq, WorkId},
+        subject::Subjects,
+        trace::TraceContext,
+    };
+    use rstest::rstest;
+
+    use super::*;
+
+    fn id(name: &str) -> JobId {
+        JobId::new(name).unwrap()
+    }
+
+    fn talk() -> ConversationId {
+        ConversationId::new("talk").unwrap()
+    }
+
+    fn fork_of(job: &str) -> Submitted {
+        let forked = Forked { job: id(job), seq: Seq(1), records: Vec::new() };
+        Submitted { forked: Some(Box::new(forked)), ..submitted("g") }
+    }
+
+    fn child_of(root: &str) -> Submitted {
+        let parent = Parent {
+            job: id("between"),
+            work: WorkId::new("g0.r0.a").unwrap(),
+            attempt: Attempt::FIRST,
+            root: id(root),
+            path: "root/a/b".to_owned(),
+            depth: 2,
+        };
+        Submitted { parent: Some(parent), ..submitted("g") }
+    }
+
+    #[rstest]
+    #[case::a_job_of_its_own("alone", Owner::Job(id("alone")))]
+    #[case::of_a_conversation("talking", Owner::Conversation(talk()))]
+    #[case::of_a_sub_agent("child", Owner::Job(id("alone")))]
+    #[case::of_a_sub_agent_in_a_conversation("talking-child", Owner::Conversation(talk()))]
+    #[case::a_fork("fork", Owner::Job(id("alone")))]
+    #[case::a_fork_of_a_fork("fork-of-fork", Owner::Job(id("alone")))]
+    #[case::a_fork_of_a_sub_agent("fork-of-child", Owner::Job(id("alone")))]
+    #[case::a_fork_of_a_conversation("fork-of-talking", Owner::Conversation(talk()))]
+    #[case::a_fork_of_a_purged_job("fork-of-purged", Owner::Job(id("purged")))]
+    #[case::a_circle_of_ids_used_again("used-again", Owner::Job(id("used-again")))]
+    #[tokio::test]
+    async fn a_workspace_has_one_owner(#[case] job: &str, #[case] owner: Owner) {
+        let broker = memory::start(Subjects::new("cb", 1).unwrap(), MemoryOptions::default());
+        let conversation = Conversation { id: talk(), earlier: Vec::new(), omitted: 0 };
+        for (job, submitted) in [
+            ("alone", submitted("g")),
+            ("talking", Submitted { conversation: Some(conversation), ..submitted("g") }),
+            ("child", child_of("alone")),
+            ("talking-child", child_of("talking")),
+            ("fork", fork_of("alone")),
+            ("fork-of-fork", fork_of("fork")),
+            ("fork-of-child", fork_of("child")),
+            ("fork-of-talking", fork_of("talking")),
+            ("fork-of-purged", fork_of("purged")),
+            ("used-again", fork_of("its-fork")),
+            ("its-fork", fork_of("used-again")),
+        ] {
+            let fact = Fact::Submitted(submitted);
+            broker.log.submit(&id(job), &fact, TraceContext::new(1, 1, false)).await.unwrap();
+        }
+        assert_eq!(JobFiles::of(&broker, &id(job)).owner(&id(job)).await.unwrap(), owner);
+    }
 }

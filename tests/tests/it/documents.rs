@@ -101,7 +101,7 @@ const PROVED: &[Proof] = &[
         marker: r#"["chat", "--conversation", "trip"]"#,
     },
     Proof {
-        command: r"printf '/todo buy milk\n/view\n' | callboard chat",
+        command: r"printf '/todo buy milk\n/todo list\n' | callboard chat",
         file: "tests/tests/it/chat.rs",
         marker: r#"/todo buy milk\n3\n1\nconfirm\n/todo list\n"#,
     },
