@@ -140,11 +140,8 @@ impl ActiveJob {
 
     /// Fails the job because it has no plan.
     pub(super) fn no_plan(&mut self, error: &str) {
-        let text = match self.reports_planner() {
-            true => Text::PlannerUnavailable { error: &error },
-            false => Text::PlanFailed { error: &error },
-        };
-        self.planning.fail(FailReason::PlanFailed, text.text(self.brief.language));
+        let message = Text::PlanFailed { error: &error }.text(self.brief.language);
+        self.planning.fail(FailReason::PlanFailed, message);
     }
 
     /// Returns `true` if a job without a plan ends with a report.

@@ -6,12 +6,14 @@ use proto::{
     escape,
     event::{Happened, PlanEvent, REASON_UNPARSEABLE, StepEvent, StepPhase, Stream, ToolPhase},
     id::StepId,
+    job::{FailReason, Outcome},
     lang::Language,
     outline::Item,
     progress,
 };
 
 use crate::{
+    chat::words::Text,
     render::{event, line::Line, value},
     style::{Style, Tone},
 };
@@ -55,6 +57,7 @@ impl Course {
             | Happened::Interaction(_)
             | Happened::Usage(_)
             | Happened::Error(_)
+            | Happened::Notice(_)
             | Happened::Job(_) => (None, Tone::Plain),
         };
         let line = words.map(|words| Line::new().add(tone, format!("▸ {words}")).render(style));
@@ -115,7 +118,7 @@ fn task(style: &Style, happened: &Happened) -> Vec<String> {
             }
         },
         Happened::Message(message) => message.stream == Stream::Thought,
-        Happened::Tool(_) => true,
+        Happened::Tool(_) | Happened::Notice(_) => true,
         Happened::Error(error) => {
             error.work.is_some() && error.reason.as_deref() != Some(REASON_UNPARSEABLE)
         }
@@ -141,6 +144,26 @@ pub(crate) fn command(style: &Style, happened: &Happened) -> Option<String> {
     text.push('\n');
     text.extend(result.iter().map(|data| value::value(style, data)));
     Some(text)
+}
+
+/// Returns the end of a task with the advice to use commands, which need no planner, where planning
+/// failed.
+pub(crate) fn advised(outcome: Outcome, language: Language) -> Outcome {
+    let Outcome::Failed { reason, message, results } = outcome else { return outcome };
+    let text = match reason {
+        FailReason::QuestionRepeated | FailReason::TooManyQuestions => {
+            Text::CommandsInstead { message: &message.trim_end() }
+        }
+        FailReason::PlanFailed => Text::CommandsNext { message: &message.trim_end() },
+        FailReason::StepFailed
+        | FailReason::BudgetExceeded
+        | FailReason::DeadlineExceeded
+        | FailReason::QuestionExpired
+        | FailReason::HistoryFull
+        | FailReason::NoProgress
+        | FailReason::ReplanLimit => return Outcome::Failed { reason, message, results },
+    };
+    Outcome::Failed { reason, message: text.text(language), results }
 }
 
 /// Renders the model output streamed now, one line for each step.
@@ -270,5 +293,24 @@ mod tests {
                 "▸ 当前计划项 1/1：寄",
             ]
         );
+    }
+
+    #[test]
+    fn only_where_planning_failed_is_a_person_sent_to_the_commands() {
+        let told = |reason, language| {
+            let message = "为什么".to_owned();
+            let failed = Outcome::Failed { reason, message, results: serde_json::Value::Null };
+            match advised(failed, language) {
+                Outcome::Failed { message, .. } => message,
+                other => panic!("{other:?}"),
+            }
+        };
+        let asked = told(FailReason::TooManyQuestions, Language::Zh);
+        assert_eq!(asked, "为什么，请直接用 /todo 或 /schedule");
+        let repeated = told(FailReason::QuestionRepeated, Language::En);
+        assert_eq!(repeated, "为什么; please use /todo or /schedule directly");
+        let unplanned = told(FailReason::PlanFailed, Language::Zh);
+        assert_eq!(unplanned, "为什么\n请直接用 /todo 或 /schedule");
+        assert_eq!(told(FailReason::StepFailed, Language::Zh), "为什么");
     }
 }

@@ -142,15 +142,10 @@ fn fixed_words_are_in_the_language_of_the_job() {
         (
             Language::En,
             "Please confirm: When?",
-            "The job needed too many questions; please use /todo or /schedule directly",
-            "Replanning failed repeatedly; please use /todo or /schedule directly",
+            "The job needed too many questions",
+            "Replanning failed repeatedly",
         ),
-        (
-            Language::Zh,
-            "请确认：When?",
-            "澄清次数过多，请直接用 /todo 或 /schedule",
-            "无法完成重规划，请直接用 /todo 或 /schedule",
-        ),
+        (Language::Zh, "请确认：When?", "澄清次数过多", "无法完成重规划"),
     ] {
         let policy = |rounds: Option<u32>| {
             agent(|a| {

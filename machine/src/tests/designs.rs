@@ -257,7 +257,7 @@ fn what_is_said_in_chinese_is_said_in_the_words_that_were_agreed() {
     assert_eq!(said(|_| {}, "a b", both), "成功执行 2 个步骤：\n1. do a：做完 a\n2. do b：做完 b");
     assert_eq!(said(|_| {}, "a b<a", |p| p.no("g0.r0.a")), "步骤 a 失败: no");
     let no_plan = said(|a| a.plan.attempts = 1, "", |_| {});
-    assert_eq!(no_plan, "计划执行服务暂时不可用：no JSON\n请直接用 /todo 或 /schedule");
+    assert_eq!(no_plan, "计划执行服务暂时不可用：no JSON");
 }
 
 /// The agreed prompt of a planner that needs more information but asks nothing specific.

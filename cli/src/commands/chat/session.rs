@@ -264,10 +264,11 @@ impl Session {
 
     /// Displays the outcome of a task.
     pub(super) fn ending(&mut self, view: &JobView) -> Result<(), CliError> {
-        let Some(outcome) = &view.outcome else { return Ok(()) };
+        let Some(outcome) = view.outcome.clone() else { return Ok(()) };
+        let outcome = show::advised(outcome, view.language);
         let style = self.style();
         let place = proto::progress::failed(view);
-        self.say(&describe::ending(&style, outcome, place.as_deref()))
+        self.say(&describe::ending(&style, &outcome, place.as_deref()))
     }
 
     /// Displays the task's question again after a command.
