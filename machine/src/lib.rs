@@ -55,6 +55,7 @@ pub mod testing;
 mod text;
 pub mod timeline;
 pub mod transcript;
+mod transitions;
 mod turn;
 mod unreadable;
 mod view;
@@ -71,6 +72,7 @@ pub use self::{
     questions::QuestionStatus,
     replay::{Replay, replay, rollback_target},
     state::{Job, JobStatus, Poison, Wakeup},
+    transitions::{QuestionState, States, Transition},
     waits::{GivenUp, OutageWait, Waits},
     why::{QueueState, Surroundings},
 };

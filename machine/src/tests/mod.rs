@@ -34,6 +34,7 @@ mod reports;
 mod rolling;
 mod steering;
 mod summarising;
+mod transitions;
 mod turning;
 mod unreadable;
 mod why;

@@ -12,13 +12,14 @@ use proto::{
     entry::Entry,
     fact::{Fact, Submitted},
     id::{JobId, Seq, Shard, ToolName, WorkId},
+    notice::Notice,
     trace::TraceContext,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use machine::{Job, Next, OutageWait};
+use machine::{Job, Next, OutageWait, States, Transition};
 use runtime::registry::Registry;
-use tracing::Instrument;
+use tracing::{Instrument, field::display};
 
 use super::{
     inbox::{Inbox, Waiting},
@@ -58,6 +59,9 @@ pub(super) struct JobState {
     parked: bool,
     /// Changes that metrics do not count yet.
     tally: Tally,
+    /// States of the last look, whose transitions were logged; `None` unless debug lines are
+    /// enabled.
+    states: Option<States>,
 }
 
 /// The reason for which an activation was given up. Its facts stay unacknowledged and are
@@ -97,6 +101,7 @@ impl Actor for JobActor {
             own_trace: None,
             parked: false,
             tally: Tally::default(),
+            states: None,
         })
     }
 
@@ -152,12 +157,17 @@ impl JobState {
                         self.tally.stored(after == Seq(0), is_end);
                     }
                     let kind = next.decision.kind();
+                    let notices = next.decision.notices().to_vec();
                     let wait = if let Decision::Wait(wait) = &next.decision {
                         Some(wait.work.clone())
                     } else {
                         None
                     };
+                    let is_stored = matches!(stored, Ok(CasOutcome::Stored(_)));
                     self.stored(stored?, kind);
+                    if is_stored {
+                        self.count_notices(&notices);
+                    }
                     wait.iter().for_each(|work| self.report_outage(work));
                     continue;
                 }
@@ -189,6 +199,7 @@ impl JobState {
     ) -> Result<Option<ActivationSpan>, GivenUp> {
         if let Effect::Read = self.activation.effect() {
             let entries = self.args.read().await?;
+            self.look_before(waiting, &entries);
             self.activation.done(Outcome::Read(entries));
         }
         let (Effect::Count(intake), Some(job)) =
@@ -206,6 +217,7 @@ impl JobState {
         }
         let span = timer.folded(job, root, waiting.facts.iter(), intake, &mut self.tally);
         self.activation.done(Outcome::Done);
+        self.log_transitions();
         Ok(Some(span))
     }
 
@@ -214,12 +226,41 @@ impl JobState {
             CasOutcome::Stored(seq) => {
                 self.activation.done(Outcome::Stored(seq));
                 log_decided(&self.args.job, seq, kind, self.activation.folded_job());
+                self.log_transitions();
             }
             CasOutcome::Conflict => {
                 let job = &self.args.job;
                 tracing::debug!(%job, "another supervisor decided first; reading the log again");
                 self.activation.done(Outcome::Conflict);
             }
+        }
+    }
+
+    /// Remembers the states before the facts that wait, if debug lines are enabled and this is the
+    /// first look at the job.
+    fn look_before(&mut self, waiting: &Waiting, entries: &[Entry]) {
+        if self.states.is_none() && tracing::enabled!(tracing::Level::DEBUG) {
+            let first = waiting.facts.iter().map(|fact| fact.entry.seq).min();
+            let known = entries.partition_point(|entry| first.is_none_or(|seq| entry.seq < seq));
+            let before = machine::replay(&self.args.job, &entries[..known]);
+            self.states = Some(States::of(&before));
+        }
+    }
+
+    /// Logs the transitions of the job, its steps and its questions since the last look, at debug
+    /// level. User content is never logged.
+    fn log_transitions(&mut self) {
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return;
+        }
+        let Some(folded) = self.activation.folded_job() else { return };
+        let states = States::of(folded);
+        let transitions = match self.states.replace(states.clone()) {
+            Some(before) => before.transitions_to(&states),
+            None => Vec::new(),
+        };
+        for transition in &transitions {
+            log_transition(&self.args.job, folded.seq(), transition);
         }
     }
 
@@ -241,6 +282,16 @@ impl JobState {
         }
         if let Some(status) = folded.standing() {
             observe::outage_wait(&status.agent, &self.args.labels);
+        }
+    }
+
+    fn count_notices(&self, notices: &[Notice]) {
+        if notices.is_empty() {
+            return;
+        }
+        let Some(status) = self.activation.folded_job().and_then(Job::standing) else { return };
+        for notice in notices {
+            observe::notice(notice, &status.agent, &self.args.labels);
         }
     }
 
@@ -348,4 +399,21 @@ fn log_decided(id: &JobId, seq: Seq, kind: DecisionKind, job: Option<&Job>) {
     let sub_status = at.as_ref().and_then(|at| at.sub_status).map(|sub| sub.to_string());
     let state = at.as_ref().map(|at| tracing::field::display(at.state));
     tracing::debug!(job = %id, %seq, decision = kind.as_str(), state, sub_status, "decided");
+}
+
+fn log_transition(job: &JobId, seq: Seq, transition: &Transition) {
+    match transition {
+        Transition::Job { from, to, sub_status } => {
+            let (from, sub_status) = (from.map(display), sub_status.map(display));
+            tracing::debug!(%job, %seq, from, %to, sub_status, "the job changed");
+        }
+        Transition::Step { step, from, to } => {
+            let from = from.map(display);
+            tracing::debug!(%job, %seq, %step, from, %to, "a step changed");
+        }
+        Transition::Question { ask, from, to } => {
+            let from = from.map(display);
+            tracing::debug!(%job, %seq, %ask, from, %to, "a question changed");
+        }
+    }
 }

@@ -128,3 +128,24 @@ async fn every_decision_is_logged_at_debug_with_where_the_job_stands_then() {
         assert!(!line.contains("goal"), "{line}");
     }
 }
+
+#[tokio::test]
+async fn every_change_of_a_job_and_of_its_steps_is_logged_at_debug_without_what_they_are_about() {
+    let (lines, _guard) = Lines::of(Level::DEBUG);
+    let company = Company::at_work(MemoryOptions::default(), "s1 s2<s1").await;
+    let job = company.submit("j").await;
+    company.ended(&job).await;
+    let logged = lines.until("from=working to=completed").await;
+    for change in [
+        "the job changed",
+        "from=submitted to=working",
+        "a step changed",
+        "step=s1 to=",
+        "step=s1 from=running to=completed",
+        "step=s2 from=running to=completed",
+    ] {
+        assert!(logged.contains(change), "{change}: {logged}");
+    }
+    let changes = logged.lines().filter(|line| line.contains(" changed job=j"));
+    changes.for_each(|line| assert!(!line.contains("goal"), "{line}"));
+}
