@@ -32,19 +32,21 @@ pub(super) async fn run(global: &Global, output: Output, args: PurgeArgs) -> Out
     let terms = Terms { jobs: args.jobs.clone(), before };
     let found = purge::find(&broker, &terms).await.map_err(|e| failed(&e))?;
     refuse(&found)?;
+    // The records of a lost shard may come back with its backup, and refer to large values.
+    let objects = !args.no_objects && found.lost.is_empty();
     let mut report = Report::new(&found, args.dry_run);
     if args.dry_run {
-        if !args.no_objects {
+        if objects {
             let gone = found.ended.iter().map(|ended| &ended.job).collect();
             report.objects = Some(garbage(&broker, &gone).await?.into());
         }
         return told(output, &report);
     }
     if !global.yes {
-        confirm(output, &report, !args.no_objects).await?;
+        confirm(output, &report, objects).await?;
     }
     report.keep(&remove(&broker, &found.ended).await?);
-    if !args.no_objects {
+    if objects {
         let garbage = garbage(&broker, &BTreeSet::new()).await?;
         purge::collect(&broker, &garbage).await.map_err(|e| failed(&e))?;
         report.objects = Some(garbage.into());
@@ -72,6 +74,10 @@ fn refuse(found: &PurgeReport) -> Result<(), CliError> {
     if !family.is_empty() {
         let why = Text::PurgeRefusedFamily { jobs: &family };
         return Err(CliError::refused("not_ended", why).hint(Text::PurgeTree));
+    }
+    let lost = stays(Stays::Lost);
+    if !lost.is_empty() {
+        return Err(CliError::unavailable(Text::PurgeRefusedLost { jobs: &lost }));
     }
     if !recent.is_empty() {
         let why = Text::PurgeRefusedRecent { jobs: &recent };

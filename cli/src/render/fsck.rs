@@ -47,6 +47,10 @@ pub(crate) fn report(style: &Style, report: &Report) -> String {
         out.push_str(&note(style, &style.say(Text::FsckRetryDead)));
         out.push('\n');
     }
+    for shard in &report.lost {
+        let lost = style.say(Text::FsckLostShard { shard });
+        out.push_str(&format!("{}\n", style.paint(Tone::Bad, &lost)));
+    }
     out.push_str(&summary(style, report));
     out
 }
@@ -72,6 +76,7 @@ fn summary(style: &Style, report: &Report) -> String {
     };
     let wrong = report.wrong.len();
     let (tone, verdict) = match &wrong {
+        0 if !report.lost.is_empty() => (Tone::Wait, Text::FsckRestConsistent { counts }),
         0 => (Tone::Good, Text::FsckConsistent { counts }),
         1 => (Tone::Bad, Text::FsckInconsistentOne { counts }),
         count => (Tone::Bad, Text::FsckInconsistent { count, counts }),

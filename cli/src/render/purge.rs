@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use operator::purge::{Ended, Garbage, PurgeReport, Stays};
-use proto::id::JobId;
+use proto::id::{JobId, Shard};
 use serde::Serialize;
 
 use crate::{
@@ -32,6 +32,9 @@ pub(crate) struct Report {
     pub(crate) absent: Vec<JobId>,
     /// `true` if further jobs may match.
     pub(crate) more: bool,
+    /// Shards whose stream is lost, and whose jobs were not examined.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) lost: Vec<Shard>,
     /// Large values that were removed, or would be; absent if they were not examined.
     pub(crate) objects: Option<Objects>,
 }
@@ -67,6 +70,7 @@ impl Report {
             recent: found.recent,
             absent: absent.map(|(job, _)| job.clone()).collect(),
             more: found.more,
+            lost: found.lost.clone(),
             objects: None,
         };
         report.count();
@@ -102,6 +106,10 @@ pub(crate) fn report(style: &Style, report: &Report) -> String {
     if !report.absent.is_empty() {
         let absent: Vec<&str> = report.absent.iter().map(JobId::as_str).collect();
         parts.push(style.say(Text::PurgeAbsent { jobs: &absent.join(", ") }));
+    }
+    if !report.lost.is_empty() {
+        let shards: Vec<String> = report.lost.iter().map(Shard::to_string).collect();
+        parts.push(style.say(Text::PurgeLost { shards: &shards.join(", ") }));
     }
     if report.more {
         parts.push(style.say(Text::PurgeMore));

@@ -123,7 +123,7 @@ impl Finding {
         let text = match self {
             Self::Log(_) => Text::ReportLog,
             Self::Unattended { .. } => Text::StartSupervisor,
-            Self::Dropped { .. } | Self::OneOfDropped { .. } => Text::SubmitAgain,
+            Self::Dropped { .. } | Self::OneOfDropped { .. } => Text::DecideAgain,
             Self::Uncovered { .. } => Text::StartWorker,
             Self::NoTimer { .. } => Text::WaitForSweep,
             Self::NotInInbox { .. } => Text::AnswerAnyway,

@@ -25,6 +25,7 @@ pub(super) async fn look(
             Change::Put(entry) => {
                 if let Some((job, ask)) = kv::inbox_question(&entry.key)
                     && scope.has(broker, &job)
+                    && !report.lost.contains(&broker.log.subjects().shard_of(&job))
                     && !is_asking(broker, &job, &ask).await?
                 {
                     doubts.push((job, ask));

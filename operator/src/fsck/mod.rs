@@ -84,6 +84,9 @@ pub struct Report {
     pub dead: Vec<DeadLetter>,
     /// Number of timers of ended jobs, which are harmless.
     pub idle_timers: u64,
+    /// Shards whose stream is lost. Their jobs were not checked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<Shard>,
 }
 
 fn by_word<S: serde::Serializer>(
@@ -95,10 +98,11 @@ fn by_word<S: serde::Serializer>(
 }
 
 impl Report {
-    /// Returns `true` if there are no findings. Dead letters do not count as findings.
+    /// Returns `true` if every job was checked and has no findings. Dead letters do not count as
+    /// findings.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.wrong.is_empty()
+        self.wrong.is_empty() && self.lost.is_empty()
     }
 
     /// Returns the number of jobs in a state.
@@ -155,14 +159,18 @@ pub async fn look(broker: &Broker, scope: &Scope) -> Result<Report, FsckError> {
         let has_named = |job: &JobId| subjects.shard_of(job) == *shard;
         is_named && (scope.jobs.is_empty() || scope.jobs.iter().any(has_named))
     });
-    let looks = wanted.map(|shard| look_at(broker, scope, shard));
+    let looks = wanted.map(|shard| async move { (shard, look_at(broker, scope, shard).await) });
     // Each shard waits for its doubtful jobs, so concurrency makes it one wait.
     let mut each = stream::iter(looks).buffer_unordered(SHARDS);
     let mut report = Report::default();
-    while let Some(one) = each.next().await {
-        report.add(one?);
+    while let Some((shard, one)) = each.next().await {
+        match one {
+            Err(FsckError::Log(LogError::Lost(_))) => report.lost.push(shard),
+            one => report.add(one?),
+        }
     }
     drop(each);
+    report.lost.sort();
     inbox::look(broker, scope, &mut report).await?;
     report.wrong.sort_by(|a, b| (a.shard, &a.job).cmp(&(b.shard, &b.job)));
     report.dead.sort_by(|a, b| (a.since, &a.job, a.seq).cmp(&(b.since, &b.job, b.seq)));

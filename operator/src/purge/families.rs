@@ -46,7 +46,9 @@ impl<'a> Families<'a> {
             for (_, looked) in looks(self.broker, self.terms, std::mem::take(&mut next)).await? {
                 match looked {
                     Ok(ended) => further.extend(ended.relatives),
-                    Err(Stays::Open | Stays::Family) => verdict = Err(Stays::Family),
+                    Err(Stays::Open | Stays::Family | Stays::Lost) => {
+                        verdict = Err(Stays::Family);
+                    }
                     Err(Stays::Recent) if verdict.is_ok() => verdict = Err(Stays::Recent),
                     Err(Stays::Recent | Stays::Absent) => {}
                 }

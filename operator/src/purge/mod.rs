@@ -75,6 +75,8 @@ pub enum Stays {
     Recent,
     /// The job does not exist, or was removed before.
     Absent,
+    /// The stream of its shard is lost. It may be restored from a backup.
+    Lost,
 }
 
 /// The result of a search.
@@ -92,6 +94,8 @@ pub struct PurgeReport {
     pub named: Vec<(JobId, Stays)>,
     /// `true` if the search stopped at [`JOBS_MAX`].
     pub more: bool,
+    /// Shards whose stream is lost. Their jobs were not read.
+    pub lost: Vec<Shard>,
 }
 
 /// The error of a search or a removal. Jobs removed before it stay removed.
@@ -130,7 +134,10 @@ pub async fn find(broker: &Broker, terms: &Terms) -> Result<PurgeReport, PurgeEr
         return Ok(found);
     }
     for shard in broker.log.subjects().all_shards() {
-        walk(broker, &mut families, shard, &mut found).await?;
+        match walk(broker, &mut families, shard, &mut found).await {
+            Err(PurgeError::Log(LogError::Lost(_))) => found.lost.push(shard),
+            walked => walked?,
+        }
     }
     Ok(found)
 }
@@ -161,7 +168,7 @@ async fn walk(
                 Err(Stays::Open) => found.open += 1,
                 Err(Stays::Family) => found.family += 1,
                 Err(Stays::Recent) => found.recent += 1,
-                Err(Stays::Absent) => {}
+                Err(Stays::Absent | Stays::Lost) => {}
             }
         }
     }
@@ -175,8 +182,10 @@ async fn looks(
     jobs: Vec<JobId>,
 ) -> Result<Vec<(JobId, Looked)>, PurgeError> {
     let looks = stream::iter(jobs).map(|job| async move {
-        let entries = broker.log.read(&job, Seq(0)).await?;
-        let looked = look(&job, &entries, terms.before);
+        let looked = match broker.log.read(&job, Seq(0)).await {
+            Err(LogError::Lost(_)) => Err(Stays::Lost),
+            entries => look(&job, &entries?, terms.before),
+        };
         Ok::<_, PurgeError>((job, looked))
     });
     looks.buffered(AT_A_TIME).try_collect().await

@@ -3,10 +3,14 @@
 
 mod stage;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, process::Output, time::Duration};
 
 use broker::kv::{self, Bucket};
-use callboard_tests::drive::Timers;
+use callboard_tests::{
+    drive::Timers,
+    wait::{view, wait_for_door},
+};
+use client::Client;
 use jiff::{SignedDuration, Timestamp};
 use operator::fsck::{self, JobCondition, Scope};
 use proto::{
@@ -24,6 +28,10 @@ use runtime::telemetry::new_trace;
 use serde_json::Value;
 
 use self::stage::{Jobs, Stage};
+
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|half| String::from_utf8_lossy(half)).concat()
+}
 
 fn far() -> Timestamp {
     Timestamp::now().checked_add(SignedDuration::from_hours(1)).unwrap()
@@ -288,4 +296,27 @@ async fn a_job_that_moves_meanwhile_is_looked_at_again_before_it_is_named() {
         jobs.by_hand.broker.kv.delete(Bucket::Inbox, &key).await
     });
     assert!(removed.is_ok() && report.unwrap().is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_command_is_decided_again_by_a_repair() {
+    let mut stage = Stage::new().await;
+    let job = stage.job("dropped", |_| {}).await;
+    stage.drive(&job, Timers::Armed).await;
+    for delivery in stage.take(DecisionKind::Plan, &pools::models(), &[&job]).await {
+        delivery.ack.done().await;
+    }
+    let _process = stage.company.serve("all", "all");
+    let client = Client::new(&stage.by_hand.broker);
+    wait_for_door(&client).await;
+    let run = |args: &[&str]| stage.company.command().args(args).output().unwrap();
+    let asked = run(&["fsck", job.as_str(), "--repair"]);
+    assert!(!asked.status.success(), "nobody confirmed");
+    assert!(said(&asked).contains("1 job can be repaired"), "{}", said(&asked));
+    let repaired = run(&["fsck", job.as_str(), "--repair", "--yes"]);
+    assert!(repaired.status.success(), "{}", said(&repaired));
+    // The submission, the plan, the rollback, and the plan again.
+    view(&client, &job, |view| view.generation > Generation::FIRST && view.records > 3).await;
+    let clean = run(&["fsck", job.as_str()]);
+    assert!(clean.status.success(), "{}", said(&clean));
 }
