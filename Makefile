@@ -61,7 +61,7 @@ bench-peers: ## Measure Callboard and, in the same run, Restate, DBOS, LangGraph
 FUZZ_SECONDS := 60
 
 .PHONY: fuzz
-fuzz: ## Fuzz what is read from outside: TARGET=records|plans|subjects|agents|answers; needs a nightly Rust and cargo-fuzz
+fuzz: ## Fuzz what is read from outside: TARGET=records|plans|subjects|agents|answers|replies; needs a nightly Rust and cargo-fuzz
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is needed: cargo install cargo-fuzz --locked; and a compiler for it: rustup toolchain install nightly" >&2; exit 1; }
 	@[ -d "fuzz/seeds/$(TARGET)" ] || { echo "TARGET is one of: $$(ls fuzz/seeds | xargs)" >&2; exit 1; }
 	mkdir -p fuzz/corpus/$(TARGET)

@@ -20,7 +20,10 @@ mod summary;
 mod words;
 mod work;
 
-pub use self::actor::{PlanCommand, PlannerActor, ROLE, options};
+pub use self::{
+    actor::{PlanCommand, PlannerActor, ROLE, options},
+    reply::{Understood, understand},
+};
 
 #[cfg(test)]
 mod normalise;

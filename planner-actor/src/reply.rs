@@ -29,10 +29,11 @@ use crate::{
 
 /// The planner's reply, and the intended items.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Understood {
-    pub(crate) reply: PlanReply,
+pub struct Understood {
+    /// The reply, as the log stores it.
+    pub reply: PlanReply,
     /// The intended items, in protocols that plan one action at a time; empty otherwise.
-    pub(crate) outline: Vec<Item>,
+    pub outline: Vec<Item>,
 }
 
 impl From<PlanReply> for Understood {
@@ -41,8 +42,10 @@ impl From<PlanReply> for Understood {
     }
 }
 
-/// Interprets a model's reply.
-pub(crate) fn understand(
+/// Interprets a model's reply to a planner's command: as a plan, a question, an answer or an error.
+/// Never fails, whatever the reply.
+#[must_use]
+pub fn understand(
     reply: &Reply,
     work: &PlanWork,
     tools: &Toolbox<'_>,

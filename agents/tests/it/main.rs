@@ -6,6 +6,8 @@
 extern crate callboard_agents as agents;
 
 mod fuzzing;
+#[path = "../../../fuzz/src/mutations.rs"]
+pub mod mutations;
 mod properties;
 #[path = "../../../fuzz/src/lib.rs"]
 pub mod targets;

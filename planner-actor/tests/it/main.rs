@@ -9,6 +9,11 @@
 // The name of this crate in the other members of the workspace.
 extern crate callboard_planner_actor as planner_actor;
 
+mod fuzzing;
+#[path = "../../../fuzz/src/mutations.rs"]
+pub mod mutations;
+#[path = "../../../fuzz/src/replies.rs"]
+pub mod replies;
 mod stage;
 mod supervised;
 mod work;
