@@ -225,9 +225,9 @@ impl ActiveJob {
             is_awaited.then(|| (turn.clone(), index, self.granted_calls(&turned.reply, turn, step)))
         });
         let Some((turn, index, granted)) = heard else { return Counted::No };
-        let calls = self.guard_calls(granted);
+        let mut calls = self.guard_calls(granted);
         if !turn.must_answer
-            && let Some(plan) = self.plan_of_calls(&calls)
+            && let Some(plan) = self.plan_of_calls(&mut calls)
         {
             self.confirm_calls(at.time, plan);
             let model = self.brief.agent.model.clone();

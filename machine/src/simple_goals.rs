@@ -12,15 +12,20 @@ use proto::{
     tool::{Binding, Effect},
 };
 
-use super::state::{ActiveJob, Stage};
+use super::{
+    state::{ActiveJob, Stage},
+    text::Text,
+};
 
 /// Number of changing calls in one turn that need a confirmation.
 const CHANGES: usize = 2;
 
 impl ActiveJob {
     /// Returns the plan that the calls of a turn become: if the agent confirms plans, the goal was
-    /// taken for simple, and the calls change several things or one of them destroys something.
-    pub(super) fn plan_of_calls(&self, calls: &[TurnCall]) -> Option<Plan> {
+    /// taken for simple, and the calls change several things or one of them destroys something. If
+    /// the turn also asks a person, there is no plan yet: the changing calls are refused until the
+    /// model knows the answer.
+    pub(super) fn plan_of_calls(&self, calls: &mut [TurnCall]) -> Option<Plan> {
         let agent = &self.brief.agent;
         let is_simple = self.planning.detected().is_some_and(|detected| !detected.complex);
         let confirms = agent.confirm && self.brief.rules.simple_goals_confirm_changes();
@@ -29,8 +34,17 @@ impl ActiveJob {
         }
         let title = self.goal_step().map(|_| self.execution.title().to_owned())?;
         let steps: Vec<Step> = calls.iter().filter_map(action).zip(1..).map(step).collect();
-        let are_allowed = steps.iter().all(|step| agent.step.exec.allows(&step.action));
-        are_allowed.then_some(Plan { title, steps, replan: Vec::new() })
+        if !steps.iter().all(|step| agent.step.exec.allows(&step.action)) {
+            return None;
+        }
+        if !calls.iter().any(|call| matches!(call.target, CallTarget::Person { .. })) {
+            return Some(Plan { title, steps, replan: Vec::new() });
+        }
+        for call in calls.iter_mut().filter(|call| binding(call).is_some_and(changes)) {
+            let error = Text::AnswerFirst.text(self.brief.language);
+            call.target = CallTarget::Refused { error };
+        }
+        None
     }
 
     /// Ends the plan that is the goal itself, and asks for the confirmation of another one.
@@ -50,12 +64,16 @@ impl ActiveJob {
 }
 
 fn needs_confirmation(calls: &[TurnCall]) -> bool {
-    let changing = |binding: &&Binding| match binding.effect {
+    let changing: Vec<&Binding> =
+        calls.iter().filter_map(binding).filter(|binding| changes(binding)).collect();
+    changing.len() >= CHANGES || changing.iter().any(|binding| binding.destructive)
+}
+
+fn changes(binding: &Binding) -> bool {
+    match binding.effect {
         Effect::Pure => false,
         Effect::Idempotent | Effect::Once => true,
-    };
-    let changes: Vec<&Binding> = calls.iter().filter_map(binding).filter(changing).collect();
-    changes.len() >= CHANGES || changes.iter().any(|binding| binding.destructive)
+    }
 }
 
 fn binding(call: &TurnCall) -> Option<&Binding> {

@@ -17,7 +17,7 @@ use proto::{
 use rstest::rstest;
 use serde_json::json;
 
-use super::play::{Play, agent, binding, calls, plan, plan_with, tool_call};
+use super::play::{Play, agent, binding, calls, plan, plan_with, question, tool_call};
 
 fn found(complex: bool) -> Detected {
     Detected { complex, by: Detector::Patterns, why: "先.*然后".into(), usage: Usage::default() }
@@ -177,6 +177,22 @@ fn changes_that_a_simple_goal_leads_to_are_confirmed_as_a_plan(
     let Outcome::Completed { summary, .. } = p.outcome() else { panic!("not completed") };
     assert!(summary.starts_with("Carried out 2 steps:"), "{summary}");
     assert!(p.view().plan.unwrap().steps.iter().all(|step| step.id.as_str() != "goal"));
+}
+
+#[test]
+fn a_question_beside_changes_is_asked_before_they_become_a_plan() {
+    let mut p = taken_for_simple(|_| {});
+    let wanted = vec![question("ask", "which one?"), call_of("read"), call_of("delete")];
+    p.turn("g0.r0.goal.n1.t1", calls(wanted));
+    p.expect(&["call g0.r0.goal.n1.t1.c1 #1", "ask q1 question"]);
+    p.ok("g0.r0.goal.n1.t1.c1", json!("two of them"));
+    p.answer("q1", Verdict::Respond, Some("the old one"));
+    p.expect(&["turn g0.r0.goal.n1.t2 #1"]);
+    let [Decision::Turn(work)] = p.decisions.as_slice() else { panic!("{:?}", p.decisions) };
+    let told = serde_json::to_string(&work.replies).unwrap();
+    assert!(told.contains("a person is asked first") && told.contains("the old one"), "{told}");
+    p.turn("g0.r0.goal.n1.t2", calls(vec![call_of("delete")]));
+    p.expect(&["ask q2 plan_check"]);
 }
 
 #[test]
