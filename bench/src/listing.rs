@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use proto::{
-    door::{Dead, List},
+    door::{Count, Dead, List},
     job::JobState,
 };
 use serde::Serialize;
@@ -61,10 +61,12 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<List
     let completed = async || client.call(&of_state(JobState::Completed)).await.map(|_| ());
     let failed = async || client.call(&of_state(JobState::Failed)).await.map(|_| ());
     let dead = async || client.call(&Dead::default()).await.map(|_| ());
+    let count = async || client.call(&Count {}).await.map(|_| ());
     let requests = vec![
         timed("list completed, 50 of them", completed).await?,
         timed("list failed, none of them", failed).await?,
         timed("dead letters, none of them", dead).await?,
+        timed("the numbers of jobs", count).await?,
     ];
     Ok(Listing { server: company.servers.version().to_string(), jobs, requests })
 }

@@ -16,11 +16,12 @@ use broker::log::{Log, LogError, Milestone, Passed};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use proto::{
+    door::Counted,
     id::{JobId, Seq, Shard},
     job::JobState,
     milestone,
 };
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, task::JoinHandle};
 
 /// Largest number of jobs in the index. With more, lists read every log.
 pub(crate) const JOBS_MAX: usize = 1_000_000;
@@ -80,25 +81,52 @@ impl Index {
         }
         if !jobs.is_whole {
             drop(jobs);
-            self.read(Arc::clone(log));
+            let _ = self.read(Arc::clone(log));
             return Ok(None);
         }
-        jobs.catch_up(&**log).await?;
+        match jobs.catch_up(&**log).await {
+            // Lists that read every log leave out a lost shard.
+            Err(LogError::Lost(_)) => return Ok(None),
+            caught_up => caught_up?,
+        }
         Ok(jobs.is_whole.then(|| jobs.select(selection, cursor, limit)).flatten())
     }
 
-    /// Reads the whole index in the background.
-    fn read(&self, log: Arc<dyn Log>) {
+    /// Counts the jobs of the current index, which is read first if need be. Returns `None` if the
+    /// broker has no milestones, or with too many jobs.
+    ///
+    /// # Errors
+    /// [`LogError::Lost`] while a shard is lost.
+    pub(super) async fn count(&self, log: &Arc<dyn Log>) -> Result<Option<Numbers>, LogError> {
+        if !self.0.jobs.lock().await.is_whole
+            && let Some(reading) = self.read(Arc::clone(log))
+        {
+            // What the task could not read is read again here, with its error.
+            let _ = reading.await;
+        }
+        let mut jobs = self.0.jobs.lock().await;
+        if jobs.is_too_large {
+            return Ok(None);
+        }
+        jobs.catch_up(&**log).await?;
+        Ok(jobs.is_whole.then(|| jobs.count()))
+    }
+
+    /// Reads the whole index in the background; `None` if that is under way already.
+    fn read(&self, log: Arc<dyn Log>) -> Option<JoinHandle<()>> {
         if self.0.is_being_read.swap(true, Ordering::AcqRel) {
-            return;
+            return None;
         }
         let index = self.clone();
-        tokio::spawn(async move {
-            if let Err(error) = index.0.jobs.lock().await.catch_up(&*log).await {
-                tracing::warn!(%error, "the index of jobs could not be read; lists read every log");
+        Some(tokio::spawn(async move {
+            match index.0.jobs.lock().await.catch_up(&*log).await {
+                Ok(()) | Err(LogError::Lost(_)) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "the index of jobs could not be read; lists read every log");
+                }
             }
             index.0.is_being_read.store(false, Ordering::Release);
-        });
+        }))
     }
 
     /// Removes jobs that were purged.
@@ -107,6 +135,15 @@ impl Index {
             self.0.jobs.lock().await.forget(purged);
         }
     }
+}
+
+/// The numbers of jobs in the index.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    /// Jobs whose state is certain, as far as counts distinguish states.
+    pub(super) certain: Counted,
+    /// Jobs that have ended, unless a rollback opened them again, and jobs whose end cannot be read.
+    pub(super) doubtful: Vec<JobId>,
 }
 
 /// The jobs of a list.
@@ -148,11 +185,10 @@ impl Jobs {
                 Ok((shard, log.milestones(shard, passed(shard)).await?))
             });
             let pages = match try_join_all(pages).await {
-                // Lists that read every log leave out a lost shard. It may come back with other
-                // records, so nothing of the index stays.
-                Err(LogError::Lost(_)) => {
+                // The shard may come back with other records, so nothing of the index stays.
+                Err(lost @ LogError::Lost(_)) => {
                     *self = Self::default();
-                    return Ok(());
+                    return Err(lost);
                 }
                 pages => pages?,
             };
@@ -215,6 +251,18 @@ impl Jobs {
                 self.order.remove(&known.place);
             }
         }
+    }
+
+    fn count(&self) -> Numbers {
+        let mut numbers = Numbers::default();
+        for (job, known) in &self.known {
+            match (known.state(), &known.end) {
+                (Some(state), _) => numbers.certain.add(state),
+                (None, None) => numbers.certain.add(JobState::Working),
+                (None, Some(_)) => numbers.doubtful.push(job.clone()),
+            }
+        }
+        numbers
     }
 
     fn select(
@@ -287,6 +335,27 @@ mod tests {
         let states = [JobState::Completed];
         assert_eq!(names(jobs.select(Selection::States(&states), None, 9)), completed);
         assert_eq!(names(jobs.select(Selection::Open, None, 9)), open);
+    }
+
+    #[test]
+    fn jobs_are_counted_by_their_ends_and_those_in_doubt_are_named() {
+        let jobs = index(&[
+            ("open", 1, SUBMITTED),
+            ("done", 2, SUBMITTED),
+            ("broken", 3, SUBMITTED),
+            ("back", 4, SUBMITTED),
+            ("unread", 5, SUBMITTED),
+            ("done", 6, COMPLETED),
+            ("broken", 7, FAILED),
+            ("back", 8, COMPLETED),
+            ("back", 9, REOPENED),
+            ("unread", 10, UNREAD),
+            ("early", 11, REOPENED),
+        ]);
+        let Numbers { certain, mut doubtful } = jobs.count();
+        assert_eq!(certain, Counted { open: 1, completed: 1, failed: 1, canceled: 0 });
+        doubtful.sort();
+        assert_eq!(doubtful, [job("back"), job("unread")]);
     }
 
     #[test]

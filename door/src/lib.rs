@@ -7,6 +7,7 @@
 mod admit;
 pub mod agents;
 mod conversation;
+mod count;
 mod dead_letters;
 mod descendants;
 mod direct;
@@ -35,8 +36,8 @@ use broker::{Broker, clock::Clock};
 use proto::{
     budget::Price,
     door::{
-        self, Dead, DropAgent, Get, GetCrew, GetTools, List, RefusedTool, SendSignal, Server,
-        SetAgent, Submit, Tools, Upload, Verb,
+        self, Count, Dead, DropAgent, Get, GetCrew, GetTools, List, RefusedTool, SendSignal,
+        Server, SetAgent, Submit, Tools, Upload, Verb,
     },
     error::Failure,
     id::ToolName,
@@ -182,6 +183,7 @@ impl Service for Door {
             Verb::Submit => call.answer::<Submit>(people, self).await,
             Verb::Get => call.answer::<Get>(people, self).await,
             Verb::List => call.answer::<List>(people, self).await,
+            Verb::Count => call.answer::<Count>(people, self).await,
             Verb::Watch => self.watch(Asked::admit(call, people)?).await,
             Verb::Signal => call.answer::<SendSignal>(people, self).await,
             Verb::Dead => call.answer::<Dead>(people, self).await,

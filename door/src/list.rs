@@ -1,6 +1,6 @@
 //! The verb `list`: jobs of all shards, newest first.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use broker::log::{LogError, Reader};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -24,7 +24,7 @@ use super::{Door, fold, index::Selection, surroundings::Observer};
 /// Default limit on jobs.
 const USUAL: u32 = 50;
 /// Number of jobs that are read concurrently.
-const AT_A_TIME: usize = 16;
+pub(super) const AT_A_TIME: usize = 16;
 
 impl Answers<List> for Door {
     async fn answer(&self, asked: Asked<'_, List>) -> Result<Listed, Failure> {
@@ -172,13 +172,16 @@ async fn newest(
 }
 
 /// Returns the row of one job, or `None` if it was never stored.
-async fn of_job(observer: &Observer, job: JobId) -> Result<Option<JobSummary>, Failure> {
+pub(super) async fn of_job(observer: &Observer, job: JobId) -> Result<Option<JobSummary>, Failure> {
     let entries = observer.log().read(&job, Seq(0)).await?;
     Ok(row(observer, &entries).await)
 }
 
 /// Returns the row of one job, or `None` if it was purged meanwhile.
-async fn summary(observer: &Observer, first: Entry) -> Result<Option<JobSummary>, Failure> {
+pub(super) async fn summary(
+    observer: &Observer,
+    first: Entry,
+) -> Result<Option<JobSummary>, Failure> {
     let entries = observer.log().read(&first.job, Seq(0)).await?;
     Ok(if entries.is_empty() { None } else { row(observer, &entries).await.or(unfolded(&first)) })
 }
@@ -210,6 +213,7 @@ fn unfolded(first: &Entry) -> Option<JobSummary> {
         failure: None,
         retry: None,
         why: None,
+        notices: BTreeSet::new(),
         created: first.time,
         updated: first.time,
     })

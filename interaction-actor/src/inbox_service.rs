@@ -241,6 +241,7 @@ impl Service for InboxService {
             Verb::Submit
             | Verb::Get
             | Verb::List
+            | Verb::Count
             | Verb::Watch
             | Verb::Signal
             | Verb::Dead

@@ -185,6 +185,48 @@ pub struct Listed {
     pub next: Option<JobId>,
 }
 
+/// The request for the numbers of jobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Count {}
+
+/// The numbers of jobs, children included and purged jobs not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Jobs that have not ended, poisoned ones included.
+    pub open: u64,
+    /// Jobs that reached their goal.
+    pub completed: u64,
+    /// Jobs that failed.
+    pub failed: u64,
+    /// Jobs that were cancelled, or whose plan a person rejected.
+    pub canceled: u64,
+}
+
+impl Counted {
+    /// Counts a job in this state.
+    pub fn add(&mut self, state: JobState) {
+        let count = match state {
+            JobState::Submitted
+            | JobState::Working
+            | JobState::InputRequired
+            | JobState::AuthRequired => &mut self.open,
+            JobState::Completed => &mut self.completed,
+            JobState::Failed => &mut self.failed,
+            JobState::Canceled | JobState::Rejected => &mut self.canceled,
+        };
+        *count = count.saturating_add(1);
+    }
+
+    /// Returns the number of all jobs.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        [self.completed, self.failed, self.canceled]
+            .iter()
+            .fold(self.open, |a, b| a.saturating_add(*b))
+    }
+}
+
 /// The request to watch a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

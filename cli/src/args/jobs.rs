@@ -16,6 +16,8 @@ pub(crate) enum JobsCommand {
     /// List jobs, newest first
     #[command(visible_alias = "list")]
     Ls(ListArgs),
+    /// Count jobs: open, completed, failed, canceled
+    Count,
     /// Show everything about a job: state and reason, plan, questions, result
     #[command(visible_alias = "get")]
     Describe(DescribeArgs),

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use proto::{
-    door::{List, SendSignal, Signaled},
+    door::{Count, List, SendSignal, Signaled},
     job::{JobState, SubStatus},
     lang::Words,
     limits,
@@ -29,6 +29,7 @@ use crate::{
 pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -> Outcome {
     match command {
         JobsCommand::Ls(args) => ls(global, output, args).await,
+        JobsCommand::Count => count(global, output).await,
         JobsCommand::Describe(args) => {
             let client = connect::client(global, output).await?;
             let view = connect::job(&client, &args.job).await?;
@@ -75,6 +76,12 @@ async fn ls(global: &Global, output: Output, args: ListArgs) -> Outcome {
     let show =
         |style: &Style| if tree { jobs::tree(style, &listed) } else { jobs::list(style, &listed) };
     output.list(&listed, &listed.jobs, |j| j.job.to_string(), show)
+}
+
+async fn count(global: &Global, output: Output) -> Outcome {
+    let client = connect::client(global, output).await?;
+    let counted = client.call(&Count {}).await?;
+    output.one(&counted, &counted.total().to_string(), |style| jobs::counted(style, &counted))
 }
 
 async fn plan(global: &Global, output: Output, args: &PlanArgs) -> Outcome {

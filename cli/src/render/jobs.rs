@@ -1,7 +1,7 @@
 //! Rendering of a list of jobs.
 
 use proto::{
-    door::Listed,
+    door::{Counted, Listed},
     escape,
     id::JobId,
     job::{JobState, SubStatus},
@@ -46,6 +46,33 @@ pub(crate) fn tree(style: &Style, listed: &Listed) -> String {
         }));
     }
     shown(style, listed, rows)
+}
+
+/// Renders the numbers of jobs, one line a state, and their sum.
+pub(crate) fn counted(style: &Style, counted: &Counted) -> String {
+    let Counted { open, completed, failed, canceled } = *counted;
+    let row = |state, count: u64| {
+        let (mark, tone) = marks::job(state);
+        let word = match state {
+            JobState::Working => style.say(Text::OpenJobs),
+            JobState::Submitted
+            | JobState::InputRequired
+            | JobState::AuthRequired
+            | JobState::Completed
+            | JobState::Failed
+            | JobState::Rejected
+            | JobState::Canceled => state.to_string(),
+        };
+        vec![(tone, format!("{mark} {word}")), plain(count.to_string())]
+    };
+    let rows = vec![
+        row(JobState::Working, open),
+        row(JobState::Completed, completed),
+        row(JobState::Failed, failed),
+        row(JobState::Canceled, canceled),
+        vec![plain(style.say(Text::AllJobs)), plain(counted.total().to_string())],
+    ];
+    table(style, Text::CountHeads, rows, Text::NoJobs)
 }
 
 fn shown(style: &Style, listed: &Listed, rows: Vec<Vec<Piece>>) -> String {
@@ -100,6 +127,8 @@ fn row(style: &Style, job: &JobSummary) -> Vec<Piece> {
         None => format!("{mark} {}", job.state),
         Some(sub) => format!("{mark} {}, {sub}", job.state),
     };
+    let notices = job.notices.iter().map(|notice| format!(" ! {}", notice.as_str()));
+    let state = state + &notices.collect::<String>();
     let state = match &job.retry {
         Some(retry) => style.say(Text::ListAttempt { state: &state, attempt: &retry.attempt }),
         None => state,

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use proto::{
     door::{
-        Agents, Dead, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, List, Refusal, Request,
-        SendSignal, SetAgent, Submit, Uploaded, Verb, VerbSpec, Watch,
+        Agents, Count, Dead, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, List, Refusal,
+        Request, SendSignal, SetAgent, Submit, Uploaded, Verb, VerbSpec, Watch,
     },
     error::Code,
     strict,
@@ -48,6 +48,7 @@ fn check(verb: Verb, half: Half, text: &str) {
         Verb::Submit => check_of::<Submit>(half, text),
         Verb::Get => check_of::<Get>(half, text),
         Verb::List => check_of::<List>(half, text),
+        Verb::Count => check_of::<Count>(half, text),
         Verb::Watch => check_of::<Watch>(half, text),
         Verb::Signal => check_of::<SendSignal>(half, text),
         Verb::Dead => check_of::<Dead>(half, text),

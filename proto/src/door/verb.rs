@@ -6,9 +6,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    AgentChanged, AgentList, Agents, AnswerTaken, Crew, Dead, DeadLetters, DropAgent, Get, GetCrew,
-    GetTools, GiveAnswer, Inbox, InboxPage, List, Listed, SendSignal, SetAgent, Signaled, Submit,
-    Submitted, Tools, Upload, Uploaded, Watch, Watched,
+    AgentChanged, AgentList, Agents, AnswerTaken, Count, Counted, Crew, Dead, DeadLetters,
+    DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, InboxPage, List, Listed, SendSignal,
+    SetAgent, Signaled, Submit, Submitted, Tools, Upload, Uploaded, Watch, Watched,
 };
 use crate::view::JobView;
 
@@ -114,6 +114,9 @@ table! {
         Door, [Read], repeatable: true, streams: false;
     /// Returns jobs, newest first.
     List = "list": List => Listed,
+        Door, [Read], repeatable: true, streams: false;
+    /// Returns the numbers of open, completed, failed and cancelled jobs.
+    Count = "count": Count => Counted,
         Door, [Read], repeatable: true, streams: false;
     /// Streams the records or events of a job and its states, in many replies.
     Watch = "watch": Watch => Watched,

@@ -19,7 +19,7 @@ use callboard_tests::{
 };
 use client::Client;
 use proto::{
-    door::{AgentChoice, Inbox, Submit},
+    door::{AgentChoice, Count, Counted, Inbox, Submit},
     error::Code,
     id::{AgentName, JobId, Seq, Shard, TimerName},
     job::JobState,
@@ -128,6 +128,24 @@ async fn a_lost_shard_stops_only_its_own_jobs_until_it_is_back() {
     }
     let listed = said(&company.command().args(["jobs", "ls"]).output().unwrap());
     assert!(listed.contains(kept.as_str()), "{listed}");
+    let run = |args: &[&str]| company.command().args(args).output().unwrap();
+    let checked = run(&["fsck"]);
+    assert!(!checked.status.success(), "jobs of a lost shard are not proved");
+    let checked = said(&checked);
+    for part in ["shard 3 is lost", "every checked job is consistent", "1 job"] {
+        assert!(checked.contains(part), "{part}: {checked}");
+    }
+    let purged = run(&["jobs", "purge", "--ended-before", "0s", "--dry-run"]);
+    assert!(purged.status.success());
+    let purged = said(&purged);
+    for part in ["lost shards: 3", "1 job"] {
+        assert!(purged.contains(part), "{part}: {purged}");
+    }
+    let refused = run(&["jobs", "purge", stopped.as_str(), "--dry-run"]);
+    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+    let uncounted = client.call(&Count {}).await.unwrap_err();
+    assert_eq!(uncounted.code, Code::Unavailable, "{uncounted:?}");
+    assert!(uncounted.message.contains("cb-shard-3"), "{uncounted:?}");
     let doctor = said(&company.command().arg("doctor").output().unwrap());
     assert!(doctor.contains("cb-shard-3"), "{doctor}");
 
@@ -142,6 +160,8 @@ async fn a_lost_shard_stops_only_its_own_jobs_until_it_is_back() {
     raw.create(&config).await;
     client.submit(submission(&stopped)).await.unwrap();
     until(&client, &stopped, JobState::Completed).await;
+    let counted = client.call(&Count {}).await.unwrap();
+    assert_eq!(counted, Counted { completed: 3, ..Counted::default() });
     assert!(process.logged().contains("a shard is lost"), "{}", process.logged());
 }
 

@@ -25,6 +25,7 @@ use crate::supervisor::company::Company;
 #[case("list", r#"{"limit":0}"#, Code::InvalidRequest, "limit")]
 #[case("list", r#"{"limit":501}"#, Code::InvalidRequest, "limit")]
 #[case("list", r#"{"states":["sleeping"]}"#, Code::InvalidRequest, "states[0]")]
+#[case("count", r#"{"state":"open"}"#, Code::InvalidRequest, "state")]
 #[case("tools", r#"{"x":1}"#, Code::InvalidRequest, "x")]
 #[case("crew", "[]", Code::InvalidRequest, "")]
 #[case("watch", r#"{"job":"nobody"}"#, Code::NotFound, "job")]
@@ -113,6 +114,12 @@ async fn jobs_are_listed_newest_first_over_all_shards_and_by_state() {
     let before =
         hall.ask("list", r#"{"states":["submitted"],"after":"j2","limit":9}"#).await.unwrap();
     assert_eq!((names(&before), &before["more"]), (vec!["j1".into(), "j0".into()], &json!(false)));
+    let counted = hall.ask("count", "").await.unwrap();
+    let open = hall.ask("list", r#"{"limit":500}"#).await.unwrap();
+    assert_eq!(
+        counted,
+        json!({"open": names(&open).len(), "completed": 0, "failed": 0, "canceled": 0})
+    );
     let none = hall.ask("list", r#"{"states":["completed","failed"]}"#).await.unwrap();
     assert_eq!(none, json!({"jobs": [], "more": false}));
     let some = r#"{"states":["submitted"],"limit":3,"after":"j28"}"#;

@@ -59,6 +59,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "cb.svc.answer", "client"),
     (Publish, "cb.svc.get", "client watcher operator"),
     (Publish, "cb.svc.list", "client watcher operator"),
+    (Publish, "cb.svc.count", "client watcher operator"),
     (Publish, "cb.svc.watch", "client watcher"),
     (Publish, "cb.svc.inbox", "client watcher operator"),
     (Publish, "cb.svc.dead", "client watcher operator"),
