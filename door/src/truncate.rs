@@ -140,6 +140,7 @@ mod tests {
             retries: Vec::new(),
             why: Vec::new(),
             reason: None,
+            notices: Vec::new(),
             goal: "g".to_owned(),
             agent: Agent::default().name,
             language: Language::En,

@@ -19,6 +19,20 @@ impl ActiveJob {
         self.planning.stalled(&ended, &self.brief.agent.guard)
     }
 
+    /// Returns the notices in force: those of the planner while it plans, those of unfinished steps,
+    /// and the limits of the budget that are nearly used up.
+    pub(super) fn notices(&self, age_ms: u64) -> Vec<Notice> {
+        if self.outcome().is_some() {
+            return Vec::new();
+        }
+        let plans = self.planning.stage().attempts().is_some();
+        let of_planner = if plans { self.planning.notices() } else { &[] };
+        let unfinished = self.execution.steps().iter().filter(|step| !step.state.is_terminal());
+        let of_steps = unfinished.flat_map(|step| &step.notices);
+        let told = of_planner.iter().chain(of_steps).cloned();
+        told.chain(self.budget_notices(age_ms)).collect()
+    }
+
     /// Applies the stored note that a guard stopped a run or planning. If the work has moved on
     /// between the decision and its write, the note has no effect.
     pub(super) fn stopped(&mut self, at: Timestamp, work: &WorkId, notice: &Notice) {

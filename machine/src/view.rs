@@ -4,6 +4,7 @@ use proto::{
     agent::{ReplanApply, ReplanWhen},
     job::{JobState, Outcome, SubStatus},
     limits,
+    notice::Notice,
     plan::Action,
     step::StepState,
     view::{JobSummary, JobView, PlanView, StepView},
@@ -31,6 +32,7 @@ impl Job {
             reason,
             retries: open.retries(),
             why: self.why(&Surroundings::default()),
+            notices: open.notices(self.age_ms()),
             goal: open.brief.goal.clone(),
             agent: open.brief.agent.name.clone(),
             language: open.brief.language,
@@ -88,6 +90,7 @@ impl Job {
             failure: open.outcome().and_then(Outcome::failure),
             retry: open.retries().into_iter().next(),
             why: self.why(&Surroundings::default()).into_iter().next(),
+            notices: open.notices(self.age_ms()).iter().map(Notice::kind).collect(),
             created: self.created,
             updated: self.updated,
         })

@@ -76,6 +76,17 @@ impl Decision {
         }
     }
 
+    /// Returns the notices that the decision gives to a model, or that ended the work.
+    #[must_use]
+    pub fn notices(&self) -> &[Notice] {
+        match self {
+            Self::Plan(plan) => &plan.notices,
+            Self::Turn(turn) => &turn.notices,
+            Self::Note(note) => note.notice().map(std::slice::from_ref).unwrap_or_default(),
+            Self::Call(_) | Self::Ask(_) | Self::Wait(_) | Self::Spawn(_) | Self::Finish(_) => &[],
+        }
+    }
+
     /// Returns the source of the facts that answer this command; `None` if no worker answers.
     #[must_use]
     pub fn answered_by(&self) -> Option<Source> {

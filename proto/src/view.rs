@@ -1,5 +1,7 @@
 //! The view of a job: the state that the fold computes, in the form that users and programs read.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +18,7 @@ use crate::{
     job::{FailReason, JobState, Outcome, SubStatus},
     lang::Language,
     message::Usage,
-    notice::Notice,
+    notice::{Notice, NoticeKind},
     outline::Item,
     policy::Detected,
     revision::{Instruction, Revision},
@@ -44,6 +46,10 @@ pub struct JobView {
     /// Reasons why the job does not move, and the work that it waits for; empty after the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<Why>,
+    /// Warnings about work that goes wrong, which the next model calls receive too: those of the
+    /// planner, then those of unfinished steps, then limits of the budget; empty after the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
     /// Goal of the submission.
     pub goal: String,
     /// Name of the agent whose policies the job runs under.
@@ -287,6 +293,9 @@ pub struct JobSummary {
     /// First reason why the job does not move; absent after the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Why>,
+    /// Kinds of the warnings about work that goes wrong; empty after the end.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub notices: BTreeSet<NoticeKind>,
     /// Server time of the submission.
     pub created: Timestamp,
     /// Server time of the last record.

@@ -35,6 +35,7 @@ pub(crate) fn describe(style: &Style, view: &JobView) -> String {
             (Text::JobLabel, (Tone::Strong, view.job.to_string())),
             (Text::StateLabel, (tone, state)),
             (Text::WhyLabel, (tone, why(style, view))),
+            (Text::NoticesLabel, (Tone::Wait, notices(style, view))),
             (Text::RetriesLabel, (Tone::Wait, retries(style, view))),
             (Text::GoalLabel, plain(escape::text(&view.goal))),
             (Text::FilesLabel, plain(files(view))),
@@ -97,6 +98,12 @@ fn steps(style: &Style, view: &JobView) -> String {
         (0, 0) => String::new(),
         (_, _) => style.say(Text::StepCounts { successful, failed }),
     }
+}
+
+/// Lists the warnings in force, one a line.
+fn notices(style: &Style, view: &JobView) -> String {
+    let each = view.notices.iter().map(|notice| tree::warning(style.language, notice));
+    each.collect::<Vec<_>>().join("\n")
 }
 
 /// Lists the work that is attempted again, one unit a line.

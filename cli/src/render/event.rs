@@ -5,7 +5,8 @@ use proto::{
     escape,
     event::{
         Descendant, ErrorEvent, ErrorScope, Happened, InteractionEvent, JobEvent, MessageEvent,
-        PlanEvent, PlanPhase, StepEvent, StepPhase, Stream, ToolEvent, ToolPhase, UsageEvent,
+        NoticeEvent, PlanEvent, PlanPhase, StepEvent, StepPhase, Stream, ToolEvent, ToolPhase,
+        UsageEvent,
     },
     id::StepId,
     interaction::{Answer, Verdict},
@@ -30,6 +31,7 @@ pub(crate) fn lines(style: &Style, happened: &Happened) -> Vec<String> {
         Happened::Plan(plan) => self::plan(style, plan),
         Happened::Step(step) => vec![self::step(style, step)],
         Happened::Job(job) => vec![self::job(job)],
+        Happened::Notice(notice) => vec![self::notice(notice)],
     };
     lines.iter().map(|line| line.render(style)).collect()
 }
@@ -56,6 +58,14 @@ fn error(style: &Style, error: &ErrorEvent) -> Line {
         .add(Tone::Plain, of(error.step.as_ref()))
         .add(Tone::Bad, format!("{}{reason}", style.say(what)))
         .add(Tone::Plain, format!(": {}", words(&error.message)))
+}
+
+fn notice(event: &NoticeEvent) -> Line {
+    Line::new()
+        .add(Tone::Wait, "! ")
+        .add(Tone::Plain, of(event.step.as_ref()))
+        .add(Tone::Wait, event.notice.kind().as_str())
+        .add(Tone::Plain, format!(": {}", words(&event.message)))
 }
 
 fn message(message: &MessageEvent) -> Line {

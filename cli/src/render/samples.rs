@@ -154,6 +154,7 @@ pub(crate) fn checked() -> Report {
         wrong: vec![Wrong { job: job("bad"), shard: Shard(5), findings }],
         dead: vec![read(letter)],
         idle_timers: 2,
+        lost: vec![Shard(6)],
     }
 }
 
@@ -170,6 +171,7 @@ pub(crate) fn purged(dry_run: bool) -> purge::Report {
         recent: 9,
         absent: vec![JobId::new("nowhere").expect("a word is an id")],
         more: true,
+        lost: vec![Shard(3)],
         objects: Some(objects),
     }
 }

@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use proto::{
     escape,
     id::StepId,
+    lang::Language,
     message::Usage,
+    notice::Notice,
     outline::{Item, ItemStatus},
     progress,
     step::StepState,
@@ -61,6 +63,13 @@ fn header(style: &Style, view: &JobView) -> Vec<String> {
         first = first.add(marks::sub_status(sub), format!(" · {sub}"));
     }
     let mut lines = vec![first.render(style)];
+    // The notices of a step are below the step.
+    let of_steps = view.plan.iter().flat_map(|plan| &plan.steps).flat_map(|step| &step.notices);
+    let of_steps: Vec<&Notice> = of_steps.collect();
+    for notice in view.notices.iter().filter(|notice| !of_steps.contains(notice)) {
+        let words = format!("  ! {}", warning(style.language, notice));
+        lines.push(Line::new().add(Tone::Wait, words).render(style));
+    }
     if let Some(why) = why(style, view) {
         lines.push(Line::new().add(tone, format!("  {}", escape::line(&why))).render(style));
     }
@@ -156,6 +165,10 @@ pub(crate) fn plan_lines(style: &Style, plan: &PlanView, said: &Said) -> Vec<Str
         let kept = format!("{rail}  ");
         lines.extend(step.outline.iter().map(|item| item_line(style, item, &kept)));
         lines.extend(step.calls.iter().filter_map(|call| call_line(style, step, call, rail)));
+        lines.extend(step.notices.iter().map(|notice| {
+            let words = format!("{rail}  ! {}", warning(style.language, notice));
+            Line::new().add(Tone::Wait, words).render(style)
+        }));
         if let Some(words) = said.get(&step.id).filter(|_| !step.state.is_terminal()) {
             lines.extend(streaming(style, rail, words));
         }
@@ -168,6 +181,11 @@ pub(crate) fn plan_lines(style: &Style, plan: &PlanView, said: &Said) -> Vec<Str
         }
     }
     lines
+}
+
+/// Returns a notice as its kind and a sentence.
+pub(crate) fn warning(language: Language, notice: &Notice) -> String {
+    format!("{}: {}", notice.kind().as_str(), escape::line(&notice.told(language)))
 }
 
 /// Returns the column at which durations end: after the longest step that leaves space.

@@ -113,6 +113,7 @@ impl LiveText {
             | Happened::Tool(_)
             | Happened::Interaction(_)
             | Happened::Plan(_)
+            | Happened::Notice(_)
             | Happened::Job(_) => false,
         }
     }

@@ -178,7 +178,15 @@ TROUBLE = [
         "jobs continue when it returns.",
         [query(by("gen_ai_agent_name", rate("callboard_outage_waits_total")) + " * 60")],
         stack=True,
-        width=24,
+        width=12,
+    ),
+    series(
+        "Loop guards",
+        "Notices a minute of the guards against loops, by kind: a tool that keeps failing, a call "
+        "that is repeated, work that makes no progress.",
+        [query(by("callboard_notice_kind", rate("callboard_guard_notices_total")) + " * 60")],
+        stack=True,
+        width=12,
     ),
     kit.table(
         "Models",

@@ -29,6 +29,7 @@ pub(super) fn shorten(happened: &mut Happened, chars: usize) {
             cut(&mut step.label);
             step.response.iter_mut().for_each(cut);
         }
+        Happened::Notice(notice) => cut(&mut notice.message),
         Happened::Job(job) => job.reason.iter_mut().chain(&mut job.goal).for_each(cut),
     }
 }

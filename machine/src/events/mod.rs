@@ -17,8 +17,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use proto::event::{
-    ErrorEvent, ErrorScope, Event, EventId, Happened, REASON_UNPARSEABLE, Stream, ToolEvent,
-    ToolPhase, UsageEvent,
+    ErrorEvent, ErrorScope, Event, EventId, Happened, NoticeEvent, REASON_UNPARSEABLE, Stream,
+    ToolEvent, ToolPhase, UsageEvent,
 };
 use proto::{
     decision::{Decision, Note},
@@ -26,6 +26,7 @@ use proto::{
     family::{ChildSaid, News},
     id::{Attempt, Seq, StepId, ToolName, WorkId},
     job::Outcome,
+    notice::{Notice, NoticeKind},
     record::Known,
     work_error::WorkError,
 };
@@ -44,6 +45,8 @@ pub struct Projection {
     told: Option<ToldPlan>,
     /// Units of work that are out, with their steps.
     out: BTreeMap<WorkId, Out>,
+    /// Notices of the last command of each step; `None` is the planner.
+    notices: BTreeMap<Option<StepId>, Vec<Notice>>,
 }
 
 #[derive(Debug, Clone)]
@@ -118,7 +121,41 @@ impl Projection {
         if !has_ended {
             descendants::settled(before, after, &mut events);
         }
+        if let Some(known) = known {
+            self.noticed(known, after, &mut events);
+        }
         events
+    }
+
+    /// Adds the notices of a command that the last command of the same step, or of the planner, did
+    /// not carry.
+    fn noticed(&mut self, known: &Known, after: &Look<'_>, events: &mut Vec<Happened>) {
+        let Known::Decision(decision) = known else { return };
+        let (work, step) = match &**decision {
+            Decision::Plan(plan) => (&plan.work, None),
+            Decision::Turn(turn) => (&turn.work, Some(turn.step.clone())),
+            Decision::Call(_)
+            | Decision::Ask(_)
+            | Decision::Wait(_)
+            | Decision::Spawn(_)
+            | Decision::Note(_)
+            | Decision::Finish(_) => return,
+        };
+        // A limit of the budget concerns the whole job.
+        let is_new = |notice: &&Notice| {
+            let of_job = notice.kind() == NoticeKind::BudgetLow;
+            let last = self.notices.iter().filter(|(of, _)| of_job || **of == step);
+            !last.flat_map(|(_, told)| told).any(|told| told.repeats(notice))
+        };
+        events.extend(decision.notices().iter().filter(is_new).map(|notice| {
+            Happened::Notice(NoticeEvent {
+                notice: notice.clone(),
+                message: notice.told(after.language()),
+                work: work.clone(),
+                step: step.clone(),
+            })
+        }));
+        self.notices.insert(step, decision.notices().to_vec());
     }
 
     /// Adds messages of agents, and errors.

@@ -3,10 +3,11 @@
 use proto::{
     agent::{Agent, OnFailure, ReplanWhen},
     decision::{Decision, Note},
-    fact::{CallTarget, PlanReply, TurnCall},
+    event::Happened,
+    fact::{CallTarget, PlanReply, Signal, TurnCall},
     id::WorkId,
     job::{FailReason, Outcome},
-    notice::Notice,
+    notice::{Notice, NoticeKind},
     outline::{self, OutlineChange},
     plan::Action,
     policy::{AskLimit, PlanProtocol},
@@ -15,6 +16,8 @@ use proto::{
 };
 use rstest::rstest;
 use serde_json::{Value, json};
+
+use crate::events::Projection;
 
 use super::play::{Play, agent, calls, plan, plan_with, question, refused_call, tool_call};
 
@@ -157,6 +160,49 @@ fn a_tool_that_fails_three_times_in_a_row_is_told_until_it_succeeds() {
         });
     }
     assert_eq!(seen, [0, 0, 3, 4, 0, 0]);
+}
+
+#[test]
+fn people_see_a_warning_while_it_holds_and_one_event_each_time_it_begins() {
+    let mut p = looping(agent(|_| {}));
+    p.drive();
+    let says = [Says::No, Says::No, Says::No, Says::No, Says::New, Says::No, Says::No, Says::No];
+    let mut seen = Vec::new();
+    for (number, says) in (1..).zip(says) {
+        turn(&mut p, number, vec![(read(number), says)]);
+        let of_job: Vec<NoticeKind> = p.job.summary().unwrap().notices.into_iter().collect();
+        let of_view: Vec<NoticeKind> = p.view().notices.iter().map(Notice::kind).collect();
+        assert_eq!(of_job, of_view);
+        seen.push(of_view.contains(&NoticeKind::ToolFailure));
+    }
+    assert_eq!(seen, [false, false, true, true, false, false, false, true]);
+
+    let mut projection = Projection::default();
+    let events = p.log.iter().flat_map(|(at, _, record)| {
+        projection.take(at.seq, at.time, record.as_ref().ok(), &p.at(at.seq))
+    });
+    let told = events.filter_map(|event| match event.happened {
+        Happened::Notice(told) => Some((told.work.to_string(), told.message)),
+        _ => None,
+    });
+    let told: Vec<_> = told.collect();
+    let message = "read has failed 3 times in a row".to_owned();
+    let works = [4, 9].map(|number| (work(number).to_string(), message.clone()));
+    assert_eq!(told, works);
+}
+
+#[test]
+fn a_limit_that_is_nearly_used_up_is_a_warning_of_the_job() {
+    let mut p = looping(agent(|a| (a.budget.steps, a.budget.warn_at) = (Some(4), 0.5)));
+    p.drive();
+    let mut seen = vec![p.view().notices];
+    turn(&mut p, 1, vec![(read(1), Says::New)]);
+    seen.push(p.view().notices);
+    assert!(seen[0].is_empty(), "{seen:?}");
+    assert!(matches!(seen[1][..], [Notice::BudgetLow { .. }]), "{seen:?}");
+    p.signal(Signal::Cancel);
+    p.drive();
+    assert!(p.view().notices.is_empty(), "an ended job warns of nothing");
 }
 
 #[test]

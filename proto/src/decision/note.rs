@@ -83,6 +83,14 @@ pub enum Note {
     },
 }
 
+impl Note {
+    /// Returns the notice of the guard that stopped work.
+    #[must_use]
+    pub fn notice(&self) -> Option<&Notice> {
+        if let Self::Stopped { notice, .. } = self { Some(notice) } else { None }
+    }
+}
+
 /// The reason for which a question was closed without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "snake_case")]

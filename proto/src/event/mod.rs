@@ -16,6 +16,7 @@ use crate::{
     interaction::{Answer, Question},
     job::{JobState, SubStatus},
     message::Usage,
+    notice::Notice,
     outline::Item,
     point::Point,
     step::StepState,
@@ -56,6 +57,8 @@ pub enum Happened {
     Step(StepEvent),
     /// The job changed its state.
     Job(JobEvent),
+    /// Work began to go wrong, and the next model call is told.
+    Notice(NoticeEvent),
 }
 
 impl Happened {
@@ -64,6 +67,21 @@ impl Happened {
     pub fn word(&self) -> &'static str {
         self.into()
     }
+}
+
+/// A warning that holds from this event on. It is told once, although each of the next commands may
+/// carry it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NoticeEvent {
+    /// Warning with its figures.
+    pub notice: Notice,
+    /// Warning as a sentence for users, in the job's language.
+    pub message: String,
+    /// Unit of work whose model is told.
+    pub work: WorkId,
+    /// Step of the work; absent for a planner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepId>,
 }
 
 /// A change of the job's state.

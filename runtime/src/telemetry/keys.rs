@@ -73,5 +73,7 @@ pub const OUTCOME: &str = "callboard.outcome";
 pub const DEAD_LETTER_REASON: &str = "callboard.dead_letter.reason";
 /// The limit of a budget that a job approaches: `steps`, `turns`, `tokens`, `money`, `time`, …
 pub const BUDGET_AXIS: &str = "callboard.budget.axis";
+/// The kind of a guard's notice.
+pub const NOTICE_KIND: &str = "callboard.notice.kind";
 /// The verb of a request at the front door.
 pub const DOOR_VERB: &str = "callboard.door.verb";

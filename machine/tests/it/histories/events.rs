@@ -81,6 +81,7 @@ fn the_first_event_about_the_job_has_its_goal_and_only_that_one() {
             | Happened::Message(_)
             | Happened::Interaction(_)
             | Happened::Usage(_)
+            | Happened::Notice(_)
             | Happened::Error(_) => None,
         };
         begins_otherwise += usize::from(events.first().is_some_and(|e| about_job(e).is_none()));
@@ -146,6 +147,7 @@ fn events_tell_a_story_without_gaps() {
                 | Happened::Interaction(_)
                 | Happened::Error(_)
                 | Happened::Usage(_)
+                | Happened::Notice(_)
                 | Happened::Plan(_)
                 | Happened::Job(_) => {}
             }

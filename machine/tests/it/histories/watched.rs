@@ -70,6 +70,7 @@ fn what_an_agent_says_in_a_turn_is_told_once() {
                 | Happened::Step(_)
                 | Happened::Error(_)
                 | Happened::Usage(_)
+                | Happened::Notice(_)
                 | Happened::Plan(_)
                 | Happened::Job(_) => {}
             }

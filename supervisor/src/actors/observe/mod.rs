@@ -17,7 +17,7 @@ use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram},
 };
-use proto::{budget::Axis, id::AgentName};
+use proto::{budget::Axis, id::AgentName, notice::Notice};
 use runtime::telemetry::{self, LATENCY, SECONDS, keys};
 use tokio::time::Instant;
 
@@ -38,6 +38,7 @@ struct Instruments {
     ignored: Counter<u64>,
     warned: Counter<u64>,
     outage_waits: Counter<u64>,
+    notices: Counter<u64>,
     sweep_found: Counter<u64>,
 }
 
@@ -74,6 +75,10 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
             "callboard.outage.waits",
             "Waits of work for a model or a tool's service that could not be reached.",
         ),
+        notices: counter(
+            "callboard.guard.notices",
+            "Notices of guards against loops: to models, and about work that they ended.",
+        ),
         sweep_found,
     }
 });
@@ -87,6 +92,21 @@ pub(super) fn swept() {
 pub(super) fn outage_wait(agent: &AgentName, labels: &Labels) {
     let agent = KeyValue::new(keys::GEN_AI_AGENT_NAME, labels.agent(agent));
     INSTRUMENTS.outage_waits.add(1, &[agent]);
+}
+
+/// Counts a guard's notice. Limits of a budget have a metric of their own.
+pub(super) fn notice(notice: &Notice, agent: &AgentName, labels: &Labels) {
+    match notice {
+        Notice::BudgetLow { .. } => {}
+        Notice::ToolFailure { .. }
+        | Notice::Repeated { .. }
+        | Notice::NoProgress { .. }
+        | Notice::NoAnswer => {
+            let agent = KeyValue::new(keys::GEN_AI_AGENT_NAME, labels.agent(agent));
+            let kind = KeyValue::new(keys::NOTICE_KIND, notice.kind().as_str());
+            INSTRUMENTS.notices.add(1, &[agent, kind]);
+        }
+    }
 }
 
 /// Counts a wait for a service. Returns the number of waits since the last warning about the

@@ -17,6 +17,7 @@ use proto::{
     decision::{DecisionKind, pools},
     door::{AgentChoice, GiveAnswer, Inbox, SendSignal, Submit},
     fact::Signal,
+    guard::Guard,
     id::{AgentName, JobId},
     interaction::{QuestionKind, Verdict},
     job::JobState,
@@ -152,7 +153,9 @@ impl Run {
         self.until("steps", JobState::Completed).await;
         // The job approaches its limit with the first step, and never reaches it.
         let budget = Budget { steps: Some(1000), warn_at: 0.0001, ..Budget::default() };
-        let inline = Agent { confirm: false, budget, ..Agent::default() };
+        // The first call of a tool is one too many for this guard.
+        let guard = Guard { repeat_warn: 1, ..Guard::default() };
+        let inline = Agent { confirm: false, budget, guard, ..Agent::default() };
         let inline = AgentChoice::Inline(Box::new(inline));
         let submit =
             Submit { id: Some(id("inline")), agent: Some(inline), ..Submit::goal("work in steps") };
