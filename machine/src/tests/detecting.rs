@@ -6,7 +6,7 @@ use proto::{
     decision::{Decision, Detect},
     fact::{CallTarget, PlanReply, TurnCall},
     id::ToolName,
-    interaction::{QuestionKind, Verdict},
+    interaction::{Answer, QuestionKind, Verdict},
     job::Outcome,
     message::Usage,
     plan::Action,
@@ -186,7 +186,7 @@ fn a_question_beside_changes_is_asked_before_they_become_a_plan() {
     p.turn("g0.r0.goal.n1.t1", calls(wanted));
     p.expect(&["call g0.r0.goal.n1.t1.c1 #1", "ask q1 question"]);
     p.ok("g0.r0.goal.n1.t1.c1", json!("two of them"));
-    p.answer("q1", Verdict::Respond, Some("the old one"));
+    p.answer_with("q1", Answer::respond(json!("the old one")));
     p.expect(&["turn g0.r0.goal.n1.t2 #1"]);
     let [Decision::Turn(work)] = p.decisions.as_slice() else { panic!("{:?}", p.decisions) };
     let told = serde_json::to_string(&work.replies).unwrap();
