@@ -8,7 +8,7 @@ use proto::{
 };
 
 use crate::{
-    chat::show::Course,
+    chat::show::{self, Course},
     render::{describe, question},
     style::{Style, Times},
 };
@@ -21,7 +21,7 @@ pub struct Chat {
 }
 
 impl Chat {
-    /// Opens a chat in the language of a job, at the time of the job's last record.
+    /// Opens a chat in the present language of a job, at the time of the job's last record.
     #[must_use]
     pub fn of(view: &JobView) -> Self {
         let style = Style {
@@ -36,7 +36,8 @@ impl Chat {
 
     /// Renders an event, with the question that it asks.
     pub fn event(&mut self, happened: &Happened) -> Vec<String> {
-        let mut lines = self.course.task(&self.style, self.style.language, happened);
+        self.style.language = show::language(happened).unwrap_or(self.style.language);
+        let mut lines = self.course.task(&self.style, happened);
         if let Happened::Interaction(InteractionEvent::Asked { question, .. }) = happened {
             lines.push(self.question(question));
         }
@@ -53,13 +54,14 @@ impl Chat {
     #[must_use]
     pub fn ending(&self, view: &JobView) -> String {
         let place = progress::failed(view);
-        let ending = |outcome| describe::ending(&self.style, outcome, place.as_deref());
+        let style = Self::of(view).style;
+        let ending = |outcome| describe::ending(&style, outcome, place.as_deref());
         view.outcome.as_ref().map(ending).unwrap_or_default()
     }
 
     /// Renders everything about the job.
     #[must_use]
     pub fn description(&self, view: &JobView) -> String {
-        describe::describe(&self.style, view)
+        describe::describe(&Self::of(view).style, view)
     }
 }

@@ -59,7 +59,8 @@ pub(super) fn submission(
     files::check(&request.files)?;
     let mut agent = agent(&request, agents)?;
     pricing::of_job(&mut agent, prices)?;
-    let language = request.language.or(agent.language).unwrap_or_else(|| Language::detect(&goal));
+    let named = request.language.or(agent.language);
+    let language = named.unwrap_or_else(|| Language::detect(&goal));
     // Only the conversation's id is known here; the verb that stores the job reads its earlier
     // jobs.
     let agents = callees(&agent, agents, prices)?;
@@ -69,6 +70,7 @@ pub(super) fn submission(
         goal,
         agent,
         language,
+        language_detected: named.is_none(),
         digest,
         by,
         conversation,
@@ -123,6 +125,7 @@ fn forked(
         goal,
         agent: Agent::default(),
         language: Language::default(),
+        language_detected: false,
         digest,
         by,
         conversation: None,

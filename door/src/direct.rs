@@ -34,13 +34,14 @@ pub(super) fn plan(
     schemas: &Schemas,
 ) -> Result<(), Failure> {
     let refused = |field: &str, why: String| Failure::new(Code::InvalidRequest, why).at(field);
+    let language = submitted.language;
     let registered = registry.all();
     let presets = &submitted.agent.tool.presets;
     let specs: Vec<_> = registered.iter().map(|tool| presets.without(&tool.spec)).collect();
     let toolbox = Toolbox::new(specs.iter().map(AsRef::as_ref), submitted.agent.tools.as_deref());
     let tool: &ToolSpec =
-        toolbox.find(call.tool.as_str()).map_err(|e| refused("call.tool", e.to_string()))?;
-    arguments::check(schemas, tool, &call.args, Placeholders::Literal)
+        toolbox.find(call.tool.as_str()).map_err(|e| refused("call.tool", e.text(language)))?;
+    arguments::check_in(language, schemas, tool, &call.args, Placeholders::Literal)
         .map_err(|why| refused("call.args", why))?;
     // A placeholder would refer to another step, and a direct call has no other step.
     if let Some(step) = placeholder::references(&call.args).first() {
@@ -57,7 +58,7 @@ pub(super) fn plan(
         action: Action::Tool { tool: tool.name.clone(), args: call.args, binding: tool.binding() },
     };
     let title = excerpt::ends(&submitted.goal, TITLE_CHARS / 2);
-    let plan = Plan { title, steps: vec![step], replan: Vec::new() };
+    let plan = Plan { title, steps: vec![step], ..Plan::default() };
     plan.check(&BTreeSet::new()).map_err(|wrong| refused("call.args", wrong.to_string()))?;
     submitted.plan = Some(plan);
     without_models(&mut submitted.agent);

@@ -57,12 +57,23 @@ pub(super) async fn submission(
         return Err(Failure::new(Code::TooLarge, why).at("fork.job"));
     }
     let forked = Forked { job: fork.job.clone(), seq, records };
-    let Submitted { goal, agent, language, conversation, agents, files, rules, .. } = first;
+    let Submitted {
+        goal,
+        agent,
+        language,
+        language_detected,
+        conversation,
+        agents,
+        files,
+        rules,
+        ..
+    } = first;
     let Submitted { digest, by, .. } = own;
     Ok(Submitted {
         goal,
         agent,
         language,
+        language_detected,
         digest,
         by,
         conversation,

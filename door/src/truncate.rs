@@ -200,6 +200,7 @@ mod tests {
                 goal: summary.to_owned(),
                 agent: Agent::default(),
                 language: Language::En,
+                language_detected: false,
                 digest: "d".to_owned(),
                 by: None,
                 conversation: None,

@@ -99,6 +99,8 @@ class Tool:
     timeout_ms: int = 60_000
     concurrency: int = 16
     approval: str = "never"
+    # Texts in further languages, by code: {"zh": {"description": "…", "arguments": {"text": "…"}}}
+    translations: dict[str, Any] = field(default_factory=dict)
     places: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
@@ -117,6 +119,7 @@ class Tool:
             "concurrency": self.concurrency,
             "approval": self.approval,
             "version": self.version,
+            **({"translations": self.translations} if self.translations else {}),
         }
 
 

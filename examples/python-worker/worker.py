@@ -46,6 +46,11 @@ class Lines:
         return {"success": True, "data": {"number": number, "line": line}}
 
 
+def chinese(description: str, **arguments: str) -> dict:
+    """Texts that models of Chinese jobs read."""
+    return {"zh": {"description": description, "arguments": arguments}}
+
+
 def text(name: str, description: str) -> dict:
     return {
         "type": "object",
@@ -72,9 +77,11 @@ def main() -> None:
     lines = Lines(options.data)
     tools = [
         Tool("word_count", "Counts the words, characters and lines of a text.",
-             text("text", "The text."), "pure", word_count, timeout_ms=10_000),
+             text("text", "The text."), "pure", word_count, timeout_ms=10_000,
+             translations=chinese("统计一段文本的词数、字符数和行数。", text="要统计的文本。")),
         Tool("append_line", "Adds a line to a numbered list and gives its number.",
-             text("line", "The line."), "idempotent", lines.append, timeout_ms=30_000, concurrency=1),
+             text("line", "The line."), "idempotent", lines.append, timeout_ms=30_000, concurrency=1,
+             translations=chinese("在编号列表中添加一行，返回其编号。", line="要添加的一行。")),
     ]
     access = Access(options.nkey_seed, options.ca, options.inbox_prefix)
     traces.start()

@@ -93,7 +93,8 @@ impl Executor {
     async fn take(&self, work: &TurnWork, run: &Run, live: LiveChannel) -> Taken {
         let registered = self.registry.all();
         let presets = &work.model.presets;
-        let specs: Vec<_> = registered.iter().map(|tool| presets.without(&tool.spec)).collect();
+        let offered = registered.iter().map(|tool| presets.offered(&tool.spec, work.language));
+        let specs: Vec<_> = offered.collect();
         let agents = family::as_tools(&work.model.agents, work.language);
         let tools = Toolbox::new(specs.iter().map(AsRef::as_ref), work.model.tools.as_deref())
             .with_agents(&agents);

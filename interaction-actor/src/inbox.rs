@@ -158,7 +158,7 @@ mod tests {
             depends_on: Vec::new(),
             action: Action::Agent,
         });
-        let plan = Plan { title: "t".into(), steps: steps.collect(), replan: Vec::new() };
+        let plan = Plan { title: "t".into(), steps: steps.collect(), ..Plan::default() };
         let (entry, bytes) = check(QuestionKind::PlanCheck {
             plan,
             revision: 0,

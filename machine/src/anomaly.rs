@@ -36,7 +36,7 @@ impl ActiveJob {
     /// Applies the stored note that a guard stopped a run or planning. If the work has moved on
     /// between the decision and its write, the note has no effect.
     pub(super) fn stopped(&mut self, at: Timestamp, work: &WorkId, notice: &Notice) {
-        let language = self.brief.language;
+        let language = self.language();
         if *work == self.planning.next_work(self.generation()) && self.wants_replan() {
             return self.planning.fail(FailReason::NoProgress, notice.text(language));
         }

@@ -56,11 +56,11 @@ impl ActiveJob {
                 Some(wanted(self.put(&asked.prompt), kind_of(asked.kind), asked.default))
             }
             Stage::Confused { reply, error, ask: None } => {
-                let prompt = text::confused(self.brief.language, reply, error);
+                let prompt = text::confused(self.language(), reply, error);
                 Some(wanted(prompt, QuestionKind::Question, None))
             }
             Stage::Check { plan, ask: None } => {
-                let (language, rules) = (self.brief.language, self.brief.rules);
+                let (language, rules) = (self.language(), self.brief.rules);
                 let prompt = text::confirm_plan(language, rules, &plan.title, plan.steps.len());
                 let digest = plan_digest(job, plan);
                 let there = self.execution.completed().into_iter().chain(self.execution.kept());
@@ -95,7 +95,7 @@ impl ActiveJob {
     pub(super) fn step_question(&self, job: &JobId, step: &StepRun) -> Option<QuestionRequest> {
         let approval = |call: &Call| {
             let kind = call.to_approve(job)?;
-            let prompt = Text::ApproveCall { tool: &call.tool }.text(self.brief.language);
+            let prompt = Text::ApproveCall { tool: &call.tool }.text(self.language());
             let work = names::approval(&call.work);
             Some(QuestionRequest {
                 work,
@@ -190,7 +190,7 @@ impl ActiveJob {
         if let Some(answer) = default {
             return self.deliver(at, job, &asking, &answer);
         }
-        let reason = Text::Expired.text(self.brief.language);
+        let reason = Text::Expired.text(self.language());
         match &asking.question.kind {
             QuestionKind::ToolApproval { .. } => {
                 let no = Answer {
@@ -213,7 +213,7 @@ impl ActiveJob {
         if asking.work == self.planning.question(self.generation()) {
             return self.deliver_to_stage(asking, answer);
         }
-        let language = self.brief.language;
+        let language = self.language();
         let mut answered = Vec::new();
         for step in self.execution.steps_mut() {
             let call = step.call_mut(|call| names::approval(&call.work) == asking.work);
@@ -273,7 +273,7 @@ impl ActiveJob {
 
     /// Passes an answer to the planner and begins the next round.
     fn answer_planner(&mut self, question: String, kind: Option<AskedKind>, answer: &Answer) {
-        let answer = reply_text(answer, self.brief.language);
+        let answer = reply_text(answer, self.language());
         self.remember_answer(&question, &answer);
         self.planning.say(PlanTalk::Asked { question, kind, answer });
         self.planning.accept();
@@ -288,6 +288,7 @@ impl ActiveJob {
         // is shown again.
         let fits = |plan: &Plan| self.misfit(plan).is_none();
         let plan = edited(answer, completed).ok().filter(fits).unwrap_or(shown);
+        self.planning.name_language(plan.language);
         self.planning.show_again(plan);
     }
 }

@@ -77,7 +77,7 @@ impl ActiveJob {
 
     /// Returns the reason for which a plan does not have the shape of the agent's plan protocol.
     pub(super) fn misshapen(&self, plan: &Plan) -> Option<String> {
-        let language = self.brief.language;
+        let language = self.language();
         let mut steps = plan.steps.iter();
         match self.brief.agent.plan.protocol {
             PlanProtocol::Steps | PlanProtocol::InlineTools => None,
@@ -114,7 +114,7 @@ impl ActiveJob {
     }
 
     fn call_refusal(&self, call: &TurnCall, turn: &Turn, step: &StepRun) -> Option<String> {
-        let language = self.brief.language;
+        let language = self.language();
         match &call.target {
             CallTarget::Refused { .. } => None,
             CallTarget::Tool { .. } | CallTarget::Person { .. } | CallTarget::Outline { .. }
@@ -140,7 +140,7 @@ impl ActiveJob {
         binding: &Binding,
         args: &Value,
     ) -> Option<(&'static str, String)> {
-        let language = self.brief.language;
+        let language = self.language();
         if family::is_agent(binding) {
             if self.family.callee(&self.brief.agent, tool.as_str()).is_none() {
                 let why = kin_text::no_such_agent(language, &self.brief.agent, tool.as_str());

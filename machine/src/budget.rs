@@ -75,7 +75,7 @@ impl ActiveJob {
             return;
         }
         let Some(gauge) = self.refusal() else { return };
-        let message = text::used_up(self.brief.language, &gauge);
+        let message = text::used_up(self.language(), &gauge);
         self.planning.fail(FailReason::BudgetExceeded, message);
     }
 

@@ -57,16 +57,16 @@ impl ActiveJob {
             && let Some((answer, times)) = self.questions.repeated(prompt)
         {
             if times >= limit {
-                let message = Text::AskedAgainAndAgain.text(self.brief.language);
+                let message = Text::AskedAgainAndAgain.text(self.language());
                 return QuestionRuling::End(FailReason::QuestionRepeated, message);
             }
             return QuestionRuling::Tell(
-                Text::AskedBefore { answer: &answer }.text(self.brief.language),
+                Text::AskedBefore { answer: &answer }.text(self.language()),
             );
         }
         match self.brief.agent.ask.rounds {
             Some(rounds) if self.questions.of_agents().saturating_add(coming) >= rounds => {
-                let message = Text::AskedTooOften.text(self.brief.language);
+                let message = Text::AskedTooOften.text(self.language());
                 QuestionRuling::End(FailReason::TooManyQuestions, message)
             }
             Some(_) | None => QuestionRuling::Ask,
@@ -76,10 +76,10 @@ impl ActiveJob {
     /// Handles a question of the planner.
     pub(super) fn wants_to_ask(&mut self, question: &proto::fact::Asked) {
         if !self.may_ask_in_planning() {
-            let error = Text::NoMoreQuestions.text(self.brief.language);
+            let error = Text::NoMoreQuestions.text(self.language());
             return self.unusable(question.prompt.clone(), error);
         }
-        if let Some(why) = self.brief.agent.ask.kinds.refusal(&question.kind, self.brief.language) {
+        if let Some(why) = self.brief.agent.ask.kinds.refusal(&question.kind, self.language()) {
             return self.unusable(question.prompt.clone(), why);
         }
         match self.guard_question(&question.prompt, 0) {
@@ -104,8 +104,7 @@ impl ActiveJob {
             if !may_ask {
                 continue;
             }
-            if let Some(error) =
-                self.brief.agent.ask.kinds.refusal(&question.kind, self.brief.language)
+            if let Some(error) = self.brief.agent.ask.kinds.refusal(&question.kind, self.language())
             {
                 call.target = CallTarget::Refused { error };
                 continue;
@@ -132,7 +131,7 @@ impl ActiveJob {
     /// Returns the prompt as it is shown to a person.
     pub(super) fn put(&self, prompt: &str) -> String {
         if self.brief.agent.ask.prefix {
-            Text::PleaseConfirm { question: &prompt }.text(self.brief.language)
+            Text::PleaseConfirm { question: &prompt }.text(self.language())
         } else {
             prompt.to_owned()
         }

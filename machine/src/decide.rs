@@ -14,7 +14,7 @@ use super::{
     call::{Call, Submission},
     names,
     outbox::Tell,
-    state::{ActiveJob, AskState, Brief, Job, Stage},
+    state::{ActiveJob, AskState, Job, Stage},
     step::{Exec, StepRun},
     turn::{Turn, UnitKind},
 };
@@ -171,8 +171,7 @@ impl Job {
         if call.is_agent() {
             return self.spawn(open, step, call).map(|work| Decision::Spawn(Box::new(work)));
         }
-        let Brief { agent, language, .. } = &*open.brief;
-        let (language, hosts) = (*language, agent.tool.hosts.as_ref());
+        let (language, hosts) = (open.language(), open.brief.agent.tool.hosts.as_ref());
         let (job, seq, at) = (&self.id, self.first, self.created);
         call.to_send(&Submission { job, seq, at, language, hosts }, step.id()).map(Decision::Call)
     }
@@ -283,7 +282,7 @@ fn turn_work(
         step: step.id().clone(),
         turn: turn.number,
         max_turns: open.brief.agent.step.max_turns,
-        language: open.brief.language,
+        language: open.language(),
         model: open.brief.model_choice(open.offered()),
         may_ask: open.may_ask_in_steps(),
         ask_kinds: open.brief.agent.ask.kinds.clone(),

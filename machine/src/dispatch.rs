@@ -12,12 +12,7 @@ use proto::{
 };
 use serde_json::Value;
 
-use super::{
-    attempts::Retries,
-    progress::StepContext,
-    state::{ActiveJob, Brief},
-    step::StepRun,
-};
+use super::{attempts::Retries, progress::StepContext, state::ActiveJob, step::StepRun};
 
 /// The reason why a pending step waits no longer.
 enum Release {
@@ -32,9 +27,9 @@ impl ActiveJob {
     pub(super) fn settle(&mut self, at: Timestamp) {
         self.settle_planning();
         self.settle_agents();
-        let Brief { agent, language, .. } = &*self.brief;
+        let language = self.language();
         for step in self.execution.steps_mut() {
-            step.settle(agent, *language, at);
+            step.settle(&self.brief.agent, language, at);
         }
         self.release_steps(at);
         self.settle_failures();
@@ -57,8 +52,9 @@ impl ActiveJob {
             if released.is_empty() {
                 return;
             }
-            let Brief { agent, language, .. } = &*self.brief;
-            let given = StepContext { presets: &agent.tool.presets, language: *language };
+            let language = self.language();
+            let agent = &self.brief.agent;
+            let given = StepContext { presets: &agent.tool.presets, language };
             for (index, release) in released {
                 let Some(step) = self.execution.steps_mut().get_mut(index) else { continue };
                 match release {

@@ -30,7 +30,7 @@ impl ActiveJob {
         }
         let Some(failed) = self.execution.first_failed() else { return };
         let message = text::step_failed(
-            self.brief.language,
+            self.language(),
             failed.id().as_str(),
             failed.response.as_deref().unwrap_or_default(),
         );
@@ -42,7 +42,7 @@ impl ActiveJob {
             OnFailure::Replan if self.wants_replan() => {}
             OnFailure::Replan => {
                 let message =
-                    text::replans_used_up(self.brief.language, self.execution.replans(), &message);
+                    text::replans_used_up(self.language(), self.execution.replans(), &message);
                 self.planning.fail(FailReason::ReplanLimit, message);
             }
         }
@@ -54,15 +54,14 @@ impl ActiveJob {
             return Some(Outcome::Canceled { reason: cancel.reason.clone() });
         }
         if self.timers.has_deadline_passed() {
-            let message = text::deadline_passed(self.brief.language).to_owned();
+            let message = text::deadline_passed(self.language()).to_owned();
             return Some(self.failed(FailReason::DeadlineExceeded, message));
         }
         // Reserves room for the records that end a job.
         if records + 100 >= limits::RECORDS_MAX {
-            return Some(self.failed(
-                FailReason::HistoryFull,
-                text::history_full(self.brief.language, records),
-            ));
+            return Some(
+                self.failed(FailReason::HistoryFull, text::history_full(self.language(), records)),
+            );
         }
         match self.planning.stage() {
             Stage::Failing { reason, message }
@@ -93,7 +92,7 @@ impl ActiveJob {
             self.execution.first_failed().filter(|_| !self.completes_with_what_it_has())
         {
             let error = failed.response.as_deref().unwrap_or_default();
-            let message = text::step_failed(self.brief.language, failed.id().as_str(), error);
+            let message = text::step_failed(self.language(), failed.id().as_str(), error);
             return Some(self.failed(failed.fail_reason(), message));
         }
         let answer = self.planning.answer().map(str::to_owned);
@@ -101,11 +100,11 @@ impl ActiveJob {
         let mut summary = answer.unwrap_or_else(|| self.summary());
         if let Some(failed) = self.execution.first_failed() {
             let error = failed.response.as_deref().unwrap_or_default();
-            let failed = text::step_failed(self.brief.language, failed.id().as_str(), error);
-            summary = text::without(self.brief.language, &summary, &failed, &self.skipped());
+            let failed = text::step_failed(self.language(), failed.id().as_str(), error);
+            summary = text::without(self.language(), &summary, &failed, &self.skipped());
         }
         if self.brief.rules.open_items_are_told() {
-            summary = text::with_open(self.brief.language, summary, &self.open_items());
+            summary = text::with_open(self.language(), summary, &self.open_items());
         }
         Some(Outcome::Completed { summary, results: self.results() })
     }
@@ -153,7 +152,7 @@ impl ActiveJob {
     /// reason, and the recommended next action.
     fn report(&self, reason: FailReason, headline: &str) -> String {
         let done: Vec<String> = self.execution.done().map(StepRun::in_a_line).collect();
-        text::report(self.brief.language, reason, headline, &done, &self.remaining())
+        text::report(self.language(), reason, headline, &done, &self.remaining())
     }
 
     /// Returns what the job did not reach: its unfinished steps, else the open items of the
@@ -202,10 +201,10 @@ impl ActiveJob {
         let (good, bad) = (steps(false).count(), steps(true).count());
         let mut parts = Vec::new();
         if good > 0 || bad == 0 {
-            parts.push(list(text::succeeded(self.brief.language, good), false));
+            parts.push(list(text::succeeded(self.language(), good), false));
         }
         if bad > 0 {
-            parts.push(list(text::unsuccessful(self.brief.language, bad), true));
+            parts.push(list(text::unsuccessful(self.language(), bad), true));
         }
         parts.join("\n")
     }
@@ -217,7 +216,7 @@ impl ActiveJob {
         if !self.brief.rules.summaries_name_steps() || label.trim().is_empty() || label == said {
             return said;
         }
-        text::summary_line(self.brief.language, &label, &said)
+        text::summary_line(self.language(), &label, &said)
     }
 
     /// Records the stored end of the job: unfinished steps are canceled and questions closed.

@@ -54,7 +54,7 @@ impl ActiveJob {
     /// Refuses calls of sub-agents that the job may not call, and calls whose arguments are no
     /// task.
     pub(super) fn settle_agents(&mut self) {
-        let (agent, language) = (&self.brief.agent, self.brief.language);
+        let (agent, language) = (&self.brief.agent, self.language());
         let no_further = match (self.is_deepest(), self.has_handed_over_all()) {
             (true, _) => Some(Text::NoFurtherDown.text(language)),
             (false, true) => Some(Text::HandedOverAll.text(language)),
@@ -160,9 +160,10 @@ impl ActiveJob {
     fn child_ended(&mut self, at: Timestamp, said: &ChildSaid, outcome: &Outcome) {
         let awaits = |call: &super::call::Call| call.awaits(&said.work, said.attempt);
         // No call waits for a child that was canceled because it was no longer needed.
+        let language = self.language();
         if let Some((call, is_step)) = self.execution.call_mut(awaits) {
             call.asks_below = false;
-            call.child_ended(outcome, is_step, self.brief.language, at);
+            call.child_ended(outcome, is_step, language, at);
         }
     }
 }

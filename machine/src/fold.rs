@@ -16,7 +16,7 @@ use super::{
     at::{At, Counted},
     call::Call,
     names,
-    state::{ActiveJob, AskedQuestion, Brief, Job, Poison, Stage, Wakeup},
+    state::{ActiveJob, AskedQuestion, Job, Poison, Stage, Wakeup},
     step::Exec,
     turn::{Acting, Asks},
 };
@@ -234,8 +234,8 @@ impl ActiveJob {
             self.spending.model(&self.brief, model.as_deref(), turned.usage);
             return Counted::Yes;
         }
-        let Brief { agent, language, .. } = &*self.brief;
-        let language = *language;
+        let language = self.language();
+        let agent = &self.brief.agent;
         let Some(step) = self.execution.steps_mut().get_mut(index) else { return Counted::No };
         let is_summary = matches!(turned.reply, TurnReply::Summarised { .. });
         step.turns += u32::from(!is_summary);

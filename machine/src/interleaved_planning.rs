@@ -64,7 +64,7 @@ impl ActiveJob {
         if self.planning.thoughts() <= THOUGHTS_MAX {
             return self.planning.next_round();
         }
-        self.no_plan(&Text::OnlyThoughts { rounds: &THOUGHTS_MAX }.text(self.brief.language));
+        self.no_plan(&Text::OnlyThoughts { rounds: &THOUGHTS_MAX }.text(self.language()));
     }
 
     /// Returns `true` if the planner may answer instead of making a first plan.
@@ -83,6 +83,6 @@ impl ActiveJob {
     }
 
     fn needs_a_plan(&mut self, reply: String) {
-        self.unusable(reply, Text::NeedsAPlan.text(self.brief.language));
+        self.unusable(reply, Text::NeedsAPlan.text(self.language()));
     }
 }

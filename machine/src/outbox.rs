@@ -77,7 +77,7 @@ impl Job {
                 let child = open.family.child(work, *attempt)?;
                 let reason = match signal {
                     Signal::Cancel => {
-                        Some(Text::EndedAbove { job: &self.id }.text(open.brief.language))
+                        Some(Text::EndedAbove { job: &self.id }.text(open.language()))
                     }
                     Signal::Pause => {
                         open.steering.paused().and_then(|paused| paused.reason.clone())
@@ -131,6 +131,7 @@ impl Job {
             goal: spawn.goal.clone(),
             agent: spawn.agent.clone(),
             language: spawn.language,
+            language_detected: false,
             digest: digest::of_bytes(spawn.child.as_str().as_bytes()),
             by: None,
             conversation: None,
@@ -141,7 +142,7 @@ impl Job {
             files: open.brief.files.clone(),
             rules: open.brief.rules,
         };
-        let message = Text::IdTaken { id: &spawn.child }.text(open.brief.language);
+        let message = Text::IdTaken { id: &spawn.child }.text(open.language());
         let reason = proto::job::FailReason::StepFailed;
         let outcome = Outcome::Failed { reason, message, results: serde_json::Value::Null };
         let refused = ChildSaid {
@@ -172,7 +173,7 @@ impl Job {
             agent.deadline_ms = Some(agent.deadline_ms.map_or(left, |own| own.min(left)));
         }
         let task = call.task().ok()?;
-        let language = agent.language.unwrap_or(open.brief.language);
+        let language = agent.language.unwrap_or(open.language());
         let is_step = matches!(step.exec, Exec::Tool(_));
         let observe = &open.brief.agent.observe;
         let before = if is_step { open.execution.dependencies(step, observe) } else { Vec::new() };

@@ -51,7 +51,10 @@ impl ActiveJob {
                 self.found_simple();
             }
             PlanReply::Noted { note } => self.noted(note),
-            PlanReply::Finished { response } => self.reached(response, &planned.outline),
+            PlanReply::Finished { response, language } => {
+                self.planning.name_language(*language);
+                self.reached(response, &planned.outline);
+            }
             PlanReply::Unparseable { text, error, action } => {
                 self.heard_beside(planned);
                 if *action && self.brief.agent.plan.rounds > 1 {
@@ -72,7 +75,7 @@ impl ActiveJob {
         } else {
             plan.check_beside(&self.execution.completed(), &self.execution.kept()).err()
         };
-        let wrong = wrong.map(|wrong| wrong.text(self.brief.language));
+        let wrong = wrong.map(|wrong| wrong.text(self.language()));
         let wrong = wrong.or_else(|| self.misshapen(&plan)).or_else(|| self.misfit(&plan));
         if let Some(wrong) = wrong {
             let shown = serde_json::to_string(&plan).unwrap_or_default();
@@ -80,6 +83,7 @@ impl ActiveJob {
                 .unusable(proto::excerpt::ends(&shown, proto::limits::EXCERPT_CHARS), wrong);
         }
         self.planning.accept();
+        self.planning.name_language(plan.language);
         if self.brief.agent.confirm && !plan.steps.is_empty() {
             self.planning.enter(Stage::Check { plan, ask: None });
         } else {
@@ -100,7 +104,7 @@ impl ActiveJob {
                 Text::MustNameATool { step }
             }
         };
-        Some(text.text(self.brief.language))
+        Some(text.text(self.language()))
     }
 
     /// Handles an unusable reply: the planner is asked again. After too many such replies the round
@@ -115,7 +119,7 @@ impl ActiveJob {
         }
         if self.planning.failed_rounds().saturating_add(1) < rounds {
             let seen = Text::RoundFailed { attempts: &attempts, error: &error };
-            self.planning.fail_round(reply, seen.text(self.brief.language));
+            self.planning.fail_round(reply, seen.text(self.language()));
             return self.observe_failure();
         }
         self.planning.reject(reply.clone(), error.clone());
@@ -131,7 +135,7 @@ impl ActiveJob {
     /// fails if it may take no more actions.
     fn observe_failure(&mut self) {
         if let Some(gauge) = self.no_more_actions() {
-            let message = text::used_up(self.brief.language, &gauge);
+            let message = text::used_up(self.language(), &gauge);
             return self.planning.fail(FailReason::BudgetExceeded, message);
         }
         self.spending.count(Spend::Tool);
@@ -140,7 +144,7 @@ impl ActiveJob {
 
     /// Fails the job because it has no plan.
     pub(super) fn no_plan(&mut self, error: &str) {
-        let message = Text::PlanFailed { error: &error }.text(self.brief.language);
+        let message = Text::PlanFailed { error: &error }.text(self.language());
         self.planning.fail(FailReason::PlanFailed, message);
     }
 
@@ -169,7 +173,7 @@ impl ActiveJob {
             action: Action::Agent,
         };
         let title = excerpt::line(&self.brief.goal, 120);
-        self.adopt(Plan { title, steps: vec![step], replan: Vec::new() });
+        self.adopt(Plan { title, steps: vec![step], ..Plan::default() });
         if self.brief.agent.plan.protocol == PlanProtocol::InlineTools {
             self.execution.keep_outlines();
         }
@@ -184,9 +188,12 @@ impl ActiveJob {
 
     /// Puts a submitted plan in force at once: the submitter has agreed to it.
     pub(super) fn adopt_given(&mut self, plan: &Plan) {
-        let wrong = plan.check(&BTreeSet::new()).err().map(|wrong| wrong.text(self.brief.language));
+        let wrong = plan.check(&BTreeSet::new()).err().map(|wrong| wrong.text(self.language()));
         match wrong.or_else(|| self.beyond_agent(plan)) {
-            None => self.adopt(plan.clone()),
+            None => {
+                self.planning.name_language(plan.language);
+                self.adopt(plan.clone());
+            }
             // The door checks plans; this submission was written to the log directly.
             Some(wrong) => self.no_plan(&wrong),
         }
@@ -198,7 +205,7 @@ impl ActiveJob {
             work: self.planning.work(self.generation()),
             attempt,
             goal: self.brief.goal.clone(),
-            language: self.brief.language,
+            language: self.language(),
             model: self.brief.plan_model(self.offered()),
             may_ask: self.may_ask_in_planning(),
             ask_kinds: self.brief.agent.ask.kinds.clone(),

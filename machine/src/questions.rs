@@ -62,7 +62,7 @@ impl Job {
     /// Returns the language in which users are addressed.
     #[must_use]
     pub fn language(&self) -> Language {
-        self.open.as_ref().map_or_else(Language::default, |open| open.brief.language)
+        self.open.as_ref().map_or_else(Language::default, |open| open.language())
     }
 
     /// Returns the agent with its policies, or `None` if the job was never submitted.

@@ -38,10 +38,10 @@ impl ActiveJob {
             return None;
         }
         if !calls.iter().any(|call| matches!(call.target, CallTarget::Person { .. })) {
-            return Some(Plan { title, steps, replan: Vec::new() });
+            return Some(Plan { title, steps, ..Plan::default() });
         }
         for call in calls.iter_mut().filter(|call| binding(call).is_some_and(changes)) {
-            let error = Text::AnswerFirst.text(self.brief.language);
+            let error = Text::AnswerFirst.text(self.language());
             call.target = CallTarget::Refused { error };
         }
         None

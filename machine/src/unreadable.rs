@@ -140,7 +140,7 @@ impl ActiveJob {
         place: &str,
     ) -> Counted {
         let Unit { work, attempt } = unit;
-        let why = text::result_unreadable(self.brief.language, place);
+        let why = text::result_unreadable(self.language(), place);
         let error = WorkError::new(why.clone(), ErrorClass::Transient);
         let [plans, turns] = [Source::Plan, Source::Turn].map(|role| source.may_answer(&role));
         let is_planning = plans && self.planning.work(self.generation()) == *work;

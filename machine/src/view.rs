@@ -35,7 +35,7 @@ impl Job {
             notices: open.notices(self.age_ms()),
             goal: open.brief.goal.clone(),
             agent: open.brief.agent.name.clone(),
-            language: open.brief.language,
+            language: open.language(),
             files: open.brief.files_told(),
             plan: open.plan_view(),
             successful_steps,

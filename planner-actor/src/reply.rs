@@ -132,10 +132,10 @@ fn said(reply: &Reply, work: &PlanWork) -> Result<ReplyContent, String> {
 fn plan(value: Value, work: &PlanWork, frame: &Frame<'_>) -> Result<Understood, String> {
     let draft = draft::of(value).map_err(|e| e.text(work.language))?;
     draft.check(work.protocol).map_err(|e| e.text(work.language))?;
-    let message = draft.message.clone().filter(|_| work.may_be_empty);
+    let (message, language) = (draft.message.clone().filter(|_| work.may_be_empty), draft.language);
     let plan = draft::plan(draft, frame).map_err(|e| e.text(work.language))?;
     if let Some(response) = message.filter(|_| plan.steps.is_empty()) {
-        return Ok(PlanReply::Finished { response }.into());
+        return Ok(PlanReply::Finished { response, language }.into());
     }
     Ok(PlanReply::Plan { plan }.into())
 }

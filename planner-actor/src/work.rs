@@ -42,7 +42,8 @@ impl Planner {
     pub(crate) async fn plan(&self, work: &PlanWork, live: LiveChannel) -> Planned {
         let registered = self.registry.all();
         let presets = &work.model.presets;
-        let specs: Vec<_> = registered.iter().map(|tool| presets.without(&tool.spec)).collect();
+        let offered = registered.iter().map(|tool| presets.offered(&tool.spec, work.language));
+        let specs: Vec<_> = offered.collect();
         let agents = family::as_tools(&work.model.agents, work.language);
         let tools = Toolbox::new(specs.iter().map(AsRef::as_ref), work.model.tools.as_deref())
             .with_agents(&agents);

@@ -127,6 +127,10 @@ pub struct Submitted {
     pub agent: Agent,
     /// Language of prompts, questions and messages.
     pub language: Language,
+    /// `true` if neither the request nor the agent named the language. A plan may then name
+    /// another.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub language_detected: bool,
     /// SHA-256 of the request. A repeated submission has the same digest; another job under the
     /// same id has a different one.
     pub digest: String,
@@ -273,6 +277,9 @@ pub enum PlanReply {
     Finished {
         /// Final answer, for users.
         response: String,
+        /// Language of the plan without steps that holds the answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        language: Option<Language>,
     },
     /// A reply that is not a valid plan.
     Unparseable {

@@ -223,6 +223,7 @@ pub fn as_tools(offered: &[Offered], language: Language) -> Vec<ToolSpec> {
         destructive: false,
         version: "1".to_owned(),
         commands: Vec::new(),
+        translations: BTreeMap::new(),
     };
     offered.iter().map(spec).collect()
 }

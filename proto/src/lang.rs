@@ -23,6 +23,52 @@ impl Language {
         if text.chars().any(han) { Self::Zh } else { Self::En }
     }
 
+    /// Returns the language that a text names, such as `zh-CN`, `Chinese` or `中文`, or `None` for
+    /// any other text.
+    #[must_use]
+    pub fn of_name(text: &str) -> Option<Self> {
+        let text = text.trim().to_lowercase();
+        let named = |language: &Self, word: &str| language.names().contains(&word);
+        let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        // A code leads a tag, such as `zh_CN`. Within a sentence it may be a word of any language.
+        let tag = text.split(['-', '_', '.', '@']).next().unwrap_or_default();
+        let of_tag = Self::ALL.iter().find(|l| tag == l.code() || tag == l.long_code());
+        let of_word = || words.find_map(|word| Self::ALL.iter().find(|l| named(l, word)));
+        of_tag.or_else(of_word).copied()
+    }
+
+    /// Returns the code of ISO 639-3.
+    fn long_code(self) -> &'static str {
+        match self {
+            Self::En => "eng",
+            Self::Zh => "zho",
+        }
+    }
+
+    /// Returns the names of the language in all languages, in lower case.
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::En => &["english", "英语", "英文", "英語"],
+            Self::Zh => &[
+                "chinese",
+                "mandarin",
+                "中文",
+                "汉语",
+                "漢語",
+                "简体中文",
+                "簡體中文",
+                "繁体中文",
+                "繁體中文",
+                "普通话",
+                "普通話",
+                "国语",
+                "國語",
+                "华语",
+                "華語",
+            ],
+        }
+    }
+
     /// Returns the language of a code, or `None` for an unknown code.
     #[must_use]
     pub fn of_code(code: &str) -> Option<Self> {
@@ -80,5 +126,37 @@ mod tests {
             assert_eq!(Language::of_code(language.code()), Some(*language));
         }
         assert_eq!(Language::of_code("EN"), None);
+    }
+
+    #[test]
+    fn a_language_is_known_by_its_codes_and_by_its_names() {
+        for (texts, expected) in [
+            (
+                &["en", "EN", " en-US ", "en_GB.UTF-8", "eng", "English", "英文", "US English"][..],
+                Some(Language::En),
+            ),
+            (
+                &[
+                    "zh",
+                    "zh-CN",
+                    "zh_TW",
+                    "ZH-Hans-CN",
+                    "zho",
+                    "Chinese",
+                    "中文",
+                    "中文（简体）",
+                    "Simplified Chinese",
+                    "Chinese (Simplified)",
+                    "简体中文",
+                    "汉语",
+                ],
+                Some(Language::Zh),
+            ),
+            (&["", " ", "fr", "Klingon", "zebra", "entire", "the en dash", "-"], None),
+        ] {
+            for text in texts {
+                assert_eq!(Language::of_name(text), expected, "{text:?}");
+            }
+        }
     }
 }

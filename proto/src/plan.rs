@@ -26,6 +26,10 @@ pub struct Plan {
     /// marks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replan: Vec<StepId>,
+    /// Language of the texts that follow the plan, where the submission named none. A plan without
+    /// one keeps the language of the plan before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
 }
 
 /// A step of a plan.
@@ -308,7 +312,7 @@ mod tests {
                 }
             })
             .collect();
-        Plan { title: "t".into(), steps, replan: Vec::new() }
+        Plan { title: "t".into(), steps, ..Plan::default() }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{id::ToolName, limits, tool::ToolSpec};
+use crate::{id::ToolName, lang::Language, limits, tool::ToolSpec};
 
 /// The fixed arguments, by tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -28,15 +28,26 @@ impl Presets {
     /// Returns the tool as models and users call it: without the fixed arguments.
     #[must_use]
     pub fn without<'a>(&self, tool: &'a ToolSpec) -> Cow<'a, ToolSpec> {
-        let Some(fixed) = self.0.get(&tool.name) else { return Cow::Borrowed(tool) };
-        let mut open = tool.clone();
+        self.left(Cow::Borrowed(tool))
+    }
+
+    /// Returns the tool as the models of a job in this language are offered it: with the texts of
+    /// the language, and without the fixed arguments.
+    #[must_use]
+    pub fn offered<'a>(&self, tool: &'a ToolSpec, language: Language) -> Cow<'a, ToolSpec> {
+        self.left(tool.in_language(language))
+    }
+
+    fn left<'a>(&self, mut tool: Cow<'a, ToolSpec>) -> Cow<'a, ToolSpec> {
+        let Some(fixed) = self.0.get(&tool.name) else { return tool };
+        let open = tool.to_mut();
         if let Some(properties) = open.schema.get_mut("properties").and_then(Value::as_object_mut) {
             properties.retain(|name, _| !fixed.contains_key(name));
         }
         if let Some(required) = open.schema.get_mut("required").and_then(Value::as_array_mut) {
             required.retain(|name| name.as_str().is_none_or(|name| !fixed.contains_key(name)));
         }
-        Cow::Owned(open)
+        tool
     }
 
     /// Returns the arguments of a call with the fixed ones added, which take precedence.
@@ -96,6 +107,28 @@ mod tests {
         });
         let spec = json!({"name": "get", "description": "", "schema": schema, "effect": "pure", "pool": "p"});
         serde_json::from_value(spec).unwrap()
+    }
+
+    #[test]
+    fn a_model_is_offered_a_tool_in_the_language_of_its_job_as_far_as_the_tool_has_it() {
+        let mut whole = tool();
+        let texts = json!({
+            "zh": {"description": "取", "arguments": {"url": "网址", "headers": "头", "x": "无"}},
+            "xx": {"description": "?"},
+        });
+        whole.translations = serde_json::from_value(texts).unwrap();
+        let fixed = presets(json!({"get": {"headers": {}}}));
+        let url = json!({"type": "string", "description": "网址"});
+        let zh = fixed.offered(&whole, Language::Zh).into_owned();
+        assert_eq!(
+            (zh.description.as_str(), &zh.schema["properties"]),
+            ("取", &json!({"url": url}))
+        );
+        assert_eq!(zh.binding(), whole.binding());
+        let en = presets(json!({})).offered(&whole, Language::En).into_owned();
+        assert_eq!(en, whole);
+        let again: ToolSpec = serde_json::from_value(json!(whole)).unwrap();
+        assert_eq!(again, whole, "a code without texts is kept");
     }
 
     fn presets(json: Value) -> Presets {

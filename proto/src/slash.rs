@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     door::DirectCall,
-    lang::Language,
+    lang::{Language, Words},
     tool::{SlashCommand, Split, ToolSpec},
 };
 
@@ -27,7 +27,7 @@ pub fn read(line: &str) -> Option<(&str, &str)> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfit {
     name: String,
-    about: String,
+    about: Words,
     why: Why,
 }
 
@@ -47,7 +47,7 @@ impl Unfit {
     /// Returns the reason as a text in `language`.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
-        let (name, about) = (&self.name, &self.about);
+        let (name, about) = (&self.name, &self.about.text(language));
         let text = match &self.why {
             Why::Words => Text::NeedsWords { name, about },
             Why::TwoParts { argument, word } => Text::InTwoParts { name, argument, word, about },
@@ -92,7 +92,7 @@ fn after_word<'a>(command: &SlashCommand, rest: &'a str) -> Option<&'a str> {
 fn call(tool: &ToolSpec, command: &SlashCommand, rest: &str) -> Result<DirectCall, Unfit> {
     let args = arguments(command, rest).map_err(|why| Unfit {
         name: command.name.to_string(),
-        about: command.about.clone(),
+        about: Words::new(|language| command.about(language).to_owned()),
         why,
     })?;
     Ok(DirectCall { tool: tool.name.clone(), args })

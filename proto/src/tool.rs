@@ -1,10 +1,13 @@
 //! Tools: their announcements, their results and their faults.
 
+use std::{borrow::Cow, collections::BTreeMap};
+
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     id::{Pool, ToolName},
+    lang::Language,
     strict::is_deep,
     work_error::ErrorClass,
 };
@@ -74,6 +77,20 @@ pub struct ToolSpec {
     /// Slash commands that call the tool, besides its name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<SlashCommand>,
+    /// Texts in further languages, by the language's code. Jobs in one of these languages show them
+    /// to their models. A code that Callboard has no language for is kept and never read.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub translations: BTreeMap<String, Translation>,
+}
+
+/// The texts of a tool in one language.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Translation {
+    /// Description for models and users.
+    pub description: String,
+    /// Descriptions of arguments, by name. An argument without one keeps that of the schema.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, String>,
 }
 
 /// A slash command: a word that calls a tool in a conversation, without a model.
@@ -86,6 +103,9 @@ pub struct SlashCommand {
     pub words: Vec<String>,
     /// Description, in one line.
     pub about: String,
+    /// Description in further languages, by the language's code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub about_in: BTreeMap<String, String>,
     /// Argument that receives the text after the word. Without this field, only a JSON object with
     /// the arguments may follow the word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,6 +116,14 @@ pub struct SlashCommand {
     /// Rule that passes the last part of the text to another argument.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
+}
+
+impl SlashCommand {
+    /// Returns the description in a language, or the usual one if that language has none.
+    #[must_use]
+    pub fn about(&self, language: Language) -> &str {
+        self.about_in.get(language.code()).unwrap_or(&self.about)
+    }
 }
 
 /// The rule that splits the text of a slash command at the last of some words that has text on both
@@ -157,6 +185,23 @@ pub struct Binding {
 }
 
 impl ToolSpec {
+    /// Returns the tool with the texts of a language, as far as the tool has them.
+    #[must_use]
+    pub fn in_language(&self, language: Language) -> Cow<'_, Self> {
+        let Some(Translation { description, arguments }) = self.translations.get(language.code())
+        else {
+            return Cow::Borrowed(self);
+        };
+        let mut tool = Self { description: description.clone(), ..self.clone() };
+        for (name, text) in arguments {
+            let schema = tool.schema.get_mut("properties").and_then(|all| all.get_mut(name));
+            if let Some(Value::Object(argument)) = schema {
+                argument.insert("description".to_owned(), json!(text));
+            }
+        }
+        Cow::Owned(tool)
+    }
+
     /// Returns the properties that a plan or turn freezes.
     #[must_use]
     pub fn binding(&self) -> Binding {

@@ -2,7 +2,7 @@
 //! sometimes fails. They replace the world that real tools reach; the worker that runs them is
 //! real.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use proto::{
@@ -91,6 +91,7 @@ impl Tool for Workload {
             destructive: false,
             version: "1".to_owned(),
             commands: Vec::new(),
+            translations: BTreeMap::new(),
         }
     }
 

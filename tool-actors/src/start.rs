@@ -195,3 +195,41 @@ impl Actor for Announcer {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use broker::memory::{self, MemoryOptions};
+    use model::script::{Script, ScriptModel};
+    use proto::{lang::Language, subject::Subjects};
+    use runtime::config::Section;
+
+    use super::*;
+
+    /// Returns the texts of a tool that models and users read.
+    fn texts(tool: &ToolSpec, language: Language) -> Vec<String> {
+        let spoken = tool.in_language(language);
+        let arguments = spoken.schema["properties"].as_object().unwrap().values();
+        let described = arguments.map(|argument| argument["description"].as_str().unwrap());
+        let commands = tool.commands.iter().map(|command| command.about(language));
+        let all = std::iter::once(spoken.description.as_str()).chain(described).chain(commands);
+        all.map(str::to_owned).collect()
+    }
+
+    #[tokio::test]
+    async fn every_built_in_tool_is_described_in_every_language() {
+        let workspace = tempfile::tempdir().unwrap();
+        let settings = Tools { workspace: workspace.path().to_owned(), ..Tools::defaults() };
+        let broker = memory::start(Subjects::new("cb", 1).unwrap(), MemoryOptions::default());
+        let script = Script::parse("else: {text: x}").unwrap();
+        let model = ScriptModel::new(script, "m", model::Timeouts::default());
+        let tools = builtin(&broker, Some(Arc::new(model)), &settings).unwrap();
+        for tool in tools.specs() {
+            let english = texts(tool, Language::En);
+            for language in Language::ALL.iter().filter(|language| **language != Language::En) {
+                let spoken = texts(tool, *language);
+                let same: Vec<_> = spoken.iter().filter(|text| english.contains(text)).collect();
+                assert!(same.is_empty(), "{} in {language:?}: {same:?}", tool.name);
+            }
+        }
+    }
+}

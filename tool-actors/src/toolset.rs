@@ -18,6 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::{
     call,
     tool::{CallContext, Tool, ToolFault},
+    tools::Text,
 };
 
 /// The tools of one pool, by name.
@@ -107,12 +108,13 @@ impl Toolset {
     /// The fault of the first guard that fails.
     pub fn admit(&self, job: &JobId, call: &CallWork) -> Result<Admitted, ToolFault> {
         let entry = self.tools.get(&call.tool).ok_or_else(|| {
-            let why = format!("there is no tool {} in the pool {}", call.tool, self.pool);
-            ToolFault::new(Fault::UnknownTool, why)
+            let why = Text::NoSuchTool { tool: &call.tool, pool: &self.pool };
+            ToolFault::new(Fault::UnknownTool, why.text(call.language))
         })?;
         entry.same(call)?;
         entry.approved(job, call)?;
-        arguments::check(&self.schemas, &entry.spec, &call.args, Placeholders::Literal)
+        let (schemas, spec) = (&self.schemas, &entry.spec);
+        arguments::check_in(call.language, schemas, spec, &call.args, Placeholders::Literal)
             .map_err(ToolFault::invalid)?;
         Ok(Admitted {
             tool: Arc::clone(&entry.tool),
@@ -126,12 +128,10 @@ impl Entry {
     /// Checks that this tool is the planned one.
     fn same(&self, call: &CallWork) -> Result<(), ToolFault> {
         let spec = &self.spec;
-        let differs = |what, here: &str, planned: &str| {
-            let why = format!(
-                "the tool {} here has the {what} {here}, the call was planned for {planned}",
-                spec.name
-            );
-            Err(ToolFault::new(Fault::VersionMismatch, why))
+        let differs = |field: &str, here: &str, planned: &str| {
+            let why =
+                Text::Differs { tool: &spec.name, field: &field, here: &here, planned: &planned };
+            Err(ToolFault::new(Fault::VersionMismatch, why.text(call.language)))
         };
         if spec.version != call.version {
             return differs("version", &spec.version, &call.version);
@@ -145,19 +145,18 @@ impl Entry {
     /// Checks that the approved call is the one about to run. The digest is computed here, from
     /// this call and this tool, and taken from no message.
     fn approved(&self, job: &JobId, call: &CallWork) -> Result<(), ToolFault> {
-        let refuse = |why: &str| {
-            let why = format!("{}: {why}; it was not run", self.spec.name);
-            Err(ToolFault::new(Fault::VersionMismatch, why))
-        };
+        let tool = &self.spec.name;
+        let refuse =
+            |why: Text<'_>| Err(ToolFault::new(Fault::VersionMismatch, why.text(call.language)));
         let Some(approved) = &call.approved else {
             return match self.spec.approval {
-                Approval::Always => refuse("it needs an approval and has none"),
+                Approval::Always => refuse(Text::NoApproval { tool }),
                 Approval::Never => Ok(()),
             };
         };
-        let (name, version) = (&self.spec.name, &self.spec.version);
-        let digest = approval_digest(job, call.work.as_str(), name, version, &call.args);
-        if *approved == digest { Ok(()) } else { refuse("the approval belongs to another call") }
+        let version = &self.spec.version;
+        let digest = approval_digest(job, call.work.as_str(), tool, version, &call.args);
+        if *approved == digest { Ok(()) } else { refuse(Text::ForeignApproval { tool }) }
     }
 }
 

@@ -41,7 +41,7 @@ pub fn mistakes(draft: &Draft, frame: &Frame<'_>) -> Vec<(String, Unsound)> {
             }
         }
     }
-    let mut plan = Plan { title: draft.title.clone(), steps, replan };
+    let mut plan = Plan { title: draft.title.clone(), steps, replan, language: None };
     while found.len() < MISTAKES_MAX {
         let Err(wrong) = plan.check_beside(frame.completed, frame.kept) else { break };
         let goes_on = without(&mut plan, &wrong);

@@ -25,6 +25,8 @@ pub struct Draft {
     pub replan: Vec<String>,
     /// Text beside the steps: the answer to the goal, when the plan has no steps.
     pub message: Option<String>,
+    /// Language that the author named; `None` for one without texts.
+    pub language: Option<Language>,
 }
 
 /// A step as its author wrote it.
@@ -68,7 +70,7 @@ fn wrong<T>(field: impl Into<String>, why: Text<'_>) -> Result<T, Misshapen> {
 
 const PLAN_TITLE: &[&str] = &["title", "task", "summary", "name"];
 const STEP_TITLE: &[&str] = &["title", "name"];
-/// Fields of the known forms that do not describe work.
+/// Fields of the known forms that do not describe work. `of` reads some of them.
 const PLAN_IGNORED: &[&str] = &["language", "message", "goal", "id"];
 const STEP_DEPENDS: &[&str] = &["depends_on", "dependsOn", "depends"];
 const STEP_TOOL: &[&str] = &["tool", "action"];
@@ -88,7 +90,8 @@ pub fn of(value: Value) -> Result<Draft, Misshapen> {
             None => plan(fields),
             Some(Value::Object(inner)) => {
                 only_ignored(&fields, "")?;
-                plan(inner)
+                let beside = language(&fields);
+                plan(inner).map(|draft| Draft { language: draft.language.or(beside), ..draft })
             }
             Some(Value::Array(items)) => {
                 fields.insert("steps".to_owned(), Value::Array(items));
@@ -123,8 +126,15 @@ fn plan(mut fields: Map<String, Value>) -> Result<Draft, Misshapen> {
         Some(Value::String(text)) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
         Some(_) | None => None,
     };
+    let language = language(&fields);
     only_ignored(&fields, "")?;
-    Ok(Draft { title, steps, replan, message })
+    Ok(Draft { title, steps, replan, message, language })
+}
+
+/// Returns the language that a plan names. Authors spell languages in many ways, so one that has no
+/// texts is no mistake.
+fn language(fields: &Map<String, Value>) -> Option<Language> {
+    Language::of_name(fields.get("language")?.as_str()?)
 }
 
 impl Draft {

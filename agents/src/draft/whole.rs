@@ -139,7 +139,8 @@ pub fn plan(draft: Draft, frame: &Frame<'_>) -> Result<Plan, Unsound> {
     }
     let title = if draft.title.is_empty() { frame.goal } else { &draft.title };
     let replan = listed(&draft.replan)?;
-    let plan = Plan { title: excerpt::line(title, limits::TITLE_BYTES_MAX), steps, replan };
+    let title = excerpt::line(title, limits::TITLE_BYTES_MAX);
+    let plan = Plan { title, steps, replan, language: draft.language };
     plan.check_beside(frame.completed, frame.kept)?;
     Ok(plan)
 }

@@ -26,7 +26,7 @@ fn plan() -> impl Strategy<Value = Plan> {
             depends_on: on.into_iter().map(id).collect(),
             action: Action::Agent,
         });
-        Plan { title: "T".into(), steps: steps.collect(), replan: Vec::new() }
+        Plan { title: "T".into(), steps: steps.collect(), ..Plan::default() }
     })
 }
 

@@ -112,6 +112,7 @@ pub fn submitted(goal: &str) -> Submitted {
         goal: goal.to_owned(),
         agent: Agent { confirm: false, ..Agent::default() },
         language: Language::En,
+        language_detected: false,
         digest: digest::of_bytes(goal.as_bytes()),
         by: None,
         conversation: None,
@@ -163,7 +164,7 @@ pub fn planned(steps: Vec<Step>) -> Planned {
     Planned {
         work: WorkId::new("g0.p1").expect("the name of a unit of work"),
         attempt: Attempt::FIRST,
-        reply: PlanReply::Plan { plan: Plan { title: "t".to_owned(), steps, replan: Vec::new() } },
+        reply: PlanReply::Plan { plan: Plan { title: "t".to_owned(), steps, ..Plan::default() } },
         usage: Usage::default(),
         detected: None,
         outline: Vec::new(),

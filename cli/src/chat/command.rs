@@ -67,7 +67,7 @@ pub(crate) fn all(tools: &[ToolSpec], language: Language) -> Vec<(String, String
     let own = OWN.iter().map(|(name, about)| ((*name).to_owned(), about.text(language)));
     let is_own = |command: &&SlashCommand| OWN.iter().all(|(own, _)| *own != command.name.as_str());
     let declared = tools.iter().flat_map(|tool| {
-        tool.commands.iter().filter(is_own).map(|c| (written(c), c.about.clone()))
+        tool.commands.iter().filter(is_own).map(|c| (written(c), c.about(language).to_owned()))
     });
     own.chain(declared).collect()
 }

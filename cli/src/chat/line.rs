@@ -8,8 +8,9 @@ use proto::{lang::Language, slash};
 pub(crate) enum Line {
     /// An empty line.
     Nothing,
-    /// A request to cancel the current task, in this language.
-    Cancel(Language),
+    /// A request to cancel the current task, in this language. `None` for the command, which is the
+    /// same in every language.
+    Cancel(Option<Language>),
     /// A slash command, `/name rest`.
     Command {
         /// The word after the slash.
@@ -26,8 +27,8 @@ pub(crate) fn read(line: &str) -> Line {
     if line.is_empty() {
         return Line::Nothing;
     }
-    if let Some(language) = cancels(line) {
-        return Line::Cancel(language);
+    if let Some(cancel) = cancels(line) {
+        return cancel;
     }
     match slash::read(line) {
         Some((name, rest)) => Line::Command { name: name.to_owned(), rest: rest.to_owned() },
@@ -35,15 +36,16 @@ pub(crate) fn read(line: &str) -> Line {
     }
 }
 
-fn cancels(line: &str) -> Option<Language> {
+fn cancels(line: &str) -> Option<Line> {
     // The command takes no arguments, so further words are ignored.
     if line.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("/cancel")) {
-        return Some(Language::En);
+        return Some(Line::Cancel(None));
     }
     let bare = line.trim_end_matches(['.', '!', '。', '！']);
     match bare.to_lowercase().as_str() {
-        "取消当前任务" => Some(Language::Zh),
-        "/cancel" | "cancel" | "cancel the current task" => Some(Language::En),
+        "取消当前任务" => Some(Line::Cancel(Some(Language::Zh))),
+        "cancel the current task" => Some(Line::Cancel(Some(Language::En))),
+        "/cancel" | "cancel" => Some(Line::Cancel(None)),
         _ => None,
     }
 }
@@ -61,12 +63,13 @@ mod tests {
         for (typed, line) in [
             ("", Line::Nothing),
             (" \t ", Line::Nothing),
-            ("取消当前任务", Line::Cancel(Language::Zh)),
-            (" 取消当前任务。 ", Line::Cancel(Language::Zh)),
-            ("Cancel", Line::Cancel(Language::En)),
-            ("cancel!", Line::Cancel(Language::En)),
-            ("/cancel", Line::Cancel(Language::En)),
-            ("/Cancel now, please", Line::Cancel(Language::En)),
+            ("取消当前任务", Line::Cancel(Some(Language::Zh))),
+            (" 取消当前任务。 ", Line::Cancel(Some(Language::Zh))),
+            ("Cancel", Line::Cancel(None)),
+            ("cancel the current task.", Line::Cancel(Some(Language::En))),
+            ("cancel!", Line::Cancel(None)),
+            ("/cancel", Line::Cancel(None)),
+            ("/Cancel now, please", Line::Cancel(None)),
             ("/cancellation", command("cancellation", "")),
             ("cancel my subscription", Line::Words("cancel my subscription".into())),
             ("取消", Line::Words("取消".into())),

@@ -41,17 +41,11 @@ enum Told {
 }
 
 impl Course {
-    /// Renders an event of a task. Questions, answers and the end are rendered elsewhere. Fixed
-    /// texts of the progress are in the job's language.
-    pub(crate) fn task(
-        &mut self,
-        style: &Style,
-        language: Language,
-        happened: &Happened,
-    ) -> Vec<String> {
+    /// Renders an event of a task. Questions, answers and the end are rendered elsewhere.
+    pub(crate) fn task(&mut self, style: &Style, happened: &Happened) -> Vec<String> {
         let (words, tone) = match happened {
-            Happened::Plan(plan) => (self.planned(language, plan), Tone::Strong),
-            Happened::Step(step) => (self.started(language, step), Tone::Busy),
+            Happened::Plan(plan) => (self.planned(style.language, plan), Tone::Strong),
+            Happened::Step(step) => (self.started(style.language, step), Tone::Busy),
             Happened::Message(_)
             | Happened::Tool(_)
             | Happened::Interaction(_)
@@ -101,6 +95,11 @@ impl Course {
         let label = escape::line(step.label.trim());
         Some(progress::step(language, place + 1, self.steps.len(), &label))
     }
+}
+
+/// Returns the language that an event gives to the texts of the job from now on.
+pub(crate) fn language(happened: &Happened) -> Option<Language> {
+    if let Happened::Plan(plan) = happened { plan.language } else { None }
 }
 
 /// Renders an event without context.
@@ -217,6 +216,7 @@ mod tests {
             replanning: false,
             steps: steps.collect(),
             outline,
+            language: None,
         })
     }
 
@@ -234,8 +234,8 @@ mod tests {
 
     /// Renders the lines of progress of these events.
     fn told(language: Language, events: &[Happened]) -> Vec<String> {
-        let (mut course, style) = (Course::default(), Style::plain(None));
-        let lines = events.iter().flat_map(|happened| course.task(&style, language, happened));
+        let (mut course, style) = (Course::default(), Style { language, ..Style::plain(None) });
+        let lines = events.iter().flat_map(|happened| course.task(&style, happened));
         lines.filter(|line| line.starts_with('▸')).collect()
     }
 
@@ -288,7 +288,7 @@ mod tests {
             [
                 "▸ 规划完成（共 2 个步骤）",
                 "▸ 当前计划项 1/2：写",
-                "▸ b started do b",
+                "▸ b 已开始 do b",
                 "▸ 重规划完成（共 1 个步骤）",
                 "▸ 当前计划项 1/1：寄",
             ]
@@ -302,7 +302,9 @@ mod tests {
             let failed = Outcome::Failed { reason, message, results: serde_json::Value::Null };
             match advised(failed, language) {
                 Outcome::Failed { message, .. } => message,
-                other => panic!("{other:?}"),
+                other @ (Outcome::Completed { .. } | Outcome::Canceled { .. }) => {
+                    panic!("{other:?}")
+                }
             }
         };
         let asked = told(FailReason::TooManyQuestions, Language::Zh);

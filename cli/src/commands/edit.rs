@@ -114,6 +114,9 @@ fn written(plan: &Plan) -> Result<String, CliError> {
 fn as_planned(plan: &Plan) -> Value {
     let steps: Vec<_> = plan.steps.iter().map(Step::as_planned).collect();
     let mut written = json!({"title": plan.title, "steps": steps});
+    if let Some(language) = plan.language {
+        written["language"] = json!(language);
+    }
     if !plan.replan.is_empty() {
         written["replan"] = json!(plan.replan);
     }

@@ -229,11 +229,25 @@ fn step(style: &Style, event: &StepEvent) -> Line {
     };
     let without = if event.unsuccessful { style.say(Text::WithoutSuccess) } else { String::new() };
     let line = Line::new()
-        .add(tone, format!("{mark} {} {}{without}", event.step, event.phase.as_str()))
+        .add(tone, format!("{mark} {} {}{without}", event.step, style.say(phase(event.phase))))
         .add(Tone::Plain, format!(" {}", words(&event.label)));
     match event.response.as_deref().filter(|response| !response.trim().is_empty()) {
         Some(response) => line.add(Tone::Dim, format!(" — {}", words(response))),
         None => line,
+    }
+}
+
+fn phase(phase: StepPhase) -> Text<'static> {
+    match phase {
+        StepPhase::Started => Text::StepStarted,
+        StepPhase::Retried => Text::StepRetried,
+        StepPhase::Waiting => Text::StepWaiting,
+        StepPhase::Resumed => Text::StepResumed,
+        StepPhase::Completed => Text::StepCompleted,
+        StepPhase::Failed => Text::StepFailed,
+        StepPhase::Blocked => Text::StepBlocked,
+        StepPhase::Skipped => Text::StepSkipped,
+        StepPhase::Canceled => Text::StepCanceled,
     }
 }
 

@@ -166,7 +166,7 @@ fn plan_reply(style: &Style, reply: &PlanReply) -> (Tone, String) {
             (Tone::Wait, Text::LogAsks { prompt: &question.prompt })
         }
         PlanReply::Simple => (Tone::Good, Text::LogOneStep),
-        PlanReply::Finished { response } => (Tone::Good, Text::LogDone { response }),
+        PlanReply::Finished { response, language: _ } => (Tone::Good, Text::LogDone { response }),
         PlanReply::Unparseable { error, .. } => (Tone::Bad, Text::LogNoPlan { error }),
         PlanReply::Failed { error } => (Tone::Bad, Text::LogNoReply { error: &error.message }),
     };

@@ -54,6 +54,6 @@ fn row(style: &Style, tools: &Tools, tool: &ToolSpec) -> Vec<Piece> {
         plain(timeout),
         asks,
         plain(escape::line(&tool.version)),
-        plain(escape::line(&tool.description)),
+        plain(escape::line(&tool.in_language(style.language).description)),
     ]
 }

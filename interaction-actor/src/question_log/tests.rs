@@ -20,6 +20,7 @@ fn submission() -> Entry {
         goal: "g".into(),
         agent: proto::agent::Agent::default(),
         language: proto::lang::Language::En,
+        language_detected: false,
         digest: String::new(),
         by: Some("ann".into()),
         conversation: None,

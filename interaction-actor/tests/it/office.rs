@@ -159,6 +159,7 @@ impl Office {
             goal: format!("goal of {id}"),
             agent,
             language: Language::En,
+            language_detected: false,
             digest: "d".into(),
             by: Some("ann".into()),
             conversation: None,

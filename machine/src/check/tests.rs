@@ -107,7 +107,7 @@ fn answer(decision: &Decision) -> Option<Fact> {
                 plan: Plan {
                     title: "t".into(),
                     steps: vec![step("a", &[]), step("b", &["a"])],
-                    replan: Vec::new(),
+                    ..Plan::default()
                 },
             },
             usage: Usage::default(),
@@ -132,6 +132,7 @@ fn sound() -> Log {
         goal: "g".into(),
         agent: Agent { confirm: false, ..Agent::default() },
         language: Language::En,
+        language_detected: false,
         digest: "d".into(),
         by: None,
         conversation: None,

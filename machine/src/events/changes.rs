@@ -49,6 +49,7 @@ pub(super) fn plan(
         replanning: plan.replanning,
         steps: plan.steps().map(planned).collect(),
         outline: after.outline().to_vec(),
+        language: after.planned_language(),
     })
 }
 

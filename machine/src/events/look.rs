@@ -51,7 +51,11 @@ impl<'a> Look<'a> {
     }
 
     pub(super) fn language(&self) -> Language {
-        self.open.brief.language
+        self.open.language()
+    }
+
+    pub(super) fn planned_language(&self) -> Option<Language> {
+        self.open.planned_language()
     }
 
     pub(super) fn usage(&self) -> Usage {

@@ -17,16 +17,29 @@ use proto::{
 pub(crate) struct Brief {
     pub(crate) goal: String,
     pub(crate) agent: Agent,
-    pub(crate) language: Language,
+    pub(super) language: JobLanguage,
     /// Version of the rules by which the log is folded.
     pub(crate) rules: Rules,
     pub(crate) conversation: Option<Conversation>,
     pub(crate) files: Vec<File>,
 }
 
+/// The language of a submission.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum JobLanguage {
+    /// The request or the agent named it.
+    Named(Language),
+    /// The door detected it, and a plan may name another.
+    Detected(Language),
+}
+
 impl Brief {
     pub(super) fn of(submitted: Submitted) -> Self {
-        let Submitted { goal, agent, language, rules, conversation, files, .. } = submitted;
+        let Submitted { goal, agent, rules, conversation, files, .. } = submitted;
+        let language = match submitted.language_detected {
+            true => JobLanguage::Detected(submitted.language),
+            false => JobLanguage::Named(submitted.language),
+        };
         Self { goal, agent, language, rules, conversation, files }
     }
 

@@ -240,6 +240,7 @@ impl Execution {
             title: self.title.clone(),
             steps: self.steps.iter().map(|run| Step::clone(&run.step)).collect(),
             replan: self.listed.clone(),
+            language: None,
         };
         let mut ended = Ended { plan, steps: Vec::new(), kept: Vec::new(), orphans: Vec::new() };
         let mut kept = Vec::new();

@@ -18,6 +18,7 @@ use proto::{
     family::Parent,
     id::{AgentName, AskId, Generation, JobId, Seq},
     job::{JobState, Outcome, SubStatus},
+    lang::Language,
     message::Usage,
     record::Unreadable,
 };
@@ -30,7 +31,7 @@ pub(super) use self::{
     questions::{AskState, AskedQuestion, Questions},
     spending::Spending,
 };
-use self::{lineage::Lineage, steering::Steering, timers::Timers};
+use self::{brief::JobLanguage, lineage::Lineage, steering::Steering, timers::Timers};
 use crate::{at::At, attempts::Attempts};
 
 /// A job, folded up to the last applied record. It holds the positions and counts of the whole log,
@@ -297,6 +298,22 @@ impl ActiveJob {
 
     pub(super) fn end(&mut self, outcome: &Outcome) {
         self.outcome = Some(outcome.clone());
+    }
+
+    /// Returns the language of the job's texts: that of the submission, or the last one that a plan
+    /// named if the submission named none.
+    pub(super) fn language(&self) -> Language {
+        let (JobLanguage::Named(submitted) | JobLanguage::Detected(submitted)) =
+            self.brief.language;
+        self.planned_language().unwrap_or(submitted)
+    }
+
+    /// Returns the language that a plan named, if the submission named none.
+    pub(super) fn planned_language(&self) -> Option<Language> {
+        match self.brief.language {
+            JobLanguage::Named(_) => None,
+            JobLanguage::Detected(_) => self.planning.language(),
+        }
     }
 
     /// Returns `true` if a command is queued or with a worker.

@@ -7,6 +7,7 @@ use proto::{
     guard::Guard,
     id::{AskId, Generation, WorkId},
     job::FailReason,
+    lang::Language,
     notice::Notice,
     outline::Item,
     plan::Plan,
@@ -41,6 +42,8 @@ pub(crate) struct Planning {
     outline: Vec<Item>,
     /// The final answer, if the planner gave it.
     answer: Option<String>,
+    /// The language that the last plan with one named.
+    language: Option<Language>,
 }
 
 /// The phase that a job is in.
@@ -87,6 +90,7 @@ impl Planning {
             detected: None,
             outline: Vec::new(),
             answer: None,
+            language: None,
         }
     }
 
@@ -233,6 +237,15 @@ impl Planning {
 
     pub(crate) fn answer(&self) -> Option<&str> {
         self.answer.as_deref()
+    }
+
+    pub(crate) fn language(&self) -> Option<Language> {
+        self.language
+    }
+
+    /// Records the language that a plan names. A plan without one changes nothing.
+    pub(crate) fn name_language(&mut self, named: Option<Language>) {
+        self.language = named.or(self.language);
     }
 
     /// Records that the planner declared the goal reached.

@@ -203,6 +203,7 @@ fn a_given_plan_that_reaches_beyond_the_agent_fails_the_job_and_runs_nothing() {
         goal: "/write".into(),
         agent: reader(|_| {}),
         language: Language::En,
+        language_detected: false,
         digest: "d".into(),
         by: None,
         conversation: None,

@@ -16,7 +16,7 @@ fn listed(phase: PlanPhase) -> PlanReply {
 }
 
 fn finished(response: &str) -> PlanReply {
-    PlanReply::Finished { response: response.into() }
+    PlanReply::Finished { response: response.into(), language: None }
 }
 
 fn phased() -> Play {

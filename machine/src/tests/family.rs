@@ -109,6 +109,7 @@ impl Kin {
             goal: "reach the goal".into(),
             agent: policies,
             language: Language::En,
+            language_detected: true,
             digest: "d".into(),
             by: None,
             conversation: None,
@@ -462,6 +463,16 @@ fn nothing_changes_how_a_child_ends_once_that_is_settled() {
     child.expect(&["finish completed"]);
     kin.run();
     assert_eq!(kin.view().state, JobState::Completed);
+}
+
+#[test]
+fn a_child_works_in_the_language_of_the_plan_of_its_parent() {
+    let mut kin = Kin::begin(|_| {}, |_| {});
+    kin.run();
+    let plan = Plan { language: Some(Language::Zh), ..handing("a:helper") };
+    kin.root().reply(1, proto::fact::PlanReply::Plan { plan });
+    kin.run();
+    assert_eq!(kin.child("g0.r0.a", 1).view().language, Language::Zh);
 }
 
 /// The text around the child's task is in that language too.

@@ -20,6 +20,7 @@ fn submitted(plan: Plan) -> Submitted {
             a.replan.max = 0;
         }),
         language: Language::En,
+        language_detected: false,
         digest: "d".into(),
         by: None,
         conversation: None,

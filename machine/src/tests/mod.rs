@@ -20,6 +20,7 @@ mod given;
 mod given_up;
 mod guards;
 mod hostile;
+mod language;
 mod large;
 mod lifecycle;
 mod observing;

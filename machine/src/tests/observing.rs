@@ -161,6 +161,7 @@ fn what_was_said_before_reaches_the_planner_and_every_loop() {
         goal: "book it".into(),
         agent: agent(|_| {}),
         language: Language::En,
+        language_detected: false,
         digest: "d".into(),
         by: None,
         conversation: Some(Conversation { id: id.clone(), earlier: earlier.clone(), omitted: 0 }),

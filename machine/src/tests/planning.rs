@@ -113,7 +113,7 @@ fn an_empty_plan_ends_the_job_where_the_policy_allows_it() {
 
 #[test]
 fn a_planner_may_answer_at_once_where_the_policy_allows_an_empty_plan() {
-    let finished = || PlanReply::Finished { response: "it is 42".into() };
+    let finished = || PlanReply::Finished { response: "it is 42".into(), language: None };
     // An empty plan is not confirmed.
     for confirm in [false, true] {
         let change = |a: &mut proto::agent::Agent| {

@@ -85,7 +85,7 @@ pub(super) fn plan_with(steps: &str, action: impl Fn(&str) -> Action) -> Plan {
             }
         })
         .collect();
-    Plan { title: "the plan".into(), steps, replan: Vec::new() }
+    Plan { title: "the plan".into(), steps, ..Plan::default() }
 }
 
 /// Returns a call of a registered tool that needs no approval.
@@ -125,11 +125,12 @@ impl Play {
         Self::submit_as(Submitted { rules, ..Self::submitted(agent, Language::En) })
     }
 
-    fn submitted(agent: Agent, language: Language) -> Submitted {
+    pub(super) fn submitted(agent: Agent, language: Language) -> Submitted {
         Submitted {
             goal: "reach the goal".into(),
             agent,
             language,
+            language_detected: false,
             digest: "d".into(),
             by: None,
             conversation: None,

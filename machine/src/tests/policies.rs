@@ -141,7 +141,7 @@ impl Course {
                 return PlanReply::Noted { note: PlanNote { phase, outline, response: None } };
             }
             (5, 1) if work.may_be_empty => {
-                return PlanReply::Finished { response: "at once".into() };
+                return PlanReply::Finished { response: "at once".into(), language: None };
             }
             (_, _) => {}
         }
@@ -172,7 +172,7 @@ impl Course {
 
 fn planned(round: u32, exec: StepExec, protocol: PlanProtocol) -> PlanReply {
     if protocol.is_turn_by_turn() && round > 3 {
-        return PlanReply::Finished { response: "reached".into() };
+        return PlanReply::Finished { response: "reached".into(), language: None };
     }
     let steps = match (protocol.is_turn_by_turn(), round) {
         (true, n) => format!("s{n}"),

@@ -337,7 +337,7 @@ fn every_turn_another_action_is_decided_until_the_goal_is_reached() {
         p.expect(&[&format!("plan g0.p{} #1", round + 1)]);
         assert_eq!(progressed(&p).2, Cause::Turn);
     }
-    p.reply(6, PlanReply::Finished { response: "all done".into() });
+    p.reply(6, PlanReply::Finished { response: "all done".into(), language: None });
     p.expect(&["finish completed"]);
     let Outcome::Completed { summary, results } = p.outcome() else { panic!("not completed") };
     assert_eq!(summary, "all done");
@@ -365,7 +365,7 @@ fn after_each_item_the_list_is_made_anew() {
     p.expect(&["plan g0.p4 #1"]);
     p.reply(4, note(PlanPhase::Replanned));
     p.expect(&["plan g0.p5 #1"]);
-    p.reply(5, PlanReply::Finished { response: "written".into() });
+    p.reply(5, PlanReply::Finished { response: "written".into(), language: None });
     p.expect(&["finish completed"]);
 }
 

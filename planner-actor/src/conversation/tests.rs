@@ -241,7 +241,7 @@ fn a_planner_is_told_when_it_may_answer_at_once() {
 #[rstest]
 #[case(PlanProtocol::Steps, r#"{"title":"T","steps":[{"id":"a","title":"t","description":"x"},{"id":"b","description":"y","depends_on":["a"],"tool":"complete_task","args":{"id":"{{a.id}}"}}]}"#)]
 #[case(PlanProtocol::TaskSteps, r#"{"task":"T","steps":[{"id":"a","title":"A","description":"x"},{"id":"b","title":"B","description":"y @create_task","depends_on":["a"]}]}"#)]
-#[case(PlanProtocol::TitleSteps, r#"{"title":"T","steps":["x","y"]}"#)]
+#[case(PlanProtocol::TitleSteps, r#"{"title":"T","steps":["x","y"],"language":"en"}"#)]
 #[case(PlanProtocol::ActionSteps, r#"{"summary":"T","steps":[{"id":"a","action":"create_task","params":{"title":"x"},"description":"x"},{"id":"b","action":"complete_task","params":{"id":"{{a.id}}"},"description":"y","dependsOn":["a"]}]}"#)]
 fn a_plan_that_is_shown_is_read_back(#[case] protocol: PlanProtocol, #[case] written: &str) {
     let work = testing::work(json!({"protocol": protocol}));

@@ -67,7 +67,7 @@ pub(super) fn choose(
             let response = response.or_else(|| course.reached.map(str::to_owned));
             let response = response.ok_or_else(|| Text::NoAnswer.text(work.language))?;
             let outline = course.closed();
-            Ok(Understood { reply: PlanReply::Finished { response }, outline })
+            Ok(Understood { reply: PlanReply::Finished { response, language: None }, outline })
         }
     }
 }
@@ -105,7 +105,7 @@ fn one_step(
 ) -> Result<proto::plan::Plan, String> {
     let spec =
         frame.tools.find(tool).map_err(|e| format!("next_action.tool: {}", e.text(language)))?;
-    let args = arguments(spec, input)?;
+    let args = arguments(spec, input, language)?;
     let current = outline.iter().find(|item| item.status == ItemStatus::InProgress);
     let title = current.map(|item| item.title.clone()).unwrap_or_default();
     let input = excerpt::ends(&args.to_string(), INPUT_CHARS);
@@ -122,23 +122,25 @@ fn one_step(
 }
 
 /// Converts an input to arguments: an object, an object written as a text, or the tool's only text.
-fn arguments(tool: &ToolSpec, input: Value) -> Result<Value, String> {
+fn arguments(tool: &ToolSpec, input: Value, language: Language) -> Result<Value, String> {
     let text = match input {
         Value::Object(_) => return Ok(input),
         Value::Null => return Ok(json!({})),
         Value::String(text) => text,
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) => return Err(not_arguments(tool)),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+            return Err(not_arguments(tool, language));
+        }
     };
     match strict::value_from_slice(text.as_bytes()) {
         Ok(written @ Value::Object(_)) => return Ok(written),
         // Malformed arguments are not a text for the tool.
-        Err(_) if begins_as_object(&text) => return Err(not_arguments(tool)),
+        Err(_) if begins_as_object(&text) => return Err(not_arguments(tool, language)),
         Ok(_) | Err(_) => {}
     }
     match only_text(&tool.schema) {
         Some(name) => Ok(json!({name: text})),
         None if text.trim().is_empty() => Ok(json!({})),
-        None => Err(not_arguments(tool)),
+        None => Err(not_arguments(tool, language)),
     }
 }
 
@@ -147,12 +149,9 @@ fn begins_as_object(text: &str) -> bool {
     inner.is_some_and(|inner| inner.starts_with(['"', '\'', '“']))
 }
 
-fn not_arguments(tool: &ToolSpec) -> String {
-    format!(
-        "next_action.input: must be an object with the arguments of {}: {}",
-        tool.name,
-        summary::of_schema(&tool.schema)
-    )
+fn not_arguments(tool: &ToolSpec, language: Language) -> String {
+    let arguments = &summary::of_schema(&tool.schema);
+    Text::NotArguments { tool: &tool.name, arguments }.text(language)
 }
 
 /// Returns the only required argument of a tool, or its only one, if it is a text.

@@ -3,6 +3,8 @@
 #![expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test names the one reply it is about")]
 
+mod language;
+
 use model::{ErrorKind, Phase};
 use proto::{message::Usage, tool::ToolSpec};
 use rstest::rstest;
@@ -33,8 +35,9 @@ fn understood(text: &str, calls: &[(&str, Value)], stop: StopReason, work: Value
     };
     let (work, specs, schemas) = (testing::work(work), testing::tools(), Schemas::new());
     let tools = Toolbox::new(&specs, work.model.tools.as_deref());
-    let check =
-        |tool: &ToolSpec, args: &Value| arguments::check(&schemas, tool, args, Placeholders::Open);
+    let check = |tool: &ToolSpec, args: &Value| {
+        arguments::check_in(work.language, &schemas, tool, args, Placeholders::Open)
+    };
     understand(&reply, &work, &tools, &check).reply
 }
 
@@ -44,7 +47,7 @@ fn line(reply: &PlanReply) -> String {
         PlanReply::Question { question } => format!("ask {}", question.prompt),
         PlanReply::Simple => "simple".to_owned(),
         PlanReply::Noted { note } => format!("{note:?}"),
-        PlanReply::Finished { response } => format!("finished {response}"),
+        PlanReply::Finished { response, language: _ } => format!("finished {response}"),
         PlanReply::Unparseable { text, error, action: true } => {
             format!("no action: {error} ← {text}")
         }
@@ -137,8 +140,9 @@ fn understood_all(text: &str, calls: &[(&str, Value)], work: Value) -> Understoo
     };
     let (work, specs, schemas) = (testing::work(work), testing::tools(), Schemas::new());
     let tools = Toolbox::new(&specs, work.model.tools.as_deref());
-    let check =
-        |tool: &ToolSpec, args: &Value| arguments::check(&schemas, tool, args, Placeholders::Open);
+    let check = |tool: &ToolSpec, args: &Value| {
+        arguments::check_in(work.language, &schemas, tool, args, Placeholders::Open)
+    };
     understand(&reply, &work, &tools, &check)
 }
 

@@ -15,6 +15,7 @@ use crate::{
     id::{AskId, Attempt, JobId, StepId, ToolName, WorkId},
     interaction::{Answer, Question},
     job::{JobState, SubStatus},
+    lang::Language,
     message::Usage,
     notice::Notice,
     outline::Item,
@@ -120,6 +121,9 @@ pub struct PlanEvent {
     /// Intended items beyond the plan, when the planner decides one action at a time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outline: Vec<Item>,
+    /// Language of the job's texts from now on, if a plan named it and the submission did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
 }
 
 /// The phases of a plan.

@@ -1,6 +1,6 @@
 //! The announcement of a tool: its checks, and the resolution of two announcements of one name.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::BTreeMap};
 
 use broker::{
     Broker,
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use proto::{
     id::{ToolName, WorkerId},
     limits,
-    tool::{SlashCommand, ToolSpec},
+    tool::{SlashCommand, ToolSpec, Translation},
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,8 @@ pub const VERSION_BYTES_MAX: usize = 64;
 pub const COMMANDS_MAX: usize = 16;
 /// Bound of a slash command's description, in bytes.
 pub const ABOUT_BYTES_MAX: usize = 200;
+/// Bound of the languages of one tool, besides that of its description.
+pub const TRANSLATIONS_MAX: usize = 16;
 /// Bound of the compare-and-set attempts against concurrent announcements of the same tool.
 const RACES_MAX: usize = 20;
 
@@ -105,6 +107,9 @@ pub fn check(spec: &ToolSpec) -> Result<(), AnnounceError> {
         let why = format!("has the invisible character {}", c.escape_unicode());
         return wrong("description", why);
     }
+    if let Err(why) = translations(spec) {
+        return wrong("translations", why);
+    }
     if !(1..=TIMEOUT_MS_MAX).contains(&spec.timeout_ms) {
         return wrong("timeout_ms", format!("must be 1 to {TIMEOUT_MS_MAX}"));
     }
@@ -133,7 +138,32 @@ pub fn check(spec: &ToolSpec) -> Result<(), AnnounceError> {
 
 /// Returns the definition without the fields that change nothing about a call.
 fn essence(spec: &ToolSpec) -> ToolSpec {
-    ToolSpec { commands: Vec::new(), destructive: false, ..spec.clone() }
+    let (commands, translations) = (Vec::new(), BTreeMap::new());
+    ToolSpec { commands, translations, destructive: false, ..spec.clone() }
+}
+
+/// Checks the texts of a tool in further languages. Each language has the bound of a description.
+fn translations(spec: &ToolSpec) -> Result<(), String> {
+    if spec.translations.len() > TRANSLATIONS_MAX {
+        return Err(format!("must be at most {TRANSLATIONS_MAX} languages"));
+    }
+    for (code, Translation { description, arguments }) in &spec.translations {
+        if description.trim().is_empty() {
+            return Err(format!("{code}: description is empty; models choose tools by it"));
+        }
+        let texts = || std::iter::once(description).chain(arguments.values());
+        if texts().map(String::len).sum::<usize>() > DESCRIPTION_BYTES_MAX {
+            return Err(format!("{code}: must be at most {DESCRIPTION_BYTES_MAX} bytes"));
+        }
+        if let Some(c) = texts().flat_map(|text| text.chars()).find(|c| hidden(*c)) {
+            return Err(format!("{code}: has the invisible character {}", c.escape_unicode()));
+        }
+        let is_unknown = |name: &&String| spec.schema["properties"].get(name.as_str()).is_none();
+        if let Some(name) = arguments.keys().find(is_unknown) {
+            return Err(format!("{code}: {name:?} is not an argument of the tool"));
+        }
+    }
+    Ok(())
 }
 
 /// Checks the slash commands of a tool.
@@ -141,10 +171,16 @@ fn commands(spec: &ToolSpec) -> Result<(), String> {
     if spec.commands.len() > COMMANDS_MAX {
         return Err(format!("must be at most {COMMANDS_MAX}"));
     }
-    for SlashCommand { name, words, about, argument, whole, split } in &spec.commands {
-        let bounded = !about.trim().is_empty() && about.len() <= ABOUT_BYTES_MAX;
-        if !bounded || about.chars().any(|c| c.is_control() || hidden(c)) {
+    for SlashCommand { name, words, about, about_in, argument, whole, split } in &spec.commands {
+        let is_line = |about: &String| {
+            let bounded = !about.trim().is_empty() && about.len() <= ABOUT_BYTES_MAX;
+            bounded && !about.chars().any(|c| c.is_control() || hidden(c))
+        };
+        if !is_line(about) || !about_in.values().all(is_line) {
             return Err(format!("/{name}: about must be a line of 1 to {ABOUT_BYTES_MAX} bytes"));
+        }
+        if about_in.len() > TRANSLATIONS_MAX {
+            return Err(format!("/{name}: about_in must be at most {TRANSLATIONS_MAX} languages"));
         }
         let known = |argument: &String| spec.schema["properties"].get(argument).is_some();
         match argument {
@@ -247,10 +283,12 @@ async fn settle(
     if theirs.by == ours.by {
         return Ok(None);
     }
-    // Slash commands and the warning of destruction do not change a tool. A worker without them,
-    // such as an older release, keeps the stored ones, and gives way to a worker that has some.
+    // Slash commands, texts in further languages and the warning of destruction do not change a
+    // tool. A worker without them, such as an older release, keeps the stored ones, and gives way
+    // to a worker that has some.
     if essence(&theirs.spec) == essence(&ours.spec) {
-        let adds_nothing = ours.spec.commands.is_empty() && !ours.spec.destructive;
+        let ToolSpec { commands, translations, destructive, .. } = &ours.spec;
+        let adds_nothing = commands.is_empty() && translations.is_empty() && !destructive;
         let stays = adds_nothing && crew.has(&theirs.by);
         return Ok(stays.then_some(Announced::Known));
     }

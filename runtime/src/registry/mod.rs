@@ -25,7 +25,8 @@ use tokio_util::task::AbortOnDropHandle;
 use self::announce::read;
 pub use self::announce::{
     ABOUT_BYTES_MAX, AnnounceError, Announced, Announcement, COMMANDS_MAX, CONCURRENCY_MAX,
-    DESCRIPTION_BYTES_MAX, TIMEOUT_MS_MAX, VERSION_BYTES_MAX, announce, check, withdraw,
+    DESCRIPTION_BYTES_MAX, TIMEOUT_MS_MAX, TRANSLATIONS_MAX, VERSION_BYTES_MAX, announce, check,
+    withdraw,
 };
 
 /// The maximum number of tools in a registry. Further tools are refused with a warning.

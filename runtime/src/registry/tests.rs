@@ -61,6 +61,11 @@ async fn crew(broker: &Broker) -> Crew {
 #[case(json!({"schema": 5}), "JSON object")]
 #[case(json!({"schema": {"type": "strnig"}}), "strnig")]
 #[case(json!({"schema": {"$ref": "http://127.0.0.1:9/x"}}), "schema")]
+#[case(json!({"translations": {"zh": {"description": ""}}}), "translations zh: description is empty")]
+#[case(json!({"translations": {"zh": {"description": "x".repeat(DESCRIPTION_BYTES_MAX + 1)}}}), "zh: must be at most 16384 bytes")]
+#[case(json!({"translations": {"zh": {"description": "发\u{202e}信"}}}), "zh: has the invisible character \\u{202e}")]
+#[case(json!({"translations": {"zh": {"description": "发信", "arguments": {"to": "收件人"}}}}), "zh: \"to\" is not an argument")]
+#[case(json!({"commands": [{"name": "mail", "about": "a", "about_in": {"zh": "两\n行"}}]}), "/mail: about must be a line")]
 fn an_announcement_out_of_bounds_names_tool_and_field(#[case] change: Value, #[case] part: &str) {
     let error = check(&spec(&change)).unwrap_err().to_string();
     assert!(error.contains("tool mail") && error.contains(part), "{error}");
@@ -109,6 +114,33 @@ async fn the_tool_of_somebody_who_is_gone_may_be_replaced() {
     let registry = Registry::open(&broker).await.unwrap();
     let tool = registry.get(&ours.name).unwrap();
     assert_eq!((&tool.spec, tool.by.as_str()), (&ours, "a"));
+}
+
+/// A worker of an older release announces the same tool without texts in other languages.
+#[tokio::test(start_paused = true)]
+async fn texts_in_other_languages_are_added_to_a_tool_and_not_lost_again() {
+    let broker = broker();
+    let crew = crew(&broker).await;
+    let (older, newer) = (worker("a"), worker("b"));
+    let spoken = spec(&json!({"translations": {"zh": {"description": "发送邮件。"}}}));
+    for (by, tool, expected) in [
+        (&older, spec(&json!({})), Announced::Stored),
+        (&newer, spoken.clone(), Announced::Stored),
+        (&older, spec(&json!({})), Announced::Known),
+    ] {
+        assert_eq!(announce(&broker, tool, by, &crew).await.unwrap(), expected);
+    }
+    let registry = Registry::open(&broker).await.unwrap();
+    assert_eq!(registry.get(&spoken.name).unwrap().spec, spoken);
+}
+
+#[test]
+fn the_languages_of_a_tool_are_bounded() {
+    let of = |count: usize| {
+        let all = (0..count).map(|n| (format!("x{n}"), json!({"description": "d"})));
+        check(&spec(&json!({"translations": all.collect::<serde_json::Map<_, _>>()})))
+    };
+    assert!(of(TRANSLATIONS_MAX).is_ok() && of(TRANSLATIONS_MAX + 1).is_err());
 }
 
 #[tokio::test(start_paused = true)]

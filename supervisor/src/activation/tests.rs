@@ -25,6 +25,7 @@ fn submission() -> Entry {
         goal: "g".into(),
         agent: Agent::default(),
         language: Language::En,
+        language_detected: false,
         digest: "d".into(),
         by: None,
         conversation: None,

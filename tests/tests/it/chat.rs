@@ -177,6 +177,36 @@ async fn without_a_model_commands_work_and_words_are_answered() {
     assert_eq!(output.status.code(), Some(5), "{said}");
 }
 
+/// The goal is in English, and its plan in Chinese.
+const CHINESE: &str = r#"
+rules:
+  - when: { system: 'You are a planner' }
+    reply: { json: { title: "问候", language: zh-CN, steps: [ { id: greet, description: "问候", tool: echo, args: { value: "你好" } } ] } }
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_chat_speaks_the_language_of_the_task_whatever_was_typed() {
+    let (company, _processes, _client) = open(CHINESE, ALL).await;
+    let lines = "say hello\n/echo {}\n/todo buy milk\nok\n/help\n";
+    let output = typed(&company, &[], lines);
+    let said = said(&output);
+    let notes = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}{notes}");
+    for part in ["是否执行该计划", "value：缺少", "任务 \"buy milk\" 创建成功", "✓ 已完成", "你好"]
+    {
+        assert!(said.contains(part), "{part:?} is not in\n{said}{notes}");
+    }
+    for part in ["▸ 规划完成（共 1 个步骤）", "▸ 执行步骤 1/1：问候", "✓ greet 已完成 问候"]
+    {
+        assert!(notes.contains(part), "{part:?} is not in\n{notes}{said}");
+    }
+    for part in ["planning is done", "in force", "completed", "was created", "started"] {
+        assert!(!format!("{said}{notes}").contains(part), "{part:?} is in\n{said}{notes}");
+    }
+    // Nothing is in front any more, and the last task was typed in English.
+    assert!(said.contains("Adds a task to the task list"), "{said}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_that_was_killed_is_taken_up_where_it_was() {
     let (company, mut processes, _client) = open(SCRIPT, ALL).await;

@@ -11,9 +11,9 @@ const READS_CHINESE: &[(&str, &str)] = &[
     ("cli/src/commands/demo.rs", "the goal of the demonstration"),
     ("client/src/session/parse.rs", "the words by which people agree and decline"),
     ("planner-actor/src/parse/said.rs", "the words by which models introduce examples"),
+    ("proto/src/lang.rs", "the names of languages, as models and people write them"),
     ("tool-actors/src/tools/create_task.rs", "a word between a task and its date"),
     ("tool-actors/src/tools/list_tasks.rs", "the word after `/todo` that lists the tasks"),
-    ("tool-actors/src/tools/slash.rs", "the grammar of commands, which models read by example"),
 ];
 
 /// Returns the tables of a language file.

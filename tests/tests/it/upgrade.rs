@@ -3,6 +3,8 @@
 //! and is named. The job continues once the newer release owns its shard. Nothing is lost,
 //! whichever release writes and reads.
 
+use std::collections::BTreeMap;
+
 use broker::{
     Broker,
     clock::SystemClock,
@@ -97,6 +99,7 @@ impl Newer {
             destructive: false,
             version: "1".to_owned(),
             commands: Vec::new(),
+            translations: BTreeMap::new(),
         };
         let crew = Crew::open(&broker);
         registry::announce(&broker, spec, &worker, &crew).await.unwrap();

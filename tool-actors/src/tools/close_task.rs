@@ -5,7 +5,7 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Text, id_schema, no_such_task, object, read, spec};
+use super::{About, Text, id_schema, no_such_task, read, required, spec};
 use crate::{
     tasks::{Status, TaskList},
     tool::{CallContext, Tool, ToolFault},
@@ -28,13 +28,13 @@ struct Args {
 #[async_trait]
 impl Tool for CloseTask {
     fn spec(&self) -> ToolSpec {
-        let (name, description) = match self {
-            Self::Complete(_) => ("complete_task", "Marks a task of the task list as done."),
-            Self::Delete(_) => ("delete_task", "Deletes a task of the task list."),
+        let (name, about) = match self {
+            Self::Complete(_) => ("complete_task", About::CompleteTask),
+            Self::Delete(_) => ("delete_task", About::DeleteTask),
         };
-        let schema = object(&json!({"id": id_schema("The task.")}), &["id"]);
         let destructive = matches!(self, Self::Delete(_));
-        ToolSpec { destructive, ..spec(name, description, Effect::Idempotent, schema) }
+        let id = required("id", About::TaskId, id_schema());
+        ToolSpec { destructive, ..spec(name, about, Effect::Idempotent, &[id]) }
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {

@@ -5,16 +5,13 @@ use proto::tool::{Effect, SlashCommand, Split, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 use super::{
-    Text, command, deadline_schema, description_schema, id_schema, no_such_task, object,
-    priority_schema, read, spec, title_schema, worded,
+    About, Text, command, deadline, description, id_schema, no_such_task, optional, priority, read,
+    required, spec, title_schema, worded,
 };
 use crate::{
     tasks::{Fields, TaskList},
     tool::{CallContext, Tool, ToolFault},
 };
-
-/// Description of `/todo`.
-const ADDS: &str = "Adds a task to the task list";
 
 /// The tool `create_task` on a task list.
 #[derive(Debug, Clone)]
@@ -23,26 +20,21 @@ pub struct CreateTask(pub TaskList);
 #[async_trait]
 impl Tool for CreateTask {
     fn spec(&self) -> ToolSpec {
-        let schema = object(
-            &json!({
-                "title": title_schema(),
-                "type": {"type": "string", "maxLength": 64, "description": "What kind of task it is."},
-                "level": {"type": ["integer", "string"], "maxLength": 64, "description": "Its level in a hierarchy of tasks."},
-                "description": description_schema(),
-                "priority": priority_schema(),
-                "parentId": id_schema("The task it is a part of."),
-                "deadline": deadline_schema(),
-            }),
-            &["title"],
-        );
-        let words = "Creates a task in the task list and gives its id and title.";
+        let kind = json!({"type": "string", "maxLength": 64});
+        let level = json!({"type": ["integer", "string"], "maxLength": 64});
+        let arguments = [
+            required("title", About::TaskTitle, title_schema()),
+            optional("type", About::TaskType, kind),
+            optional("level", About::TaskLevel, level),
+            description(),
+            priority(),
+            optional("parentId", About::TaskParent, id_schema()),
+            deadline(),
+        ];
+        let todo = || command("todo", About::TodoCommand, Some("title"));
         ToolSpec {
-            commands: vec![
-                command("todo", ADDS, Some("title")),
-                worded(&["add", "添加"], command("todo", ADDS, Some("title"))),
-                schedule(),
-            ],
-            ..spec("create_task", words, Effect::Idempotent, schema)
+            commands: vec![todo(), worded(&["add", "添加"], todo()), schedule()],
+            ..spec("create_task", About::CreateTask, Effect::Idempotent, &arguments)
         }
     }
 
@@ -69,6 +61,8 @@ fn schedule() -> SlashCommand {
         argument: "deadline".to_owned(),
         after: words.into_iter().map(str::to_owned).collect(),
     };
-    let about = "Adds a task with a deadline: /schedule call Ann by 2026-12-01";
-    SlashCommand { split: Some(split), ..command("schedule", about, Some("title")) }
+    SlashCommand {
+        split: Some(split),
+        ..command("schedule", About::ScheduleCommand, Some("title"))
+    }
 }

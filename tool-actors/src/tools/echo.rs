@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
-use super::{object, spec};
+use super::{About, required, spec};
 use crate::tool::{CallContext, Tool, ToolFault};
 
 /// The tool `echo`.
@@ -14,9 +14,8 @@ pub struct Echo;
 #[async_trait]
 impl Tool for Echo {
     fn spec(&self) -> ToolSpec {
-        let schema = object(&json!({"value": {"description": "Anything."}}), &["value"]);
-        let words = "Answers with the value it is given. For testing.";
-        ToolSpec { concurrency: 1024, ..spec("echo", words, Effect::Pure, schema) }
+        let value = required("value", About::EchoValue, json!({}));
+        ToolSpec { concurrency: 1024, ..spec("echo", About::Echo, Effect::Pure, &[value]) }
     }
 
     async fn call(&self, _: CallContext, mut args: Value) -> Result<ToolResult, ToolFault> {

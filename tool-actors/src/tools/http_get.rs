@@ -1,11 +1,14 @@
 //! `http_get`: fetches a URL of the public web.
 
 use async_trait::async_trait;
-use proto::tool::{Effect, Fault, ToolResult, ToolSpec};
+use proto::{
+    lang::Language,
+    tool::{Effect, Fault, ToolResult, ToolSpec},
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{object, read, spec, text};
+use super::{About, Text, optional, read, required, spec, text};
 use crate::{
     egress::{Egress, EgressError, Fetched, Get},
     tool::{CallContext, Tool, ToolFault},
@@ -37,17 +40,15 @@ struct Args {
 #[async_trait]
 impl Tool for HttpGet {
     fn spec(&self) -> ToolSpec {
-        let schema = object(
-            &json!({
-                "url": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "An http or https URL of the public web."},
-                "max_bytes": {"type": "integer", "minimum": 1, "maximum": self.bytes_max, "description": "Most bytes of the body to give."},
-            }),
-            &["url"],
-        );
-        let words = "Fetches a URL and gives its status, content type and body as text.";
+        let max_bytes = json!({"type": "integer", "minimum": 1, "maximum": self.bytes_max});
+        let arguments = [
+            required("url", About::HttpUrl, url_schema()),
+            optional("max_bytes", About::HttpBytes, max_bytes),
+        ];
         // The client's own time limit gives a better error, so it expires first.
         let timeout_ms = self.timeout_ms.saturating_add(5_000);
-        ToolSpec { timeout_ms, concurrency: 16, ..spec("http_get", words, Effect::Pure, schema) }
+        let spec = spec("http_get", About::HttpGet, Effect::Pure, &arguments);
+        ToolSpec { timeout_ms, concurrency: 16, ..spec }
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
@@ -55,7 +56,7 @@ impl Tool for HttpGet {
         let max_bytes = max_bytes.unwrap_or(self.bytes_max).min(self.bytes_max);
         let headers = self.egress.tracing(context.trace);
         match self.egress.get(Get { url, headers, max_bytes, hosts: context.hosts }).await {
-            Ok(fetched) => answer(&fetched),
+            Ok(fetched) => answer(&fetched, context.language),
             Err(error @ EgressError::Timeout(_)) => {
                 Err(ToolFault::new(Fault::Timeout, error.to_string()))
             }
@@ -65,17 +66,22 @@ impl Tool for HttpGet {
     }
 }
 
-fn answer(fetched: &Fetched) -> Result<ToolResult, ToolFault> {
+/// The schema of an address.
+pub(super) fn url_schema() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": 8192})
+}
+
+fn answer(fetched: &Fetched, language: Language) -> Result<ToolResult, ToolFault> {
     let status = fetched.status;
     // The server itself indicates that it may work later.
     if matches!(status, 429 | 502 | 503 | 504) {
-        return Err(ToolFault::unavailable(format!("the server answered with status {status}")));
+        return Err(ToolFault::unavailable(Text::Status { status: &status }.text(language)));
     }
-    Ok(result(fetched))
+    Ok(result(fetched, language))
 }
 
 /// Converts a response to a tool's result.
-pub(super) fn result(fetched: &Fetched) -> ToolResult {
+pub(super) fn result(fetched: &Fetched, language: Language) -> ToolResult {
     let status = fetched.status;
     let body = text::of(&fetched.body);
     let data = json!({
@@ -89,7 +95,7 @@ pub(super) fn result(fetched: &Fetched) -> ToolResult {
     ToolResult {
         success: !failed,
         data: Some(data),
-        error: failed.then(|| format!("the server answered with status {status}")),
+        error: failed.then(|| Text::Status { status: &status }.text(language)),
         message: None,
     }
 }

@@ -7,7 +7,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{http_get, object, read, spec};
+use super::{About, http_get, read, required, spec};
 use crate::{
     egress::{Egress, EgressError, Post},
     tool::{CallContext, Tool, ToolFault},
@@ -43,17 +43,13 @@ struct Args {
 #[async_trait]
 impl Tool for HttpPost {
     fn spec(&self) -> ToolSpec {
-        let schema = object(
-            &json!({
-                "url": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "An http or https URL of the public web."},
-                "json": {"description": "The body, sent as JSON."},
-            }),
-            &["url", "json"],
-        );
-        let words = "Sends JSON to a URL with POST, once, and gives the answer's status and body.";
+        let arguments = [
+            required("url", About::HttpUrl, http_get::url_schema()),
+            required("json", About::HttpBody, json!({})),
+        ];
         // The client's own time limit gives a better error, so it expires first.
         let timeout_ms = self.timeout_ms.saturating_add(5_000);
-        let spec = spec("http_post", words, Effect::Once, schema);
+        let spec = spec("http_post", About::HttpPost, Effect::Once, &arguments);
         ToolSpec { timeout_ms, concurrency: 64, approval: Approval::Always, ..spec }
     }
 
@@ -66,7 +62,7 @@ impl Tool for HttpPost {
         let body = json.to_string().into_bytes();
         let (max_bytes, hosts) = (self.bytes_max, context.hosts);
         match self.egress.post(Post { url, headers, body, max_bytes, hosts }).await {
-            Ok(fetched) => Ok(http_get::result(&fetched)),
+            Ok(fetched) => Ok(http_get::result(&fetched, context.language)),
             Err(error @ EgressError::Uncertain(_)) => {
                 Err(ToolFault::new(Fault::Unknown, error.to_string()))
             }

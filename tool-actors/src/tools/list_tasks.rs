@@ -5,7 +5,7 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Text, command, object, read, spec, worded};
+use super::{About, Text, command, optional, read, spec, worded};
 use crate::{
     tasks::{Status, TaskList},
     tool::{CallContext, Tool, ToolFault},
@@ -26,16 +26,12 @@ struct Args {
 #[async_trait]
 impl Tool for ListTasks {
     fn spec(&self) -> ToolSpec {
-        let status =
-            json!({"enum": ["pending", "completed"], "description": "Only tasks that stand so."});
-        let schema = object(&json!({"status": status}), &[]);
-        let words = "Lists the tasks of the task list by id, at most 200.";
+        let status = json!({"enum": ["pending", "completed"]});
+        let status = optional("status", About::TaskStatus, status);
+        let view = |name| command(name, About::ViewCommand, None);
         ToolSpec {
-            commands: vec![
-                command("view", "Shows the task list", None),
-                worded(&["list", "列表"], command("todo", "Shows the task list", None)),
-            ],
-            ..spec("list_tasks", words, Effect::Pure, schema)
+            commands: vec![view("view"), worded(&["list", "列表"], view("todo"))],
+            ..spec("list_tasks", About::ListTasks, Effect::Pure, &[status])
         }
     }
 

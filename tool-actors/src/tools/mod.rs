@@ -1,5 +1,6 @@
 //! The built-in tools. All are in the pool `builtin`.
 
+mod about;
 mod close_task;
 mod create_task;
 mod echo;
@@ -17,14 +18,13 @@ mod update_task;
 mod write_file;
 
 use proto::{
-    decision::pools,
-    id::ToolName,
     lang::Language,
-    tool::{Approval, Effect, Fault, SlashCommand, ToolResult, ToolSpec},
+    tool::{Fault, ToolResult},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use self::about::{About, Argument, command, optional, required, spec, worded};
 pub use self::{
     close_task::CloseTask, create_task::CreateTask, echo::Echo, http_get::HttpGet,
     http_post::HttpPost, list_tasks::ListTasks, model::AskModel, read_attachment::ReadAttachment,
@@ -37,50 +37,6 @@ messages::texts!(tools);
 
 /// Largest id of a task: every JSON parser represents it exactly.
 const ID_MAX: u64 = (1 << 53) - 1;
-
-/// Builds a specification with the defaults of the built-in tools.
-fn spec(name: &str, description: &str, effect: Effect, schema: Value) -> ToolSpec {
-    ToolSpec {
-        name: ToolName::new(name).expect("the names of built-in tools are ids"),
-        description: description.to_owned(),
-        schema,
-        effect,
-        pool: pools::builtin(),
-        timeout_ms: 30_000,
-        concurrency: 64,
-        approval: Approval::Never,
-        destructive: false,
-        version: "1".to_owned(),
-        commands: Vec::new(),
-    }
-}
-
-/// Builds a slash command whose text is the argument `argument`, or which takes no text.
-fn command(name: &str, about: &str, argument: Option<&str>) -> SlashCommand {
-    SlashCommand {
-        name: ToolName::new(name).expect("the commands of built-in tools are ids"),
-        words: Vec::new(),
-        about: about.to_owned(),
-        argument: argument.map(str::to_owned),
-        whole: false,
-        split: None,
-    }
-}
-
-/// Builds the schema of an object with these fields and no others.
-fn object(properties: &Value, required: &[&str]) -> Value {
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
-}
-
-/// Builds a slash command that one of these words must follow.
-fn worded(words: &[&str], command: SlashCommand) -> SlashCommand {
-    SlashCommand { words: words.iter().map(|word| (*word).to_owned()).collect(), ..command }
-}
 
 /// Parses arguments that fit the schema.
 fn read<T: DeserializeOwned>(args: Value) -> Result<T, ToolFault> {
@@ -130,25 +86,26 @@ async fn unblocked<T: Send + 'static>(
 }
 
 /// The schema of a task's id.
-fn id_schema(description: &str) -> Value {
-    json!({"type": "integer", "minimum": 1, "maximum": ID_MAX, "description": description})
+fn id_schema() -> Value {
+    json!({"type": "integer", "minimum": 1, "maximum": ID_MAX})
 }
 
-/// The schemas of a task's fields, shared by the tools that create and change tasks.
+/// The fields of a task, shared by the tools that create and change tasks.
 fn title_schema() -> Value {
-    json!({"type": "string", "minLength": 1, "maxLength": 512, "description": "What is to be done, in a line."})
+    json!({"type": "string", "minLength": 1, "maxLength": 512})
 }
 
-fn description_schema() -> Value {
-    json!({"type": "string", "maxLength": 8192, "description": "More words."})
+fn description() -> Argument {
+    optional("description", About::TaskDescription, json!({"type": "string", "maxLength": 8192}))
 }
 
-fn priority_schema() -> Value {
-    json!({"type": ["string", "integer"], "maxLength": 64, "description": "How urgent: a word or a number."})
+fn priority() -> Argument {
+    let schema = json!({"type": ["string", "integer"], "maxLength": 64});
+    optional("priority", About::TaskPriority, schema)
 }
 
-fn deadline_schema() -> Value {
-    json!({"type": "string", "maxLength": 64, "description": "When it must be done, preferably as RFC 3339."})
+fn deadline() -> Argument {
+    optional("deadline", About::TaskDeadline, json!({"type": "string", "maxLength": 64}))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use proto::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{object, read, spec};
+use super::{About, optional, read, required, spec};
 use crate::tool::{CallContext, Tool, ToolFault};
 
 /// The tool `model` on a language model.
@@ -31,20 +31,14 @@ struct Args {
 #[async_trait]
 impl Tool for AskModel {
     fn spec(&self) -> ToolSpec {
-        let schema = object(
-            &json!({
-                "systemPrompt": {"type": "string", "maxLength": 32768, "description": "Who the model is to be, and how it should answer."},
-                "task": {"type": "string", "minLength": 1, "maxLength": 131_072, "description": "What the model is to do."},
-            }),
-            &["task"],
-        );
-        let words =
-            "Gives a task to the language model, without tools, and answers with its words.";
-        ToolSpec {
-            timeout_ms: 300_000,
-            concurrency: 16,
-            ..spec("model", words, Effect::Pure, schema)
-        }
+        let frame = json!({"type": "string", "maxLength": 32768});
+        let task = json!({"type": "string", "minLength": 1, "maxLength": 131_072});
+        let arguments = [
+            optional("systemPrompt", About::ModelSystem, frame),
+            required("task", About::ModelTask, task),
+        ];
+        let spec = spec("model", About::Model, Effect::Pure, &arguments);
+        ToolSpec { timeout_ms: 300_000, concurrency: 16, ..spec }
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {

@@ -10,7 +10,7 @@ use proto::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Text, object, read, spec};
+use super::{About, Text, optional, read, required, spec};
 use crate::{
     egress::{Egress, Get},
     tool::{CallContext, Tool, ToolFault},
@@ -71,22 +71,19 @@ struct Part {
 impl Tool for ReadAttachment {
     fn spec(&self) -> ToolSpec {
         let which = json!({"type": ["integer", "string"], "minimum": 1, "minLength": 1, "maxLength": limits::FILE_NAME_BYTES_MAX});
-        let schema = object(
-            &json!({
-                "files": {"type": "array", "items": which, "minItems": 1, "maxItems": limits::FILES_MAX, "description": "Numbers, from 1, or names."},
-                "from": {"type": "integer", "minimum": 0, "description": "Characters to pass over, in each of them."},
-                "max_chars": {"type": "integer", "minimum": 1, "maximum": CHARS_MAX, "description": "Most characters to give of each, 10000 when absent; all together at most 100000."},
-            }),
-            &["files"],
-        );
-        let words = "Reads text files that came with the task; `next` is where a file goes on, `truncated` that there is more than can be fetched.";
+        let files =
+            json!({"type": "array", "items": which, "minItems": 1, "maxItems": limits::FILES_MAX});
+        let from = json!({"type": "integer", "minimum": 0});
+        let max_chars = json!({"type": "integer", "minimum": 1, "maximum": CHARS_MAX});
+        let arguments = [
+            required("files", About::AttachmentFiles, files),
+            optional("from", About::AttachmentFrom, from),
+            optional("max_chars", About::AttachmentChars, max_chars),
+        ];
         // The client's own time limit gives a better error, so it expires first.
         let timeout_ms = self.timeout_ms.saturating_add(10_000);
-        ToolSpec {
-            timeout_ms,
-            concurrency: 8,
-            ..spec("read_attachment", words, Effect::Pure, schema)
-        }
+        let spec = spec("read_attachment", About::ReadAttachment, Effect::Pure, &arguments);
+        ToolSpec { timeout_ms, concurrency: 8, ..spec }
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
@@ -160,7 +157,7 @@ impl ReadAttachment {
             Ok(fetched) if (200..300).contains(&fetched.status) => {
                 Ok(Ok(Read { bytes: fetched.body, truncated: fetched.truncated }))
             }
-            Ok(fetched) => Ok(Err(format!("the server answered with status {}", fetched.status))),
+            Ok(fetched) => Ok(Err(Text::Status { status: &fetched.status }.text(context.language))),
             Err(error) => Ok(Err(error.to_string())),
         }
     }

@@ -5,7 +5,7 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Text, not_done, object, read, spec, text, unblocked};
+use super::{About, Text, not_done, read, required, spec, text, unblocked};
 use crate::{
     tool::{CallContext, Tool, ToolFault},
     workspace::Workspaces,
@@ -23,10 +23,9 @@ struct Args {
 #[async_trait]
 impl Tool for ReadFile {
     fn spec(&self) -> ToolSpec {
-        let path = json!({"type": "string", "minLength": 1, "maxLength": 1024, "description": "Relative to the workspace."});
-        let schema = object(&json!({"path": path}), &["path"]);
-        let words = "Reads a text file of the workspace; `truncated` says whether it goes on.";
-        spec("read_file", words, Effect::Pure, schema)
+        let path = json!({"type": "string", "minLength": 1, "maxLength": 1024});
+        let path = required("path", About::ReadPath, path);
+        spec("read_file", About::ReadFile, Effect::Pure, &[path])
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {

@@ -14,7 +14,7 @@ use runtime::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{CreateTask, ListTasks, Text, object, read, spec};
+use super::{About, CreateTask, ListTasks, Text, read, required, spec};
 use crate::{
     tasks::TaskList,
     tool::{CallContext, Tool, ToolFault},
@@ -23,7 +23,9 @@ use crate::{
 /// A tool that carries out slash commands of other tools.
 pub struct SlashTool {
     name: &'static str,
-    description: &'static str,
+    about: About,
+    /// Description of the line that it takes.
+    line: About,
     /// Names of the commands that it takes.
     commands: &'static [&'static str],
     tools: Vec<Box<dyn Tool>>,
@@ -41,7 +43,8 @@ impl SlashTool {
     pub fn todo(tasks: &TaskList) -> Self {
         Self {
             name: "todo",
-            description: "Carries out a command of the task list: /todo TITLE adds a task, /todo list and /view show the tasks.",
+            about: About::Todo,
+            line: About::TodoLine,
             commands: &["todo", "view"],
             tools: vec![Box::new(CreateTask(tasks.clone())), Box::new(ListTasks(tasks.clone()))],
             schemas: Schemas::new(),
@@ -53,7 +56,8 @@ impl SlashTool {
     pub fn schedule(tasks: &TaskList) -> Self {
         Self {
             name: "schedule",
-            description: "Adds a task with a deadline: /schedule call Ann by 2026-12-01, /schedule 打电话 截止 12月1日.",
+            about: About::Schedule,
+            line: About::ScheduleLine,
             commands: &["schedule"],
             tools: vec![Box::new(CreateTask(tasks.clone()))],
             schemas: Schemas::new(),
@@ -70,12 +74,9 @@ impl SlashTool {
 #[async_trait]
 impl Tool for SlashTool {
     fn spec(&self) -> ToolSpec {
-        let about = format!("The whole line; it begins with {}.", self.starts(Language::En));
-        let command = json!({
-            "type": "string", "minLength": 2, "maxLength": 8192, "description": about,
-        });
-        let schema = object(&json!({ "command": command }), &["command"]);
-        spec(self.name, self.description, Effect::Idempotent, schema)
+        let line = json!({"type": "string", "minLength": 2, "maxLength": 8192});
+        let line = required("command", self.line, line);
+        spec(self.name, self.about, Effect::Idempotent, &[line])
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {

@@ -8,7 +8,7 @@ use runtime::registry::CONCURRENCY_MAX;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{object, read, spec};
+use super::{About, read, required, spec};
 use crate::tool::{CallContext, Tool, ToolFault};
 
 /// Longest sleep, in milliseconds.
@@ -26,14 +26,13 @@ struct Args {
 #[async_trait]
 impl Tool for Sleep {
     fn spec(&self) -> ToolSpec {
-        let ms = json!({"type": "integer", "minimum": 0, "maximum": SLEEP_MS_MAX, "description": "How long, in milliseconds."});
-        let schema = object(&json!({"ms": ms}), &["ms"]);
-        let words = "Answers after a number of milliseconds. For testing.";
+        let ms = json!({"type": "integer", "minimum": 0, "maximum": SLEEP_MS_MAX});
+        let ms = required("ms", About::SleepMs, ms);
         ToolSpec {
             timeout_ms: SLEEP_MS_MAX + 10_000,
             // A sleeping call costs only a little memory.
             concurrency: CONCURRENCY_MAX,
-            ..spec("sleep", words, Effect::Pure, schema)
+            ..spec("sleep", About::Sleep, Effect::Pure, &[ms])
         }
     }
 

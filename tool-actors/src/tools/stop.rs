@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
-use super::{object, spec};
+use super::{About, spec};
 use crate::tool::{CallContext, Tool, ToolFault};
 
 /// The tool `stop`.
@@ -14,8 +14,7 @@ pub struct Stop;
 #[async_trait]
 impl Tool for Stop {
     fn spec(&self) -> ToolSpec {
-        let words = "Ends the work: says that nothing is left to be done.";
-        spec("stop", words, Effect::Pure, object(&json!({}), &[]))
+        spec("stop", About::Stop, Effect::Pure, &[])
     }
 
     async fn call(&self, _: CallContext, _: Value) -> Result<ToolResult, ToolFault> {

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Text, deadline_schema, description_schema, id_schema, no_such_task, object, priority_schema,
-    read, spec, title_schema,
+    About, Text, deadline, description, id_schema, no_such_task, optional, priority, read,
+    required, spec, title_schema,
 };
 use crate::{
     tasks::{Fields, TaskList},
@@ -28,20 +28,20 @@ struct Args {
 #[async_trait]
 impl Tool for UpdateTask {
     fn spec(&self) -> ToolSpec {
-        let schema = object(
-            &json!({
-                "id": id_schema("The task."),
-                "title": title_schema(),
-                "description": description_schema(),
-                "priority": priority_schema(),
-                "deadline": deadline_schema(),
-                "isUnclear": {"type": "boolean", "description": "Whether it is not clear what is to be done."},
-                "unclearReason": {"type": "string", "maxLength": 2048, "description": "What is not clear."},
-            }),
-            &["id"],
-        );
-        let words = "Changes a task of the task list; fields that are not given stay as they are.";
-        spec("update_task", words, Effect::Idempotent, schema)
+        let arguments = [
+            required("id", About::TaskId, id_schema()),
+            optional("title", About::TaskTitle, title_schema()),
+            description(),
+            priority(),
+            deadline(),
+            optional("isUnclear", About::TaskIsUnclear, json!({"type": "boolean"})),
+            optional(
+                "unclearReason",
+                About::TaskUnclearReason,
+                json!({"type": "string", "maxLength": 2048}),
+            ),
+        ];
+        spec("update_task", About::UpdateTask, Effect::Idempotent, &arguments)
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {

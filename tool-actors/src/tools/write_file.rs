@@ -5,7 +5,7 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Text, not_done, object, read, spec, unblocked};
+use super::{About, Text, not_done, optional, read, required, spec, unblocked};
 use crate::{
     tool::{CallContext, Tool, ToolFault},
     workspace::{Workspaces, Write},
@@ -26,16 +26,14 @@ struct Args {
 #[async_trait]
 impl Tool for WriteFile {
     fn spec(&self) -> ToolSpec {
-        let schema = object(
-            &json!({
-                "path": {"type": "string", "minLength": 1, "maxLength": 1024, "description": "Relative to the workspace. Directories on the way are made."},
-                "content": {"type": "string", "maxLength": 1_048_576, "description": "The text."},
-                "append": {"type": "boolean", "description": "At the end of what is there, instead of in its place."},
-            }),
-            &["path", "content"],
-        );
-        let words = "Writes a text file of the workspace, in place of what is there or at its end.";
-        spec("write_file", words, Effect::Idempotent, schema)
+        let path = json!({"type": "string", "minLength": 1, "maxLength": 1024});
+        let content = json!({"type": "string", "maxLength": 1_048_576});
+        let arguments = [
+            required("path", About::WritePath, path),
+            required("content", About::WriteContent, content),
+            optional("append", About::WriteAppend, json!({"type": "boolean"})),
+        ];
+        spec("write_file", About::WriteFile, Effect::Idempotent, &arguments)
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {

@@ -51,6 +51,7 @@ fn spec(effect: Effect, approval: Approval) -> ToolSpec {
         destructive: false,
         version: "1".into(),
         commands: Vec::new(),
+        translations: BTreeMap::new(),
     }
 }
 
@@ -89,7 +90,7 @@ fn refused(set: &Toolset, call: &CallWork) -> (Fault, String) {
 #[case::unknown(|c: &mut CallWork| c.tool = ToolName::new("x").unwrap(), Fault::UnknownTool, "x")]
 #[case::version(|c: &mut CallWork| c.version = "2".into(), Fault::VersionMismatch, "version")]
 #[case::effect(|c: &mut CallWork| c.effect = Effect::Once, Fault::VersionMismatch, "effect")]
-#[case::missing(|c: &mut CallWork| c.args = json!({}), Fault::InvalidArguments, "do:")]
+#[case::missing(|c: &mut CallWork| c.args = json!({}), Fault::InvalidArguments, "do")]
 #[case::wrong(|c: &mut CallWork| c.args["n"] = json!("5"), Fault::InvalidArguments, "n:")]
 #[case::foreign(|c: &mut CallWork| c.args["zz"] = json!(1), Fault::InvalidArguments, "zz:")]
 #[case::no_object(|c: &mut CallWork| c.args = json!("do"), Fault::InvalidArguments, "object")]
@@ -103,6 +104,10 @@ fn a_call_that_does_not_fit_its_tool_is_refused(
     let (got, message) = refused(&set(Effect::Pure, Approval::Never), &call);
     assert_eq!(got, fault, "{message}");
     assert!(message.contains(word), "{message}");
+    assert_eq!(Language::detect(&message), Language::En, "{message}");
+    let (_, message) =
+        refused(&set(Effect::Pure, Approval::Never), &CallWork { language: Language::Zh, ..call });
+    assert_eq!(Language::detect(&message), Language::Zh, "{message}");
 }
 
 #[rstest]

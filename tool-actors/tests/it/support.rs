@@ -1,6 +1,9 @@
 //! A job written record by record, and a pool that carries out its calls.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 use async_trait::async_trait;
 use broker::{
@@ -67,6 +70,7 @@ impl Stage {
             goal: "test".into(),
             agent: Agent::default(),
             language: Language::En,
+            language_detected: false,
             digest: "0".into(),
             by: None,
             conversation: None,
@@ -234,6 +238,7 @@ impl Tool for Probe {
             destructive: false,
             version: "1".into(),
             commands: Vec::new(),
+            translations: BTreeMap::new(),
         }
     }
 

@@ -2,15 +2,22 @@
 
 use client::{
     Client, WatchOptions,
-    session::{AnswerDraft, OpenQuestion, Session},
+    session::{AnswerDraft, Change, OpenQuestion, Session},
 };
-use proto::{event::EventId, id::JobId};
+use proto::{
+    door::Watched,
+    event::{EventId, Happened},
+    id::JobId,
+    lang::Language,
+};
 
-use crate::chat::show::Course;
+use crate::chat::show::{self, Course};
 
 /// A watched job.
 pub(super) struct Front {
     pub(super) session: Session,
+    /// Language of its texts, as far as it is known.
+    pub(super) language: Option<Language>,
     /// Progress of its plan displayed so far.
     pub(super) course: Course,
     /// The question that the next words answer: the job's own, or that of one that works for it.
@@ -29,7 +36,22 @@ impl Front {
         let give_up_after = super::super::watch::PATIENCE;
         let options = WatchOptions { live, give_up_after, ..WatchOptions::events(after) };
         let session = Session::open(client, job, options);
-        Self { session, course: Course::default(), asked: None }
+        Self { session, language: None, course: Course::default(), asked: None }
+    }
+
+    /// Applies an item of the job's watch.
+    pub(super) fn apply(&mut self, item: Watched) -> Change {
+        let is_view = matches!(item, Watched::View { .. });
+        let change = self.session.state.apply(item);
+        if let Some(view) = self.session.state.view().filter(|_| is_view) {
+            self.language = Some(view.language);
+        }
+        change
+    }
+
+    /// Notes the language that an event names. The view that names it too follows the events.
+    pub(super) fn hears(&mut self, happened: &Happened) {
+        self.language = show::language(happened).or(self.language);
     }
 
     /// Takes the next unseen question of the job or of a sub-agent as the one to answer. Also

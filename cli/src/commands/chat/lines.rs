@@ -91,8 +91,8 @@ impl Session {
         }
     }
 
-    async fn cancel(&mut self, language: Language) -> Result<(), CliError> {
-        let language = self.language.unwrap_or(language);
+    async fn cancel(&mut self, typed: Option<Language>) -> Result<(), CliError> {
+        let language = self.language.or(typed).unwrap_or_else(|| self.tongue());
         // A command precedes the task, which waits for it.
         let Some(front) = self.front() else {
             return self.say(&format!("{}\n", Text::NothingToCancel.text(language)));
@@ -140,7 +140,7 @@ impl Session {
         let submit = Submit {
             id: Some(client::new_id()),
             conversation: Some(self.conversation.clone()),
-            language: self.language,
+            language: self.language_of_command(typed),
             call: Some(call),
             ..Submit::goal(typed)
         };
@@ -152,6 +152,14 @@ impl Session {
             Err(failure) if failure.code == Code::InvalidRequest => self.refused(&failure),
             Err(failure) => Err(failure.into()),
         }
+    }
+
+    /// Returns the language of a command's texts: that of its words if they tell it, or else that of
+    /// the conversation. `None` leaves it to the front door.
+    fn language_of_command(&self, typed: &str) -> Option<Language> {
+        let told = Some(Language::detect(typed)).filter(|told| *told != Language::default());
+        let task = self.task.as_ref().and_then(|task| task.language);
+        self.language.or(told).or(task).or(self.spoken)
     }
 
     fn refused(&mut self, failure: &Failure) -> Result<(), CliError> {
@@ -169,12 +177,6 @@ impl Session {
         }
         words.push_str(&Text::Beside.text(language));
         self.say(&words)
-    }
-
-    /// Returns the language of the conversation, as far as it is known.
-    pub(super) fn tongue(&self) -> Language {
-        let task = || Some(self.task.as_ref()?.session.state.view()?.language);
-        self.language.or(self.spoken).or_else(task).unwrap_or(self.output.language)
     }
 
     fn status(&mut self) -> Result<(), CliError> {
@@ -196,8 +198,10 @@ impl Session {
             return Ok(());
         }
         let language = self.language.unwrap_or_else(|| Language::detect(words));
-        self.spoken = Some(language);
-        let Some(task) = &self.task else { return self.submit(words, language).await };
+        let Some(task) = &self.task else {
+            self.spoken = Some(language);
+            return self.submit(words, language).await;
+        };
         // A text typed during a task is an instruction to it.
         let signal = Signal::Steer { text: words.to_owned() };
         let request = SendSignal {
@@ -207,8 +211,9 @@ impl Session {
             by: caller(),
         };
         match self.client.call(&request).await {
-            Ok(_) => self.say(&format!("{}\n", Text::Told.text(language))),
+            Ok(_) => self.tell(Text::Told),
             Err(failure) if failure.code == Code::JobEnded => {
+                self.spoken = Some(language);
                 self.next_task(&request.job, words, language).await
             }
             Err(failure) => Err(failure.into()),

@@ -38,7 +38,7 @@ pub(super) struct Session {
     pub(super) conversation: ConversationId,
     pub(super) agent: Option<AgentChoice>,
     pub(super) language: Option<Language>,
-    /// Language of the last typed text.
+    /// Language of the text that began the last task.
     pub(super) spoken: Option<Language>,
     /// Warnings of the front door that were displayed already.
     pub(super) warned: BTreeSet<String>,
@@ -104,7 +104,7 @@ impl Session {
     pub(super) fn take_up(&mut self, view: &JobView) {
         let after = EventId::all_of(view.seq);
         let front = Front::new(&self.client, view.job.clone(), after, self.draws);
-        self.task = Some(front);
+        self.task = Some(Front { language: Some(view.language), ..front });
     }
 
     pub(super) fn watch(&self, job: JobId) -> Front {
@@ -195,7 +195,7 @@ impl Session {
             self.happened(event)?;
         }
         let Some(front) = self.front() else { return Ok(()) };
-        match front.session.state.apply(item) {
+        match front.apply(item) {
             Change::Nothing | Change::Text => Ok(()),
             Change::Job => self.show_question(),
             Change::End(None) => self.ended(),
@@ -204,6 +204,9 @@ impl Session {
     }
 
     fn happened(&mut self, event: &Event) -> Result<(), CliError> {
+        if let Some(front) = self.front() {
+            front.hears(&event.happened);
+        }
         let style = self.style();
         if self.command.is_some() {
             return match show::command(&style, &event.happened) {
@@ -211,10 +214,8 @@ impl Session {
                 None => Ok(()),
             };
         }
-        let language = self.language.unwrap_or(Language::En);
         let Some(front) = self.front() else { return Ok(()) };
-        let language = front.session.state.view().map_or(language, |view| view.language);
-        for line in front.course.task(&style, language, &event.happened) {
+        for line in front.course.task(&style, &event.happened) {
             self.progress(&line)?;
         }
         Ok(())
@@ -266,7 +267,7 @@ impl Session {
     pub(super) fn ending(&mut self, view: &JobView) -> Result<(), CliError> {
         let Some(outcome) = view.outcome.clone() else { return Ok(()) };
         let outcome = show::advised(outcome, view.language);
-        let style = self.style();
+        let style = Style { language: self.language.unwrap_or(view.language), ..self.style() };
         let place = proto::progress::failed(view);
         self.say(&describe::ending(&style, &outcome, place.as_deref()))
     }
@@ -288,6 +289,14 @@ impl Session {
     pub(super) fn tell(&mut self, text: Text<'_>) -> Result<(), CliError> {
         let text = text.text(self.tongue());
         self.say(&format!("{text}\n"))
+    }
+
+    /// Returns the language of the conversation: the one that `--language` names, that of the job in
+    /// front, that of the text that began the last task, or that of the program.
+    pub(super) fn tongue(&self) -> Language {
+        let front = self.command.as_ref().or(self.task.as_ref());
+        let front = front.and_then(|front| front.language);
+        self.language.or(front).or(self.spoken).unwrap_or(self.output.language)
     }
 
     /// Returns the style of the output, in the language of the conversation.

@@ -1,6 +1,7 @@
 //! The tools of a recorded job, which return their recorded results, and the fault of a replay.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -159,6 +160,7 @@ const TOOLS: [(&str, Effect, Approval); 6] = [
 fn spec((name, effect, approval): (&str, Effect, Approval)) -> ToolSpec {
     ToolSpec {
         commands: Vec::new(),
+        translations: BTreeMap::new(),
         name: ToolName::new(name).expect("plain words are names of tools"),
         description: "Answers as it did.".to_owned(),
         schema: json!({ "type": "object" }),

@@ -46,6 +46,7 @@ fn submitted(first: u64) -> Job {
         goal: "g".into(),
         agent: Agent::default(),
         language: Language::En,
+        language_detected: false,
         digest: "d".into(),
         by: None,
         conversation: None,

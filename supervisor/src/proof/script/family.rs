@@ -52,7 +52,7 @@ pub(super) fn submitted() -> Submitted {
     Submitted {
         agent,
         agents: [(helper(), callee)].into_iter().collect(),
-        plan: Some(Plan { title: "the plan".into(), steps: vec![step], replan: Vec::new() }),
+        plan: Some(Plan { title: "the plan".into(), steps: vec![step], ..Plan::default() }),
         ..super::submission()
     }
 }

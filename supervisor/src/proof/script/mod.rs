@@ -228,6 +228,7 @@ fn submission() -> Submitted {
         goal: "reach the goal".into(),
         agent: Agent::default(),
         language: Language::En,
+        language_detected: false,
         digest: "d".into(),
         by: None,
         conversation: None,
@@ -261,7 +262,7 @@ fn plan(in_order: bool) -> Plan {
     };
     let before_b = if in_order { vec![id("a")] } else { Vec::new() };
     let steps = vec![step("a", Vec::new()), step("b", before_b)];
-    Plan { title: "the plan".into(), steps, replan: Vec::new() }
+    Plan { title: "the plan".into(), steps, ..Plan::default() }
 }
 
 fn signaled(signal: Signal) -> Fact {

@@ -2,7 +2,7 @@
 //! and the scripted tools.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     sync::{
         Arc, Mutex,
@@ -123,6 +123,7 @@ impl Tool for Prepared {
             destructive: false,
             version: "1".to_owned(),
             commands: Vec::new(),
+            translations: BTreeMap::new(),
         }
     }
 

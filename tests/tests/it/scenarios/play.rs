@@ -48,10 +48,10 @@ async fn perform(scenario: &Scenario) -> Played {
     let installation = Installation::open(scenario).await;
     let client = &installation.client;
     let job = submit(client, scenario).await;
+    let mut chat = Chat::of(&client.get(&job).await.unwrap());
     let (view, unfit) = answer(client, &job, &scenario.person).await;
     let entries = installation.broker.log.read(&job, Seq(0)).await.unwrap();
     let events = events(&job, &entries);
-    let mut chat = Chat::of(&view);
     let mut seen: Vec<String> = events.iter().flat_map(|e| chat.event(&e.happened)).collect();
     seen.push(chat.ending(&view));
     let json = |event: &Event| serde_json::to_string(event).unwrap();
