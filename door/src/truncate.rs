@@ -218,7 +218,7 @@ mod tests {
         let large = record(&written(&"x".repeat(limits::REPLY_BYTES_MAX)));
         assert_eq!((&large["kind"], large.get("body")), (&json!("submitted"), None));
         assert!(large["left_out"]["bytes"].as_u64() > Some(limits::REPLY_BYTES_MAX as u64));
-        let unreadable = Err(Unreadable::Kind("dance".to_owned()));
+        let unreadable = Err(Unreadable::Kind { kind: "dance".to_owned(), unit: None });
         assert_eq!(record(&unreadable)["unreadable"], "unknown kind \"dance\"");
     }
 }

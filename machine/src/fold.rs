@@ -25,8 +25,9 @@ impl Job {
     /// Applies the next record of the log. A record at or before the last applied position is
     /// skipped.
     ///
-    /// An unreadable record that is no worker's result, or a decision that cannot follow the records
-    /// before it, poisons the job: from then on only its end counts. Other jobs are not affected.
+    /// An unreadable record that no worker wrote, a worker's result of a newer version, or a decision
+    /// that cannot follow the records before it poisons the job: from then on only its end counts.
+    /// Other jobs are not affected.
     pub fn apply(&mut self, at: At, family: &Family, record: Result<&Known, &Unreadable>) {
         if at.seq <= self.seq {
             return;

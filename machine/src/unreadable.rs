@@ -1,5 +1,6 @@
-//! Records that cannot be read. A worker's malformed result breaks its attempt. Any other record
-//! poisons its job, which can then only end.
+//! Records that cannot be read. A worker's unreadable result breaks its attempt, unless its version
+//! is newer. Any other record of a worker changes nothing. A record of another writer poisons its
+//! job, which can then only end.
 
 use jiff::Timestamp;
 use proto::{
@@ -24,42 +25,52 @@ use super::{
 };
 
 impl Job {
-    /// Applies an unreadable record. Workers in any language write results, so a malformed one holds
-    /// no job. An unknown kind or version may be of a newer release, which will read it.
+    /// Applies an unreadable record.
+    ///
+    /// Workers in any language write results, so none of their records stops a job. A result that
+    /// cannot be read breaks the attempt that it answers. A newer version poisons the job if a
+    /// command asks the writer for a result: a newer Callboard will read it. So does a result that is
+    /// lost in the object store.
     pub(super) fn take_unreadable(&mut self, at: At, family: &Family, why: &Unreadable) {
-        let broken = match (family, why) {
-            (Family::In(source), Unreadable::Malformed(_)) if source.is_worker() => {
-                Some((source, None))
-            }
-            (Family::In(source), Unreadable::Body { kind, unit, .. }) if source.is_worker() => {
-                record::is_result(kind).then_some((source, unit.as_ref()))
-            }
-            (
-                Family::In(_)
-                | Family::Do(..)
-                | Family::At(_)
-                | Family::UnknownIn(_)
-                | Family::UnknownDo(_),
-                Unreadable::Malformed(_)
-                | Unreadable::Version(_)
-                | Unreadable::Kind(_)
-                | Unreadable::Body { .. }
-                | Unreadable::Missing(_)
-                | Unreadable::Forged,
-            ) => {
-                self.poison.get_or_insert_with(|| Poison::unreadable(at, why));
-                return;
-            }
-        };
+        let Family::In(source) = family else { return self.park(at, why) };
+        if !source.is_worker() {
+            return self.park(at, why);
+        }
         let has_results =
             |open: &&mut ActiveJob| open.outcome().is_none() && open.family.concluded().is_none();
-        let open = self.open.as_mut().filter(has_results);
-        let counted = open.zip(broken).map_or(Counted::No, |(open, (source, named))| {
+        let Some(open) = self.open.as_mut().filter(has_results) else {
+            self.ignored += 1;
+            return;
+        };
+        let unit = match why {
+            Unreadable::Version(version) if *version > record::VERSION => {
+                return self.park_if_asked(at, source, why);
+            }
+            Unreadable::Missing(_) => return self.park_if_asked(at, source, why),
             // A result that does not name its unit can only be that of the one command in progress.
-            let unit = named.cloned().or_else(|| open.only_command(source));
-            unit.map_or(Counted::No, |unit| open.broke_unread(at.time, source, &unit, &why.place()))
-        });
-        if counted == Counted::No {
+            Unreadable::Malformed(_) | Unreadable::Version(_) => open.only_command(source),
+            Unreadable::Body { kind, unit, .. } if record::is_result(kind) => {
+                unit.clone().or_else(|| open.only_command(source))
+            }
+            Unreadable::Kind { unit, .. } => unit.clone(),
+            Unreadable::Body { .. } | Unreadable::Forged => None,
+        };
+        let broke = |unit| open.broke_unread(at.time, source, &unit, &why.place());
+        if unit.map_or(Counted::No, broke) == Counted::No {
+            self.ignored += 1;
+        }
+    }
+
+    fn park(&mut self, at: At, why: &Unreadable) {
+        self.poison.get_or_insert_with(|| Poison::unreadable(at, why));
+    }
+
+    /// Parks the job if a command in progress asks this worker for a result.
+    fn park_if_asked(&mut self, at: At, source: &Source, why: &Unreadable) {
+        let asks = |open: &ActiveJob| open.commands_for(source).next().is_some();
+        if self.open.as_ref().is_some_and(asks) {
+            self.park(at, why);
+        } else {
             self.ignored += 1;
         }
     }
@@ -115,9 +126,8 @@ impl ActiveJob {
             || self.family.concluded().is_some()
     }
 
-    /// Returns the unit of the command in progress that this source answers, if there is exactly
-    /// one.
-    fn only_command(&self, source: &Source) -> Option<Unit> {
+    /// Returns the units of the commands in progress that this source answers.
+    fn commands_for(&self, source: &Source) -> impl Iterator<Item = Unit> {
         let is_sent = |unit: &waits::Unit<'_>| match &unit.labor {
             Labor::Plan => source.may_answer(&Source::Plan),
             Labor::Turn(_) => source.may_answer(&Source::Turn),
@@ -125,9 +135,15 @@ impl ActiveJob {
             Labor::Run => false,
         };
         let units = self.units().into_iter().filter(is_sent);
-        let mut sent = units.filter_map(|unit| unit.attempts.out().zip(Some(unit.work)));
-        let (attempt, work) = sent.next()?;
-        sent.next().is_none().then_some(Unit { work, attempt })
+        units.filter_map(|unit| Some(Unit { attempt: unit.attempts.out()?, work: unit.work }))
+    }
+
+    /// Returns the unit of the command in progress that this source answers, if there is exactly
+    /// one.
+    fn only_command(&self, source: &Source) -> Option<Unit> {
+        let mut sent = self.commands_for(source);
+        let unit = sent.next()?;
+        sent.next().is_none().then_some(unit)
     }
 
     /// Breaks the attempt whose result cannot be read. A call of a `once` tool may have had its

@@ -78,8 +78,8 @@ pub enum Known {
     Decision(Box<Decision>),
 }
 
-/// The reason why a record cannot be read. Its job is parked, unless it is a malformed result of a
-/// worker; no other job is affected.
+/// The reason why a record cannot be read. Its job is parked, unless a worker wrote the record and no
+/// newer Callboard would; no other job is affected.
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 #[display("{}", self.text(Language::En))]
 pub enum Unreadable {
@@ -88,7 +88,12 @@ pub enum Unreadable {
     /// The version of the format is newer than [`VERSION`], or 0.
     Version(u16),
     /// The kind is unknown to this version of Callboard.
-    Kind(String),
+    Kind {
+        /// The unknown kind, shortened.
+        kind: String,
+        /// The unit of work and the attempt that the body names, if it names both.
+        unit: Option<Unit>,
+    },
     /// The body does not fit the kind.
     Body {
         /// Kind of the record.
@@ -117,7 +122,7 @@ impl Unreadable {
         let text = match self {
             Self::Malformed(why) => Text::Malformed { why },
             Self::Version(version) => Text::Version { version, newest: &VERSION },
-            Self::Kind(kind) => Text::Kind { kind },
+            Self::Kind { kind, .. } => Text::Kind { kind },
             Self::Body { kind, why, .. } => Text::Body { kind, why },
             Self::Missing(body) => Text::Missing { body },
             Self::Forged => Text::Forged,
@@ -134,7 +139,7 @@ impl Unreadable {
             Self::Version(version) => {
                 format!("version {version} of the record format, which this Callboard cannot read")
             }
-            Self::Kind(_) => "an unknown kind".to_owned(),
+            Self::Kind { .. } => "an unknown kind".to_owned(),
             Self::Body { kind, path, why: _, unit: _ } => {
                 format!("the body of {kind:?} does not fit at {path}")
             }
@@ -290,13 +295,20 @@ impl Reader<'_> {
             kind: self.kind.to_owned(),
             path: e.path().to_string(),
             why: e.to_string(),
-            unit: serde_json::from_str(self.body.get()).ok(),
+            unit: self.unit(),
         })
     }
 
+    fn unit(&self) -> Option<Unit> {
+        serde_json::from_str(self.body.get()).ok()
+    }
+
+    fn unknown(&self) -> Unreadable {
+        Unreadable::Kind { kind: self.kind.chars().take(80).collect(), unit: self.unit() }
+    }
+
     fn decision(&self) -> Result<Decision, Unreadable> {
-        let kind = self.kind.parse();
-        Ok(match kind.map_err(|_| Unreadable::Kind(self.kind.chars().take(80).collect()))? {
+        Ok(match self.kind.parse().map_err(|_| self.unknown())? {
             DecisionKind::Plan => Decision::Plan(self.read()?),
             DecisionKind::Turn => Decision::Turn(self.read()?),
             DecisionKind::Call => Decision::Call(self.read()?),
@@ -380,6 +392,7 @@ fn once<T, E: de::Error>(slot: &mut Option<T>, name: &'static str, value: T) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::{Attempt, WorkId};
 
     #[test]
     fn unknown_fields_survive_a_round_trip() {
@@ -397,10 +410,13 @@ mod tests {
             check(r#"{"v":2,"kind":"fired","id":"1","by":"w","body":{}}"#),
             Unreadable::Version(2)
         );
-        assert_eq!(
-            check(r#"{"v":1,"kind":"danced","id":"1","by":"w","body":{}}"#),
-            Unreadable::Kind("danced".into())
-        );
+        let danced = |body: &str| {
+            check(&format!(r#"{{"v":1,"kind":"danced","id":"1","by":"w","body":{body}}}"#))
+        };
+        let unknown = |unit| Unreadable::Kind { kind: "danced".into(), unit };
+        assert_eq!(danced("{}"), unknown(None));
+        let unit = Unit { work: WorkId::new("g0.p1").unwrap(), attempt: Attempt(2) };
+        assert_eq!(danced(r#"{"work":"g0.p1","attempt":2}"#), unknown(Some(unit)));
         let Unreadable::Body { why, .. } = check(
             r#"{"v":1,"kind":"called","id":"1","by":"w","body":{"work":"g0","attempt":1,"result":{"success":"yes"}}}"#,
         ) else {

@@ -43,7 +43,7 @@ pub const NEW_FIELDS: [&str; 2] = ["weight", "because"];
 pub enum Results {
     /// The kind of this release, with new fields.
     SameKind,
-    /// A new kind.
+    /// A new kind, which has the later version: workers write no unknown kind of an older version.
     NewKind,
     /// A new version of the record format.
     NewVersion,
@@ -168,7 +168,10 @@ impl Writer for NewerLog {
         let record = Record::of_fact(fact, new_id(), &self.by).map_err(|e| invalid(&e))?;
         let is_result = matches!(fact, Fact::Called(_));
         let payload = newer(&record, |value| match (self.results)(job) {
-            Results::NewKind if is_result => value["kind"] = json!(TALLIED),
+            Results::NewKind if is_result => {
+                value["kind"] = json!(TALLIED);
+                value["v"] = json!(VERSION);
+            }
             Results::NewVersion if is_result => value["v"] = json!(VERSION),
             Results::SameKind | Results::NewKind | Results::NewVersion => {}
         });

@@ -77,9 +77,10 @@ pub fn check(id: &JobId, entries: &[Entry]) -> Checked {
                 units.fenced(entry.seq, &decision);
             }
             Ok(Ok(Known::Decision(decision))) => units.decision(entry.seq, &decision),
-            Ok(Err(Unreadable::Body { unit: Some(unit), .. })) if job.ignored() == ignored => {
-                units.broke(unit);
-            }
+            Ok(Err(
+                Unreadable::Body { unit: Some(unit), .. }
+                | Unreadable::Kind { unit: Some(unit), .. },
+            )) if job.ignored() == ignored => units.broke(unit),
             // The record changed nothing, or it poisons the fold, which is reported below.
             Ok(Err(_)) | Err(_) => {}
         }

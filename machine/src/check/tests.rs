@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use proto::{
     agent::Agent,
     decision::{Decision, DecisionKind},
-    fact::{Called, Fact, PlanReply, Planned, Submitted},
+    fact::{Called, Fact, PlanReply, Planned, Source, Submitted},
     id::{Attempt, JobId, Pool, Seq, StepId, ToolName, WorkId, WorkerId},
     lang::Language,
     message::Usage,
@@ -173,7 +173,10 @@ fn again(log: &mut Log) {
 )]
 #[case::backwards(|log: &mut Log| log.0.last_mut().unwrap().seq = Seq(1), "record 1 is out of place; a finish should follow record 16")]
 #[case::unreadable(
-    |log: &mut Log| log.0[3].record = Err(Unreadable::Kind("danced".into())),
+    |log: &mut Log| {
+        log.0[3].family = Family::In(Source::Door);
+        log.0[3].record = Err(Unreadable::Kind { kind: "danced".into(), unit: None });
+    },
     "ended after record 10: unknown kind \"danced\""
 )]
 #[case::the_same_call_again(

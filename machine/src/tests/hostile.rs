@@ -198,7 +198,7 @@ fn a_decision_in_the_place_of_a_fact_is_ignored() {
 fn a_record_of_a_newer_version_parks_this_job_and_names_its_place() {
     let mut p = Play::planned(agent(|_| {}), plan("a b<a"));
     p.drive();
-    p.record(Family::In(Source::Crew), Err(Unreadable::Kind("danced".into())));
+    p.record(Family::In(Source::Door), Err(Unreadable::Kind { kind: "danced".into(), unit: None }));
     let seq = p.job.seq();
     p.ok("g0.r0.a", json!(1));
     p.expect(&[]);
@@ -227,7 +227,7 @@ fn a_decision_of_a_newer_kind_parks_this_job_and_holds_its_position() {
     let mut p = Play::planned(agent(|_| {}), plan("a b<a"));
     p.drive();
     let newer = Family::UnknownDo("rest".into());
-    p.record(newer, Err(Unreadable::Kind("rest".into())));
+    p.record(newer, Err(Unreadable::Kind { kind: "rest".into(), unit: None }));
     assert_eq!(p.job.last_decision(), p.job.seq());
     p.ok("g0.r0.a", json!(1));
     p.expect(&[]);

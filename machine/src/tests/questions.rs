@@ -115,7 +115,7 @@ fn a_forged_fact_moves_that_position_and_answers_nothing() {
 fn a_question_after_a_record_that_cannot_be_read_keeps_its_status() {
     use proto::{record::Unreadable, subject::Family};
     let mut p = asked();
-    p.record(Family::In(Source::Crew), Err(Unreadable::Kind("x".into())));
+    p.record(Family::In(Source::Door), Err(Unreadable::Kind { kind: "x".into(), unit: None }));
     answer(&mut p, "ann");
     assert_eq!(shown(&p, "q1"), "open");
     assert!(p.job.poison().is_some());

@@ -221,8 +221,8 @@ fn a_job_that_is_parked_goes_on_from_before_the_record_that_cannot_be_read() {
     let mut p = Play::planned(agent(|_| {}), plan("a"));
     p.drive();
     let sent = p.last();
-    let family = proto::subject::Family::In(proto::fact::Source::Crew);
-    p.record(family, Err(proto::record::Unreadable::Kind("danced".into())));
+    let family = proto::subject::Family::In(proto::fact::Source::Door);
+    p.record(family, Err(proto::record::Unreadable::Kind { kind: "danced".into(), unit: None }));
     assert!(p.job.poison().is_some());
     assert!(p.back(sent));
     assert!(p.job.poison().is_none());

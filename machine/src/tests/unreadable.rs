@@ -8,7 +8,7 @@ use proto::{
     record::Unreadable,
     retry::RetryPolicy,
     subject::Family,
-    tool::{Binding, Effect},
+    tool::{Binding, Effect, ToolResult},
 };
 use rstest::rstest;
 use serde_json::json;
@@ -27,8 +27,12 @@ fn misfit(p: &mut Play, kind: &str, unit: &str, attempt: u32) {
     p.record(Family::In(Source::Crew), Err(Unreadable::Body { kind, path, why, unit }));
 }
 
+fn unknown(kind: &str) -> Unreadable {
+    Unreadable::Kind { kind: kind.into(), unit: None }
+}
+
 fn park(p: &mut Play) {
-    p.record(Family::In(Source::Crew), Err(Unreadable::Kind("danced".into())));
+    p.record(Family::In(Source::Door), Err(unknown("danced")));
     assert_eq!(p.view().sub_status, Some(SubStatus::Poisoned));
 }
 
@@ -142,6 +146,72 @@ fn garbage_of_another_role_or_pool_breaks_no_attempt(#[case] family: Family) {
     p.expect(&["finish completed"]);
 }
 
+fn names(unit: &str) -> Unreadable {
+    let unit = Some(Unit { work: work(unit), attempt: Attempt::FIRST });
+    Unreadable::Kind { kind: "result".into(), unit }
+}
+
+fn newer() -> Unreadable {
+    Unreadable::Version(proto::record::VERSION + 1)
+}
+
+#[rstest]
+#[case::a_kind_of_nothing(call_of("builtin"), unknown("danced"))]
+#[case::a_kind_of_unknown_work(call_of("builtin"), names("g0.r0.other"))]
+#[case::a_kind_of_another_pool(call_of("python"), names("g0.r0.a"))]
+#[case::a_kind_of_a_planner(Family::In(Source::Plan), names("g0.r0.a"))]
+#[case::a_version_of_another_pool(call_of("python"), newer())]
+#[case::a_version_of_an_executor(Family::In(Source::Turn), newer())]
+#[case::no_version_of_another_pool(call_of("python"), Unreadable::Version(0))]
+#[case::a_lost_body_of_another_pool(call_of("python"), Unreadable::Missing("00".into()))]
+fn what_no_command_asks_of_a_worker_holds_no_job(#[case] family: Family, #[case] why: Unreadable) {
+    let mut p = retrying("a b<a");
+    p.drive();
+    p.record(family, Err(why));
+    assert_eq!((p.view().ignored, p.view().sub_status), (1, Some(SubStatus::Executing)));
+    p.ok("g0.r0.a", json!(1));
+    p.expect(&["call g0.r0.b #1"]);
+}
+
+#[rstest]
+#[case::an_unknown_kind(names("g0.r0.a"))]
+#[case::no_version(Unreadable::Version(0))]
+fn an_unreadable_result_of_the_asked_worker_breaks_its_attempt(#[case] why: Unreadable) {
+    let mut p = retrying("a");
+    p.drive();
+    p.record(call_of("builtin"), Err(why));
+    p.expect(&["wait g0.r0.a #2"]);
+    p.fire("retry-1");
+    p.drive();
+    p.record(call_of("builtin"), Err(names("g0.r0.a")));
+    assert_eq!(p.view().ignored, 1, "it is late");
+    p.result("g0.r0.a", 2, ToolResult::ok(json!(1)), None);
+    p.expect(&["finish completed"]);
+}
+
+/// A newer Callboard, or the return of the object, makes such a result readable.
+#[rstest]
+#[case::a_newer_version(newer())]
+#[case::a_lost_body(Unreadable::Missing("00".into()))]
+fn a_result_that_becomes_readable_holds_its_job_until_then(#[case] why: Unreadable) {
+    let mut p = retrying("a");
+    p.drive();
+    p.record(call_of("builtin"), Err(why));
+    p.ok("g0.r0.a", json!(1));
+    p.expect(&[]);
+    assert_eq!(p.view().sub_status, Some(SubStatus::Poisoned));
+}
+
+#[test]
+fn what_a_worker_writes_after_the_end_leaves_the_end_as_it_is() {
+    let mut p = retrying("a");
+    p.drive();
+    p.ok("g0.r0.a", json!(1));
+    p.drive();
+    p.record(call_of("builtin"), Err(newer()));
+    assert_eq!((p.job.poison(), p.view().ignored), (None, 1));
+}
+
 #[rstest]
 #[case::of_the_door(Family::In(Source::Door))]
 #[case::of_people(Family::In(Source::People))]
@@ -186,7 +256,7 @@ fn a_poisoned_job_names_its_first_unreadable_record_until_it_ends() {
     p.drive();
     park(&mut p);
     let first = p.job.poison().unwrap().seq;
-    p.record(Family::In(Source::Crew), Err(Unreadable::Kind("sang".into())));
+    p.record(Family::In(Source::Door), Err(unknown("sang")));
     p.signal(Signal::Cancel);
     p.drive();
     assert_eq!(p.job.poison().unwrap().seq, first);

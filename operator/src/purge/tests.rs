@@ -112,7 +112,7 @@ async fn only_jobs_that_ended_before_are_found_and_removed() {
         stage.submit("parked", "g", None).await
     };
     let strange = Bytes::from_static(br#"{"v":1,"kind":"danced","id":"1","by":"w","body":{}}"#);
-    let subject = stage.jobs.broker.log.subjects().fact(&parked, &Source::Crew);
+    let subject = stage.jobs.broker.log.subjects().fact(&parked, &Source::Door);
     stage.memory.store_raw(&subject, strange).unwrap();
     let touched = stage.ended("touched", "x", None).await;
     pass(10).await;

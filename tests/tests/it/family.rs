@@ -224,7 +224,7 @@ async fn none_of_a_family_is_removed_before_all_of_it_has_ended() {
 
     // A child with a record that cannot be read hears the cancellation all the same.
     let raw = RawWriter::connect(house.company.nats.url()).await;
-    let subject = house.broker.log.subjects().fact(asker, &Source::Crew);
+    let subject = house.broker.log.subjects().fact(asker, &Source::Door);
     let strange = r#"{"v":1,"kind":"danced","id":"1","by":"w","body":{}}"#;
     raw.store(subject, strange, None).await.unwrap();
     house.does(&["jobs", "cancel", "report-9", "--yes"]);

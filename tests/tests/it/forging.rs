@@ -196,6 +196,51 @@ async fn what_a_worker_forges_runs_nothing_beyond_the_agent_and_the_registry() {
     assert!(!written.exists(), "a tool ran that the agent may not use");
 }
 
+/// Of the workers only the planner is asked for something, so no other one can fail its attempt or
+/// make the job wait for a newer release.
+#[tokio::test(flavor = "multi_thread")]
+async fn records_that_cannot_be_read_stop_no_job() {
+    let company = Company::start(SCRIPT).await;
+    std::fs::write(company.workspace().join("notes.txt"), "notes").unwrap();
+    let _process = company.serve("no planner", "supervisor,door,tools");
+    let broker = connect(&company).await;
+    let client = Client::new(&broker);
+    wait_for_door(&client).await;
+    let announced = async || client.tools().await.is_ok_and(|tools| tools.tools.len() > 5);
+    until("the built-in tools", announced).await;
+    let forger = Forger::submit(&broker, "garbage", reader(|_| {})).await;
+    let asked = |attempt| {
+        move |decision: &Decision| {
+            matches!(decision, Decision::Plan(plan) if plan.attempt == attempt).then_some(())
+        }
+    };
+    forger.decided(asked(Attempt::FIRST)).await;
+
+    let raw = RawWriter::connect(company.nats.url()).await;
+    let write = async |source: &Source, version: u16, kind: &str| {
+        let body = json!({"work": "g0.p1", "attempt": 1});
+        let record = json!({"v": version, "kind": kind, "id": "x", "by": "w9", "body": body});
+        let subject = broker.log.subjects().fact(&forger.job, source);
+        raw.store(subject, record.to_string(), None).await.unwrap();
+    };
+    let pool = |name: &str| Source::Call(name.parse().unwrap());
+    let others = [Source::Turn, pool("builtin"), pool("python")];
+    for source in &others {
+        write(source, 1, "danced").await;
+        write(source, 2, "planned").await;
+    }
+    write(&Source::Plan, 1, "danced").await;
+    forger.decided(asked(Attempt(2))).await;
+    let args = json!({"path": "notes.txt"});
+    let step = jobs::step("a", "read_file", args, jobs::binding(Effect::Pure));
+    let work = WorkId::new("g0.p1").unwrap();
+    let planned = Planned { work, attempt: Attempt(2), ..jobs::planned(vec![step]) };
+    forger.say(Fact::Planned(planned)).await;
+    let end = forger.ended().await;
+    assert!(matches!(end, Outcome::Completed { .. }), "{end:?}");
+    assert_eq!(client.get(&forger.job).await.unwrap().ignored, 6);
+}
+
 /// A plain write with two headers removes a timer, and no permission prevents it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_timer_that_a_worker_removes_comes_back() {

@@ -109,7 +109,7 @@ async fn what_has_ended_is_removed_and_nothing_else_beside_roles_that_work() {
         stage.cancel(job).await;
     }
     let raw = RawWriter::connect(stage.company.nats.url()).await;
-    let subject = broker.log.subjects().fact(&parked[0], &Source::Crew);
+    let subject = broker.log.subjects().fact(&parked[0], &Source::Door);
     let strange = r#"{"v":1,"kind":"danced","id":"1","by":"w","body":{}}"#;
     raw.store(subject, strange, None).await.unwrap();
     let ended = [&quick[..], &big].concat();

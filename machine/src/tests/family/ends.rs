@@ -18,10 +18,10 @@ fn a_worker_cannot_claim_that_a_child_has_ended() {
 #[test]
 fn canceling_a_poisoned_job_cancels_its_children_and_a_poisoned_child_tells_its_end() {
     let mut kin = Kin::planned("a:helper b:helper", |_| {});
-    let strange = || Err(proto::record::Unreadable::Kind("danced".into()));
-    let crew = proto::subject::Family::In(proto::fact::Source::Crew);
-    kin.root().record(crew.clone(), strange());
-    kin.child("g0.r0.b", 1).record(crew, strange());
+    let strange = || Err(proto::record::Unreadable::Kind { kind: "danced".into(), unit: None });
+    let door = proto::subject::Family::In(proto::fact::Source::Door);
+    kin.root().record(door.clone(), strange());
+    kin.child("g0.r0.b", 1).record(door, strange());
     kin.run();
     assert_eq!(kin.child("g0.r0.b", 1).view().sub_status, Some(SubStatus::Poisoned));
     kin.root().signal(Signal::Cancel);

@@ -71,7 +71,7 @@ async fn a_job_that_is_parked_at_a_record_hears_a_retry_and_a_cancellation_alone
     let _door = open(&company.memory, Setup::default()).await;
     let job = company.submit("j").await;
     company.until(&job, |job| job.last_decision() > Seq(0)).await;
-    let subject = company.broker.log.subjects().fact(&job, &Source::Crew);
+    let subject = company.broker.log.subjects().fact(&job, &Source::Door);
     let strange = br#"{"v":1,"kind":"danced","id":"x","by":"w9","body":{}}"#.to_vec();
     company.memory.store_raw(&subject, strange.into()).unwrap();
     let parked = company.until(&job, |job| job.poison().is_some()).await;

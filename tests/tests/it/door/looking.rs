@@ -137,7 +137,7 @@ async fn a_job_with_a_record_that_cannot_be_read_is_shown_and_hides_no_other() {
         hall.ask("submit", format!(r#"{{"id":"{id}","goal":"g"}}"#)).await.unwrap();
     }
     let bad = JobId::new("bad").unwrap();
-    let subject = hall.broker.log.subjects().fact(&bad, &Source::Crew);
+    let subject = hall.broker.log.subjects().fact(&bad, &Source::Door);
     let seq = hall.memory.store_raw(&subject, Bytes::from_static(DANCED)).unwrap();
     let view = hall.ask("get", r#"{"job":"bad"}"#).await.unwrap();
     assert_eq!(view["sub_status"], "poisoned");

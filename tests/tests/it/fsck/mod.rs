@@ -94,7 +94,7 @@ async fn jobs_that_are_where_they_should_be_are_counted_and_not_named() {
         .unwrap();
 
     let strange = stage.job("strange", |_| {}).await;
-    let subject = stage.by_hand.broker.log.subjects().fact(&strange, &Source::Crew);
+    let subject = stage.by_hand.broker.log.subjects().fact(&strange, &Source::Door);
     let record = r#"{"v":1,"kind":"danced","id":"1","by":"w","body":{}}"#;
     stage.raw.store(subject, record, None).await.unwrap();
     stage.stands(&strange, JobCondition::Parked).await;

@@ -113,7 +113,7 @@ async fn a_poisoned_job_parks_alone_with_its_place_named() {
     let poisoned = company.submit("poisoned").await;
     company.until(&poisoned, |job| job.last_decision() > Seq(0)).await;
     let subjects = company.broker.log.subjects().clone();
-    let subject = subjects.fact(&poisoned, &Source::Crew);
+    let subject = subjects.fact(&poisoned, &Source::Door);
     company
         .memory
         .store_raw(
