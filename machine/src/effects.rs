@@ -10,7 +10,7 @@ use proto::{
     decision::Decision,
     entry::Entry,
     fact::{Called, Fact, Started},
-    id::{Attempt, JobId, Seq, ToolName, WorkId},
+    id::{Attempt, JobId, Seq, ToolName, Unit, WorkId},
     record::{Known, Record, Unreadable},
     subject::Family,
     tool::Effect,
@@ -71,6 +71,10 @@ impl Effects {
                     // A worker that starts after the rollback that made its command obsolete is not
                     // granted the run, so its reports prove no effect.
                     .filter(|(work, _)| work.generation() == self.timeline.generation())
+                    .filter(|(work, attempt)| {
+                        let unit = Unit { work: work.clone(), attempt: *attempt };
+                        self.timeline.may_report(source, &unit)
+                    })
                     .map(Event::Begun)
             }
             (Family::Do(kind, _), Ok(Known::Decision(decision))) if decision.kind() == *kind => {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use proto::{
     budget::Spend,
     decision::{CallWork, Decision, Note, PlanWork, SpawnWork, TurnWork, Wait},
-    fact::{Called, Fact, Fired, Signal, Signaled, Source, Submitted, TurnReply, Turned},
+    fact::{Called, Fact, Fired, Signal, Signaled, Source, Started, Submitted, TurnReply, Turned},
     id::{Attempt, JobId, WorkId},
     limits,
     notice::Notice,
@@ -133,7 +133,7 @@ impl Job {
             Fact::Signaled(signaled) => open.signaled(at, signaled),
             Fact::Planned(planned) => open.planned(at.time, planned),
             Fact::Turned(turned) => open.turned(at, turned),
-            Fact::Started(_) => Counted::Yes,
+            Fact::Started(started) => open.started(source, started),
             Fact::Called(called) => open.called(at.time, source, called),
             Fact::Answered(answered) => open.answered(at, &self.id, answered),
             Fact::Fired(fired) => open.fired(at.time, &self.id, fired),
@@ -269,6 +269,13 @@ impl ActiveJob {
         }
         self.spending.model(&self.brief, agent.model.as_deref(), turned.usage);
         Counted::Yes
+    }
+
+    /// Counts an intent unless the call is of another pool.
+    fn started(&mut self, source: &Source, started: &Started) -> Counted {
+        let is_foreign =
+            |call: &Call| call.work == started.work && !source.may_call(&call.binding.pool);
+        Counted::from(self.execution.call_mut(is_foreign).is_none())
     }
 
     fn called(&mut self, at: Timestamp, source: &Source, called: &Called) -> Counted {

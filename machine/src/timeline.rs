@@ -6,12 +6,14 @@
 //! allowed such tools to run again. A rollback that does not count changes nothing. A child that
 //! has settled its outcome can no longer be rolled back, because its parent has been told.
 
+use std::collections::BTreeMap;
+
 use proto::{
     decision::{Decision, Note},
     entry::Entry,
     fact::{Fact, Signal, Source},
     fork::Forked,
-    id::{Generation, Seq},
+    id::{Generation, Pool, Seq, Unit},
     record::Known,
     subject::Family,
 };
@@ -24,6 +26,8 @@ pub struct Timeline {
     /// Position of the last record that a `once` tool started, whether or not it is in the
     /// timeline.
     began: Seq,
+    /// Pool of each call in the log.
+    pools: BTreeMap<Unit, Pool>,
     /// Number of rollbacks that counted, in this log and in the logs it was forked from.
     generation: Generation,
     /// `true` once a child's outcome, which its parent is told, is settled.
@@ -47,7 +51,7 @@ impl Timeline {
     pub fn take(&mut self, seq: Seq, family: &Family, record: Option<&Known>) -> Turn {
         let turn = match (family, record) {
             (Family::In(source), Some(Known::Fact(fact))) if fact.may_come_from(source) => {
-                self.fact(seq, fact)
+                self.fact(seq, source, fact)
             }
             (Family::Do(kind, _), Some(Known::Decision(decision))) if decision.kind() == *kind => {
                 self.decision(decision);
@@ -96,20 +100,34 @@ impl Timeline {
         self.concluded
     }
 
+    /// Returns `true` if a worker of this source may report on the attempt: its pool got the call.
+    pub(crate) fn may_report(&self, source: &Source, unit: &Unit) -> bool {
+        self.pools.get(unit).map_or(*source == Source::Crew, |pool| source.may_call(pool))
+    }
+
     fn decision(&mut self, decision: &Decision) {
+        if let Decision::Call(call) = decision {
+            let unit = Unit { work: call.work.clone(), attempt: call.attempt };
+            self.pools.insert(unit, call.pool.clone());
+        }
         if let Decision::Note(Note::Concluded { generation, .. }) = decision {
             // The writer of a note of an earlier generation had not seen the rollback.
             self.concluded |= *generation == self.generation;
         }
     }
 
-    fn fact(&mut self, seq: Seq, fact: &Fact) -> Turn {
+    fn fact(&mut self, seq: Seq, source: &Source, fact: &Fact) -> Turn {
         match fact {
             Fact::Submitted(submitted) if self.seqs.is_empty() => {
                 let forked = submitted.forked.as_deref();
                 self.generation = forked.map_or(Generation::FIRST, fork_generation);
             }
-            Fact::Started(_) => self.began = seq,
+            Fact::Started(started) => {
+                let unit = Unit { work: started.work.clone(), attempt: started.attempt };
+                if self.may_report(source, &unit) {
+                    self.began = seq;
+                }
+            }
             Fact::Signaled(signaled) => {
                 if let Signal::RollBack { to, seen, again } = signaled.signal {
                     let counts = !self.concluded && self.has(to) && (again || self.began <= seen);

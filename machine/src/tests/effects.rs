@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use proto::{
+    cost::Cost,
     decision::Decision,
-    fact::{CallTarget, Fact, PlanReply, Signal, Started, TurnCall},
-    id::{Attempt, Seq, ToolName, WorkId},
+    fact::{CallTarget, Called, Fact, PlanReply, Signal, Source, Started, TurnCall},
+    id::{Attempt, Pool, Seq, ToolName, WorkId},
     plan::{Action, Plan},
     record::Known,
     tool::{Binding, Effect, Fault, ToolResult},
@@ -97,6 +98,28 @@ fn repeated(play: &Play, to: Seq) -> Repeated {
         effects.apply(at.seq, family, record.as_ref());
     }
     effects.repeated(to, &play.at(to))
+}
+
+#[rstest]
+#[case::another_pool("python", 0)]
+#[case::the_pool_of_the_call("builtin", 1)]
+fn only_the_pool_of_a_call_shows_that_it_began(#[case] pool: &str, #[case] calls: usize) {
+    let source = Source::Call(Pool::new(pool).unwrap());
+    let result = Called {
+        work: work("g0.r0.a"),
+        attempt: Attempt::FIRST,
+        result: ToolResult::ok(json!("paid")),
+        fault: None,
+        outage: false,
+        duration_ms: 0,
+        cost: Cost::default(),
+    };
+    for fact in [started(work("g0.r0.a"), Attempt::FIRST), Fact::Called(result)] {
+        let mut h = History::of(paying("a"));
+        h.sends("command");
+        h.play.fact_from(source.clone(), fact);
+        assert_eq!(h.repeated("plan").calls.len(), calls);
+    }
 }
 
 type Act<'a> = &'a dyn Fn(&mut History);

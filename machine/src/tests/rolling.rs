@@ -244,6 +244,21 @@ fn a_tool_that_began_unseen_holds_it_unless_it_may_run_again() {
 }
 
 #[test]
+fn a_start_that_another_pool_forges_holds_no_roll_back() {
+    let mut p = Play::planned(agent(|_| {}), plan("a"));
+    let planned = p.last();
+    p.drive();
+    let seen = p.last();
+    let (of, attempt) = (work("g0.r0.a"), proto::id::Attempt::FIRST);
+    let python = proto::fact::Source::Call(proto::id::Pool::new("python").unwrap());
+    let started = proto::fact::Started { work: of, attempt };
+    p.fact_from(python, proto::fact::Fact::Started(started));
+    assert_eq!(p.view().ignored, 1);
+    p.signal(Signal::RollBack { to: planned, seen, again: false });
+    assert_eq!(p.job.generation(), Generation(1));
+}
+
+#[test]
 fn a_snapshot_is_a_name_for_a_point_and_goes_with_what_is_taken_out() {
     let mut p = Play::planned(agent(|_| {}), plan("a b<a"));
     let name = |name: &str| SnapshotName::new(name).unwrap();
