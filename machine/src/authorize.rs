@@ -41,10 +41,13 @@ pub fn registry_refusal(call: &CallWork, registered: Option<&ToolSpec>) -> Optio
             ErrorClass::Transient,
         ));
     };
+    // A tool that is no longer destructive needs no further confirmation.
+    let destroys = spec.destructive && !call.destructive;
     let fields = [
         ("pool", spec.pool.as_str(), call.pool.as_str()),
         ("effect", spec.effect.as_str(), call.effect.as_str()),
         ("version", spec.version.as_str(), call.version.as_str()),
+        ("destructive", "true", if destroys { "false" } else { "true" }),
     ];
     let differs = fields.into_iter().find(|(_, registered, claimed)| registered != claimed);
     if let Some((field, registered, claimed)) = &differs {

@@ -128,6 +128,7 @@ impl Call {
             version: self.binding.version.clone(),
             pool: self.binding.pool.clone(),
             effect: self.binding.effect,
+            destructive: self.binding.destructive,
             args: self.args.clone(),
             language: submission.language,
             idempotency_key: self.key.clone().unwrap_or_else(|| submission.key(&self.work)),

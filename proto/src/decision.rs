@@ -298,6 +298,9 @@ pub struct CallWork {
     pub pool: Pool,
     /// Effect class, which says whether the call may be repeated.
     pub effect: Effect,
+    /// `true` if a call removes or overwrites something, as the planner or the approver saw.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub destructive: bool,
     /// Arguments, with placeholders resolved.
     pub args: Value,
     /// Key that is the same for all attempts. A tool passes it to the service on which it has an

@@ -93,6 +93,7 @@ mod tests {
             version: "1".into(),
             pool: pools::builtin(),
             effect: Effect::Once,
+            destructive: false,
             args: serde_json::Value::Null,
             idempotency_key: "k".into(),
             approved: None,

@@ -312,6 +312,8 @@ fn called(approved: Option<&str>) -> CallWork {
     Some("write_file: its effect is once in the registry, and the call has idempotent; the call was not sent"))]
 #[case::another_version(spec(|s| s.version = "2".into()), None,
     Some("write_file: its version is 2 in the registry, and the call has 1; the call was not sent"))]
+#[case::destructive(spec(|s| s.destructive = true), None,
+    Some("write_file: its destructive is true in the registry, and the call has false; the call was not sent"))]
 fn a_call_is_sent_as_the_registry_has_its_tool_or_not_at_all(
     #[case] registered: ToolSpec,
     #[case] approved: Option<&str>,

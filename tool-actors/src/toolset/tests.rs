@@ -68,6 +68,7 @@ fn call(what: &str) -> CallWork {
         version: "1".into(),
         pool: Pool::new("p").unwrap(),
         effect: Effect::Pure,
+        destructive: false,
         args: json!({"do": what}),
         idempotency_key: "j/g0.s1".into(),
         approved: None,

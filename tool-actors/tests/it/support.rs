@@ -150,6 +150,7 @@ pub(crate) fn call(work: &str, pool: &str, tool: &str, effect: Effect, args: Val
         version: "1".into(),
         pool: Pool::new(pool).unwrap(),
         effect,
+        destructive: false,
         args,
         idempotency_key: format!("job/{work}"),
         approved: None,

@@ -96,6 +96,7 @@ pub(crate) fn call_with(name: &str, n: u64, text: &str) -> Decision {
         version: "1".into(),
         pool: pool(name),
         effect: Effect::Pure,
+        destructive: false,
         args: serde_json::json!({ "n": n, "text": text }),
         language: Language::En,
         approved: None,

@@ -127,6 +127,7 @@ impl Stage {
             version,
             pool: self.target.pool.clone(),
             effect: spec.map(|spec| spec.effect).unwrap_or(proto::tool::Effect::Pure),
+            destructive: spec.is_some_and(|spec| spec.destructive),
             args: args.clone(),
             approved: needs.then_some(digest),
             refused: None,

@@ -277,6 +277,7 @@ pub(super) fn call(tool: &str, effect: Effect) -> Decision {
         version: "1".into(),
         pool: pools::builtin(),
         effect,
+        destructive: false,
         args: serde_json::json!({}),
         idempotency_key: "j.g0.s1".into(),
         language: Language::En,
