@@ -1,6 +1,6 @@
 //! The files of a job, for the tools that use them: those attached to it, and the owner of its
-//! workspace. Both are in the job's first record, which is read only when a tool asks for it, so that
-//! no other call pays for the read.
+//! workspace. Both are in the job's first record. That record alone is read, and only when a tool asks
+//! for it: a log may have 10,000 records.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -11,7 +11,7 @@ use proto::{
     file::{File, Piece},
     id::JobId,
 };
-use runtime::worker::read_log;
+use runtime::worker::read_first;
 
 use crate::{tool::ToolFault, workspace::Owner};
 
@@ -90,26 +90,31 @@ impl JobFiles {
     }
 }
 
-/// Reads a job's submission; `None` if its log is empty or begins with something else.
+/// Reads a job's submission; `None` if there is none, or it cannot be read.
 async fn submission(broker: &Broker, job: &JobId) -> Result<Option<Submitted>, ToolFault> {
-    let entries = read_log(&*broker.log, job)
+    let first = read_first(&*broker.log, job)
         .await
         .map_err(|e| ToolFault::internal(format!("the job's log could not be read: {e}")))?;
-    Ok(entries.first().and_then(Entry::submission))
+    Ok(first.as_ref().and_then(Entry::submission))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
     use broker::{
+        log::{Composed, Log, LogError, Reader},
         memory::{self, MemoryOptions},
         testing::jobs::submitted,
     };
+    use futures::stream::BoxStream;
     use proto::{
         conversation::Conversation,
         fact::Fact,
         family::Parent,
         fork::Forked,
-        id::{Attempt, ConversationId, Seq, WorkId},
+        id::{Attempt, ConversationId, Seq, Shard, WorkId},
         subject::Subjects,
         trace::TraceContext,
     };
@@ -140,6 +145,60 @@ mod tests {
             depth: 2,
         };
         Submitted { parent: Some(parent), ..submitted("g") }
+    }
+
+    /// A log that refuses to be read as a whole.
+    struct FirstAlone(Arc<dyn Log>);
+
+    #[async_trait]
+    impl Reader for FirstAlone {
+        fn subjects(&self) -> &Subjects {
+            self.0.subjects()
+        }
+
+        async fn read(&self, _: &JobId, _: Seq) -> Result<Vec<Entry>, LogError> {
+            Err(LogError::Invalid("the whole log was read".to_owned()))
+        }
+
+        async fn first(&self, job: &JobId) -> Result<Option<Entry>, LogError> {
+            self.0.first(job).await
+        }
+
+        async fn watch(
+            &self,
+            job: &JobId,
+            after: Seq,
+        ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
+            self.0.watch(job, after).await
+        }
+
+        async fn submissions(
+            &self,
+            shard: Shard,
+            before: Option<Seq>,
+            limit: usize,
+        ) -> Result<Vec<Entry>, LogError> {
+            self.0.submissions(shard, before, limit).await
+        }
+
+        async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+            self.0.finished_among(jobs).await
+        }
+    }
+
+    #[tokio::test]
+    async fn the_files_and_the_workspace_of_a_job_take_no_more_than_its_first_record() {
+        let broker = memory::start(Subjects::new("cb", 1).unwrap(), MemoryOptions::default());
+        for (job, submitted) in [("alone", submitted("g")), ("fork", fork_of("alone"))] {
+            let fact = Fact::Submitted(submitted);
+            broker.log.submit(&id(job), &fact, TraceContext::new(1, 1, false)).await.unwrap();
+        }
+        let log = Arc::clone(&broker.log);
+        let reader = Arc::new(FirstAlone(Arc::clone(&log)));
+        let log = Arc::new(Composed { reader, ..Composed::from(log) });
+        let files = JobFiles::of(&Broker { log, ..broker }, &id("fork"));
+        assert_eq!(files.owner(&id("fork")).await.unwrap(), Owner::Job(id("alone")));
+        assert!(files.list().await.unwrap().is_empty());
     }
 
     #[rstest]

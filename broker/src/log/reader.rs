@@ -8,8 +8,9 @@ use futures::stream::BoxStream;
 use jiff::Timestamp;
 use proto::{
     entry::Entry,
+    fact::Source,
     id::{JobId, Seq, Shard},
-    subject::Subjects,
+    subject::{Family, Subjects},
 };
 
 use super::LogError;
@@ -24,6 +25,13 @@ pub trait Reader: Send + Sync + 'static {
     /// Reads a job's records after a position, in log order, without timers. Includes every record
     /// whose write had been acknowledged to any client before this call.
     async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError>;
+
+    /// Reads a job's first record from the door, which is its submission, and nothing else of its
+    /// log. Includes every record whose write had been acknowledged to any client before this call.
+    async fn first(&self, job: &JobId) -> Result<Option<Entry>, LogError> {
+        let is_of_door = |entry: &Entry| entry.family == Family::In(Source::Door);
+        Ok(self.read(job, Seq(0)).await?.into_iter().find(is_of_door))
+    }
 
     /// Streams a job's records after a position and then new records as they are stored, in order
     /// and without a gap. Ends only with an error or when it is dropped.

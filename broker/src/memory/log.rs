@@ -164,6 +164,14 @@ impl Reader for MemoryLog {
         self.entries(&self.records_after(job, after)).await
     }
 
+    async fn first(&self, job: &JobId) -> Result<Option<Entry>, LogError> {
+        self.reach(Call::Read)?;
+        match self.first_from_the_door(job) {
+            Some(message) => self.entry(&message).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     async fn watch(
         &self,
         job: &JobId,

@@ -139,11 +139,11 @@ impl NatsLog {
         self.write(job, self.subjects.fact(job, source), record, trace).await
     }
 
-    /// Reads a job's first record from the leader.
+    /// Reads the first record on a job's subject of the door from the leader.
     ///
     /// # Errors
     /// [`LogError::Taken`] if a forged message occupies its position.
-    async fn first(&self, job: &JobId, door: &str) -> Result<Option<Entry>, LogError> {
+    async fn first_from_door(&self, job: &JobId, door: &str) -> Result<Option<Entry>, LogError> {
         let stream = self.stream_of(job);
         let first = read::next_at_leader(&self.link, &stream, door, Seq(0)).await?;
         let Some(first) = first else { return Ok(None) };
@@ -180,6 +180,11 @@ impl Reader for NatsLog {
             entries.extend(self.entry(message).await?);
         }
         Ok(entries)
+    }
+
+    async fn first(&self, job: &JobId) -> Result<Option<Entry>, LogError> {
+        let door = self.subjects.fact(job, &Source::Door);
+        self.first_from_door(job, &door).await
     }
 
     async fn watch(
@@ -244,7 +249,7 @@ impl Writer for NatsLog {
             match settle::settle(&write, patience).await? {
                 CasOutcome::Stored(seq) => return Ok(Submission::Stored(seq)),
                 CasOutcome::Conflict => {
-                    if let Some(first) = self.first(job, &door).await? {
+                    if let Some(first) = self.first_from_door(job, &door).await? {
                         return Ok(Submission::Exists(Box::new(first)));
                     }
                     // The job was purged in between and no longer exists.

@@ -21,7 +21,26 @@ const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(100), Duration:
 /// # Errors
 /// Returns permanent errors only.
 pub async fn read_log<L: Reader + ?Sized>(log: &L, job: &JobId) -> Result<Vec<Entry>, LogError> {
-    let read = || log.read(job, Seq(0));
+    patiently(job, || log.read(job, Seq(0))).await
+}
+
+/// Reads the first record of a command's job, its submission, and nothing else of its log. Retries
+/// as [`read_log`] does.
+///
+/// # Errors
+/// Returns permanent errors only.
+pub async fn read_first<L: Reader + ?Sized>(
+    log: &L,
+    job: &JobId,
+) -> Result<Option<Entry>, LogError> {
+    patiently(job, || log.first(job)).await
+}
+
+/// Repeats a read while the log is unreachable.
+async fn patiently<T, F>(job: &JobId, read: impl FnMut() -> F) -> Result<T, LogError>
+where
+    F: Future<Output = Result<T, LogError>>,
+{
     read.retry(BACKOFF)
         .when(LogError::is_transient)
         .notify(|error, _| {

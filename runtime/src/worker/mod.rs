@@ -33,7 +33,7 @@ pub use self::settings::Workers;
 pub use self::{
     assignment::Assignment,
     gauge::Gauge,
-    job_log::read_log,
+    job_log::{read_first, read_log},
     live::{LiveChannel, LiveSink},
     observe::{dead_letter, redelivered},
     options::{PoolArgs, PoolOptions},

@@ -9,6 +9,7 @@ on_every_broker![
     records_are_read_in_order_after_a_position,
     what_is_acknowledged_is_read_by_everybody,
     a_log_of_many_records_is_read_whole,
+    the_first_record_of_a_job_is_read_alone,
     timers_are_no_records,
     a_watch_gives_what_is_there_and_what_follows,
     a_watch_of_a_job_that_comes_later_sees_its_first_record,
@@ -39,6 +40,21 @@ async fn records_are_read_in_order_after_a_position(f: &impl Fixture) {
         let rest = broker.log.read(&job, entry.seq).await.unwrap();
         assert_eq!(seqs(&rest), seqs(&all[n + 1..]));
     }
+}
+
+async fn the_first_record_of_a_job_is_read_alone(f: &impl Fixture) {
+    let broker = f.broker().await;
+    let job = job("first");
+    assert!(broker.log.first(&job).await.unwrap().is_none());
+    broker.log.append(&job, &called(0), trace(0)).await.unwrap();
+    assert!(broker.log.first(&job).await.unwrap().is_none(), "nobody submitted it");
+    let seq = submit(&broker, &job).await;
+    append(&broker, &job, 1..5).await;
+    let first = f.broker().await.log.first(&job).await.unwrap().unwrap();
+    assert_eq!((first.seq, &first.job), (seq, &job));
+    assert!(first.submission().is_some());
+    broker.log.purge(&job).await.unwrap();
+    assert!(broker.log.first(&job).await.unwrap().is_none());
 }
 
 async fn what_is_acknowledged_is_read_by_everybody(f: &impl Fixture) {
