@@ -25,13 +25,14 @@ pub mod tasks;
 mod tool;
 pub mod tools;
 mod toolset;
+mod unused;
 mod work;
 pub mod workspace;
 
 pub use self::{
     actor::{CallCommand, ToolActor, options},
     files::JobFiles,
-    start::{Setup, StartError, builtin, start},
+    start::{Setup, StartError, builtin, cleaner, start},
     tool::{CallContext, Meter, Tool, ToolFault},
     toolset::{Admitted, InvalidToolset, Toolset},
 };

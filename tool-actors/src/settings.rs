@@ -14,6 +14,9 @@ pub struct Tools {
     /// job may read. A relative path starts at the working directory of the
     /// process.
     pub workspace: PathBuf,
+    /// Days after the last change of a workspace's directory until it is removed, if no job uses it
+    /// any more; 0 keeps it.
+    pub unused_days: u64,
     /// Settings of the tools that use HTTP.
     pub http: Http,
 }
@@ -54,12 +57,20 @@ impl Http {
     }
 }
 
+impl Tools {
+    /// Time without a change after which a workspace that no job uses is removed; `None` for never.
+    pub(crate) fn unused_for(&self) -> Option<Duration> {
+        (self.unused_days > 0).then(|| Duration::from_secs(self.unused_days * 24 * 3600))
+    }
+}
+
 impl Section for Tools {
     const NAME: &'static str = "tools";
     const DEFAULTS: &'static str = include_str!("settings.toml");
 
     fn check(&self, check: &mut Check) {
         check.bounds(&[
+            ("tools.unused_days", self.unused_days, 0, 36_500),
             ("tools.http.timeout_ms", self.http.timeout_ms, 1, HOUR),
             ("tools.http.max_bytes", wide(self.http.max_bytes), 1, 1 << 30),
         ]);

@@ -26,6 +26,7 @@ use crate::{
         ReadFile, SlashTool, Sleep, Stop, UpdateTask, WriteFile,
     },
     toolset::{InvalidToolset, Toolset},
+    unused::{Cleaner, Cleaning},
     workspace::{FileError, Limits, Workspaces},
 };
 
@@ -131,6 +132,26 @@ pub async fn start(setup: Setup, tools: Arc<Toolset>) -> Result<(Vec<Child>, Gau
     let pool = PoolArgs::new(broker, worker, role, options, shutdown);
     let (pool, gauge) = pool.into_child(name("call"));
     Ok((vec![pool, Child::actor(name("announce"), || Announcer, announcer)], gauge))
+}
+
+/// Returns the child of an actor tree that removes workspaces without jobs; `None` if the settings
+/// keep them. The child stops by itself after `shutdown`.
+///
+/// # Errors
+/// If the workspace cannot be set up.
+pub fn cleaner(
+    broker: &Broker,
+    settings: &Tools,
+    shutdown: &CancellationToken,
+) -> Result<Option<Child>, StartError> {
+    let Some(unchanged) = settings.unused_for() else { return Ok(None) };
+    let cleaning = Cleaning {
+        broker: broker.clone(),
+        workspaces: Workspaces::open(&settings.workspace, Limits::default())?,
+        unchanged,
+        shutdown: shutdown.clone(),
+    };
+    Ok(Some(Child::actor("workspaces", || Cleaner, cleaning)))
 }
 
 /// The actor that announces tools at intervals.

@@ -235,7 +235,9 @@ impl Parts<'_> {
             options: self.bounds(tool_actors::options(&tools, self.config.workers.call_slots)),
             shutdown: self.shutdown.clone(),
         };
-        let (children, gauge) = tool_actors::start(setup, tools).await?;
+        let (mut children, gauge) = tool_actors::start(setup, tools).await?;
+        let cleaner = tool_actors::cleaner(&self.broker, &self.config.tools, &self.shutdown)?;
+        children.extend(cleaner);
         self.status.show(gauge);
         Ok(children)
     }

@@ -1,9 +1,17 @@
 //! Tests of `callboard jobs purge` on a real nats-server, beside working roles: ended jobs are
 //! removed, and nothing else.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fs,
+    time::{Duration, SystemTime},
+};
 
-use broker::{Broker, objects::ObjectError, testing::RawWriter};
+use broker::{
+    Broker,
+    objects::ObjectError,
+    testing::{RawWriter, wait::until},
+};
 use callboard_tests::{
     company::Company,
     load,
@@ -170,6 +178,31 @@ async fn what_has_ended_is_removed_and_nothing_else_beside_roles_that_work() {
     assert_eq!(load::unclean(&again), Vec::<String>::new());
     let report = load::proved(broker).await;
     assert_eq!(report.standing(operator::fsck::JobCondition::Parked), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_worker_removes_the_workspace_of_a_purged_job() {
+    let stage = Stage::new().await;
+    let _process = stage.company.serve("all", "all");
+    wait_for_door(&stage.client).await;
+    let [gone, stays] = load::ids("quick", 2).try_into().unwrap();
+    let ids = [gone, stays];
+    load::submit(&stage.client, &ids, |_| "quick".to_owned()).await;
+    load::ended(&stage.broker, &ids).await;
+    let [gone, stays] = ids.map(|id| stage.company.workspace().join("jobs").join(id.as_str()));
+    let days_ago = SystemTime::now() - Duration::from_secs(2 * 24 * 3600);
+    let claim = stage.company.workspace().join(".callboard/installation");
+    until("the directory is claimed", async || claim.exists()).await;
+    for workspace in [&gone, &stays] {
+        fs::create_dir_all(workspace).unwrap();
+        fs::write(workspace.join("a.txt"), "a").unwrap();
+        fs::File::open(workspace).unwrap().set_modified(days_ago).unwrap();
+    }
+    fs::File::options().write(true).open(&claim).unwrap().set_modified(days_ago).unwrap();
+    stage.purged(&["quick0", "--yes", "--json", "--no-objects"]);
+    let _tools = stage.company.serve("more tools", "tools");
+    until("the workspace is removed", async || !gone.exists()).await;
+    assert!(stays.join("a.txt").exists());
 }
 
 /// Two jobs have the same reason, which is stored once.

@@ -12,9 +12,14 @@ mod error;
 mod journal;
 mod path;
 mod read;
+mod unused;
 mod write;
 
-use std::{os::fd::OwnedFd, path::Path, sync::Arc};
+use std::{
+    os::fd::OwnedFd,
+    path::{Path, absolute},
+    sync::Arc,
+};
 
 use proto::id::{ConversationId, JobId};
 use rustix::{
@@ -25,6 +30,7 @@ use rustix::{
 pub use self::{
     error::FileError,
     read::Content,
+    unused::{Period, PutAway},
     write::{Write, Written},
 };
 
@@ -54,7 +60,7 @@ impl Default for Limits {
 }
 
 /// The job or conversation that a workspace belongs to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owner {
     /// A job outside of any conversation, for itself, its sub-agents' jobs and its forks.
     Job(JobId),
@@ -62,9 +68,20 @@ pub enum Owner {
     Conversation(ConversationId),
 }
 
+impl Owner {
+    /// Returns the names of the directories that lead to the workspace.
+    fn names(&self) -> (&'static str, &str) {
+        match self {
+            Self::Job(id) => (JOBS, id.as_str()),
+            Self::Conversation(id) => (CONVERSATIONS, id.as_str()),
+        }
+    }
+}
+
 /// The directory of all workspaces and of the files that all jobs may read; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Workspaces {
+    path: Arc<Path>,
     root: Arc<OwnedFd>,
     limits: Arc<Limits>,
 }
@@ -81,16 +98,14 @@ impl Workspaces {
         let root = openat(CWD, directory, flags, Mode::empty())
             .map_err(|e| FileError::system(&name, e))?;
         beneath(&root, ".", flags, Mode::empty(), ResolveFlags::empty())?;
-        Ok(Self { root: Arc::new(root), limits: Arc::new(limits) })
+        let path = absolute(directory).map_err(|e| FileError::io(&name, &e))?.into();
+        Ok(Self { path, root: Arc::new(root), limits: Arc::new(limits) })
     }
 
     /// Returns the workspace of an owner. The first write creates its directory.
     #[must_use]
     pub fn of(&self, owner: &Owner) -> Workspace {
-        let (kind, id) = match owner {
-            Owner::Job(id) => (JOBS, id.as_str()),
-            Owner::Conversation(id) => (CONVERSATIONS, id.as_str()),
-        };
+        let (kind, id) = owner.names();
         Workspace { all: self.clone(), kind, id: id.to_owned() }
     }
 }
