@@ -10,6 +10,7 @@ use model::Prompts;
 use proto::{
     conversation,
     decision::{StepEnd, StepTask},
+    fence::fenced,
     file,
     lang::Language,
     step::StepState,
@@ -39,8 +40,8 @@ pub(crate) fn task(language: Language, task: &StepTask) -> String {
             context! {
                 id => step.id.as_str(),
                 mark => mark(language, step),
-                response => step.response.as_str(),
-                attachments => step.attachments.join(", "),
+                response => fenced(&step.response),
+                attachments => fenced(&step.attachments.join(", ")),
             }
         })
         .collect();
@@ -49,7 +50,7 @@ pub(crate) fn task(language: Language, task: &StepTask) -> String {
         files => file::told(language, &task.files),
         description => task.description.as_str(),
         dependencies,
-        previous_error => task.previous_error.as_deref().unwrap_or_default(),
+        previous_error => fenced(task.previous_error.as_deref().unwrap_or_default()),
     };
     render(language, "task", values).trim_end().to_owned()
 }
@@ -96,7 +97,9 @@ pub(crate) fn result(language: Language, chars: usize) -> String {
 /// Renders the result to shorten, and its purpose.
 pub(crate) fn result_of(language: Language, task: &StepTask, tool: &str, result: &str) -> String {
     let description = task.description.as_str();
-    render(language, "result_of", context! { description, tool, result }).trim_end().to_owned()
+    render(language, "result_of", context! { description, tool, result => fenced(result) })
+        .trim_end()
+        .to_owned()
 }
 
 /// Renders a shortened result for the conversation.

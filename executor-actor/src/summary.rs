@@ -8,6 +8,7 @@ use model::{Model, ModelRequest, ModelTarget, Overflow, Params};
 use proto::{
     decision::TurnWork,
     excerpt,
+    fence::fenced,
     lang::Language,
     message::{Message, StopReason, Usage},
     observe::{SUMMARY_CHARS_MAX, Shortened, Summary},
@@ -162,7 +163,9 @@ fn done(language: Language, messages: &[Message], ends: usize) -> String {
                 };
                 lines.extend(calls.iter().map(call));
             }
-            Message::Tool { name, text, .. } => lines.push(format!("<- {name}: {}", cut(text))),
+            Message::Tool { name, text, .. } => {
+                lines.push(format!("<- {name}: {}", fenced(&cut(text))))
+            }
             Message::User { text } | Message::System { text } => lines.push(cut(text)),
         }
     }

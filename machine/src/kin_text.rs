@@ -1,6 +1,8 @@
 //! Texts about child jobs, in the job's language.
 
-use proto::{agent::Agent, decision::StepEnd, excerpt, family::Task, lang::Language, limits};
+use proto::{
+    agent::Agent, decision::StepEnd, excerpt, family::Task, fence::fenced, lang::Language, limits,
+};
 
 messages::texts!(children);
 
@@ -16,7 +18,7 @@ pub(super) fn task(language: Language, task: &Task, before: &[StepEnd]) -> Strin
         for end in before {
             let mark = end.unsuccessful.then(|| Text::Unsuccessful.text(language));
             let mark = mark.unwrap_or_default();
-            text.push_str(&format!("\n[{}]{mark}: {}", end.id, end.response));
+            text.push_str(&format!("\n[{}]{mark}: {}", end.id, fenced(&end.response)));
         }
     }
     if text.len() <= limits::GOAL_BYTES_MAX {

@@ -8,6 +8,7 @@ use minijinja::{Value, context};
 use model::Prompts;
 use proto::{
     decision::{PlanWork, StepEnd},
+    fence::fenced,
     id::StepId,
     lang::Language,
     policy::PlanOutput,
@@ -137,8 +138,8 @@ pub(crate) fn replan(
             context! {
                 id => step.id.as_str(),
                 state => ended(language, step),
-                response => step.response.as_str(),
-                attachments => step.attachments.join(", "),
+                response => fenced(&step.response),
+                attachments => fenced(&step.attachments.join(", ")),
             }
         })
         .collect();

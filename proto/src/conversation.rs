@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     excerpt,
+    fence::fenced,
     id::{ConversationId, JobId},
     job::JobState,
     lang::Language,
@@ -93,6 +94,7 @@ pub fn told(language: Language, earlier: &[Exchange]) -> String {
     let mut text = Text::Head.text(language);
     for (number, one) in earlier.iter().enumerate() {
         let Exchange { job: _, goal: said, state, response, results: found } = one;
+        let (said, response, found) = (fenced(said), fenced(response), fenced(found));
         text.push_str(&format!(
             "\n\n[{}] {goal}: {said}\n{answer} ({state}): {response}",
             number + 1

@@ -24,6 +24,7 @@ pub mod event;
 pub mod excerpt;
 pub mod fact;
 pub mod family;
+pub mod fence;
 pub mod file;
 pub mod fork;
 pub mod guard;
