@@ -66,6 +66,9 @@ pub struct Request {
 /// Sends answers to the caller of a request.
 #[async_trait]
 pub trait Reply: Send + Sync + std::fmt::Debug {
+    /// Returns the beginning of the caller's inbox: a permitted prefix and the word after it. The
+    /// inboxes of one user, or of one connection where users have no prefix, have the same.
+    fn inbox(&self) -> &str;
     /// Sends one answer. A verb that streams sends several.
     async fn send(&self, payload: Bytes) -> Result<(), BusError>;
     /// Refuses the request. The body is a [`proto::door::Refusal`]; the headers carry the refusal

@@ -50,9 +50,14 @@ use runtime::{
     schema::Schemas,
     service::{Answers, Asked, Call, Handled, Service},
 };
-use tokio::sync::Semaphore;
 
-use self::{agents::Agents, index::Index, quota::Quota, surroundings::Observer, watch::Hub};
+use self::{
+    agents::Agents,
+    index::Index,
+    quota::Quota,
+    surroundings::Observer,
+    watch::{Hub, Slots},
+};
 
 /// Usual value of [`DoorParts::watch_bytes`].
 pub const WATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -91,7 +96,7 @@ pub struct Door {
     prices: ByModel<Price>,
     people: People,
     quota: Quota,
-    watches: Arc<Semaphore>,
+    watches: Arc<Slots>,
     hub: Hub,
     index: Index,
     registry: Registry,
@@ -114,7 +119,7 @@ impl Door {
             prices: parts.prices,
             people: parts.people,
             quota: Quota::new(parts.submits_per_minute, parts.clock),
-            watches: Arc::new(Semaphore::new(parts.watches)),
+            watches: Slots::new(parts.watches),
             registry: parts.registry,
             schemas: Schemas::default(),
             crew: parts.crew,

@@ -111,6 +111,12 @@ impl Call {
         self.reply.send(payload).await
     }
 
+    /// Returns the beginning of the caller's inbox, which tells callers without tokens apart.
+    #[must_use]
+    pub fn inbox(&self) -> &str {
+        self.reply.inbox()
+    }
+
     /// Releases the request's place among the concurrent requests. For long streams of answers,
     /// which have a bound of their own.
     pub fn leave_queue(&self) {

@@ -235,6 +235,11 @@ struct MemoryReply {
 
 #[async_trait]
 impl Reply for MemoryReply {
+    /// All callers in memory are one: replies go through a channel and not to an inbox.
+    fn inbox(&self) -> &str {
+        ""
+    }
+
     async fn send(&self, payload: Bytes) -> Result<(), BusError> {
         let bytes = payload.len();
         if bytes > PAYLOAD_BYTES_MAX {

@@ -58,7 +58,11 @@ pub(super) struct ReplyRule {
 
 /// An allowed reply subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ReplyTo(Subject);
+pub(super) struct ReplyTo {
+    subject: Subject,
+    /// Length of the permitted prefix and the word after it.
+    inbox: usize,
+}
 
 impl ReplyRule {
     /// Allows the subjects below these inboxes. An invalid prefix allows nothing.
@@ -71,8 +75,8 @@ impl ReplyRule {
     /// Returns a message's reply subject, if the rule allows it.
     pub(super) fn admit(&self, message: &Message) -> Option<ReplyTo> {
         let reply = message.reply.as_ref()?;
-        if self.allows(reply) {
-            return Some(ReplyTo(reply.clone()));
+        if let Some(inbox) = self.inbox(reply) {
+            return Some(ReplyTo { subject: reply.clone(), inbox });
         }
         let reply = excerpt::ends(reply, SHOWN_CHARS);
         let asked = message.subject.as_str();
@@ -85,17 +89,28 @@ impl ReplyRule {
         None
     }
 
-    fn allows(&self, reply: &str) -> bool {
-        let below = |inbox: &String| reply.strip_prefix(inbox.as_str());
+    /// Returns the length of the permitted prefix of a reply subject and the word after it; `None`
+    /// if the rule does not allow the subject.
+    fn inbox(&self, reply: &str) -> Option<usize> {
         let is_one_subject = |rest: &str| {
             let plain = |b: u8| b.is_ascii_graphic() && b != b'*' && b != b'>';
             rest.split('.').all(|token| !token.is_empty() && token.bytes().all(plain))
         };
-        reply.len() <= REPLY_BYTES_MAX && self.inboxes.iter().filter_map(below).any(is_one_subject)
+        let below = |inbox: &String| {
+            let rest = reply.strip_prefix(inbox.as_str()).filter(|rest| is_one_subject(rest))?;
+            Some(inbox.len() + rest.split('.').next().map_or(0, str::len))
+        };
+        // The longest prefix is that of the fewest users.
+        (reply.len() <= REPLY_BYTES_MAX).then(|| self.inboxes.iter().filter_map(below).max())?
     }
 }
 
 impl ReplyTo {
+    /// Returns the permitted prefix and the word after it.
+    pub(super) fn inbox(&self) -> &str {
+        self.subject.get(..self.inbox).unwrap_or(&self.subject)
+    }
+
     /// Sends an answer.
     ///
     /// # Errors
@@ -110,7 +125,7 @@ impl ReplyTo {
         if bytes > link.client.max_payload() {
             return Err(BusError::TooLarge(bytes));
         }
-        let to = self.0.clone();
+        let to = self.subject.clone();
         let sent = match headers {
             Some(headers) => link.client.publish_with_headers(to, headers, payload).await,
             None => link.client.publish(to, payload).await,
@@ -137,7 +152,7 @@ mod tests {
     #[case::the_tool("_INBOX_operator.c9D2Zk.Qw1")]
     #[case::watcher("_INBOX_watcher.1")]
     fn inboxes_of_the_shipped_users_are_answered(#[case] reply: &str) {
-        assert!(rule(&REPLY_INBOXES).allows(reply));
+        assert!(rule(&REPLY_INBOXES).inbox(reply).is_some());
     }
 
     #[rstest]
@@ -168,14 +183,28 @@ mod tests {
     #[case::other_case("_inbox.a")]
     #[case::empty("")]
     fn nothing_else_is_answered(#[case] reply: &str) {
-        assert!(!rule(&REPLY_INBOXES).allows(reply), "{reply}");
+        assert!(!rule(&REPLY_INBOXES).inbox(reply).is_some(), "{reply}");
+    }
+
+    #[rstest]
+    #[case::a_user("_INBOX_client.shared.Vq0Jt4Zk2aB1cD3eF5gH6i.17", "_INBOX_client.shared")]
+    #[case::a_connection("_INBOX.Vq0Jt4Zk2aB1cD3eF5gH6i.17", "_INBOX.Vq0Jt4Zk2aB1cD3eF5gH6i")]
+    #[case::nothing_more("_INBOX_watcher.1", "_INBOX_watcher.1")]
+    #[case::an_inbox_of_its_own("_INBOX.billing.a.b", "_INBOX.billing.a")]
+    fn callers_are_told_apart_by_the_word_after_the_prefix(
+        #[case] reply: &str,
+        #[case] inbox: &str,
+    ) {
+        let inboxes: Vec<&str> = REPLY_INBOXES.into_iter().chain(["_INBOX.billing"]).collect();
+        let length = rule(&inboxes).inbox(reply).unwrap();
+        assert_eq!(&reply[..length], inbox);
     }
 
     #[test]
     fn a_subject_that_is_too_long_is_not_answered() {
         let below = |bytes| format!("_INBOX.{}", "a".repeat(bytes - "_INBOX.".len()));
-        assert!(rule(&REPLY_INBOXES).allows(&below(REPLY_BYTES_MAX)));
-        assert!(!rule(&REPLY_INBOXES).allows(&below(REPLY_BYTES_MAX + 1)));
+        assert!(rule(&REPLY_INBOXES).inbox(&below(REPLY_BYTES_MAX)).is_some());
+        assert!(!rule(&REPLY_INBOXES).inbox(&below(REPLY_BYTES_MAX + 1)).is_some());
     }
 
     #[rstest]
@@ -187,7 +216,7 @@ mod tests {
     #[case::between_accounts("_R_", "_R_.abc.def")]
     fn an_entry_that_is_no_inbox_allows_nothing(#[case] inbox: &str, #[case] reply: &str) {
         assert!(check_inbox(inbox, "cb").is_err());
-        assert!(!rule(&[inbox]).allows(reply));
+        assert!(!rule(&[inbox]).inbox(reply).is_some());
     }
 
     proptest! {
@@ -196,7 +225,7 @@ mod tests {
         fn what_is_answered_is_one_subject_below_an_inbox(
             reply in r"(_INBOX|_INBOX_client|\$KV|cb|_R_|\PC{0,4})?[.a-zA-Z0-9$*>_ \r\n-]{0,24}",
         ) {
-            if rule(&REPLY_INBOXES).allows(&reply) {
+            if rule(&REPLY_INBOXES).inbox(&reply).is_some() {
                 prop_assert!(REPLY_INBOXES.contains(&reply.split('.').next().unwrap()));
                 prop_assert!(!reply.contains(['*', '>', ' ', '\r', '\n']) && !reply.ends_with('.'));
             }

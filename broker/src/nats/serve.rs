@@ -98,6 +98,10 @@ impl NatsReply {
 
 #[async_trait]
 impl Reply for NatsReply {
+    fn inbox(&self) -> &str {
+        self.to.inbox()
+    }
+
     async fn send(&self, payload: Bytes) -> Result<(), BusError> {
         self.to.send(&self.link, None, payload).await?;
         self.count(None);

@@ -8,13 +8,14 @@
 mod feed;
 mod follower;
 mod hub;
+mod slots;
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use proto::{
     door::{Watch, Watched},
-    error::{Code, Failure},
+    error::Failure,
     event::EventId,
     id::{JobId, Seq},
     limits,
@@ -25,12 +26,12 @@ use tokio::{
     time::{Instant, MissedTickBehavior},
 };
 
-pub(super) use self::hub::Hub;
 use self::{
     feed::{Feed, Item, Next, ViewId, again, event_message, record_message},
     follower::events_between,
     hub::WatchedJob,
 };
+pub(super) use self::{hub::Hub, slots::Slots};
 use super::{Door, fold, truncate};
 
 /// The reason for which a watch ends before its job does.
@@ -51,9 +52,7 @@ impl Door {
     pub(super) async fn watch(&self, asked: Asked<'_, Watch>) -> Result<Handled, Failure> {
         let request = asked.request()?;
         let call = asked.call;
-        let Ok(_place) = self.watches.try_acquire() else {
-            return Err(Failure::new(Code::Overloaded, "too many watches are open already"));
-        };
+        let _slot = self.watches.take(&asked.caller, call.inbox())?;
         call.leave_queue();
         let job = self.hub.join(&request.job);
         // Subscribed before the log is read, so that nothing is missed in between.

@@ -116,6 +116,10 @@ impl WiredReply {
 
 #[async_trait]
 impl Reply for WiredReply {
+    fn inbox(&self) -> &str {
+        self.inner.inbox()
+    }
+
     async fn send(&self, payload: Bytes) -> Result<(), BusError> {
         if self.arrives().await? { self.inner.send(payload).await } else { Ok(()) }
     }
