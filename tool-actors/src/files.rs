@@ -90,7 +90,7 @@ impl JobFiles {
     }
 }
 
-/// Reads a job's submission; `None` if there is none, or it cannot be read.
+/// Reads a job's submission; `None` if it is missing or cannot be read.
 async fn submission(broker: &Broker, job: &JobId) -> Result<Option<Submitted>, ToolFault> {
     let first = read_first(&*broker.log, job)
         .await
