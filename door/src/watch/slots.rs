@@ -98,7 +98,7 @@ mod tests {
         let why = "one caller has 1500 watches open already, and 31 are left for others";
         assert_eq!((refused.code, refused.message.as_str()), (Code::Overloaded, why));
         drop(ann);
-        assert_eq!(take(&slots, "_INBOX_client.bob").len(), 773);
+        assert_eq!(take(&slots, "_INBOX_client.bob").len(), 1055);
     }
 
     #[test]
