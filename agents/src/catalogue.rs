@@ -17,14 +17,15 @@ use std::{
 };
 
 use proto::{
-    agent::{Agent, Layer, SubAgent, called_like_a_tool},
+    agent::{Agent, Layer, SubAgent},
     id::{AgentName, ToolName},
+    lang::Words,
 };
 
 pub use self::bucket::Stored;
 use crate::{
     conflicts,
-    source::{self, Broken, EXTENDS_MAX, Mistake, Mistakes, Own, Source},
+    source::{self, Broken, EXTENDS_MAX, Mistake, Mistakes, Own, Source, Text},
 };
 
 /// The sources of the shipped agents, by file name.
@@ -226,7 +227,7 @@ impl Catalogue {
         let (n, sub) = agent.like_a_tool(tools)?;
         let (field, why) = (format!("agents[{n}]"), called_like_a_tool(&sub.name));
         match self.top(name, None)?.1 {
-            Written::Read { own, .. } => Some(own.mistake(&["agents"], &field, &why)),
+            Written::Read { own, .. } => Some(own.mistake(&["agents"], &field, why)),
             Written::Unread { .. } | Written::Given(_) => None,
         }
     }
@@ -262,11 +263,11 @@ impl Catalogue {
     /// Builds a mistake that a later check found in an agent. Its place is the line of the source
     /// that sets the field.
     #[must_use]
-    pub fn mistake(&self, name: &AgentName, field: &str, why: &str) -> Mistakes {
+    pub fn mistake(&self, name: &AgentName, field: &str, why: impl Into<Words>) -> Mistakes {
         match self.top(name, None) {
             Some((_, Written::Read { own, .. })) => own.mistake(&[], field, why),
             Some((_, Written::Unread { .. } | Written::Given(_))) | None => {
-                let (field, why) = (field.to_owned(), why.to_owned());
+                let (field, why) = (field.to_owned(), why.into());
                 Mistakes(vec![Mistake { place: name.to_string(), line: 1, column: 1, field, why }])
             }
         }
@@ -308,14 +309,13 @@ impl Catalogue {
                 mistakes.extend(own.out_of_bounds(name, fields));
                 if let Some((tool, meant)) = misnamed(&agent) {
                     let field = format!("tool.presets.{tool}");
-                    let why =
-                        format!("is not among the tools of this agent; did you mean {meant}?");
                     mistakes.retain(|mistake| mistake.field != field);
-                    mistakes.extend(own.mistake(&[], &field, &why).0);
+                    let why = Text::ForeignTool { meant: &meant };
+                    mistakes.extend(own.mistake(&[], &field, why).0);
                 }
                 // The checks below may depend on fields that were removed because of mistakes.
                 for clash in conflicts::all(&agent, &own.fields).into_iter().filter(|_| is_whole) {
-                    mistakes.extend(own.mistake(&clash.fields, clash.fields[0], clash.why).0);
+                    mistakes.extend(own.mistake(&clash.fields, clash.fields[0], clash.why()).0);
                 }
                 if mistakes.is_empty() {
                     return Ok(Arc::new(agent));
@@ -336,7 +336,7 @@ impl Catalogue {
         let mut found = Vec::new();
         for (n, sub) in named.iter().enumerate().filter(|(_, sub)| !self.is_there(&sub.name)) {
             let why = self.missing(&sub.name, self.meant_among_all(&sub.name));
-            found.extend(own.mistake(&["agents"], &format!("agents[{n}]"), &why).0);
+            found.extend(own.mistake(&["agents"], &format!("agents[{n}]"), why).0);
         }
         found
     }
@@ -359,24 +359,21 @@ impl Catalogue {
         own: &Own,
         seen: &mut Vec<(AgentName, Layer)>,
     ) -> Result<serde_json::Value, Mistakes> {
-        let one = |why: &str| Mistakes(vec![own.extends_mistake(why)]);
+        let one = |why: Words| Mistakes(vec![own.extends_mistake(why)]);
         seen.push((name.clone(), layer));
         let mut fields = source::nothing();
         if let Some(parent) = &own.extends {
             let below = (parent == name).then_some(layer);
             let Some((at, written)) = self.top(parent, below) else {
-                return Err(one(&self.no_parent(parent, parent == name)));
+                return Err(one(self.no_parent(parent, parent == name)));
             };
             if seen.contains(&(parent.clone(), at)) {
                 let circle = seen.iter().map(|(name, _)| name.as_str()).chain([parent.as_str()]);
                 let circle: Vec<_> = circle.collect();
-                return Err(one(&format!(
-                    "agents extend each other in a circle: {}",
-                    circle.join(" → ")
-                )));
+                return Err(one(Text::Circle { names: &circle.join(" → ") }.into()));
             }
             if seen.len() >= EXTENDS_MAX {
-                return Err(one(&format!("at most {EXTENDS_MAX} agents may extend each other")));
+                return Err(one(Text::Chain { max: &EXTENDS_MAX }.into()));
             }
             fields = match written {
                 Written::Given(agent) => given(agent),
@@ -388,19 +385,24 @@ impl Catalogue {
         Ok(fields)
     }
 
-    fn no_parent(&self, parent: &AgentName, is_itself: bool) -> String {
+    fn no_parent(&self, parent: &AgentName, is_itself: bool) -> Words {
         if is_itself {
-            return format!("there is no agent {parent} below this one that it could extend");
+            return Text::NoParent { name: parent }.into();
         }
         self.missing(parent, self.meant(parent))
     }
 
     /// Returns the message that an agent does not exist, with the likely cause.
-    fn missing(&self, name: &AgentName, meant: Option<String>) -> String {
+    fn missing(&self, name: &AgentName, meant: Option<String>) -> Words {
         match (self.ignored.get(name), meant) {
-            (Some(why), _) => format!("there is no agent {name}; {}", not_an_agent(why)),
-            (None, Some(meant)) => format!("there is no agent {name}; did you mean {meant}?"),
-            (None, None) => format!("there is no agent {name}"),
+            (Some(why), _) => {
+                let why = not_an_agent(why);
+                Words::new(|language| {
+                    Text::NoAgentAs { name, why: &why.text(language) }.text(language)
+                })
+            }
+            (None, Some(meant)) => Text::NoAgentNear { name, meant: &meant }.into(),
+            (None, None) => Text::NoAgent { name }.into(),
         }
     }
 }
@@ -431,9 +433,17 @@ pub fn bucket_place(name: &AgentName) -> String {
 
 /// Returns the addition to a not-found message when the bucket's value is not an agent.
 #[must_use]
-pub fn not_an_agent(why: &Mistakes) -> String {
-    let first = why.0.first().map(ToString::to_string).unwrap_or_default();
-    format!("the bucket holds a value of this name that is not an agent: {first}")
+pub fn not_an_agent(why: &Mistakes) -> Words {
+    Words::new(|language| {
+        let first = why.0.first().map(|first| first.text(language)).unwrap_or_default();
+        Text::NotAnAgent { why: &first }.text(language)
+    })
+}
+
+/// Returns the reason why a sub-agent must not have the name of a registered tool, with the remedy.
+#[must_use]
+pub fn called_like_a_tool(name: &AgentName) -> Words {
+    Text::LikeATool { name }.into()
 }
 
 #[cfg(test)]

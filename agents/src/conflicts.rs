@@ -73,7 +73,7 @@ pub fn check_written(agent: &Agent, written: &Value) -> Result<(), InvalidAgent>
 }
 
 fn refuse(clash: &Clash) -> Result<(), InvalidAgent> {
-    Err(InvalidAgent { field: clash.fields[0].to_owned(), why: clash.why })
+    Err(InvalidAgent { field: clash.fields[0].to_owned(), why: clash.why() })
 }
 
 #[cfg(test)]

@@ -1,7 +1,11 @@
 //! The tools that an agent may use: registered and allowed. Names are compared exactly, so a
 //! similar name or a look-alike never matches.
 
-use proto::{id::ToolName, lang::Language, tool::ToolSpec};
+use proto::{
+    id::ToolName,
+    lang::{Language, Words},
+    tool::ToolSpec,
+};
 
 messages::texts!(toolbox);
 
@@ -132,17 +136,18 @@ impl<'a> Toolbox<'a> {
     /// is not refused, because a worker may announce the tool later; models are not offered it
     /// before.
     #[must_use]
-    pub fn unannounced(&self, named: &[ToolName]) -> Vec<String> {
+    pub fn unannounced(&self, named: &[ToolName]) -> Vec<Words> {
         let is_there = |name: &ToolName| {
             self.offered.iter().chain(&self.held_back).any(|tool| tool.name == *name)
         };
         let absent = named.iter().filter(|name| !is_there(name));
         absent
             .map(|name| {
-                let meant = meant(self.near(name.as_str()).as_ref(), Language::En);
-                format!(
-                    "tools: no worker announces {name}; {meant}models cannot call it until a worker does"
-                )
+                let near = self.near(name.as_str());
+                Words::new(|language| {
+                    let meant = meant(near.as_ref(), language);
+                    Text::Unannounced { name, meant: &meant }.text(language)
+                })
             })
             .collect()
     }
@@ -185,6 +190,7 @@ mod tests {
         let spec: ToolSpec = serde_json::from_value(spec).unwrap();
         let named = ["read_fil", "read_file", "dance"].map(|n| ToolName::new(n).unwrap());
         let told = Toolbox::new([&spec], None).unannounced(&named);
+        let told: Vec<&str> = told.iter().map(|told| told.text(Language::En)).collect();
         assert_eq!(
             told,
             [

@@ -10,10 +10,10 @@ use agents::{
 use proto::{
     agent::{Agent, Layer},
     id::AgentName,
-    lang::Language,
+    lang::{Language, Words},
 };
 
-use crate::{input, settings::Config};
+use crate::{input, settings::Config, words::Text};
 
 /// File extensions of agents.
 const ENDINGS: [&str; 2] = ["yaml", "yml"];
@@ -22,13 +22,25 @@ const FILES_MAX: usize = 1_000;
 
 /// The reason why the agents cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", self.words().text(Language::En))]
 pub enum AgentsError {
     /// A directory or a file cannot be read.
-    #[error("{0}")]
-    Unreadable(String),
+    Unreadable(Words),
     /// Some agents are invalid; holds every mistake.
-    #[error("agents cannot be used:\n{0}")]
     Wrong(Mistakes),
+}
+
+impl AgentsError {
+    /// Returns the reason for users.
+    #[must_use]
+    pub fn words(&self) -> Words {
+        match self {
+            Self::Unreadable(why) => why.clone(),
+            Self::Wrong(mistakes) => Words::new(|language| {
+                Text::AgentsUnusable { mistakes: &mistakes.text(language) }.text(language)
+            }),
+        }
+    }
 }
 
 /// Loads every agent known without a server.
@@ -48,9 +60,7 @@ pub(crate) fn unchecked(config: &Config) -> Result<Catalogue, AgentsError> {
     let mut catalogue = Catalogue::presets().with_given(config.agents.0.values().cloned());
     if let Some(dir) = &config.door.agents_dir {
         let of_the_setting = |error| match error {
-            AgentsError::Unreadable(why) => {
-                AgentsError::Unreadable(format!("door.agents_dir: {why}"))
-            }
+            AgentsError::Unreadable(why) => AgentsError::Unreadable(of("door.agents_dir", &why)),
             AgentsError::Wrong(mistakes) => AgentsError::Wrong(mistakes),
         };
         catalogue.set(Layer::Directory, sources(dir).map_err(of_the_setting)?);
@@ -71,7 +81,8 @@ pub fn models(config: &Config) -> Vec<String> {
 }
 
 fn sources(dir: &Path) -> Result<Vec<Source>, AgentsError> {
-    let fail = |why: std::io::Error| AgentsError::Unreadable(format!("{}: {why}", dir.display()));
+    let place = dir.display().to_string();
+    let fail = |why: std::io::Error| AgentsError::Unreadable(of(&place, &why.to_string().into()));
     let mut files: Vec<PathBuf> = Vec::new();
     for file in std::fs::read_dir(dir).map_err(fail)? {
         let path = file.map_err(fail)?.path();
@@ -84,8 +95,8 @@ fn sources(dir: &Path) -> Result<Vec<Source>, AgentsError> {
         }
     }
     if files.len() > FILES_MAX {
-        let why = format!("{} has more than {FILES_MAX} agents", dir.display());
-        return Err(AgentsError::Unreadable(why));
+        let why = Text::TooManyAgents { place: &place, max: &FILES_MAX };
+        return Err(AgentsError::Unreadable(why.into()));
     }
     files.sort();
     files.iter().map(|file| source(file, None)).collect()
@@ -98,16 +109,20 @@ fn has_ending(path: &Path) -> bool {
 /// Reads one agent file; the agent is named after the file unless `name` is given.
 pub(crate) fn source(file: &Path, name: Option<AgentName>) -> Result<Source, AgentsError> {
     let place = file.display().to_string();
-    let fail = |why: String| AgentsError::Unreadable(format!("{place}: {why}"));
     let name = match name {
         Some(name) => name,
         None => {
             let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-            AgentName::new(stem).map_err(|e| fail(e.to_string()))?
+            AgentName::new(stem).map_err(|e| AgentsError::Unreadable(of(&place, &e.words())))?
         }
     };
     // One byte above the limit is read, so that the check of agents reports an oversized file.
     let text = input::file("agent", file, FILE_BYTES_MAX + 1)
-        .map_err(|e| AgentsError::Unreadable(e.message.text(Language::En).to_owned()))?;
+        .map_err(|e| AgentsError::Unreadable(e.message))?;
     Ok(Source { name, place, text })
+}
+
+/// Returns a reason with the setting or the file that has it.
+fn of(key: &str, why: &Words) -> Words {
+    Words::new(|language| Text::OfSetting { key: &key, why: &why.text(language) }.text(language))
 }

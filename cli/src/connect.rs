@@ -6,10 +6,13 @@ use std::time::Duration;
 use broker::{
     Broker,
     backoff::{Backoff, Retryable},
+    nats::ConnectError,
+    nats_server::Version,
 };
 use client::{Client, RetryPolicy};
 use proto::{
     id::{JobId, WorkerId},
+    lang::Words,
     subject::Subjects,
     view::JobView,
 };
@@ -66,7 +69,7 @@ pub(crate) async fn broker(
     let options = broker::nats::NatsOptions { create, ..(&config.nats).into() };
     broker::nats::connect(&options, subjects, worker)
         .await
-        .map_err(|e| CliError::unavailable(e.to_string()))
+        .map_err(|e| CliError::unavailable(refused(&e)))
 }
 
 /// Opens the connection of a serving process. Waits for a server that cannot be reached, until
@@ -93,8 +96,23 @@ pub(crate) async fn wait_for_broker(
         });
     tokio::select! {
         biased;
-        () = shutdown.cancelled() => Err(CliError::unavailable("ended before nats-server answered")),
-        connected = connected => connected.map_err(|e| CliError::unavailable(e.to_string())),
+        () = shutdown.cancelled() => Err(CliError::unavailable(Text::EndedBeforeServer)),
+        connected = connected => connected.map_err(|e| CliError::unavailable(refused(&e))),
+    }
+}
+
+/// Returns the reason why there is no connection. What the server and the operating system say is
+/// in English.
+fn refused(error: &ConnectError) -> Words {
+    match error {
+        ConnectError::Unreachable { servers, why } => Text::CannotConnect { servers, why }.into(),
+        ConnectError::TooOld(found) => {
+            let (least, sound) = (&Version::FLOOR, &Version::SOUND);
+            Text::ServerTooOld { found, least, sound }.into()
+        }
+        ConnectError::NoJetStream(why) => Text::NoJetstream { why }.into(),
+        ConnectError::Credentials(why) => why.as_str().into(),
+        ConnectError::Installation(why) => why.to_string().into(),
     }
 }
 
@@ -133,7 +151,7 @@ async fn door(config: &Config) -> Result<Client, CliError> {
     } else {
         broker::nats::connect_bus(&options, subjects.clone()).await
     };
-    Ok(Client::over(bus.map_err(|e| CliError::unavailable(e.to_string()))?, subjects))
+    Ok(Client::over(bus.map_err(|e| CliError::unavailable(refused(&e)))?, subjects))
 }
 
 /// Returns the subjects of the configured installation.

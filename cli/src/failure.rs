@@ -99,6 +99,11 @@ impl CliError {
         Self::new(Exit::Usage, "io", format!("{what}: {error}"))
     }
 
+    /// The output cannot be written.
+    pub(crate) fn output(error: &std::io::Error) -> Self {
+        Self::new(Exit::Usage, "io", Text::ToOutput { why: error })
+    }
+
     /// A bug in Callboard.
     pub(crate) fn internal(message: impl Into<Words>) -> Self {
         Self::new(Exit::Internal, Code::Internal.as_str(), message)
@@ -153,8 +158,11 @@ impl From<Failure> for CliError {
         });
         let (message, hint) = (refusal::message(&failure), refusal::hint(&failure));
         let message = match &failure.winner {
-            None => Words::from(message),
-            Some(winner) => Text::AnsweredBy { message: &message, by: &winner.by }.into(),
+            None => message,
+            Some(winner) => Words::new(|language| {
+                let message = &message.text(language);
+                Text::AnsweredBy { message, by: &winner.by }.text(language)
+            }),
         };
         Self {
             exit: Exit::of(failure.code),

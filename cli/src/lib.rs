@@ -65,7 +65,7 @@ pub fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let started = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let exit = match started {
-        Err(error) => told(output, &CliError::io("the runtime", &error)),
+        Err(error) => told(output, &CliError::io("tokio", &error)),
         Ok(runtime) => {
             let outcome = runtime.block_on(Box::pin(commands::run(cli, output)));
             // The thread that waits for typed input must not delay the exit.

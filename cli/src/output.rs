@@ -227,6 +227,6 @@ fn written(result: std::io::Result<()>) -> Result<(), CliError> {
     match result {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(CliError::closed()),
-        Err(error) => Err(CliError::io("standard output", &error)),
+        Err(error) => Err(CliError::output(&error)),
     }
 }

@@ -3,7 +3,8 @@
 
 use proto::{
     error::{Code, Failure},
-    lang::Words,
+    lang::{Language, Words},
+    refusal::Reason,
 };
 
 use crate::words::Text;
@@ -33,19 +34,36 @@ const FLAGS: &[(&str, &str)] = &[
 const OF_A_PLAN: (&str, &str) = ("value.steps", "steps");
 
 /// Translates the message: the flag replaces the field.
-pub(crate) fn message(failure: &Failure) -> String {
-    let Some(field) = &failure.field else { return failure.message.clone() };
+pub(crate) fn message(failure: &Failure) -> Words {
+    Words::new(|language| {
+        let translated = translated(&failure.message, failure.reason.as_deref(), language);
+        in_flags(failure.field.as_deref(), translated)
+    })
+}
+
+/// Returns a text of the server in a language. The server's own text stays when the reason is
+/// absent or unknown here.
+fn translated(text: &str, reason: Option<&Reason>, language: Language) -> String {
+    let found = reason.and_then(|reason| {
+        let place = text.strip_suffix(&reason.text(Language::En)?)?;
+        Some(format!("{place}{}", reason.text(language)?))
+    });
+    found.unwrap_or_else(|| text.to_owned())
+}
+
+fn in_flags(field: Option<&str>, message: String) -> String {
+    let Some(field) = field else { return message };
     if field.starts_with(OF_A_PLAN.0) {
-        return failure.message.replace(OF_A_PLAN.0, OF_A_PLAN.1);
+        return message.replace(OF_A_PLAN.0, OF_A_PLAN.1);
     }
     if field.starts_with("files") {
-        return format!("--file: {}", failure.message);
+        return format!("--file: {message}");
     }
-    let rest = failure.message.strip_prefix(field.as_str()).and_then(|m| m.strip_prefix(": "));
-    let flag = FLAGS.iter().find(|(known, _)| known == field).map(|(_, flag)| flag);
+    let rest = message.strip_prefix(field).and_then(|m| m.strip_prefix(": "));
+    let flag = FLAGS.iter().find(|(known, _)| *known == field).map(|(_, flag)| flag);
     match (rest, flag) {
         (Some(rest), Some(flag)) => format!("{flag}: {rest}"),
-        (Some(_), None) | (None, _) => failure.message.clone(),
+        (Some(_), None) | (None, _) => message,
     }
 }
 
@@ -53,7 +71,9 @@ pub(crate) fn message(failure: &Failure) -> String {
 /// code is meant for programs.
 pub(crate) fn hint(failure: &Failure) -> Option<Words> {
     if failure.hint != failure.code.hint() {
-        return Some(failure.hint.as_str()).filter(|hint| !hint.is_empty()).map(Words::from);
+        let advice = failure.advice.as_deref();
+        let hint = Words::new(|language| translated(&failure.hint, advice, language));
+        return Some(hint).filter(|_| !failure.hint.is_empty());
     }
     general(failure.code)
 }
@@ -70,26 +90,26 @@ fn general(code: Code) -> Option<Words> {
         Code::WouldRepeat => Text::WouldRepeat,
         Code::IdempotencyConflict => Text::OtherId,
         Code::Forbidden => Text::NeedsRole,
-        Code::InvalidEncoding
-        | Code::TooDeep
-        | Code::TooLarge
-        | Code::InvalidId
-        | Code::NotFound
-        | Code::Closed
-        | Code::Stale
-        | Code::JobEnded
-        | Code::Overloaded
-        | Code::Unavailable
-        | Code::Timeout
-        | Code::Poisoned
-        | Code::Internal => return Some(code.hint().into()),
+        Code::InvalidEncoding => Text::SendUtf8,
+        Code::TooDeep => Text::Flatten,
+        Code::TooLarge => Text::SendLess,
+        Code::InvalidId => Text::IdForm,
+        Code::NotFound => Text::CheckId,
+        Code::Closed => Text::LookAtJob,
+        Code::Stale => Text::ApproveAgain,
+        Code::JobEnded => Text::ContinueEnded,
+        Code::Overloaded => Text::SendLater,
+        Code::Unavailable => Text::CheckServer,
+        Code::Timeout => Text::SendAgain,
+        Code::Poisoned => Text::UnreadableRecord,
+        Code::Internal => Text::ReportDefect,
     };
     Some(hint.into())
 }
 
 #[cfg(test)]
 mod tests {
-    use proto::lang::Language;
+    use proto::refusal::Text as Refusal;
 
     use super::*;
 
@@ -108,7 +128,30 @@ mod tests {
             ),
         ] {
             let failure = Failure::new(Code::InvalidRequest, message).at(field);
-            assert_eq!(super::message(&failure), told);
+            assert_eq!(super::message(&failure).text(Language::En), told);
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_the_language_of_the_user() {
+        let failure = Failure::about(Code::InvalidRequest, "goal", Refusal::NoGoal);
+        let failure = failure.next(Refusal::SeeAgents);
+        let (message, hint) = (super::message(&failure), super::hint(&failure).unwrap());
+        assert_eq!(message.text(Language::En), "GOAL: must describe what the job should achieve");
+        assert_eq!(message.text(Language::Zh), "GOAL: 必须说明任务要达到的目标");
+        assert!(hint.text(Language::Zh).contains("列出各智能体"), "{hint:?}");
+    }
+
+    #[test]
+    fn a_refusal_with_an_unknown_reason_is_told_as_the_server_wrote_it() {
+        let mut failure = Failure::of(Code::NotFound, Refusal::NoJob { job: &"j" });
+        for (name, args) in [("of_another_release", true), ("no_job", false)] {
+            let reason = failure.reason.as_mut().unwrap();
+            reason.name = name.to_owned();
+            if !args {
+                reason.args.clear();
+            }
+            assert_eq!(super::message(&failure).text(Language::Zh), "there is no job j");
         }
     }
 

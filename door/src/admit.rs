@@ -3,9 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use agents::{catalogue::Catalogue, conflicts, price::ByModel};
+use agents::{
+    catalogue::{Catalogue, called_like_a_tool},
+    conflicts,
+    price::ByModel,
+};
 use proto::{
-    agent::{Agent, called_like_a_tool},
+    agent::Agent,
     budget::Price,
     conversation::Conversation,
     digest,
@@ -17,6 +21,7 @@ use proto::{
     lang::Language,
     limits,
     point::Fork,
+    refusal::Text,
     strict,
 };
 use serde_json::Value;
@@ -117,9 +122,7 @@ fn forked(
         ("files", !files.is_empty()),
     ];
     if let Some((field, _)) = said.into_iter().find(|(_, is_there)| *is_there) {
-        let why =
-            format!("{field}: a fork inherits this field from the original job; leave it out");
-        return Err(Failure::new(Code::InvalidRequest, why).at(field));
+        return Err(Failure::about(Code::InvalidRequest, field, Text::Inherited));
     }
     let submitted = Submitted {
         goal,
@@ -145,8 +148,8 @@ fn version(value: &Value) -> Result<(), Failure> {
         Some(v) if v.as_u64() == Some(VERSION) => Ok(()),
         Some(v) => {
             let shown = proto::excerpt::ends(&v.to_string(), 40);
-            let why = format!("version {shown} is not supported; send version {VERSION}");
-            Err(Failure::new(Code::UnsupportedVersion, why).at("v"))
+            let why = Text::Version { given: &shown, known: &VERSION };
+            Err(Failure::of(Code::UnsupportedVersion, why).at("v"))
         }
     }
 }
@@ -166,16 +169,11 @@ fn digest_of(body: &Value) -> String {
 
 fn goal(goal: String) -> Result<String, Failure> {
     if goal.trim().is_empty() {
-        return Err(Failure::new(
-            Code::InvalidRequest,
-            "goal: must describe what the job should achieve",
-        )
-        .at("goal"));
+        return Err(Failure::about(Code::InvalidRequest, "goal", Text::NoGoal));
     }
     if goal.len() > limits::GOAL_BYTES_MAX {
-        let (bytes, max) = (goal.len(), limits::GOAL_BYTES_MAX);
-        let why = format!("goal: has {bytes} bytes; at most {max} are allowed");
-        return Err(Failure::new(Code::TooLarge, why).at("goal"));
+        let why = Text::TooLarge { bytes: &goal.len(), max: &limits::GOAL_BYTES_MAX };
+        return Err(Failure::about(Code::TooLarge, "goal", why));
     }
     Ok(goal)
 }
@@ -200,8 +198,8 @@ fn agent(request: &Submit, agents: &Catalogue) -> Result<Agent, Failure> {
     }
     if let Some(ms) = request.deadline_ms {
         if !(1..=limits::WAIT_MS_MAX).contains(&ms) {
-            let why = format!("deadline_ms: must be 1 to {} (one year)", limits::WAIT_MS_MAX);
-            return Err(Failure::new(Code::InvalidRequest, why).at("deadline_ms"));
+            let why = Text::WithinYear { max: &limits::WAIT_MS_MAX };
+            return Err(Failure::about(Code::InvalidRequest, "deadline_ms", why));
         }
         agent.deadline_ms = Some(ms);
     }
@@ -227,9 +225,8 @@ fn callees(agent: &Agent, agents: &Catalogue, prices: &ByModel<Price>) -> Result
         let about = agents.entry(&name).map(|entry| entry.about).unwrap_or_default();
         found.insert(name, Callee { about, agent: callee });
         if found.len() > limits::SUB_AGENTS_MAX {
-            let max = limits::SUB_AGENTS_MAX;
-            let why = format!("agent.agents: leads to more than {max} agents");
-            return Err(Failure::new(Code::TooLarge, why).at("agent.agents"));
+            let why = Text::TooManyAgents { max: &limits::SUB_AGENTS_MAX };
+            return Err(Failure::about(Code::TooLarge, "agent.agents", why));
         }
     }
     for name in pricing::limited(agent, &found) {
@@ -249,7 +246,11 @@ pub(super) fn like_a_tool(
     let callees = submitted.agents.values().map(|callee| &callee.agent);
     for agent in std::iter::once(&submitted.agent).chain(callees) {
         if let Some((_, sub)) = agent.like_a_tool(registered) {
-            let why = format!("agent.agents: of {}: {}", agent.name, called_like_a_tool(&sub.name));
+            let why = format!(
+                "agent.agents: of {}: {}",
+                agent.name,
+                called_like_a_tool(&sub.name).text(Language::En)
+            );
             return Err(Failure::new(Code::InvalidRequest, why).at("agent.agents"));
         }
     }
@@ -260,8 +261,8 @@ fn named(name: &AgentName, agents: &Catalogue) -> Result<Agent, Failure> {
     match agents.get(name) {
         Some(Ok(agent)) => Ok(Agent::clone(agent)),
         Some(Err(mistakes)) => {
-            let why = format!("agent {name} cannot be used: {mistakes}");
-            Err(Failure::new(Code::InvalidRequest, why).at("agent"))
+            let why = Text::AgentUnusable { name, mistakes };
+            Err(Failure::of(Code::InvalidRequest, why).at("agent"))
         }
         None => Err(super::agents::unknown(agents, name).at("agent")),
     }

@@ -6,6 +6,7 @@ use proto::{
     error::{Code, Failure},
     job::JobState,
     limits,
+    refusal::Text,
 };
 use runtime::service::{Answers, Asked};
 
@@ -52,7 +53,7 @@ impl Door {
             }
             looked_at += batch.len();
             if looked_at > limits::LIST_LOOKED_AT_MAX {
-                return Err(Failure::new(Code::Unavailable, "there are too many jobs to count"));
+                return Err(Failure::of(Code::Unavailable, Text::TooManyJobs));
             }
             let rows = stream::iter(batch).map(|first| list::summary(&self.observer, first));
             let rows: Vec<_> = rows.buffer_unordered(AT_A_TIME).try_collect().await?;

@@ -10,6 +10,7 @@ use proto::{
     error::{Code, Failure},
     id::{JobId, Seq, Shard},
     limits,
+    refusal::Text,
 };
 use runtime::service::{Answers, Asked};
 
@@ -29,8 +30,8 @@ impl Answers<Dead> for Door {
         let request = asked.request()?;
         let limit = request.limit.unwrap_or(USUAL);
         if !(1..=limits::LIST_MAX).contains(&limit) {
-            let why = format!("limit: must be 1 to {}", limits::LIST_MAX);
-            return Err(Failure::new(Code::InvalidRequest, why).at("limit"));
+            let why = Text::Between { max: &limits::LIST_MAX };
+            return Err(Failure::about(Code::InvalidRequest, "limit", why));
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let log = &*self.broker.log;

@@ -7,6 +7,7 @@ use machine::Job;
 use proto::{
     error::{Code, Failure},
     id::{JobId, Seq},
+    refusal::Text,
 };
 
 use super::{fold, rollback::Past};
@@ -30,11 +31,8 @@ pub(super) async fn check(log: &dyn Reader, jobs: Vec<JobId>, field: &str) -> Re
     if begun.is_empty() {
         return Ok(());
     }
-    let why = format!(
-        "{field}: child jobs would run again, and with them calls that must not run twice: {}",
-        begun.join(", ")
-    );
-    Err(Failure::new(Code::WouldRepeat, why).at(field))
+    let why = Text::ChildrenTwice { calls: &begun.join(", ") };
+    Err(Failure::about(Code::WouldRepeat, field, why))
 }
 
 /// Returns `true` if work of the job backs off or waits for an operator.

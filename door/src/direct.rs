@@ -12,6 +12,7 @@ use proto::{
     fact::Submitted,
     id::StepId,
     plan::{Action, Plan, Step},
+    refusal::Text,
     tool::ToolSpec,
 };
 use runtime::{
@@ -45,10 +46,8 @@ pub(super) fn plan(
         .map_err(|why| refused("call.args", why))?;
     // A placeholder would refer to another step, and a direct call has no other step.
     if let Some(step) = placeholder::references(&call.args).first() {
-        let why = format!(
-            "a direct call cannot read the result of another step: there is no step {step}"
-        );
-        return Err(refused("call.args", why));
+        let why = Text::ForeignStep { step };
+        return Err(Failure::of(Code::InvalidRequest, why).at("call.args"));
     }
     let step = Step {
         id: StepId::new("call").expect("`call` is an id"),

@@ -14,6 +14,7 @@ use proto::{
     error::{Code, Failure},
     file::{Content, File, Piece},
     limits,
+    refusal::Text,
 };
 use runtime::service::{Answers, Asked};
 use url::Url;
@@ -29,12 +30,11 @@ impl Answers<Upload> for Door {
         let payload = &asked.call.payload;
         let bytes = payload.len();
         if bytes == 0 {
-            return Err(Failure::new(Code::InvalidRequest, "a piece of a file must not be empty"));
+            return Err(Failure::of(Code::InvalidRequest, Text::EmptyPiece));
         }
         if bytes > limits::PIECE_BYTES_MAX {
-            let max = limits::PIECE_BYTES_MAX;
-            let why = format!("a piece of a file has {bytes} bytes; at most {max} are allowed");
-            return Err(Failure::new(Code::TooLarge, why));
+            let why = Text::PieceTooLarge { bytes: &bytes, max: &limits::PIECE_BYTES_MAX };
+            return Err(Failure::of(Code::TooLarge, why));
         }
         let piece = put(&*self.broker.objects, payload.clone()).await?;
         Ok(Uploaded { piece })
@@ -47,33 +47,32 @@ impl Answers<Upload> for Door {
 /// Returns an error for the first wrong field.
 pub(super) fn check(files: &[SubmitFile]) -> Result<(), Failure> {
     if files.len() > limits::FILES_MAX {
-        let why = format!("files: has {}; at most {} are allowed", files.len(), limits::FILES_MAX);
-        return Err(Failure::new(Code::TooLarge, why).at("files"));
+        let why = Text::TooMany { count: &files.len(), max: &limits::FILES_MAX };
+        return Err(Failure::about(Code::TooLarge, "files", why));
     }
     let (mut names, mut sum) = (BTreeSet::new(), 0_u64);
     for (at, file) in files.iter().enumerate() {
         let field = |rest: &str| format!("files[{at}].{rest}");
         if !names.insert(&file.name) {
-            let why = format!("{}: two files have the name {}", field("name"), file.name);
-            return Err(Failure::new(Code::InvalidRequest, why).at(field("name")));
+            let why = Text::SameName { name: &file.name };
+            return Err(Failure::about(Code::InvalidRequest, &field("name"), why));
         }
         let media_type = file.media_type.as_deref();
         if media_type.is_some_and(|named| !is_media_type(named)) {
-            let why = format!("{}: is not a media type such as text/plain", field("media_type"));
-            return Err(Failure::new(Code::InvalidRequest, why).at(field("media_type")));
+            let (field, why) = (field("media_type"), Text::MediaType);
+            return Err(Failure::about(Code::InvalidRequest, &field, why));
         }
         let bytes = source(&file.content, &field("content"))?;
         sum = sum.saturating_add(bytes);
         let max = limits::FILE_BYTES_MAX;
         if bytes > max {
-            let why = format!("{}: has {bytes} bytes; at most {max} are allowed", field("content"));
-            return Err(Failure::new(Code::TooLarge, why).at(field("content")));
+            let why = Text::TooLarge { bytes: &bytes, max: &max };
+            return Err(Failure::about(Code::TooLarge, &field("content"), why));
         }
     }
     if sum > limits::FILES_BYTES_MAX {
-        let max = limits::FILES_BYTES_MAX;
-        let why = format!("files: have {sum} bytes in all; at most {max} are allowed");
-        return Err(Failure::new(Code::TooLarge, why).at("files"));
+        let why = Text::FilesTooLarge { bytes: &sum, max: &limits::FILES_BYTES_MAX };
+        return Err(Failure::about(Code::TooLarge, "files", why));
     }
     Ok(())
 }
@@ -89,20 +88,21 @@ fn is_media_type(named: &str) -> bool {
 
 /// Returns the claimed size of a file's content; 0 for a URL.
 fn source(content: &FileSource, field: &str) -> Result<u64, Failure> {
-    let refused = |code, what: String| Failure::new(code, format!("{field}{what}")).at(field);
+    let refused = |code, inside: &str, why: Text<'_>| {
+        Failure::about(code, &format!("{field}.{inside}"), why).at(field)
+    };
     match content {
         FileSource::Text(text) => Ok(text.len() as u64),
         FileSource::Pieces(pieces) => {
             if pieces.len() > limits::PIECES_MAX {
-                let max = limits::PIECES_MAX;
-                let why = format!(".pieces: has {}; at most {max} are allowed", pieces.len());
-                return Err(refused(Code::TooLarge, why));
+                let why = Text::TooMany { count: &pieces.len(), max: &limits::PIECES_MAX };
+                return Err(refused(Code::TooLarge, "pieces", why));
             }
             match pieces.iter().position(|piece| !objects::is_name(&piece.sha256)) {
                 None => Ok(pieces.iter().fold(0, |sum, piece| piece.bytes.saturating_add(sum))),
                 Some(at) => {
-                    let why = ".sha256: is 64 lower-case hexadecimal digits";
-                    Err(refused(Code::InvalidRequest, format!(".pieces[{at}]{why}")))
+                    let inside = format!("pieces[{at}].sha256");
+                    Err(refused(Code::InvalidRequest, &inside, Text::Sha256))
                 }
             }
         }
@@ -113,11 +113,8 @@ fn source(content: &FileSource, field: &str) -> Result<u64, Failure> {
             match Url::parse(url) {
                 Ok(parsed) if fits && is_web(&parsed) && names_nobody(&parsed) => Ok(0),
                 Ok(_) | Err(_) => {
-                    let max = limits::FILE_URL_BYTES_MAX;
-                    let why = format!(
-                        ".url: must be an http or https URL of at most {max} bytes, without a user or a password"
-                    );
-                    Err(refused(Code::InvalidRequest, why))
+                    let why = Text::Url { max: &limits::FILE_URL_BYTES_MAX };
+                    Err(refused(Code::InvalidRequest, "url", why))
                 }
             }
         }
@@ -176,16 +173,17 @@ async fn there(piece: &Piece, field: String, objects: &dyn Objects) -> Result<()
     let bytes = match objects.get(&piece.sha256).await {
         Ok(bytes) => bytes,
         Err(ObjectError::Missing(_)) => {
-            let why = format!("{field}: the piece {} has not been uploaded", piece.sha256);
-            return Err(Failure::new(Code::InvalidRequest, why).at(field));
+            let why = Text::NoPiece { sha256: &piece.sha256 };
+            return Err(Failure::about(Code::InvalidRequest, &field, why));
         }
         Err(error @ (ObjectError::Unavailable(_) | ObjectError::Full(_))) => {
             return Err(LogError::from(error).into());
         }
     };
     if bytes.len() as u64 != piece.bytes {
-        let why = format!("{field}.bytes: it has {}, not {}", bytes.len(), piece.bytes);
-        return Err(Failure::new(Code::InvalidRequest, why).at(field));
+        let why = Text::PieceSize { bytes: &bytes.len(), claimed: &piece.bytes };
+        let inside = format!("{field}.bytes");
+        return Err(Failure::about(Code::InvalidRequest, &inside, why).at(field));
     }
     put(objects, bytes).await.map(drop)
 }

@@ -1,6 +1,9 @@
 //! Folds of jobs for requests. Each is isolated, so a panic of the fold fails one request only.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    fmt::Display,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use broker::log::Reader;
 use machine::{Job, replay};
@@ -8,6 +11,7 @@ use proto::{
     entry::Entry,
     error::{Code, Failure},
     id::{JobId, Seq},
+    refusal::Text,
     view::{JobSummary, JobView},
 };
 
@@ -24,7 +28,7 @@ pub(super) async fn load(log: &dyn Reader, job: &JobId) -> Result<Job, Failure> 
 pub(super) async fn read(log: &dyn Reader, job: &JobId) -> Result<Vec<Entry>, Failure> {
     let entries = log.read(job, Seq(0)).await?;
     if entries.is_empty() {
-        return Err(Failure::new(Code::NotFound, format!("there is no job {job}")).at("job"));
+        return Err(Failure::of(Code::NotFound, Text::NoJob { job }).at("job"));
     }
     Ok(entries)
 }
@@ -69,20 +73,20 @@ pub(super) fn summary(job: &Job) -> Result<JobSummary, Failure> {
 /// Returns the error for a log without a readable submission.
 fn unsubmitted(job: &Job) -> Failure {
     match job.poison() {
-        Some(poison) => poisoned(job.id(), &format!("record {}: {}", poison.seq, poison.reason)),
-        None => Failure::new(Code::NotFound, format!("there is no job {}", job.id())).at("job"),
+        Some(poison) => poisoned(job.id(), poison.seq, &poison.reason),
+        None => Failure::of(Code::NotFound, Text::NoJob { job: job.id() }).at("job"),
     }
 }
 
 /// Returns the error for a job that is held by an unreadable record.
-pub(super) fn poisoned(job: &JobId, why: &str) -> Failure {
-    Failure::new(Code::Poisoned, format!("job {job} is parked: {why}"))
+pub(super) fn poisoned(job: &JobId, record: Seq, why: &dyn Display) -> Failure {
+    Failure::of(Code::Poisoned, Text::ParkedAt { job, record: &record, why })
 }
 
 pub(super) fn apart<T>(job: &JobId, work: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
         tracing::error!(%job, "a fold panicked");
-        Failure::new(Code::Internal, format!("the log of job {job} cannot be folded"))
+        Failure::of(Code::Internal, Text::Unfoldable { job })
     })
 }
 

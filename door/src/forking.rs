@@ -10,6 +10,7 @@ use proto::{
     limits,
     point::{Fork, Point},
     record::{Known, Unreadable},
+    refusal::Text,
 };
 
 use super::{descendants, fold, rollback::Past};
@@ -33,15 +34,12 @@ pub(super) async fn submission(
     let until = entries.partition_point(|entry| entry.seq <= seq);
     let (along, _) = entries.split_at(until);
     let Some(first) = along.first().and_then(Entry::submission) else {
-        let why = format!("the first record of job {} cannot be read", fork.job);
-        return Err(Failure::new(Code::Poisoned, why).at("fork.job"));
+        let why = Text::FirstUnreadable { job: &fork.job };
+        return Err(Failure::of(Code::Poisoned, why).at("fork.job"));
     };
     if depth(&first) >= DEPTH_MAX {
-        let why = format!(
-            "fork.job: job {} is already the result of {DEPTH_MAX} forks in a row",
-            fork.job
-        );
-        return Err(Failure::new(Code::TooLarge, why).at("fork.job"));
+        let why = Text::ForkDepth { job: &fork.job, max: &DEPTH_MAX };
+        return Err(Failure::about(Code::TooLarge, "fork.job", why));
     }
     let mut records = Vec::with_capacity(along.len());
     let mut bytes = 0;
@@ -49,12 +47,9 @@ pub(super) async fn submission(
         records.extend(record(entry, &mut bytes)?);
     }
     if bytes > limits::FORK_BYTES_MAX {
-        let why = format!(
-            "fork.job: the log of job {} has {bytes} bytes; at most {} can be copied",
-            fork.job,
-            limits::FORK_BYTES_MAX
-        );
-        return Err(Failure::new(Code::TooLarge, why).at("fork.job"));
+        let (job, max) = (&fork.job, &limits::FORK_BYTES_MAX);
+        let why = Text::ForkTooLarge { job, bytes: &bytes, max };
+        return Err(Failure::about(Code::TooLarge, "fork.job", why));
     }
     let forked = Forked { job: fork.job.clone(), seq, records };
     let Submitted {

@@ -12,6 +12,7 @@ use proto::{
     id::{ConversationId, JobId, Seq, Shard},
     job::{JobState, SubStatus},
     limits,
+    refusal::Text,
     view::JobSummary,
 };
 use runtime::{
@@ -31,8 +32,8 @@ impl Answers<List> for Door {
         let request = asked.request()?;
         let limit = request.limit.unwrap_or(USUAL);
         if !(1..=limits::LIST_MAX).contains(&limit) {
-            let why = format!("limit: must be 1 to {}", limits::LIST_MAX);
-            return Err(Failure::new(Code::InvalidRequest, why).at("limit"));
+            let why = Text::Between { max: &limits::LIST_MAX };
+            return Err(Failure::about(Code::InvalidRequest, "limit", why));
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let observer = &self.observer;
@@ -123,8 +124,7 @@ async fn selected(
 
 /// Returns the error for a cursor whose job no longer exists.
 fn no_such_place(after: &JobId) -> Failure {
-    let why = format!("after: there is no job {after} in this list; it may have been removed");
-    Failure::new(Code::NotFound, why).at("after")
+    Failure::about(Code::NotFound, "after", Text::NoPlace { job: after })
 }
 
 async fn newest(

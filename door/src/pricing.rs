@@ -14,6 +14,7 @@ use proto::{
     id::AgentName,
     policy::Detector,
     price::ModelPrice,
+    refusal::Text,
 };
 
 /// Writes current prices into the agent of a job with a limit on money.
@@ -109,21 +110,17 @@ fn others(agent: &Agent) -> Vec<(&'static str, String)> {
 
 fn unknown(policy: &str, model: Option<&str>, known: &ByModel<Price>) -> Failure {
     let named = model.or_else(|| known.usual_name()).map(|name| proto::excerpt::ends(name, 80));
-    let which = match (&named, model) {
-        (Some(name), Some(_)) => format!("the model {name:?} (agent.{policy})"),
-        (Some(name), None) => format!("the model {name:?} (model.name of the configuration)"),
-        (None, _) => "the configured model".to_owned(),
+    let named = named.map(|name| format!("{name:?}"));
+    let why = match (&named, model) {
+        (Some(name), Some(_)) => Text::PriceOfPolicy { name, policy: &policy },
+        (Some(name), None) => Text::PriceOfSetting { name },
+        (None, _) => Text::PriceOfModel,
     };
-    let why = format!("agent.budget.money: the price of {which} is unknown");
-    let failure = Failure::new(Code::UnknownPrice, why).at("agent.budget.money");
-    match named {
-        Some(name) => failure.advise(format!(
-            "set its price in the configuration, as [[model.known]] with name = {name:?} and price, or in budget.prices of the agent"
-        )),
-        None => failure.advise(
-            "set its price as model.price in the configuration, or as budget.price of the agent",
-        ),
-    }
+    let failure = Failure::about(Code::UnknownPrice, "agent.budget.money", why);
+    failure.next(match &named {
+        Some(name) => Text::SetPriceOf { name },
+        None => Text::SetPrice,
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,10 @@ use std::{
 };
 
 use broker::clock::Clock;
-use proto::error::{Code, Failure};
+use proto::{
+    error::{Code, Failure},
+    refusal::Text,
+};
 
 /// The quota. Callers are configured users, so the number of buckets is bounded.
 #[derive(Debug)]
@@ -45,10 +48,8 @@ impl Quota {
             return Ok(());
         }
         let wait = ((1.0 - bucket.tokens) * 60.0 / most).ceil();
-        let why = format!(
-            "{per_minute} submissions a minute are allowed for one caller; retry in {wait} s"
-        );
-        Err(Failure::new(Code::Overloaded, why))
+        let why = Text::TooOften { count: &per_minute, wait: &wait };
+        Err(Failure::of(Code::Overloaded, why))
     }
 }
 

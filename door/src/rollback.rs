@@ -11,6 +11,7 @@ use proto::{
     limits,
     point::Point,
     record::Known,
+    refusal::Text,
 };
 
 /// Records that a job needs to continue, below the limit of its log.
@@ -43,13 +44,13 @@ impl<'a> Past<'a> {
 
     /// Returns the position of a point. `field` is the request's field, for errors.
     pub(super) fn seq_of(&self, point: &Point, field: &str) -> Result<Seq, Refused> {
-        let id = self.job().id();
+        let job = self.job().id();
         match point {
             Point::Seq(seq) if self.entries.iter().any(|entry| entry.seq == *seq) => Ok(*seq),
             Point::Seq(seq) => {
-                let why = format!("{field}: job {id} has no record {seq}");
-                let next = format!("`callboard jobs show {id}` numbers its records.");
-                Err(Box::new(Failure::new(Code::NotFound, why).at(field).advise(next)))
+                let failure =
+                    Failure::about(Code::NotFound, field, Text::NoRecord { job, record: seq });
+                Err(Box::new(failure.next(Text::SeeRecords { job })))
             }
             Point::Name(name) => {
                 let known = self.job().snapshots();
@@ -57,30 +58,28 @@ impl<'a> Past<'a> {
                     return Ok(found.seq);
                 }
                 let names: Vec<_> = known.iter().map(|known| known.name.to_string()).collect();
-                let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                let why = format!("{field}: job {id} has no snapshot {name}; there are: {known}");
-                let next = format!("`callboard jobs describe {id}` lists its snapshots.");
-                Err(Box::new(Failure::new(Code::NotFound, why).at(field).advise(next)))
+                let why = match names.as_slice() {
+                    [] => Text::WithoutSnapshots { job, name },
+                    names => Text::NoSnapshot { job, name, known: &names.join(", ") },
+                };
+                let failure = Failure::about(Code::NotFound, field, why);
+                Err(Box::new(failure.next(Text::SeeSnapshots { job })))
             }
         }
     }
 
     /// Returns the position before the first command of a step of the plan in force.
     pub(super) fn before_step(&self, step: &StepId) -> Result<Seq, Refused> {
-        let (id, field) = (self.job().id(), "signal.restart.step");
-        let refuse = |code, why: String, next: String| {
-            Err(Box::new(Failure::new(code, format!("{field}: {why}")).at(field).advise(next)))
+        let (job, field) = (self.job().id(), "signal.restart.step");
+        let refuse = |code, why: Text<'_>, next: Text<'_>| {
+            Err(Box::new(Failure::about(code, field, why).next(next)))
         };
         let Some(revision) = self.job().revision_of(step) else {
             if self.job().is_proposed(step) {
-                let why = format!(
-                    "step {step} belongs to a plan that is not confirmed yet: there is nothing to restart"
-                );
-                let next = format!("Confirm the plan first: callboard inbox show {id}");
+                let (why, next) = (Text::UnconfirmedStep { step }, Text::ConfirmFirst { job });
                 return refuse(Code::InvalidRequest, why, next);
             }
-            let next = format!("`callboard jobs describe {id}` shows its steps.");
-            return refuse(Code::NotFound, format!("job {id} has no step {step}"), next);
+            return refuse(Code::NotFound, Text::NoStep { job, step }, Text::SeeSteps { job });
         };
         let timeline = self.replay.timeline();
         let part = format!("r{revision}");
@@ -96,11 +95,8 @@ impl<'a> Past<'a> {
         match before {
             Some(before) => Ok(before),
             None => {
-                let why =
-                    format!("step {step} of job {id} has not started: there is nothing to restart");
-                let next =
-                    format!("`callboard jobs describe {id}` shows which steps have started.");
-                refuse(Code::InvalidRequest, why, next)
+                let why = Text::StepNotStarted { step, job };
+                refuse(Code::InvalidRequest, why, Text::SeeStartedSteps { job })
             }
         }
     }
@@ -108,27 +104,20 @@ impl<'a> Past<'a> {
     /// Returns the last position before the failure of a failed job. A retry cannot help a job that
     /// has used up its time, its budget or its log, or that a guard stopped.
     pub(super) fn before_failure(&self) -> Result<Seq, Refused> {
-        let (id, field) = (self.job().id(), "signal.recover");
-        let refuse = |why: String, next: String| {
-            let failure = Failure::new(Code::InvalidRequest, format!("{field}: {why}"));
-            Err(Box::new(failure.at(field).advise(next)))
+        let (job, field) = (self.job().id(), "signal.recover");
+        let refuse = |why: Text<'_>, next: Text<'_>| {
+            Err(Box::new(Failure::about(Code::InvalidRequest, field, why).next(next)))
         };
-        let Some((before, reason)) = machine::before_failure(id, self.entries) else {
-            let next = format!(
-                "`callboard jobs describe {id}` shows its state; `callboard jobs rollback {id}` returns it to any record."
-            );
-            return refuse(format!("job {id} has not failed"), next);
+        let Some((before, reason)) = machine::before_failure(job, self.entries) else {
+            return refuse(Text::NotFailed { job }, Text::SeeState { job });
         };
         match reason {
             FailReason::DeadlineExceeded
             | FailReason::BudgetExceeded
             | FailReason::HistoryFull
             | FailReason::NoProgress => {
-                let why = format!("job {id} would fail again at once: {}", reason.as_str());
-                let next = format!(
-                    "`callboard jobs rollback {id} --to SEQ` returns it to an earlier record; a new submission can have other limits."
-                );
-                refuse(why, next)
+                let why = Text::FailsAgain { job, why: &reason.as_str() };
+                refuse(why, Text::RollBackFurther { job })
             }
             FailReason::PlanFailed
             | FailReason::StepFailed
@@ -149,26 +138,23 @@ impl<'a> Past<'a> {
     /// Checks that a job can continue from a record. Returns the children that would repeat their
     /// work; none if `again` allows repeats. `field` is the request's field, for errors.
     pub(super) fn check(&self, to: Seq, again: bool, field: &str) -> Result<Vec<JobId>, Refused> {
-        let refuse = |why: String| {
-            let why = format!("{field}: {why}");
-            let next = format!("`callboard jobs show {}` numbers its records.", self.job().id());
-            Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field).advise(next)))
+        let refuse = |why: Text<'_>| {
+            let failure = Failure::about(Code::InvalidRequest, field, why);
+            Err(Box::new(failure.next(Text::SeeRecords { job: self.job().id() })))
         };
+        let record = &to;
         let there = self.job_at(to);
         if let Some(poison) = there.poison() {
-            let seq = poison.seq;
-            return refuse(format!("record {seq} cannot be read; roll back to an earlier record"));
+            return refuse(Text::RecordUnreadable { record: &poison.seq });
         }
         if there.has_ended() {
-            return refuse(format!("the job had ended at record {to}; name an earlier record"));
+            return refuse(Text::EndedByThen { record });
         }
         if there.is_being_canceled() {
-            return refuse(format!(
-                "the job was canceled before record {to}; name an earlier record"
-            ));
+            return refuse(Text::CanceledByThen { record });
         }
         if there.view().is_none() {
-            return refuse(format!("nothing was submitted before record {to}"));
+            return refuse(Text::UnsubmittedByThen { record });
         }
         if again {
             return Ok(Vec::new());
@@ -178,11 +164,8 @@ impl<'a> Past<'a> {
             return Ok(children);
         }
         let calls: Vec<_> = calls.iter().map(|(tool, work)| format!("{tool} ({work})")).collect();
-        let why = format!(
-            "after record {to}, calls have started that must not run twice: {}",
-            calls.join(", ")
-        );
-        Err(Box::new(Failure::new(Code::WouldRepeat, why).at(field)))
+        let why = Text::CallsTwice { record, calls: &calls.join(", ") };
+        Err(Box::new(Failure::of(Code::WouldRepeat, why).at(field)))
     }
 
     /// Returns `true` if the rollback at `marker` counted.
@@ -197,25 +180,20 @@ impl<'a> Past<'a> {
         again: bool,
         field: &str,
     ) -> Result<Vec<JobId>, Refused> {
-        let id = self.job().id();
+        let (job, record) = (self.job().id(), &to);
         if !self.replay.timeline().has(to) {
-            let why =
-                format!("{field}: an earlier rollback removed record {to} from the job's timeline");
-            let next = format!("`callboard jobs fork {id} --at {to}` continues from there.");
-            return Err(Box::new(Failure::new(Code::NotFound, why).at(field).advise(next)));
+            let failure = Failure::about(Code::NotFound, field, Text::RolledBackRecord { record });
+            return Err(Box::new(failure.next(Text::ForkThere { job, record })));
         }
         if self.replay.timeline().is_concluded() {
             let above = self.job().view().and_then(|view| view.parent).map(|parent| parent.job);
             let above = above.map(|above| above.to_string()).unwrap_or_default();
-            let why = format!(
-                "{field}: job {above} already has the result of this child job; roll back job {above}, or fork this job"
-            );
-            return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)));
+            let why = Text::ChildConcluded { job: &above };
+            return Err(Box::new(Failure::about(Code::InvalidRequest, field, why)));
         }
         if self.job().records() + ROOM >= limits::RECORDS_MAX {
-            let why = format!("{field}: the job's log is full");
-            let next = format!("`callboard jobs fork {id} --at {to}` continues from there.");
-            return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field).advise(next)));
+            let failure = Failure::about(Code::InvalidRequest, field, Text::LogFull);
+            return Err(Box::new(failure.next(Text::ForkThere { job, record })));
         }
         self.check(to, again, field)
     }

@@ -2,11 +2,14 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use proto::lang::Words;
 use runtime::{
     config::{Check, MANY, Section, wide},
     people::{Person, PersonName},
 };
 use serde::Deserialize;
+
+messages::texts!(callers);
 
 /// Settings of the front door.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -38,15 +41,20 @@ impl Section for Door {
             let hash = &person.token_sha256;
             let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
             if hash.len() != 64 || !hash.bytes().all(hex) {
-                let why = "must be the SHA-256 of the token in 64 lower-case hex digits";
-                check.wrong(format!("{key}.token_sha256"), why);
+                check.wrong(format!("{key}.token_sha256"), words(Text::TokenHash));
             } else if let Some(other) = seen.insert(hash, name.as_str()) {
-                let why = format!("is also the token of door.people.{other}");
-                check.wrong(format!("{key}.token_sha256"), why);
+                check.wrong(
+                    format!("{key}.token_sha256"),
+                    words(Text::TokenTaken { other: &other }),
+                );
             }
             if person.roles.is_empty() {
-                check.wrong(format!("{key}.roles"), "is empty; name at least one role");
+                check.wrong(format!("{key}.roles"), words(Text::NoRoles));
             }
         }
     }
+}
+
+fn words(text: Text<'_>) -> Words {
+    Words::new(|language| text.text(language))
 }

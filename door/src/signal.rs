@@ -18,6 +18,7 @@ use proto::{
     job::JobState,
     limits,
     point::Order,
+    refusal::Text,
 };
 use runtime::service::{Answers, Asked, Call};
 use tokio::time::Instant;
@@ -32,8 +33,8 @@ impl Answers<SendSignal> for Door {
         let request = asked.request()?;
         let Asked { caller, call, .. } = asked;
         if request.reason.as_ref().is_some_and(|r| r.len() > limits::REASON_BYTES_MAX) {
-            let why = format!("reason: at most {} bytes are allowed", limits::REASON_BYTES_MAX);
-            return Err(Failure::new(Code::TooLarge, why).at("reason"));
+            let why = Text::AtMostBytes { max: &limits::REASON_BYTES_MAX };
+            return Err(Failure::about(Code::TooLarge, "reason", why));
         }
         let by = caller.recorded(request.by.as_deref())?;
         let entries = fold::read(&*self.broker.log, &request.job).await?;
@@ -121,10 +122,7 @@ impl Door {
         let entries = fold::read(&*self.broker.log, job).await?;
         let past = fold::apart(job, || Past::of(job, &entries))?;
         if !past.went_back(seq) {
-            let why = format!(
-                "the state of job {job} changed meanwhile, so it was not rolled back: read it again and retry"
-            );
-            return Err(Failure::new(Code::WouldRepeat, why));
+            return Err(Failure::of(Code::WouldRepeat, Text::ChangedMeanwhile { job }));
         }
         let state = fold::view(past.job())?.state;
         Ok(Signaled { job: job.clone(), state, seq })
@@ -195,12 +193,11 @@ fn wanted(past: &Past<'_>, order: &Order) -> Result<(Seq, bool, &'static str), B
 fn instruction(text: String) -> Result<Signal, Failure> {
     let field = "signal.steer.text";
     if text.trim().is_empty() {
-        let why = format!("{field}: must say what the job should do, or do differently");
-        return Err(Failure::new(Code::InvalidRequest, why).at(field));
+        return Err(Failure::about(Code::InvalidRequest, field, Text::NoInstruction));
     }
     if text.len() > limits::INSTRUCTION_BYTES_MAX {
-        let why = format!("{field}: at most {} bytes are allowed", limits::INSTRUCTION_BYTES_MAX);
-        return Err(Failure::new(Code::TooLarge, why).at(field));
+        let why = Text::AtMostBytes { max: &limits::INSTRUCTION_BYTES_MAX };
+        return Err(Failure::about(Code::TooLarge, field, why));
     }
     Ok(Signal::Steer { text })
 }
@@ -209,8 +206,8 @@ fn instruction(text: String) -> Result<Signal, Failure> {
 fn snapshot(name: SnapshotName) -> Result<Signal, Failure> {
     if name.as_str().bytes().all(|b| b.is_ascii_digit()) {
         let field = "signal.snapshot.name";
-        let why = format!("{field}: {name} is a number, and numbers are positions of records");
-        return Err(Failure::new(Code::InvalidRequest, why).at(field));
+        let why = Text::SnapshotNumber { name: &name };
+        return Err(Failure::about(Code::InvalidRequest, field, why));
     }
     Ok(Signal::Snapshot { name })
 }
@@ -220,9 +217,8 @@ fn room_for(job: &Job, name: &SnapshotName) -> Result<(), Failure> {
     if known.len() < limits::SNAPSHOTS_MAX || known.iter().any(|known| known.name == *name) {
         return Ok(());
     }
-    let why =
-        format!("signal.snapshot.name: a job has at most {} snapshots", limits::SNAPSHOTS_MAX);
-    Err(Failure::new(Code::TooLarge, why).at("signal.snapshot.name"))
+    let why = Text::Snapshots { max: &limits::SNAPSHOTS_MAX };
+    Err(Failure::about(Code::TooLarge, "signal.snapshot.name", why))
 }
 
 /// Refuses a retry that would change nothing, so that a user who named the wrong job gets an error.
@@ -230,13 +226,9 @@ fn something_to_retry(job: &Job) -> Result<(), Failure> {
     if descendants::has_something_to_retry(job) {
         return Ok(());
     }
-    let id = job.id();
-    let why =
-        format!("job {id} has no dead letter and no backoff timer: there is nothing to retry");
-    let next = format!(
-        "`callboard jobs dead ls` lists dead letters; `callboard jobs describe {id}` says what this job waits for."
-    );
-    Err(Failure::new(Code::NotFound, why).at("signal").advise(next))
+    let job = job.id();
+    let failure = Failure::of(Code::NotFound, Text::NothingToRetry { job }).at("signal");
+    Err(failure.next(Text::SeeDeadLetters { job }))
 }
 
 /// Returns `true` if the job is held by an unreadable record.
@@ -249,12 +241,11 @@ fn open(job: &Job, signal: &Signal) -> Result<(), Failure> {
     let view = fold::view(job)?;
     let poison = job.poison().filter(|_| is_parked(job) && *signal != Signal::Cancel);
     if let Some(poison) = poison {
-        let why = format!("record {}: {}", poison.seq, poison.reason);
-        return Err(fold::poisoned(job.id(), &why));
+        return Err(fold::poisoned(job.id(), poison.seq, &poison.reason));
     }
     if view.state.is_terminal() { Err(ended(job.id(), view.state)) } else { Ok(()) }
 }
 
 fn ended(job: &JobId, state: JobState) -> Failure {
-    Failure::new(Code::JobEnded, format!("job {job} has ended: it is {state}")).at("job")
+    Failure::of(Code::JobEnded, Text::Ended { job, state: &state }).at("job")
 }

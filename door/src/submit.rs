@@ -9,6 +9,8 @@ use proto::{
     error::{Code, Failure},
     fact::{Fact, Submitted},
     id::{JobId, Seq},
+    lang::Language,
+    refusal::Text,
 };
 use runtime::service::{Answers, Asked};
 use uuid::Uuid;
@@ -109,7 +111,8 @@ impl Door {
             return Vec::new();
         }
         let tools = Toolbox::new(registered.iter().map(|tool| &tool.spec), None);
-        tools.unannounced(agent.tools.as_deref().unwrap_or_default())
+        let told = tools.unannounced(agent.tools.as_deref().unwrap_or_default());
+        told.iter().map(|told| told.text(Language::En).to_owned()).collect()
     }
 }
 
@@ -117,13 +120,10 @@ impl Door {
 fn same(job: &JobId, first: &Entry, digest: &str) -> Result<(), Failure> {
     match first.submission() {
         Some(submitted) if submitted.digest == digest => Ok(()),
-        Some(_) => {
-            let why = format!("job {job} already exists and was submitted with another body");
-            Err(Failure::new(Code::IdempotencyConflict, why).at("id"))
-        }
+        Some(_) => Err(Failure::of(Code::IdempotencyConflict, Text::Taken { job }).at("id")),
         None => {
-            let why = format!("job {job} already exists; its record {} cannot be read", first.seq);
-            Err(Failure::new(Code::Poisoned, why).at("id"))
+            let why = Text::TakenUnreadable { job, record: &first.seq };
+            Err(Failure::of(Code::Poisoned, why).at("id"))
         }
     }
 }

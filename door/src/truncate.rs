@@ -11,6 +11,7 @@ use proto::{
     interaction::QuestionKind,
     limits,
     record::{Record, Unreadable},
+    refusal::Text,
     view::JobView,
 };
 use serde::Serialize;
@@ -26,8 +27,7 @@ pub(super) fn view(mut view: JobView) -> Result<JobView, Failure> {
             return Ok(view);
         }
     }
-    let why = format!("job {} is too large to be shown in one reply", view.job);
-    Err(Failure::new(Code::TooLarge, why))
+    Err(Failure::of(Code::TooLarge, Text::JobTooLarge { job: &view.job }))
 }
 
 /// Returns an event that fits one message, shortened if necessary. Its id does not change.
@@ -40,8 +40,7 @@ pub(super) fn event(mut event: Event) -> Result<Event, Failure> {
             return Ok(event);
         }
     }
-    let why = format!("the event {} is too large for one message", event.id);
-    Err(Failure::new(Code::TooLarge, why))
+    Err(Failure::of(Code::TooLarge, Text::EventTooLarge { event: &event.id }))
 }
 
 /// Returns a record as JSON, without its body if that is too large for one reply.

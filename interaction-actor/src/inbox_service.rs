@@ -22,6 +22,7 @@ use proto::{
     interaction::{Answer, Misfit, Question, QuestionKind, Verdict},
     lang::Language,
     limits,
+    refusal::Text,
 };
 use runtime::{
     people::{Caller, People},
@@ -62,8 +63,8 @@ impl Answers<Inbox> for InboxService {
         let request = asked.request()?;
         let limit = request.limit.unwrap_or(USUAL);
         if !(1..=limits::INBOX_MAX).contains(&limit) {
-            let why = format!("limit: must be 1 to {}", limits::INBOX_MAX);
-            return Err(Failure::new(Code::InvalidRequest, why).at("limit"));
+            let why = Text::Between { max: &limits::INBOX_MAX };
+            return Err(Failure::about(Code::InvalidRequest, "limit", why));
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let page = inbox::page(&*self.broker.kv, request.job.as_ref(), limit).await;
@@ -82,8 +83,7 @@ impl Answers<GiveAnswer> for InboxService {
             let questions = self.questions(&job, &ask).await?;
             if questions.is_crew(&by) {
                 tracing::warn!(%job, %ask, by, "an answer in the name of an agent was refused");
-                let why = format!("{by} works for this job; a person must answer");
-                return Err(Failure::new(Code::Forbidden, why).at("by"));
+                return Err(Failure::of(Code::Forbidden, Text::IsCrew { by: &by }).at("by"));
             }
             let question = self.open(&questions, &ask).await?;
             let answer = self.whole(questions.job(), question, &answer)?;
@@ -99,7 +99,7 @@ impl Answers<GiveAnswer> for InboxService {
                 CasOutcome::Conflict => {}
             }
         }
-        Err(Failure::new(Code::Overloaded, format!("too many answers to job {job} at a time")))
+        Err(Failure::of(Code::Overloaded, Text::AnswersAtATime { job: &job }))
     }
 }
 
@@ -109,7 +109,7 @@ impl InboxService {
         if questions.is_empty() {
             // The job was purged while its question was open, or never existed.
             self.forget(job, ask).await;
-            return Err(Failure::new(Code::NotFound, format!("there is no job {job}")).at("job"));
+            return Err(Failure::of(Code::NotFound, Text::NoJob { job }).at("job"));
         }
         Ok(questions)
     }
@@ -126,17 +126,14 @@ impl InboxService {
             Some(QuestionStatus::Open { question, .. }) => match questions.job().poison() {
                 None => return Ok(question),
                 Some(poison) => {
-                    let why =
-                        format!("job {job} is parked: record {}: {}", poison.seq, poison.reason);
-                    return Err(Failure::new(Code::Poisoned, why));
+                    let (record, why) = (&poison.seq, &poison.reason);
+                    let why = Text::ParkedAt { job, record, why };
+                    return Err(Failure::of(Code::Poisoned, why));
                 }
             },
             Some(QuestionStatus::Answered { winner, .. }) => already(job, ask, winner),
             Some(QuestionStatus::Closed { because }) => closed(job, ask, because),
-            None => {
-                let why = format!("job {job} has no question {ask}");
-                Failure::new(Code::NotFound, why).at("ask")
-            }
+            None => Failure::of(Code::NotFound, Text::NoQuestion { job, ask }).at("ask"),
         };
         self.forget(job, ask).await;
         Err(failure)
@@ -260,19 +257,18 @@ fn by(caller: &Caller, told: Option<&str>) -> Result<String, Failure> {
 }
 
 fn already(job: &JobId, ask: &AskId, winner: &Answered) -> Failure {
-    let why = format!("{} answered question {ask} of job {job} first", winner.by);
-    let failure = Failure::new(Code::AlreadyAnswered, why);
+    let failure = Failure::of(Code::AlreadyAnswered, Text::Answered { by: &winner.by, ask, job });
     Failure { winner: Some(Box::new(winner.clone())), ..failure }
 }
 
 fn closed(job: &JobId, ask: &AskId, because: Closed) -> Failure {
     let why = match because {
-        Closed::Expired => "its deadline passed",
-        Closed::JobEnded => "the job has ended",
-        Closed::Superseded => "the work that asked it is no longer needed",
-        Closed::RolledBack => "the job was rolled back; it asks again if it still needs an answer",
+        Closed::Expired => Text::QuestionExpired { ask, job },
+        Closed::JobEnded => Text::QuestionJobEnded { ask, job },
+        Closed::Superseded => Text::QuestionSuperseded { ask, job },
+        Closed::RolledBack => Text::QuestionRolledBack { ask, job },
     };
-    Failure::new(Code::Closed, format!("question {ask} of job {job} is closed: {why}"))
+    Failure::of(Code::Closed, why)
 }
 
 fn refused(misfit: &Misfit) -> Failure {

@@ -9,8 +9,63 @@ pub(crate) fn texts(languages: &[Language], table: &str, language: &str) -> Resu
     let all: Vec<_> = languages.iter().collect();
     let messages = messages(&all, table)?;
     let arms: String = arms(&all, &messages, language, |text| text);
-    let text = function(language, "::std::string::String", &arms);
-    Ok(whole(languages, &messages, &text))
+    let text = function("pub(crate)", language, "::std::string::String", &arms);
+    Ok(whole("pub(crate)", languages, &messages, &text))
+}
+
+/// Generates the public `enum Text` of a table whose messages travel by name between programs.
+pub(crate) fn reasons(
+    languages: &[Language],
+    table: &str,
+    language: &str,
+) -> Result<String, String> {
+    let all: Vec<_> = languages.iter().collect();
+    let messages = messages(&all, table)?;
+    let arms: String = arms(&all, &messages, language, |text| text);
+    let text = function("pub", language, "::std::string::String", &arms);
+    let (parts, read): (Vec<_>, Vec<_>) =
+        messages.iter().map(parted).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let travel = format!(
+        "/// Returns the name of the message and its arguments.
+        #[must_use]
+        pub fn parts(self) -> (&'static str, ::std::vec::Vec<(&'static str, ::std::string::String)>) {{
+            match self {{ {} }}
+        }}
+        /// Returns the text of a message by its name. `None` if no message has this name, or if
+        /// an argument is missing.
+        pub fn of_parts<'n>(
+            name: &str,
+            argument: impl ::core::ops::Fn(&'static str) -> ::core::option::Option<&'n str>,
+            language: {language},
+        ) -> ::core::option::Option<::std::string::String> {{
+            match name {{ {} _ => ::core::option::Option::None }}
+        }}",
+        parts.concat(),
+        read.concat(),
+    );
+    Ok(whole("pub", languages, &messages, &format!("{text}\n{travel}")))
+}
+
+/// Generates the match arms that take a message apart, and that read it by its name.
+fn parted(message: &Message) -> Result<(String, String), String> {
+    let (key, name) = (&message.key, camel(&message.key));
+    if let Some((argument, _)) = message.args.iter().find(|(_, debug)| **debug) {
+        return Err(format!(
+            "{key}: {argument} travels as a text and cannot be formatted with {{:?}}"
+        ));
+    }
+    let names: Vec<&str> = message.args.keys().map(String::as_str).collect();
+    let pairs =
+        names.iter().map(|name| format!("({name:?}, ::std::string::ToString::to_string({name})),"));
+    let pairs: String = pairs.collect();
+    let fields = names.join(", ");
+    let apart = format!("Self::{name} {{ {fields} }} => ({key:?}, ::std::vec![{pairs}]),");
+    let given = names.iter().map(|name| format!("{name}: &argument({name:?})?,"));
+    let given: String = given.collect();
+    let read = format!(
+        "{key:?} => ::core::option::Option::Some(Text::{name} {{ {given} }}.text(language)),"
+    );
+    Ok((apart, read))
 }
 
 /// Generates the `enum Text` of a table that a language may lack.
@@ -26,11 +81,12 @@ pub(crate) fn translations(
     let lack = languages.iter().filter(|one| having.iter().all(|other| other.code != one.code));
     let none = |one: &Language| format!("{language}::{} => None,", camel(&one.code));
     arms.extend(lack.map(none));
-    let text = function(language, "::core::option::Option<::std::string::String>", &arms);
-    Ok(whole(languages, &messages, &text))
+    let text =
+        function("pub(crate)", language, "::core::option::Option<::std::string::String>", &arms);
+    Ok(whole("pub(crate)", languages, &messages, &text))
 }
 
-fn whole(languages: &[Language], messages: &[Message], text: &str) -> String {
+fn whole(seen: &str, languages: &[Language], messages: &[Message], text: &str) -> String {
     let takes_any = messages.iter().any(|message| !message.args.is_empty());
     let (declared, used) = if takes_any { ("<'a>", "<'_>") } else { ("", "") };
     let variants: String = messages.iter().map(variant).collect();
@@ -38,25 +94,27 @@ fn whole(languages: &[Language], messages: &[Message], text: &str) -> String {
     format!(
         "/// The messages of this module.
         #[derive(Clone, Copy)]
-        pub(crate) enum Text{declared} {{ {variants} }}
+        {seen} enum Text{declared} {{ {variants} }}
         impl Text{used} {{ {text} }}
         {watched}"
     )
 }
 
-fn function(language: &str, gives: &str, arms: &str) -> String {
+fn function(seen: &str, language: &str, gives: &str, arms: &str) -> String {
     format!(
         "/// The text in a language.
-        pub(crate) fn text(self, language: {language}) -> {gives} {{ match language {{ {arms} }} }}"
+        #[must_use]
+        {seen} fn text(self, language: {language}) -> {gives} {{ match language {{ {arms} }} }}"
     )
 }
 
 fn variant(message: &Message) -> String {
     let fields = message.args.iter().map(|(name, debug)| {
         let shown = if *debug { "Debug" } else { "Display" };
-        format!("{name}: &'a dyn ::core::fmt::{shown},")
+        format!("#[doc = \"Argument of the text.\"] {name}: &'a dyn ::core::fmt::{shown},")
     });
-    let doc = message.texts.first().map_or("", String::as_str);
+    // A bracket would begin a link.
+    let doc = message.texts.first().map_or("", String::as_str).replace('[', "\\[");
     let (name, fields) = (camel(&message.key), fields.collect::<String>());
     let fields = if fields.is_empty() { fields } else { format!("{{ {fields} }}") };
     format!("#[doc = {doc:?}] {name} {fields},")

@@ -38,6 +38,19 @@ pub fn texts(input: TokenStream) -> TokenStream {
     rust(at, read.and_then(|files| generate::texts(&files, table, language)))
 }
 
+/// Expands like [`texts!`] to a public enum whose messages travel between programs: `parts` gives a
+/// message's name and its arguments, and `of_parts` the text of a name in a language.
+#[proc_macro]
+pub fn reasons(input: TokenStream) -> TokenStream {
+    let read = files::read(&own().join("languages"));
+    rust(
+        place(&input),
+        read.and_then(|files| {
+            generate::reasons(&files, &input.to_string(), "::proto::lang::Language")
+        }),
+    )
+}
+
 /// Expands like [`texts!`] for a table that a language may lack: `text` then returns an `Option`.
 /// For texts that a library already provides in one language.
 #[proc_macro]

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    lang::Language,
+    bounds::Text as Bound,
+    lang::{Language, Words},
     limits,
     price::{self, ModelPrice},
 };
@@ -200,12 +201,12 @@ impl Budget {
     ///
     /// # Errors
     /// Returns the first field that is out of bounds, and its requirement.
-    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+    pub fn check(&self) -> Result<(), (&'static str, Words)> {
         let count = |n: Option<u32>| n.is_none_or(|n| (1..=COUNT_MAX).contains(&n));
         let tokens = |n: Option<u64>| n.is_none_or(|n| n > 0);
         for (field, fits) in [("steps", count(self.steps)), ("turns", count(self.turns))] {
             if !fits {
-                return Err((field, "must be 1 to 100000"));
+                return Err((field, Bound::Between { low: &1, high: &100_000 }.into()));
             }
         }
         let limits = [
@@ -215,32 +216,32 @@ impl Budget {
         ];
         for (field, limit) in limits {
             if !tokens(limit) {
-                return Err((field, "must be at least 1"));
+                return Err((field, Bound::AtLeast { min: &1 }.into()));
             }
         }
         if self.money.is_some_and(|m| !m.is_finite() || m <= 0.0) {
-            return Err(("money", "must be above 0"));
+            return Err(("money", Bound::Above { low: &0 }.into()));
         }
         if self.price.is_some_and(|price| !price.fits()) {
-            return Err(("price", "must not be negative"));
+            return Err(("price", Bound::Negative.into()));
         }
         if let Err(why) = price::check(&self.prices) {
             return Err(("prices", why));
         }
         if self.steps.is_some() && self.counts.is_empty() {
-            return Err(("counts", "must name something that counts as a step"));
+            return Err(("counts", Bound::CountsNothing.into()));
         }
         if !(self.warn_at > 0.0 && self.warn_at <= 1.0) {
-            return Err(("warn_at", "must be above 0.0 and at most 1.0"));
+            return Err(("warn_at", Bound::AboveUpTo { low: &"0.0", high: &"1.0" }.into()));
         }
         if self.depth > limits::DEPTH_MAX {
-            return Err(("depth", "must be at most 16"));
+            return Err(("depth", Bound::AtMost { max: &16 }.into()));
         }
         if !(1..=limits::CHILDREN_ALIVE_MAX).contains(&self.fan_out.alive) {
-            return Err(("fan_out.alive", "must be 1 to 64"));
+            return Err(("fan_out.alive", Bound::Between { low: &1, high: &64 }.into()));
         }
         if self.fan_out.total > limits::CHILDREN_MAX {
-            return Err(("fan_out.total", "must be at most 1000"));
+            return Err(("fan_out.total", Bound::AtMost { max: &1000 }.into()));
         }
         Ok(())
     }

@@ -4,11 +4,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    bounds::Text as Bound,
     excerpt,
     fence::fenced,
     id::{ConversationId, JobId},
     job::JobState,
-    lang::Language,
+    lang::{Language, Words},
 };
 
 messages::texts!(conversation);
@@ -36,12 +37,12 @@ impl Memory {
     ///
     /// # Errors
     /// Returns the first field that is out of bounds, and its requirement.
-    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+    pub fn check(&self) -> Result<(), (&'static str, Words)> {
         if self.exchanges > 50 {
-            return Err(("exchanges", "must be at most 50"));
+            return Err(("exchanges", Bound::AtMost { max: &50 }.into()));
         }
         if !(100..=10_000).contains(&self.chars) {
-            return Err(("chars", "must be 100 to 10000"));
+            return Err(("chars", Bound::Between { low: &100, high: &10_000 }.into()));
         }
         Ok(())
     }

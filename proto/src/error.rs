@@ -3,6 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{
+    lang::Language,
+    refusal::{Reason, Text},
+};
+
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $word:literal, $status:literal, $hint:literal;)*) => {
         /// A stable error code.
@@ -104,6 +109,13 @@ pub struct Failure {
     /// Recommended next action.
     #[serde(default)]
     pub hint: String,
+    /// The message by its name in the language files, for clients that show it in another language.
+    /// Absent where the message has no translation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Box<Reason>>,
+    /// The hint by its name in the language files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Box<Reason>>,
     /// Accepted answer; present for `already_answered` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winner: Option<Box<crate::fact::Answered>>,
@@ -118,8 +130,31 @@ impl Failure {
             message: message.into(),
             field: None,
             hint: code.hint().to_owned(),
+            reason: None,
+            advice: None,
             winner: None,
         }
+    }
+
+    /// Creates a failure with a text that every client can show in its language.
+    #[must_use]
+    pub fn of(code: Code, text: Text<'_>) -> Self {
+        let reason = Some(Box::new(text.into()));
+        Self { reason, ..Self::new(code, text.text(Language::En)) }
+    }
+
+    /// Creates a failure about a field of the request, with the same kind of text.
+    #[must_use]
+    pub fn about(code: Code, field: &str, text: Text<'_>) -> Self {
+        let message = format!("{field}: {}", text.text(Language::En));
+        Self { message, ..Self::of(code, text) }.at(field)
+    }
+
+    /// Replaces the code's general hint by a text for this case.
+    #[must_use]
+    pub fn next(mut self, hint: Text<'_>) -> Self {
+        self.advice = Some(Box::new(hint.into()));
+        self.advise(hint.text(Language::En))
     }
 
     /// Replaces the code's general hint by one for this case.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits;
+use crate::{bounds::Text, lang::Words, limits};
 
 /// The thresholds at which a run of a step is warned or ended. 0 disables a guard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl Guard {
     ///
     /// # Errors
     /// Returns the first field that is out of bounds, and its requirement.
-    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+    pub fn check(&self) -> Result<(), (&'static str, Words)> {
         let Self { repeat_warn, repeat_stop, failing_warn, no_progress_stop } = *self;
         for (field, turns) in [
             ("repeat_warn", repeat_warn),
@@ -42,14 +42,14 @@ impl Guard {
             ("no_progress_stop", no_progress_stop),
         ] {
             if turns > limits::TURNS_MAX {
-                return Err((field, "must be at most 100; 0 switches it off"));
+                return Err((field, Text::ZeroIsOff { max: &100 }.into()));
             }
         }
         if repeat_stop == 1 {
-            return Err(("repeat_stop", "must be 0 or at least 2: one call repeats nothing"));
+            return Err(("repeat_stop", Text::RepeatsNothing.into()));
         }
         if repeat_warn > 0 && repeat_stop > 0 && repeat_warn > repeat_stop {
-            return Err(("repeat_warn", "must not be above repeat_stop"));
+            return Err(("repeat_warn", Text::AboveStop.into()));
         }
         Ok(())
     }

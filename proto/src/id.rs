@@ -9,6 +9,10 @@ use std::str::FromStr;
 use derive_more::{AsRef, Display};
 use serde::{Deserialize, Serialize};
 
+use crate::lang::{Language, Words};
+
+messages::texts!(id);
+
 /// Maximum length of an id, in bytes.
 pub const ID_MAX: usize = 64;
 
@@ -18,17 +22,87 @@ pub const WORK_ID_MAX: usize = 128;
 
 /// A string that is not a valid id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} must be 1 to {max} characters of A-Z a-z 0-9 _ -, got {got:?}")]
+#[error("{}", self.text(Language::En))]
 pub struct InvalidId {
     /// Maximum length of this kind of id, in bytes.
     pub max: usize,
     /// Name of the kind of id.
-    pub what: &'static str,
+    pub what: IdKind,
     /// Rejected text, truncated to 80 characters.
     pub got: String,
 }
 
-fn check(what: &'static str, s: &str, extra: &str, max: usize) -> Result<(), InvalidId> {
+/// The kinds of ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::VariantArray)]
+pub enum IdKind {
+    /// [`JobId`].
+    Job,
+    /// [`ConversationId`].
+    Conversation,
+    /// [`StepId`].
+    Step,
+    /// [`AskId`].
+    Question,
+    /// [`WorkerId`].
+    Worker,
+    /// [`ToolName`].
+    Tool,
+    /// [`AgentName`].
+    Agent,
+    /// [`Pool`].
+    Pool,
+    /// [`SnapshotName`].
+    Snapshot,
+    /// [`TimerName`].
+    Timer,
+    /// [`WorkId`].
+    Work,
+}
+
+impl IdKind {
+    fn text(self, language: Language) -> String {
+        let text = match self {
+            Self::Job => Text::Job,
+            Self::Conversation => Text::Conversation,
+            Self::Step => Text::Step,
+            Self::Question => Text::Question,
+            Self::Worker => Text::Worker,
+            Self::Tool => Text::Tool,
+            Self::Agent => Text::Agent,
+            Self::Pool => Text::Pool,
+            Self::Snapshot => Text::Snapshot,
+            Self::Timer => Text::Timer,
+            Self::Work => Text::Work,
+        };
+        text.text(language)
+    }
+}
+
+impl InvalidId {
+    fn text(&self, language: Language) -> String {
+        let Self { max, what, got } = self;
+        Text::Invalid { what: &what.text(language), max, got }.text(language)
+    }
+
+    /// Returns the reason for users.
+    #[must_use]
+    pub fn words(&self) -> Words {
+        Words::new(|language| self.text(language))
+    }
+
+    /// Reads the English message back, which is all that serde carries.
+    #[must_use]
+    pub fn of_message(message: &str) -> Option<Self> {
+        let got = message.split_once(", got ")?.1;
+        let got: String = serde_json::from_str(got).ok()?;
+        let kinds = <IdKind as strum::VariantArray>::VARIANTS.iter();
+        let each = kinds.flat_map(|what| [ID_MAX, WORK_ID_MAX].map(|max| (*what, max)));
+        let mut each = each.map(|(what, max)| Self { max, what, got: got.clone() });
+        each.find(|invalid| invalid.text(Language::En) == message)
+    }
+}
+
+fn check(what: IdKind, s: &str, extra: &str, max: usize) -> Result<(), InvalidId> {
     let allowed = |b: u8| {
         b.is_ascii_alphanumeric() || b == b'_' || b == b'-' || extra.as_bytes().contains(&b)
     };
@@ -37,7 +111,7 @@ fn check(what: &'static str, s: &str, extra: &str, max: usize) -> Result<(), Inv
 }
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident, $what:literal, $extra:literal, $max:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $what:ident, $extra:literal, $max:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[derive(AsRef, Display)]
@@ -51,7 +125,7 @@ macro_rules! ids {
             /// Fails when the string is empty, is longer than [`ID_MAX`] bytes ([`WORK_ID_MAX`] for
             /// work ids), or has a character that the kind of id does not allow.
             pub fn new(s: impl AsRef<str>) -> Result<Self, InvalidId> {
-                check($what, s.as_ref(), $extra, $max)?;
+                check(IdKind::$what, s.as_ref(), $extra, $max)?;
                 Ok(Self(s.as_ref().into()))
             }
 
@@ -81,29 +155,29 @@ macro_rules! ids {
 ids! {
     /// The id of a job, which is also its idempotency key: submitting the same id again attaches to
     /// the same job.
-    JobId, "job id", "", ID_MAX;
+    JobId, Job, "", ID_MAX;
     /// The id of a conversation: a sequence of jobs.
-    ConversationId, "conversation id", "", ID_MAX;
+    ConversationId, Conversation, "", ID_MAX;
     /// The id of a step, unique within the job.
-    StepId, "step id", "", ID_MAX;
+    StepId, Step, "", ID_MAX;
     /// The id of a question to a user, unique within the job (`q1`, `q2`, …).
-    AskId, "question id", "", ID_MAX;
+    AskId, Question, "", ID_MAX;
     /// The id of a process that runs actors.
-    WorkerId, "worker id", "", ID_MAX;
+    WorkerId, Worker, "", ID_MAX;
     /// The name of a tool, in models' calls and in plans.
-    ToolName, "tool name", "", ID_MAX;
+    ToolName, Tool, "", ID_MAX;
     /// The name of an agent, which is a set of policies.
-    AgentName, "agent name", "", ID_MAX;
+    AgentName, Agent, "", ID_MAX;
     /// The name of a pool of workers: a toolset or a model pool. It is the last token of a
     /// decision's subject.
-    Pool, "pool", "", ID_MAX;
+    Pool, Pool, "", ID_MAX;
     /// The name of a snapshot: a position of a job's log.
-    SnapshotName, "snapshot name", "", ID_MAX;
+    SnapshotName, Snapshot, "", ID_MAX;
     /// The name of a job's scheduled message. Scheduling under the same name replaces the timer.
-    TimerName, "timer name", "", ID_MAX;
+    TimerName, Timer, "", ID_MAX;
     /// The name of a unit of work, the same for all attempts (`g0.s2`, `g0.s1.r1.t3.c0`). With the
     /// job id it forms the idempotency key that tools receive.
-    WorkId, "work id", ".", WORK_ID_MAX;
+    WorkId, Work, ".", WORK_ID_MAX;
 }
 
 /// The number of an attempt at a [`WorkId`], from 1.

@@ -10,6 +10,7 @@ extern crate self as proto;
 
 pub mod agent;
 pub mod asking;
+mod bounds;
 pub mod budget;
 pub mod conversation;
 pub mod cost;
@@ -47,6 +48,7 @@ pub mod preset;
 pub mod price;
 pub mod progress;
 pub mod record;
+pub mod refusal;
 pub mod retry;
 pub mod revision;
 pub mod rules;

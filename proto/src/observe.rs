@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{id::Seq, limits};
+use crate::{bounds::Text, id::Seq, lang::Words, limits};
 
 /// Maximum length of each kept end of a result, in characters.
 const END_CHARS_MAX: u32 = 100_000;
@@ -113,20 +113,20 @@ impl Observe {
     ///
     /// # Errors
     /// Returns the first field that is out of bounds, and its requirement.
-    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+    pub fn check(&self) -> Result<(), (&'static str, Words)> {
         for (field, chars) in [("head", self.head), ("tail", self.tail)] {
             if chars > END_CHARS_MAX {
-                return Err((field, "must be at most 100000"));
+                return Err((field, Text::AtMost { max: &100_000 }.into()));
             }
         }
         if self.head == 0 && self.tail == 0 {
-            return Err(("head", "must be at least 1 when nothing is kept of the end"));
+            return Err(("head", Text::KeepsNothing.into()));
         }
         if !(1..=10_000).contains(&self.keep) {
-            return Err(("keep", "must be 1 to 10000"));
+            return Err(("keep", Text::Between { low: &1, high: &10_000 }.into()));
         }
         if self.context_tokens.is_some_and(|n| !(WINDOW_TOKENS_MIN..=100_000_000).contains(&n)) {
-            return Err(("context_tokens", "must be 256 to 100000000"));
+            return Err(("context_tokens", Text::Between { low: &256, high: &100_000_000 }.into()));
         }
         Ok(())
     }

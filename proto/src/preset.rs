@@ -6,7 +6,13 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{id::ToolName, lang::Language, limits, tool::ToolSpec};
+use crate::{
+    bounds::Text,
+    id::ToolName,
+    lang::{Language, Words},
+    limits,
+    tool::ToolSpec,
+};
 
 /// The fixed arguments, by tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -64,18 +70,18 @@ impl Presets {
     /// # Errors
     /// Returns the first wrong tool, or `None` when the tools together exceed a bound, and the
     /// requirement.
-    pub(crate) fn check(&self) -> Result<(), (Option<&ToolName>, &'static str)> {
+    pub(crate) fn check(&self) -> Result<(), (Option<&ToolName>, Words)> {
         if self.0.len() > limits::PRESETS_MAX {
-            return Err((None, "must be at most 64 tools"));
+            return Err((None, Text::Presets { max: &limits::PRESETS_MAX }.into()));
         }
         for (tool, fixed) in &self.0 {
             if fixed.values().any(|value| depth(value) > DEPTH_MAX) {
-                return Err((Some(tool), "must not be nested deeper than 16 levels"));
+                return Err((Some(tool), Text::PresetDepth { max: &DEPTH_MAX }.into()));
             }
         }
         let bytes = serde_json::to_string(self).map_or(usize::MAX, |json| json.len());
         if bytes > limits::PRESET_BYTES_MAX {
-            return Err((None, "must be at most 16 KiB of JSON"));
+            return Err((None, Text::PresetBytes.into()));
         }
         Ok(())
     }
@@ -155,9 +161,10 @@ mod tests {
     fn what_is_fixed_is_bounded() {
         let many: Map<String, Value> =
             (0..65).map(|n| (format!("t{n}"), json!({"a": 1}))).collect();
-        assert_eq!(presets(Value::Object(many)).check().unwrap_err().1, "must be at most 64 tools");
+        let at_most: Words = Text::Presets { max: &64 }.into();
+        assert_eq!(presets(Value::Object(many)).check().unwrap_err().1, at_most);
         let long = presets(json!({"get": {"a": "x".repeat(20_000)}}));
-        assert_eq!(long.check().unwrap_err(), (None, "must be at most 16 KiB of JSON"));
+        assert_eq!(long.check().unwrap_err(), (None, Text::PresetBytes.into()));
         let mut deep = json!(1);
         for _ in 0..17 {
             deep = json!([deep]);

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{cost::Paid, limits, message::Usage};
+use crate::{bounds::Text, cost::Paid, lang::Words, limits, message::Usage};
 
 /// Maximum length of a model's name, in bytes.
 pub const MODEL_NAME_BYTES_MAX: usize = 256;
@@ -81,19 +81,19 @@ pub fn is_model_name(name: &str) -> bool {
 ///
 /// # Errors
 /// Returns the requirement that they violate.
-pub(crate) fn check(prices: &[ModelPrice]) -> Result<(), &'static str> {
+pub(crate) fn check(prices: &[ModelPrice]) -> Result<(), Words> {
     if prices.len() > limits::MODEL_PRICES_MAX {
-        return Err("must have at most 32 models");
+        return Err(Text::Models { max: &limits::MODEL_PRICES_MAX }.into());
     }
     for (at, price) in prices.iter().enumerate() {
         if !is_model_name(&price.model) {
-            return Err("must name models by 1 to 256 bytes without control characters");
+            return Err(Text::ModelName.into());
         }
         if !price.price().fits() {
-            return Err("must not be negative");
+            return Err(Text::Negative.into());
         }
         if prices.iter().take(at).any(|earlier| earlier.model == price.model) {
-            return Err("must name each model once");
+            return Err(Text::ModelTwice.into());
         }
     }
     Ok(())
@@ -114,7 +114,7 @@ mod tests {
         // A Han character has three bytes.
         assert_eq!(check(&[price(&"字".repeat(85), 0.0)]), Ok(()));
         let too_long = check(&[price(&"字".repeat(86), 0.0)]);
-        assert!(too_long.is_err_and(|why| why.contains("1 to 256 bytes")));
+        assert!(too_long.is_err_and(|why| why == Text::ModelName.into()));
         for prices in [
             vec![price("a", 1.0), price("a", 2.0)],
             vec![price(" ", 1.0)],

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{id::Attempt, limits};
+use crate::{bounds::Text, id::Attempt, lang::Words, limits};
 
 /// Exponential backoff with a bound on attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,21 +77,21 @@ impl RetryPolicy {
     ///
     /// # Errors
     /// Returns the first field that is out of bounds, and its requirement.
-    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+    pub fn check(&self) -> Result<(), (&'static str, Words)> {
         if !(1..=limits::ATTEMPTS_MAX).contains(&self.max_attempts) {
-            return Err(("max_attempts", "must be 1 to 100"));
+            return Err(("max_attempts", Text::Between { low: &1, high: &100 }.into()));
         }
         if !(1.0..=10.0).contains(&self.backoff_factor) {
-            return Err(("backoff_factor", "must be 1.0 to 10.0"));
+            return Err(("backoff_factor", Text::Between { low: &"1.0", high: &"10.0" }.into()));
         }
         if !(0.0..=1.0).contains(&self.jitter) {
-            return Err(("jitter", "must be 0.0 to 1.0"));
+            return Err(("jitter", Text::Between { low: &"0.0", high: &"1.0" }.into()));
         }
         if self.initial_interval_ms > limits::WAIT_MS_MAX {
-            return Err(("initial_interval_ms", "must be at most a year"));
+            return Err(("initial_interval_ms", Text::AYear.into()));
         }
         if self.max_interval_ms > limits::WAIT_MS_MAX {
-            return Err(("max_interval_ms", "must be at most a year"));
+            return Err(("max_interval_ms", Text::AYear.into()));
         }
         Ok(())
     }
@@ -156,19 +156,19 @@ impl OutagePolicy {
     ///
     /// # Errors
     /// Returns the first field that is out of bounds, and its requirement.
-    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+    pub fn check(&self) -> Result<(), (&'static str, Words)> {
         let (second, year) = (1_000, limits::WAIT_MS_MAX);
         if self.max_ms > year {
-            return Err(("max_ms", "must be at most a year"));
+            return Err(("max_ms", Text::AYear.into()));
         }
         if !(second..=year).contains(&self.initial_interval_ms) {
-            return Err(("initial_interval_ms", "must be a second to a year"));
+            return Err(("initial_interval_ms", Text::SecondToYear.into()));
         }
         if !(second..=year).contains(&self.max_interval_ms) {
-            return Err(("max_interval_ms", "must be a second to a year"));
+            return Err(("max_interval_ms", Text::SecondToYear.into()));
         }
         if self.max_attempts.is_some_and(|max| !(1..=limits::ATTEMPTS_MAX).contains(&max)) {
-            return Err(("max_attempts", "must be 1 to 100"));
+            return Err(("max_attempts", Text::Between { low: &1, high: &100 }.into()));
         }
         self.intervals().check()
     }

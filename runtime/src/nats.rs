@@ -2,13 +2,19 @@
 
 use std::path::PathBuf;
 
-use broker::nats::{Certificate, NatsOptions, check_inbox};
-use proto::subject::Subjects;
+use broker::nats::{
+    Certificate, InvalidInbox, NatsOptions, check_inbox,
+    keys::{InvalidSeed, check_user},
+};
+use proto::{
+    lang::Words,
+    subject::{InvalidInstallation, Subjects},
+};
 use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
 
-use crate::config::{Check, HOUR, Secret, Section};
+use crate::config::{Check, HOUR, Secret, Section, words::Text};
 
 /// The connection to the broker, and the layout of its streams.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -127,10 +133,7 @@ impl Section for Nats {
         inboxes(self, check);
         credentials(self, check);
         if self.pin_timeout_ms > self.facts_ack_wait_ms {
-            let why = format!(
-                "must not exceed nats.facts_ack_wait_ms ({}), or the facts of a dead supervisor are not redelivered",
-                self.facts_ack_wait_ms
-            );
+            let why = Text::PinTimeout { value: &self.facts_ack_wait_ms };
             check.wrong("nats.pin_timeout_ms", why);
         }
     }
@@ -143,29 +146,41 @@ fn addresses(nats: &Nats, check: &mut Check) {
         }
     }
     if let Err(error) = Subjects::new(&nats.prefix, 1) {
-        check.wrong("nats.prefix", error.to_string());
+        check.wrong("nats.prefix", installation(&error));
     }
     if let Err(error) = Subjects::new("cb", nats.shards) {
-        check.wrong("nats.shards", error.to_string());
+        check.wrong("nats.shards", installation(&error));
     }
     if ![1, 3, 5].contains(&nats.replicas) {
-        check.wrong("nats.replicas", format!("must be 1, 3 or 5, got {}", nats.replicas));
+        check.wrong("nats.replicas", Text::Replicas { value: &nats.replicas });
+    }
+}
+
+fn installation(error: &InvalidInstallation) -> Text<'_> {
+    match error {
+        InvalidInstallation::Prefix(got) => Text::Prefix { got },
+        InvalidInstallation::Shards(got) => Text::Shards { got },
+    }
+}
+
+fn inbox(error: InvalidInbox) -> Text<'static> {
+    match error {
+        InvalidInbox::Form => Text::InboxForm,
+        InvalidInbox::OfJobs => Text::InboxOfJobs,
+        InvalidInbox::OfServer => Text::InboxOfServer,
     }
 }
 
 fn inboxes(nats: &Nats, check: &mut Check) {
     if let Err(why) = check_inbox(&nats.inbox_prefix, &nats.prefix) {
-        check.wrong("nats.inbox_prefix", why);
+        check.wrong("nats.inbox_prefix", inbox(why));
     }
     if nats.reply_inboxes.is_empty() {
-        check.wrong(
-            "nats.reply_inboxes",
-            "must name at least one inbox; otherwise no request gets a reply",
-        );
+        check.wrong("nats.reply_inboxes", Text::NoInbox);
     }
-    for (n, inbox) in nats.reply_inboxes.iter().enumerate() {
-        if let Err(why) = check_inbox(inbox, &nats.prefix) {
-            check.wrong(format!("nats.reply_inboxes[{n}]"), why);
+    for (n, given) in nats.reply_inboxes.iter().enumerate() {
+        if let Err(why) = check_inbox(given, &nats.prefix) {
+            check.wrong(format!("nats.reply_inboxes[{n}]"), inbox(why));
         }
     }
 }
@@ -174,41 +189,38 @@ fn credentials(nats: &Nats, check: &mut Check) {
     check.secret("nats.credentials", nats.credentials.as_ref());
     check.secret("nats.nkey", nats.nkey.as_ref());
     if nats.credentials.is_some() && nats.nkey.is_some() {
-        check.wrong("nats.nkey", "nats.credentials is set too: a connection has one of them");
+        check.wrong("nats.nkey", Text::OneIdentity);
     }
     if let Some(seed) = &nats.nkey
         && let Ok(seed) = seed.value()
-        && let Err(why) = broker::nats::keys::check_user(seed)
+        && let Err(InvalidSeed) = check_user(seed)
     {
-        check.wrong("nats.nkey", why.to_string());
+        check.wrong("nats.nkey", Text::NoSeed);
     }
     match (&nats.tls.cert, &nats.tls.key) {
-        (Some(_), None) => check.wrong("nats.tls.key", "is missing: nats.tls.cert is set"),
-        (None, Some(_)) => check.wrong("nats.tls.cert", "is missing: nats.tls.key is set"),
+        (Some(_), None) => check.missing_beside("nats.tls.key", "nats.tls.cert"),
+        (None, Some(_)) => check.missing_beside("nats.tls.cert", "nats.tls.key"),
         (Some(_), Some(_)) | (None, None) => {}
     }
     let files = [("ca_file", &nats.tls.ca_file), ("cert", &nats.tls.cert), ("key", &nats.tls.key)];
     for (key, file) in files {
         if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
-            check.wrong(format!("nats.tls.{key}"), "names no file");
+            check.wrong(format!("nats.tls.{key}"), Text::NoFile);
         }
     }
 }
 
 /// Checks one address. An error never repeats the whole address, which may hold a password.
-fn server_url(server: &str) -> Result<(), String> {
-    let url = Url::parse(server)
-        .map_err(|e| format!("not an address such as nats://127.0.0.1:4222: {e}"))?;
+fn server_url(server: &str) -> Result<(), Words> {
+    let url = Url::parse(server).map_err(|why| Words::from(Text::NoAddress { why: &why }))?;
     if !["nats", "tls", "ws", "wss"].contains(&url.scheme()) {
-        return Err(format!("must begin with nats:// or tls://, not with {}:", url.scheme()));
+        return Err(Text::Scheme { scheme: &url.scheme() }.into());
     }
     if url.host_str().is_none_or(str::is_empty) {
-        return Err("names no host".to_owned());
+        return Err(Text::NoHost.into());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(
-            "must not hold a user or password; use nats.credentials or nats.nkey".to_owned()
-        );
+        return Err(Text::PasswordInstead { key: &"nats.credentials / nats.nkey" }.into());
     }
     Ok(())
 }

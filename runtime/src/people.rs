@@ -11,9 +11,13 @@ use proto::{
     door::Role,
     error::{Code, Failure},
     id::ID_MAX,
+    lang::Language,
     limits,
+    refusal::Text as Refusal,
 };
 use serde::Deserialize;
+
+use crate::config::words::Text;
 
 /// A user of the front door.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -43,7 +47,7 @@ impl TryFrom<String> for PersonName {
     fn try_from(name: String) -> Result<Self, String> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-@".contains(&b);
         if name.is_empty() || name.len() > ID_MAX || !name.bytes().all(plain) {
-            return Err("a person's name is 1 to 64 characters of A-Z a-z 0-9 _ - @".to_owned());
+            return Err(Text::PersonName.text(Language::En));
         }
         Ok(Self(name))
     }
@@ -97,9 +101,9 @@ impl People {
         if self.is_open() {
             return Ok(Caller::Anyone);
         }
-        let refuse = |why: String| Err(Failure::new(Code::Forbidden, why));
+        let refuse = |why: Refusal<'_>| Err(Failure::of(Code::Forbidden, why));
         let Some(token) = token else {
-            return refuse("this server requires a token, and the request has none".to_owned());
+            return refuse(Refusal::NoToken);
         };
         let hash = digest::of_bytes(token.as_bytes());
         // Every hash is compared, so that the time reveals nothing about the known tokens.
@@ -111,14 +115,14 @@ impl People {
         }
         let Some(person) = found else {
             tracing::warn!("a request with an unknown token was refused");
-            return refuse("the token is unknown".to_owned());
+            return refuse(Refusal::UnknownToken);
         };
         if roles.iter().any(|role| person.roles.contains(role)) {
             return Ok(Caller::Known(person.name.clone()));
         }
         let (name, wanted) = (person.name.as_str(), wording(roles));
         tracing::warn!(person = name, wanted, "a request without the role for it was refused");
-        refuse(format!("{name} does not have the role {wanted}"))
+        refuse(Refusal::NoRole { name: &name, roles: &wanted })
     }
 }
 
@@ -148,9 +152,8 @@ impl Caller {
 fn plain(name: &str) -> Result<String, Failure> {
     let hidden = name.chars().any(proto::escape::is_deceptive);
     if name.trim().is_empty() || name.len() > limits::CALLER_BYTES_MAX || hidden {
-        let most = limits::CALLER_BYTES_MAX;
-        let why = format!("by: must be 1 to {most} bytes of visible text");
-        return Err(Failure::new(Code::InvalidRequest, why).at("by"));
+        let why = Refusal::By { max: &limits::CALLER_BYTES_MAX };
+        return Err(Failure::about(Code::InvalidRequest, "by", why));
     }
     Ok(name.trim().to_owned())
 }

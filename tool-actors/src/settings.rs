@@ -2,9 +2,11 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use proto::agent::Hosts;
+use proto::{agent::Hosts, lang::Words};
 use runtime::config::{Check, HOUR, Section, wide};
 use serde::Deserialize;
+
+use crate::tools::Text;
 
 /// Settings of the built-in tools.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -75,7 +77,7 @@ impl Section for Tools {
             ("tools.http.max_bytes", wide(self.http.max_bytes), 1, 1 << 30),
         ]);
         if self.workspace.as_os_str().is_empty() {
-            check.wrong("tools.workspace", "names no directory");
+            check.wrong("tools.workspace", Words::new(|language| Text::NoDirectory.text(language)));
         }
     }
 }

@@ -4,7 +4,7 @@
 use proto::{agent::Layer, id::AgentName};
 
 use super::{Catalogue, Written, bucket_place};
-use crate::source::{Mistake, Mistakes, Own, Source};
+use crate::source::{Mistake, Mistakes, Own, Source, Text};
 
 /// A value of the bucket of agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,11 +57,11 @@ impl Stored {
     fn read(self, name: &AgentName) -> Result<Written, Mistakes> {
         let place = bucket_place(name);
         let text = match self {
-            Self::Foreign => Err("was written by the server on behalf of a client"),
-            Self::Value(bytes) => String::from_utf8(bytes).map_err(|_| "is not UTF-8 text"),
+            Self::Foreign => Err(Text::Foreign),
+            Self::Value(bytes) => String::from_utf8(bytes).map_err(|_| Text::NotUtf8),
         };
         let text = text.map_err(|why| {
-            let (place, field, why) = (place.clone(), String::new(), why.to_owned());
+            let (place, field, why) = (place.clone(), String::new(), why.into());
             Mistakes(vec![Mistake { place, line: 1, column: 1, field, why }])
         })?;
         let source = Source { name: name.clone(), place, text };

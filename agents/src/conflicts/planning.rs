@@ -6,7 +6,7 @@ use proto::{
 };
 
 use super::rule::{
-    Clash, always, calls_alone, contradict, exec, idle, inline, never, on_failure, replans,
+    Clash, Text, always, calls_alone, contradict, exec, idle, inline, never, on_failure, replans,
     turn_by_turn,
 };
 
@@ -14,50 +14,50 @@ pub(super) const CLASHES: &[Clash] = &[
     // The presence of a planner.
     contradict(
         ["plan.when", "plan.protocol"],
-        "must be always with inline_tools, which has no planner",
+        Text::AlwaysInline,
         "plan: {when: auto, protocol: inline_tools}",
         |a| inline(a) && !always(a),
     ),
     contradict(
         ["step.on_failure", "plan.protocol"],
-        "must not be replan with inline_tools, which has no planner",
+        Text::ReplanInline,
         "plan: {protocol: inline_tools}\nstep: {on_failure: replan}",
         |a| inline(a) && on_failure(a, OnFailure::Replan),
     ),
     contradict(
         ["step.on_failure", "plan.when"],
-        "must not be replan where plan.when is never: there is no planner",
+        Text::ReplanUnplanned,
         "plan: {when: never}\nstep: {on_failure: replan}",
         |a| never(a) && on_failure(a, OnFailure::Replan),
     ),
     contradict(
         ["replan.when", "plan.protocol"],
-        "must not be set with inline_tools, which has no planner",
+        Text::SetInline,
         "plan: {protocol: inline_tools}\nreplan: {when: after_each_step}",
         |a| inline(a) && replans(a),
     ),
     contradict(
         ["replan.when", "plan.when"],
-        "must not be set where plan.when is never: there is no planner",
+        Text::SetUnplanned,
         "plan: {when: never}\nreplan: {when: after_each_step}",
         |a| never(a) && replans(a),
     ),
     contradict(
         ["step.exec", "plan.protocol"],
-        "must be as_planned or master_loop with inline_tools: the goal is one loop",
+        Text::ExecInline,
         "plan: {protocol: inline_tools}\nstep: {exec: single_action}",
         |a| inline(a) && (exec(a, StepExec::SingleAction) || exec(a, StepExec::DirectTool)),
     ),
     contradict(
         ["step.exec", "plan.when"],
-        "must not be direct_tool where plan.when is never: the goal is one loop",
+        Text::ExecUnplanned,
         "plan: {when: never}\nstep: {exec: direct_tool}",
         |a| never(a) && exec(a, StepExec::DirectTool),
     ),
     // The form of plans and the execution of their steps.
     contradict(
         ["step.exec", "plan.protocol"],
-        "must not be master_loop with this protocol, whose steps are tool calls",
+        Text::LoopOfCalls,
         "plan: {protocol: action_steps}\nstep: {exec: master_loop}",
         |a| {
             exec(a, StepExec::MasterLoop)
@@ -66,7 +66,7 @@ pub(super) const CLASHES: &[Clash] = &[
     ),
     contradict(
         ["step.exec", "plan.protocol"],
-        "must not be direct_tool with this protocol, whose steps are tasks in words",
+        Text::ToolOfTasks,
         "plan: {protocol: task_steps}\nstep: {exec: direct_tool}",
         |a| {
             exec(a, StepExec::DirectTool)
@@ -75,130 +75,121 @@ pub(super) const CLASHES: &[Clash] = &[
     ),
     idle(
         ["step.max_calls", "step.exec"],
-        "has no effect with single_action, which is one call",
+        Text::IdleSingle,
         "step: {exec: single_action, max_calls: 4}",
         |a| exec(a, StepExec::SingleAction),
     ),
     idle(
         ["step.max_turns", "step.exec"],
-        "has no effect where every step is one tool call",
+        Text::IdleToolSteps,
         "step: {exec: direct_tool, max_turns: 10}",
         |a| always(a) && exec(a, StepExec::DirectTool),
     ),
     idle(
         ["step.on_unsuccessful", "step.exec"],
-        "has no effect where every step is one tool call",
+        Text::IdleToolSteps,
         "step: {exec: direct_tool, on_unsuccessful: complete}",
         |a| always(a) && exec(a, StepExec::DirectTool),
     ),
     idle(
         ["step.max_calls", "step.exec"],
-        "has no effect where every step is one tool call",
+        Text::IdleToolSteps,
         "step: {exec: direct_tool, max_calls: 4}",
         |a| always(a) && exec(a, StepExec::DirectTool),
     ),
     idle(
         ["step.max_turns", "plan.protocol"],
-        "has no effect with this protocol, whose steps are tool calls",
+        Text::IdleCallProtocol,
         "plan: {protocol: action_steps}\nstep: {max_turns: 10}",
         |a| always(a) && calls_alone(a),
     ),
     idle(
         ["step.max_calls", "plan.protocol"],
-        "has no effect with this protocol, whose steps are tool calls",
+        Text::IdleCallProtocol,
         "plan: {protocol: decision}\nstep: {max_calls: 4}",
         |a| always(a) && calls_alone(a),
     ),
     idle(
         ["observe.summarise", "step.exec"],
-        "has no effect where no step is a loop of turns",
+        Text::IdleNoLoop,
         "step: {exec: direct_tool}\nobserve: {summarise: exchanges}",
         |a| {
             a.observe.summarises() && always(a) && (exec(a, StepExec::DirectTool) || calls_alone(a))
         },
     ),
     // Settings about plans where there are none.
-    idle(
-        ["confirm", "plan.when"],
-        "has no effect where plan.when is never: there is no plan to confirm",
-        "confirm: true\nplan: {when: never}",
-        |a| never(a) && a.confirm,
-    ),
+    idle(["confirm", "plan.when"], Text::IdleConfirm, "confirm: true\nplan: {when: never}", |a| {
+        never(a) && a.confirm
+    }),
     idle(
         ["confirm", "plan.protocol"],
-        "has no effect with inline_tools: there is no plan before the work begins",
+        Text::IdleConfirmInline,
         "confirm: true\nplan: {protocol: inline_tools}",
         |a| inline(a) && a.confirm,
     ),
     idle(
         ["plan.protocol", "plan.when"],
-        "has no effect where plan.when is never",
+        Text::IdleProtocol,
         "plan: {when: never, protocol: task_steps}",
         never,
     ),
     idle(
         ["plan.output", "plan.when"],
-        "has no effect where no planner makes a plan",
+        Text::IdleNoPlanner,
         "plan: {when: never, output: tool}",
         |a| !a.has_planner(),
     ),
-    idle(
-        ["plan.model", "plan.when"],
-        "has no effect where no planner makes a plan",
-        "plan: {when: never, model: m}",
-        |a| !a.has_planner(),
-    ),
+    idle(["plan.model", "plan.when"], Text::IdleNoPlanner, "plan: {when: never, model: m}", |a| {
+        !a.has_planner()
+    }),
     idle(
         ["plan.temperature", "plan.when"],
-        "has no effect where no planner makes a plan",
+        Text::IdleNoPlanner,
         "plan: {when: never, temperature: 0.1}",
         |a| !a.has_planner(),
     ),
     idle(
         ["plan.top_p", "plan.when"],
-        "has no effect where no planner makes a plan",
+        Text::IdleNoPlanner,
         "plan: {when: never, top_p: 0.5}",
         |a| !a.has_planner(),
     ),
     idle(
         ["plan.attempts", "plan.when"],
-        "has no effect where no planner makes a plan",
+        Text::IdleNoPlanner,
         "plan: {protocol: inline_tools, attempts: 2}",
         |a| !a.has_planner(),
     ),
     idle(
         ["plan.rounds", "plan.when"],
-        "has no effect where no planner makes a plan",
+        Text::IdleNoPlanner,
         "plan: {when: never, rounds: 2}",
         |a| !a.has_planner(),
     ),
     idle(
         ["plan.on_unparseable", "plan.when"],
-        "has no effect where no planner makes a plan",
+        Text::IdleNoPlanner,
         "plan: {when: never, on_unparseable: ask}",
         |a| !a.has_planner(),
     ),
     idle(
         ["plan.allow_empty", "plan.when"],
-        "has no effect where no planner makes a plan",
+        Text::IdleNoPlanner,
         "plan: {when: never, allow_empty: true}",
         |a| !a.has_planner(),
     ),
     idle(
         ["plan.allow_empty", "plan.protocol"],
-        "has no effect with this protocol, which says that the goal is reached instead",
+        Text::IdleAllowEmpty,
         "plan: {protocol: phased, allow_empty: true}",
         turn_by_turn,
     ),
-    contradict(
-        ["plan.detect", "plan.when"],
-        "is read only where plan.when is auto",
-        "plan: {detect: model}",
-        |a| a.plan.detect == Detector::Model && a.plan.when != PlanWhen::Auto,
-    ),
+    contradict(["plan.detect", "plan.when"], Text::OnlyAuto, "plan: {detect: model}", |a| {
+        a.plan.detect == Detector::Model && a.plan.when != PlanWhen::Auto
+    }),
     contradict(
         ["plan.detect_model", "plan.detect"],
-        "is asked only where plan.detect is model",
+        Text::OnlyModel,
         "plan: {when: auto, detect_model: small}",
         |a| a.plan.detect_model.is_some() && a.plan.detect != Detector::Model,
     ),

@@ -2,26 +2,37 @@
 
 use proto::{
     agent::{Agent, OnFailure, PlanWhen, ReplanWhen, StepExec},
+    lang::Words,
     policy::{AskLimit, PlanProtocol},
 };
 
+messages::texts!(conflicts);
+
 /// A conflict between two policies.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy, derive_more::Debug)]
 pub struct Clash {
     /// Dotted paths of the fields. The error names the first one.
     pub fields: [&'static str; 2],
-    /// Reason of the conflict.
-    pub why: &'static str,
     /// YAML of an agent with this conflict and no other error.
     pub example: &'static str,
     /// `true` if the conflict is an error only where an author wrote the first field.
     pub idle: bool,
+    #[debug(skip)]
+    pub(super) why: Text,
     pub(super) holds: fn(&Agent) -> bool,
+}
+
+impl Clash {
+    /// Returns the reason of the conflict.
+    #[must_use]
+    pub fn why(&self) -> Words {
+        Words::new(|language| self.why.text(language))
+    }
 }
 
 pub(super) const fn contradict(
     fields: [&'static str; 2],
-    why: &'static str,
+    why: Text,
     example: &'static str,
     holds: fn(&Agent) -> bool,
 ) -> Clash {
@@ -30,7 +41,7 @@ pub(super) const fn contradict(
 
 pub(super) const fn idle(
     fields: [&'static str; 2],
-    why: &'static str,
+    why: Text,
     example: &'static str,
     holds: fn(&Agent) -> bool,
 ) -> Clash {

@@ -2,6 +2,13 @@
 
 use std::fmt;
 
+use proto::{
+    id::InvalidId,
+    lang::{Language, Words},
+};
+
+use super::words::Text;
+
 /// A position in a text. Both numbers count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
@@ -18,7 +25,7 @@ impl Place {
 pub(super) struct Wrong {
     pub(super) at: Place,
     pub(super) field: String,
-    pub(super) why: String,
+    pub(super) why: Words,
 }
 
 impl Wrong {
@@ -40,14 +47,23 @@ pub struct Mistake {
     /// Dotted path of the field; empty when the whole file cannot be read.
     pub field: String,
     /// Description of the mistake and of the required form.
-    pub why: String,
+    pub why: Words,
+}
+
+impl Mistake {
+    /// Returns the mistake with its place, as compilers write places.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        let Self { place, line, column, field, why } = self;
+        let why = why.text(language);
+        let field = if field.is_empty() { String::new() } else { format!("{field}: ") };
+        format!("{place}:{line}:{column}: {field}{why}")
+    }
 }
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, line, column, field, why } = self;
-        write!(f, "{place}:{line}:{column}: ")?;
-        if field.is_empty() { f.write_str(why) } else { write!(f, "{field}: {why}") }
+        f.write_str(&self.text(Language::En))
     }
 }
 
@@ -55,15 +71,18 @@ impl fmt::Display for Mistake {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistakes(pub Vec<Mistake>);
 
+impl Mistakes {
+    /// Returns the mistakes, a line each.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        let lines: Vec<String> = self.0.iter().map(|mistake| mistake.text(language)).collect();
+        lines.join("\n")
+    }
+}
+
 impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, mistake) in self.0.iter().enumerate() {
-            if number > 0 {
-                f.write_str("\n")?;
-            }
-            write!(f, "{mistake}")?;
-        }
-        Ok(())
+        f.write_str(&self.text(Language::En))
     }
 }
 
@@ -71,52 +90,79 @@ impl std::error::Error for Mistakes {}
 
 /// Rewrites serde's message about a field in the words of an author, with the most similar known
 /// word. `also` has fields that serde does not know.
-pub(super) fn explain(why: &str, also: &[&'static str]) -> String {
+pub(super) fn explain(why: &str, also: &[&'static str]) -> Words {
     if let Some(told) = unfit(why) {
         return told;
+    }
+    if let Some(invalid) = InvalidId::of_message(why) {
+        return invalid.words();
+    }
+    if let Some(field) = why.strip_prefix("missing field `").and_then(|w| w.strip_suffix('`')) {
+        return Text::Missing { field: &field }.into();
     }
     let Some((what, rest)) = ["field", "variant"].into_iter().find_map(|what| {
         Some((what, why.strip_prefix("unknown ")?.strip_prefix(what)?.trim_start()))
     }) else {
-        return why.to_owned();
+        return why.into();
     };
     let mut quoted: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
     if what == "field" && !quoted.is_empty() {
         quoted.extend(also.iter().copied());
     }
-    let Some((unknown, known)) = quoted.split_first() else { return why.to_owned() };
-    let what = if what == "field" { "there is no such field" } else { "there is no such value" };
+    let Some((unknown, known)) = quoted.split_first() else { return why.into() };
+    let (is_field, all) = (what == "field", known.join(", "));
     match meant(unknown, known) {
-        Some(meant) => format!("{what}; did you mean {meant}?"),
-        None if known.is_empty() => what.to_owned(),
-        None => format!("{what}; there are {}", known.join(", ")),
+        Some(meant) if is_field => Text::NoFieldNear { meant: &meant }.into(),
+        Some(meant) => Text::NoValueNear { meant: &meant }.into(),
+        None if known.is_empty() && is_field => Text::NoField.into(),
+        None if known.is_empty() => Text::NoValue.into(),
+        None if is_field => Text::NoFieldOf { known: &all }.into(),
+        None => Text::NoValueOf { known: &all }.into(),
     }
 }
 
+/// Returns serde's message about a field in the words of an author, with the most similar known
+/// word. A message of another origin stays as it is.
+#[must_use]
+pub fn explained(why: &str) -> Words {
+    explain(why, &[])
+}
+
 /// Rewrites serde's message about a value of the wrong type in the words of an author.
-fn unfit(why: &str) -> Option<String> {
+fn unfit(why: &str) -> Option<Words> {
     let rest =
         why.strip_prefix("invalid type: ").or_else(|| why.strip_prefix("invalid value: "))?;
     let (got, wanted) = rest.rsplit_once(", expected ")?;
     let wanted = match wanted {
-        "a boolean" => "true or false",
-        "a string" => "a text",
-        "a sequence" => "a list",
-        "a map" => "a mapping of fields",
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 up",
-        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
-        "f32" | "f64" => "a number",
-        other if other.starts_with("struct ") => "a mapping of fields",
-        other => other,
+        "a boolean" => Text::Flag.into(),
+        "a string" => Text::String.into(),
+        "a sequence" => Text::List.into(),
+        "a map" => Text::Mapping.into(),
+        "u8" | "u16" | "u32" | "u64" | "usize" => Text::Natural.into(),
+        "i8" | "i16" | "i32" | "i64" | "isize" => Text::Whole.into(),
+        "f32" | "f64" => Text::Number.into(),
+        other if other.starts_with("struct ") => Text::Mapping.into(),
+        other => own(other),
     };
     let got = match got {
-        "map" => "a mapping",
-        "sequence" => "a list",
-        "null" | "unit" | "unit value" => "nothing",
-        text if text.starts_with("string ") => text.strip_prefix("string ").unwrap_or(text),
-        other => other.split('`').nth(1).unwrap_or(other),
+        "map" => Text::AMapping.into(),
+        "sequence" => Text::List.into(),
+        "null" | "unit" | "unit value" => Text::Nothing.into(),
+        text if text.starts_with("string ") => {
+            Words::from(text.strip_prefix("string ").unwrap_or(text))
+        }
+        other => other.split('`').nth(1).unwrap_or(other).into(),
     };
-    Some(format!("must be {wanted}, not {got}"))
+    Some(Words::new(|language| {
+        Text::Unfit { wanted: &wanted.text(language), got: &got.text(language) }.text(language)
+    }))
+}
+
+/// Returns what a type of ours expects. Serde carries it in English.
+fn own(expected: &str) -> Words {
+    let known = [Text::NumberOrUnlimited, Text::SubAgent].into_iter().map(Words::from);
+    let mut known = known.filter(|known| known.text(Language::En) == expected);
+    known.next().unwrap_or_else(|| expected.into())
 }
 
 /// Returns the most similar known word, when the similarity suffices.

@@ -7,6 +7,7 @@
 mod mistake;
 mod own;
 mod tree;
+mod words;
 
 use proto::{
     agent::{Agent, InvalidAgent},
@@ -14,10 +15,10 @@ use proto::{
 };
 use serde_json::{Map, Value};
 
-pub(crate) use self::mistake::meant;
-pub use self::mistake::{Mistake, Mistakes};
+pub use self::mistake::{Mistake, Mistakes, explained};
 pub(super) use self::own::{Broken, Own};
 pub use self::tree::FILE_BYTES_MAX;
+pub(crate) use self::{mistake::meant, words::Text};
 
 /// Maximum length of a chain of agents that extend each other.
 pub const EXTENDS_MAX: usize = 8;
@@ -64,7 +65,7 @@ pub(super) fn agent(name: &AgentName, fields: &Value) -> Result<Agent, InvalidAg
         Ok(agent) => Ok(Agent { name: name.clone(), ..agent }),
         // Every file has been checked by itself, so the only possible cause is an inherited field
         // that was set to null.
-        Err(_) => Err(InvalidAgent { field: EXTENDS.to_owned(), why: "cannot be extended so" }),
+        Err(_) => Err(InvalidAgent { field: EXTENDS.to_owned(), why: Text::CannotExtend.into() }),
     }
 }
 

@@ -1,13 +1,14 @@
 //! One agent file, read without the agent that it extends, so that every mistake is reported in the
 //! file that has it.
 
-use proto::{agent::Agent, id::AgentName};
+use proto::{agent::Agent, id::AgentName, lang::Words};
 use serde_json::{Map, Value};
 
 use super::{
     ABOUT, EXTENDS, Mistake, Mistakes, Source, agent,
     mistake::{Wrong, explain},
     tree::{self, Node, Whose},
+    words::Text,
 };
 
 /// Maximum number of reported mistakes of one file. The others are reported once these are
@@ -56,7 +57,7 @@ impl Own {
             None => {}
             Some(Ok(name)) => match AgentName::new(&name) {
                 Ok(name) => extends = Some(name),
-                Err(error) => wrong.push(at(&tree, EXTENDS, error.to_string())),
+                Err(error) => wrong.push(at(&tree, EXTENDS, error.words())),
             },
             Some(Err(why)) => wrong.push(at(&tree, EXTENDS, why)),
         }
@@ -66,8 +67,8 @@ impl Own {
             Some(Err(why)) => wrong.push(at(&tree, ABOUT, why)),
         }
         if fields.shift_remove("name").is_some() {
-            let why = format!("the name of an agent is the name of its file: {}", source.name);
-            wrong.push(at(&tree, "name", why));
+            let why = Text::NamedByFile { name: &source.name };
+            wrong.push(at(&tree, "name", why.into()));
         }
         let mut fields = Value::Object(fields);
         unfit(&tree, &mut fields, &mut wrong);
@@ -105,31 +106,31 @@ impl Own {
 
     /// Builds a mistake about a merged field. Its place is the line of this file that sets the
     /// field.
-    pub(crate) fn mistake(&self, fields: &[&str], field: &str, why: &str) -> Mistakes {
+    pub(crate) fn mistake(&self, fields: &[&str], field: &str, why: impl Into<Words>) -> Mistakes {
         let written = fields.iter().copied().chain([field, EXTENDS]);
         let shown = written.into_iter().find(|field| self.tree.has(field));
         let at = shown.map_or(self.tree.at, |field| self.tree.place_of(field, Whose::Name));
-        let (field, why) = (field.to_owned(), why.to_owned());
+        let (field, why) = (field.to_owned(), why.into());
         Mistakes(vec![Wrong { at, field, why }.in_place(&self.place)])
     }
 
     /// Builds a mistake about the extended agent.
-    pub(crate) fn extends_mistake(&self, why: &str) -> Mistake {
+    pub(crate) fn extends_mistake(&self, why: Words) -> Mistake {
         let at = self.tree.place_of(EXTENDS, Whose::Value);
-        Wrong { at, field: EXTENDS.to_owned(), why: why.to_owned() }.in_place(&self.place)
+        Wrong { at, field: EXTENDS.to_owned(), why }.in_place(&self.place)
     }
 }
 
-fn text(value: Value) -> Result<String, String> {
+fn text(value: Value) -> Result<String, Words> {
     match value {
         Value::String(text) => Ok(text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            Err("must be a text".to_owned())
+            Err(Text::NoString.into())
         }
     }
 }
 
-fn at(tree: &Node, field: &str, why: String) -> Wrong {
+fn at(tree: &Node, field: &str, why: Words) -> Wrong {
     Wrong { at: tree.place_of(field, Whose::Value), field: field.to_owned(), why }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use proto::lang::{Language, Words};
 use serde::{
     Deserialize, Deserializer,
     de::{self, MapAccess, SeqAccess, Visitor},
@@ -9,7 +10,10 @@ use serde::{
 use serde_json::{Map, Number, Value};
 use serde_saphyr::Spanned;
 
-use super::mistake::{Place, Wrong};
+use super::{
+    mistake::{Place, Wrong},
+    words::Text,
+};
 
 /// Maximum size of an agent file, in bytes.
 pub const FILE_BYTES_MAX: usize = 64 * 1024;
@@ -41,16 +45,13 @@ pub(super) struct Field {
     pub(super) value: Node,
 }
 
-/// The message for an empty text. The text may be the rest of a damaged file, so it does not count
-/// as a mapping without fields.
-const EMPTY: &str = "is empty; an agent with every default is {}";
-
-/// Parses a text whose outermost value is a mapping.
+/// Parses a text whose outermost value is a mapping. An empty text may be the rest of a damaged
+/// file, so it does not count as a mapping without fields.
 pub(super) fn read(text: &str) -> Result<Node, Wrong> {
-    let wrong = |at, why: String| Wrong { at, field: String::new(), why };
+    let wrong = |at, why: Words| Wrong { at, field: String::new(), why };
     if text.len() > FILE_BYTES_MAX {
-        let why = format!("has {} bytes; at most {FILE_BYTES_MAX} are allowed", text.len());
-        return Err(wrong(Place::START, why));
+        let why = Text::TooLarge { bytes: &text.len(), max: &FILE_BYTES_MAX };
+        return Err(wrong(Place::START, why.into()));
     }
     // `no` and `off` are words, not booleans.
     let options = serde_saphyr::options! {
@@ -61,13 +62,11 @@ pub(super) fn read(text: &str) -> Result<Node, Wrong> {
     };
     let read: Result<Option<Node>, _> = serde_saphyr::from_str_with_options(text, options);
     match read {
-        Ok(None) => Err(wrong(Place::START, EMPTY.to_owned())),
+        Ok(None) => Err(wrong(Place::START, Text::Empty.into())),
         Ok(Some(node)) => match node.kind {
             Kind::Fields(_) => Ok(node),
-            Kind::Scalar(Value::Null) => Err(wrong(node.at, EMPTY.to_owned())),
-            Kind::Scalar(_) | Kind::List(_) => {
-                Err(wrong(node.at, "an agent is a mapping of fields".to_owned()))
-            }
+            Kind::Scalar(Value::Null) => Err(wrong(node.at, Text::Empty.into())),
+            Kind::Scalar(_) | Kind::List(_) => Err(wrong(node.at, Text::NoMapping.into())),
         },
         Err(error) => {
             let at = error.location().map_or(Place::START, |at| Place {
@@ -80,15 +79,16 @@ pub(super) fn read(text: &str) -> Result<Node, Wrong> {
 }
 
 /// Returns the parser's message on one line, without the place, which is reported separately.
-fn plain(error: &serde_saphyr::Error) -> String {
+fn plain(error: &serde_saphyr::Error) -> Words {
     let rendered = error.without_snippet().to_string();
     let message = rendered.lines().next().unwrap_or_default();
     let end = message.rfind(" at line ").unwrap_or(message.len());
     let message = message.get(..end).unwrap_or_default();
     // The rest of this message advises programmers about options of the parser.
     match message.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(',').next()) {
-        Some(field) => format!("{field} is defined twice"),
-        None => message.to_owned(),
+        Some(field) => Text::Twice { field: &field }.into(),
+        None if message == Text::OutOfRange.text(Language::En) => Text::OutOfRange.into(),
+        None => message.into(),
     }
 }
 
@@ -195,7 +195,8 @@ impl<'de> Visitor<'de> for KindVisitor {
     }
 
     fn visit_f64<E: de::Error>(self, v: f64) -> Result<Kind, E> {
-        let number = Number::from_f64(v).ok_or_else(|| E::custom("the number is out of range"))?;
+        let number =
+            Number::from_f64(v).ok_or_else(|| E::custom(Text::OutOfRange.text(Language::En)))?;
         Ok(Kind::Scalar(Value::Number(number)))
     }
 

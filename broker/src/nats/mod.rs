@@ -49,6 +49,6 @@ pub use self::{
     drift::{Asset, Drift, drift},
     options::{Certificate, NatsOptions},
     probe::probe,
-    reply::check_inbox,
+    reply::{InvalidInbox, check_inbox},
     rights::{Right, Rights, Try},
 };

@@ -29,22 +29,31 @@ const SHOWN_CHARS: usize = 80;
 /// First token of the subjects that route replies between accounts.
 const BETWEEN_ACCOUNTS: &str = "_R_";
 
+/// An inbox prefix that cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InvalidInbox {
+    /// The prefix is not 1 to 64 characters of A-Z a-z 0-9 _ -, in words joined by dots.
+    Form,
+    /// The subjects below the prefix are subjects of jobs.
+    OfJobs,
+    /// The server uses the subjects below the prefix.
+    OfServer,
+}
+
 /// Checks an inbox prefix: words joined by dots, outside the subjects that servers and Callboard
 /// use.
 ///
 /// # Errors
-/// The reason, phrased to follow the name of the setting.
-pub fn check_inbox(inbox: &str, prefix: &str) -> Result<(), &'static str> {
+/// The reason why it cannot be used.
+pub fn check_inbox(inbox: &str, prefix: &str) -> Result<(), InvalidInbox> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     let word = |word: &str| !word.is_empty() && word.bytes().all(plain);
     if inbox.len() > INBOX_BYTES_MAX || !inbox.split('.').all(word) {
-        return Err("must be 1 to 64 characters of A-Z a-z 0-9 _ -, in words joined by dots");
+        return Err(InvalidInbox::Form);
     }
     match inbox.split('.').next() {
-        Some(first) if first == prefix => {
-            Err("must not begin with nats.prefix: those are subjects of jobs")
-        }
-        Some(BETWEEN_ACCOUNTS) => Err("must not begin with _R_: the server uses these subjects"),
+        Some(first) if first == prefix => Err(InvalidInbox::OfJobs),
+        Some(BETWEEN_ACCOUNTS) => Err(InvalidInbox::OfServer),
         Some(_) | None => Ok(()),
     }
 }

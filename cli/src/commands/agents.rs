@@ -7,8 +7,9 @@ use proto::{
     agent::Layer,
     door::{DropAgent, SetAgent},
     id::AgentName,
+    lang::Words,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::{
     agents::{self, AgentsError},
@@ -44,7 +45,7 @@ async fn show(global: &Global, output: Output, name: &AgentName) -> Outcome {
     let Some(entry) = found.agents.first() else {
         return Err(CliError::internal("the server answered without the agent"));
     };
-    output.one(entry, name.as_str(), |_| render::show(entry))
+    output.one(entry, name.as_str(), |style| render::show(style, entry))
 }
 
 /// The result of checking one agent.
@@ -52,7 +53,12 @@ async fn show(global: &Global, output: Output, name: &AgentName) -> Outcome {
 struct Checked {
     agent: AgentName,
     place: String,
-    mistakes: Vec<String>,
+    #[serde(serialize_with = "in_english")]
+    mistakes: Vec<Mistake>,
+}
+
+fn in_english<S: Serializer>(mistakes: &[Mistake], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(mistakes.iter().map(ToString::to_string))
 }
 
 async fn check(global: &Global, output: Output, args: &CheckAgentsArgs) -> Outcome {
@@ -69,7 +75,7 @@ async fn check(global: &Global, output: Output, args: &CheckAgentsArgs) -> Outco
     }
     let checked: Vec<Checked> = names.iter().filter_map(|name| said(&catalogue, name)).collect();
     for warning in unannounced(global, output, &catalogue, &names).await {
-        output.warn(format!("! {warning}"));
+        output.warn(Words::new(|language| format!("! {}", warning.text(language))));
     }
     let is_wrong = checked.iter().any(|one| !one.mistakes.is_empty());
     output.list(
@@ -91,7 +97,7 @@ async fn unannounced(
     output: Output,
     catalogue: &Catalogue,
     names: &[AgentName],
-) -> Vec<String> {
+) -> Vec<Words> {
     let usable = names.iter().filter_map(|name| Some((name, catalogue.get(name)?.as_ref().ok()?)));
     let naming: Vec<_> = usable.filter(|(_, agent)| agent.tools.is_some()).collect();
     if naming.is_empty() {
@@ -116,7 +122,9 @@ async fn unannounced(
     }
     let told = naming.into_iter().flat_map(|(name, agent)| {
         let told = tools.unannounced(agent.tools.as_deref().unwrap_or_default());
-        told.into_iter().map(move |told| format!("agent {name}: {told}"))
+        told.into_iter().map(move |told| {
+            Words::new(|language| Text::OfAgent { name, why: &told.text(language) }.text(language))
+        })
     });
     told.collect()
 }
@@ -125,7 +133,7 @@ fn said(catalogue: &Catalogue, name: &AgentName) -> Option<Checked> {
     let entry = catalogue.entry(name)?;
     let mistakes = match entry.resolved {
         Ok(_) => Vec::new(),
-        Err(mistakes) => mistakes.0.iter().map(Mistake::to_string).collect(),
+        Err(mistakes) => mistakes.0,
     };
     Some(Checked { agent: entry.name, place: entry.place, mistakes })
 }
@@ -151,5 +159,5 @@ async fn rm(global: &Global, output: Output, name: AgentName) -> Outcome {
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands out")]
 fn unreadable(error: AgentsError) -> CliError {
-    CliError::input("agent", error.to_string())
+    CliError::input("agent", error.words())
 }

@@ -88,7 +88,7 @@ async fn plan(global: &Global, output: Output, args: &PlanArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let view = connect::job(&client, &args.job).await?;
     match args.format {
-        PlanForm::Dot => output.print(&dot::graph(&view)).map(|()| Exit::Success),
+        PlanForm::Dot => output.print(&dot::graph(&view, output.language)).map(|()| Exit::Success),
         PlanForm::Tree => output.one(&view.plan, view.job.as_str(), |style| match &view.plan {
             None => format!("{}\n", style.say(Text::NoPlanYet)),
             Some(plan) => {

@@ -14,6 +14,8 @@ use crate::{
     exit::Exit,
     failure::{CliError, Outcome},
     output::{Format, Output},
+    style::Style,
+    words::Text,
 };
 
 /// Default timeout; the process itself waits 2 s for NATS.
@@ -38,16 +40,17 @@ pub(super) async fn health(global: &Global, output: Output, args: HealthArgs) ->
             Err(error) => return Err(CliError { exit: Exit::Failed, ..error }),
         };
     let facts = serde_json::from_str(&text).unwrap_or_else(|_| json!({"said": text.trim()}));
-    output.one(&facts, if good { "yes" } else { "no" }, |_| words(&facts, good))?;
+    output.one(&facts, if good { "yes" } else { "no" }, |style| words(style, &facts, good))?;
     Ok(if good { Exit::Success } else { Exit::Failed })
 }
 
 /// Describes a health response for users: the status, and the failed checks.
-fn words(facts: &Value, good: bool) -> String {
+fn words(style: &Style, facts: &Value, good: bool) -> String {
     let Some(checks) = facts["checks"].as_object() else {
         return format!("{}\n", proto::escape::line(facts["said"].as_str().unwrap_or_default()));
     };
-    let mut words = if good { "ready\n".to_owned() } else { "not ready\n".to_owned() };
+    let state = if good { Text::Ready } else { Text::NotReady };
+    let mut words = format!("{}\n", style.say(state));
     for (name, check) in checks {
         let mark = if check["ok"] == true { "✓" } else { "✗" };
         let found = proto::escape::line(check["found"].as_str().unwrap_or_default());
@@ -85,7 +88,7 @@ fn place(global: &Global, admin: &AdminArgs) -> Result<String, CliError> {
     let at = match connect::config(global)?.admin.listen {
         Listen::Auto => SocketAddr::from(([127, 0, 0, 1], PORT)),
         Listen::At(address) => reachable(address),
-        Listen::Off => return Err(CliError::setting("admin.listen is off: nothing answers")),
+        Listen::Off => return Err(CliError::setting(Text::AdminOff)),
     };
     Ok(format!("http://{at}"))
 }
@@ -111,9 +114,10 @@ impl Answer {
         ask: impl FnOnce(&reqwest::Client, &str) -> reqwest::RequestBuilder,
     ) -> Result<Self, CliError> {
         let fail = |error: &reqwest::Error| {
-            let why = if error.is_timeout() { "no answer in time" } else { "nobody answers" };
-            CliError::unavailable(format!("{place}: {why}"))
-                .hint("is the process running? its line \"at work\" says where it listens")
+            let place = &place;
+            let late = error.is_timeout();
+            let why = if late { Text::AdminLate { place } } else { Text::AdminSilent { place } };
+            CliError::unavailable(why).hint(Text::IsItRunning)
         };
         // A proxy must not be used: the target is this machine or its neighbour.
         let to = reqwest::Client::builder()
@@ -126,7 +130,7 @@ impl Answer {
         while let Some(chunk) = answer.chunk().await.map_err(|e| fail(&e))? {
             bytes.extend_from_slice(&chunk);
             if bytes.len() > ANSWER_MAX {
-                return Err(CliError::unavailable(format!("{place}: this is not Callboard")));
+                return Err(CliError::unavailable(Text::AdminStranger { place: &place }));
             }
         }
         Ok(Self { status, text: String::from_utf8_lossy(&bytes).into_owned() })
@@ -154,7 +158,7 @@ mod tests {
             "nats": {"ok": false, "found": "lost\u{1b}[2J"},
             "pools": {"ok": true, "found": "3 taking commands"},
         }});
-        let words = words(&facts, false);
+        let words = words(&Style::plain(None), &facts, false);
         assert!(words.starts_with("not ready\n✗ nats      lost"), "{words}");
         assert!(!words.contains('\u{1b}'));
     }

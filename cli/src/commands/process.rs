@@ -16,6 +16,7 @@ use crate::{
     failure::{CliError, Outcome},
     roles::Company,
     settings::Config,
+    words::Text,
 };
 
 /// Resources of a process besides its roles.
@@ -78,7 +79,7 @@ impl Process {
         let drain_ms = u64::try_from(drain.elapsed().as_millis()).unwrap_or(u64::MAX);
         let outcome = match end {
             End::Finished => {
-                let reason = if self.shutdown.is_cancelled() { "asked to" } else { "finished" };
+                let reason = if self.shutdown.is_cancelled() { "asked" } else { "finished" };
                 tracing::info!(reason, drain_ms, "ended");
                 Ok(Exit::Success)
             }
@@ -87,7 +88,7 @@ impl Process {
             End::GaveUp { child, why, shown } => {
                 tracing::debug!(child, why, "the last error of the child");
                 tracing::error!(reason = "gave up", child, why = shown, drain_ms, "ended");
-                Err(CliError::start(format!("{child} kept failing: {shown}")))
+                Err(CliError::start(Text::KeptFailing { child: &child, why: &shown }))
             }
         };
         self.telemetry.end().await;

@@ -111,5 +111,10 @@ async fn garbage(broker: &Broker, gone: &BTreeSet<&JobId>) -> Result<Garbage, Cl
 }
 
 fn failed(error: &PurgeError) -> CliError {
-    CliError::unavailable(error.to_string())
+    match error {
+        PurgeError::Log(_) | PurgeError::Kv(_) | PurgeError::Objects(_) => {
+            CliError::unavailable(error.to_string())
+        }
+        PurgeError::TooLong => CliError::unavailable(Text::PurgeTooLong),
+    }
 }

@@ -11,6 +11,7 @@ use crate::{
     input,
     interrupt::Interrupts,
     output::Output,
+    words::Text,
 };
 
 /// Largest script, in bytes.
@@ -24,13 +25,12 @@ pub(super) async fn run(output: Output, args: ScriptArgs) -> Outcome {
     let listening = serve(script, args.listen).await;
     let server = listening.map_err(|e| CliError::start(format!("{}: {e}", args.listen)))?;
     output.line(&server.base_url())?;
-    output.note("serving until Ctrl-C; point an OpenAI-compatible client at this address");
+    output.note(Text::ScriptServes);
     Interrupts::take()?.next().await;
-    output.note(format!(
-        "{} requests, {} of them not answered by a rule",
-        server.requests(),
-        server.unanswered()
-    ));
+    output.note(Text::ScriptServed {
+        requests: &server.requests(),
+        unanswered: &server.unanswered(),
+    });
     server.shutdown().await;
     Ok(Exit::Success)
 }

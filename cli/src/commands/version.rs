@@ -3,7 +3,7 @@
 use broker::nats_server::Version;
 use serde_json::json;
 
-use crate::{failure::Outcome, output::Output};
+use crate::{failure::Outcome, output::Output, words::Text};
 
 pub(super) fn print(output: Output) -> Outcome {
     let version = env!("CARGO_PKG_VERSION");
@@ -13,12 +13,11 @@ pub(super) fn print(output: Output) -> Outcome {
         "nats_server_min": Version::FLOOR.to_string(),
         "nats_server_recommended": Version::SOUND.to_string(),
     });
-    output.one(&facts, version, |_| {
-        format!(
-            "callboard {version}\nrecords      version {}\nnats-server  {} or newer, {} recommended\n",
-            proto::record::VERSION,
-            Version::FLOOR,
-            Version::SOUND,
-        )
-    })
+    let text = Text::Versions {
+        version: &version,
+        records: &proto::record::VERSION,
+        least: &Version::FLOOR,
+        sound: &Version::SOUND,
+    };
+    output.one(&facts, version, |style| style.say(text))
 }

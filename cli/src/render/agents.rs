@@ -1,5 +1,6 @@
 //! Rendering of agents: a list, a single agent, and mistakes in files.
 
+use agents::source::Mistake;
 use proto::{
     door::{AgentEntry, AgentList},
     escape,
@@ -28,23 +29,24 @@ fn row(style: &Style, agent: &AgentEntry) -> Vec<Piece> {
 }
 
 /// Renders an agent: its text, which is a valid agent file, and its effective values as comments.
-pub(crate) fn show(agent: &AgentEntry) -> String {
+pub(crate) fn show(style: &Style, agent: &AgentEntry) -> String {
     let mut out = match &agent.text {
         Some(text) => {
             let text = escape::text(text.trim_end());
             format!("# {}\n{text}\n", escape::line(&agent.place))
         }
-        None => format!("# {} has no file\n", escape::line(&agent.place)),
+        None => format!("{}\n", style.say(Text::NoFile { name: &escape::line(&agent.place) })),
     };
     for mistake in &agent.mistakes {
-        out.push_str(&format!("# wrong: {}\n", escape::line(mistake)));
+        out.push_str(&format!("{}\n", style.say(Text::Wrong { why: &escape::line(mistake) })));
     }
     for why in &agent.ignored {
-        out.push_str(&format!("# the bucket's value is left out: {}\n", escape::line(why)));
+        let why = style.say(Text::IgnoredValue { why: &escape::line(why) });
+        out.push_str(&format!("{why}\n"));
     }
     if let Some(policies) = &agent.policies {
         let json = serde_json::to_string_pretty(policies).unwrap_or_default();
-        out.push_str("\n# Effective values:\n");
+        out.push_str(&format!("\n{}\n", style.say(Text::Effective)));
         for line in json.lines() {
             out.push_str(&format!("#   {}\n", escape::line(line)));
         }
@@ -53,12 +55,13 @@ pub(crate) fn show(agent: &AgentEntry) -> String {
 }
 
 /// Renders the result of checking one file.
-pub(crate) fn checked(style: &Style, place: &str, mistakes: &[String]) -> String {
+pub(crate) fn checked(style: &Style, place: &str, mistakes: &[Mistake]) -> String {
     if mistakes.is_empty() {
         return format!("{} {}\n", style.paint(Tone::Good, "✓"), escape::line(place));
     }
-    let lines = mistakes
-        .iter()
-        .map(|mistake| format!("{} {}\n", style.paint(Tone::Bad, "✗"), escape::line(mistake)));
+    let lines = mistakes.iter().map(|mistake| {
+        let mistake = mistake.text(style.language);
+        format!("{} {}\n", style.paint(Tone::Bad, "✗"), escape::line(&mistake))
+    });
     lines.collect()
 }

@@ -3,15 +3,18 @@
 
 use proto::{
     escape,
+    lang::Language,
     step::StepState,
     view::{JobView, StepView},
 };
+
+use crate::words::Text;
 
 /// Characters of a label that are displayed.
 const LABEL_CHARS: usize = 80;
 
 /// Renders the graph; without steps if there is no plan.
-pub(crate) fn graph(view: &JobView) -> String {
+pub(crate) fn graph(view: &JobView, language: Language) -> String {
     let steps = view.plan.as_ref().map_or(&[] as &[StepView], |plan| &plan.steps);
     let title = view.plan.as_ref().map_or(view.goal.as_str(), |plan| &plan.title);
     let mut out = format!("digraph {} {{\n", quoted(view.job.as_str()));
@@ -20,7 +23,7 @@ pub(crate) fn graph(view: &JobView) -> String {
     for (n, step) in steps.iter().enumerate() {
         let words = if step.title.is_empty() { &step.description } else { &step.title };
         let tool = step.tool.as_ref().map(|tool| format!(" [{tool}]")).unwrap_or_default();
-        let lines = [format!("{}{tool}", step.id), short(words), stands(step)];
+        let lines = [format!("{}{tool}", step.id), short(words), stands(step, language)];
         // `\n` is Graphviz's line break; the lines themselves are escaped.
         let label = lines.map(|line| escaped(&line)).join("\\n");
         out.push_str(&format!("  n{n} [label=\"{label}\", fillcolor={}];\n", colour(step)));
@@ -39,9 +42,9 @@ pub(crate) fn graph(view: &JobView) -> String {
     out
 }
 
-fn stands(step: &StepView) -> String {
+fn stands(step: &StepView, language: Language) -> String {
     if step.state == StepState::Completed && step.success == Some(false) {
-        return "completed without success".to_owned();
+        return Text::CompletedWithoutSuccess.text(language).trim().to_owned();
     }
     step.state.to_string()
 }
@@ -95,7 +98,7 @@ mod tests {
   n1 -> n4;
 }
 "#;
-        assert_eq!(graph(&samples::view()), expected);
+        assert_eq!(graph(&samples::view(), Language::En), expected);
     }
 
     #[test]
@@ -105,7 +108,7 @@ mod tests {
         plan.title = "a\"]; evil [label=\"\\".to_owned();
         plan.steps.truncate(1);
         plan.steps[0].title = "b\" -> \"c\n\u{1b}[2J\\".to_owned();
-        let graph = graph(&view);
+        let graph = graph(&view, Language::En);
         assert!(graph.contains(r#"label="a\"]; evil [label=\"\\";"#), "{graph}");
         assert!(graph.contains(r#"b\" -> \"c"#) && !graph.contains('\u{1b}'), "{graph}");
         // Every unescaped quote is a delimiter: two per text.
@@ -117,6 +120,6 @@ mod tests {
     fn a_job_without_a_plan_is_an_empty_graph() {
         let mut view = samples::view();
         view.plan = None;
-        assert!(!graph(&view).contains("n0"));
+        assert!(!graph(&view, Language::En).contains("n0"));
     }
 }

@@ -10,39 +10,42 @@ use proto::{
 use crate::{
     render::line::Line,
     style::{Style, Tone},
+    words::Text,
 };
 
 /// Renders the edits before a confirmation, then all plans, oldest first.
 pub(crate) fn show(style: &Style, view: &JobView, edits: &[Edit]) -> String {
     let mut out = String::new();
     for edit in edits {
-        let head = format!(
-            "plan {} · {} · changed by {} before it was confirmed, {}",
-            edit.number + 1,
-            escape::line(&edit.title),
-            escape::line(&edit.by),
-            style.time(edit.time)
-        );
+        let head = style.say(Text::PlanChanged {
+            number: &(edit.number + 1),
+            title: &escape::line(&edit.title),
+            by: &escape::line(&edit.by),
+            at: &style.time(edit.time),
+        });
         out.push_str(&format!("{}\n", Line::new().add(Tone::Strong, head).render(style)));
         edit.steps.iter().for_each(|step| out.push_str(&changed(style, step, "")));
     }
     for said in &view.instructions {
-        let heard = if said.heard { "" } else { " (no model has read it yet)" };
-        let text = format!("told: {}{heard}", escape::line(&said.text));
+        let words = &escape::line(&said.text);
+        let text = match said.heard {
+            true => Text::Instruction { words },
+            false => Text::InstructionUnread { words },
+        };
+        let text = style.say(text);
         out.push_str(&format!("{}\n", Line::new().add(Tone::Wait, text).render(style)));
     }
     if view.revisions.is_empty() {
-        out.push_str("the job has had one plan; `callboard jobs show` lists its versions before the confirmation\n");
+        out.push_str(&format!("{}\n", style.say(Text::OnePlan)));
         return out;
     }
     for revision in &view.revisions {
-        let cause = revision.cause.map(|cause| format!(" · because: {}", cause.as_str()));
-        let head = format!(
-            "plan {} · {}{}",
-            revision.number + 1,
-            escape::line(&revision.title),
-            cause.unwrap_or_default()
-        );
+        let (number, title) = (&(revision.number + 1), &escape::line(&revision.title));
+        let head = match revision.cause {
+            Some(cause) => Text::PlanOfCause { number, title, cause: &cause.as_str() },
+            None => Text::PlanTitled { number, title },
+        };
+        let head = style.say(head);
         out.push_str(&format!("{}\n", Line::new().add(Tone::Strong, head).render(style)));
         for step in &revision.steps {
             out.push_str(&changed(style, step, &format!(" · {}", step.state)));
@@ -62,7 +65,7 @@ fn changed(style: &Style, step: &Changed, state: &str) -> String {
         [] => String::new(),
         ids => {
             let ids: Vec<_> = ids.iter().map(proto::id::StepId::as_str).collect();
-            format!(" (after {})", ids.join(", "))
+            style.say(Text::After { steps: &ids.join(", ") })
         }
     };
     let mark = step.change.mark();

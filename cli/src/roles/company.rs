@@ -13,7 +13,10 @@ use executor_actor::ExecutorActor;
 use interaction_actor::{InteractionActor, inbox_service::InboxService, restore::InboxRestorer};
 use model::Model;
 use planner_actor::PlannerActor;
-use proto::id::WorkerId;
+use proto::{
+    id::WorkerId,
+    lang::{Language, Words},
+};
 use runtime::{
     actor::{self, Child, End, Restarts, Tree},
     admin::Watched,
@@ -32,6 +35,7 @@ use crate::{
     agents::{self, AgentsError},
     failure::CliError,
     settings::Config,
+    words::Text,
 };
 
 /// A running process.
@@ -45,25 +49,33 @@ pub struct Company {
 
 /// The reason why the roles cannot start.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", self.words().text(Language::En))]
 pub enum StartError {
     /// The model cannot be set up.
-    #[error(transparent)]
     Model(#[from] ModelSetupError),
     /// The tool registry or the bucket of agents cannot be read.
-    #[error("the tool registry or the bucket of agents: {0}")]
     Registry(#[from] KvError),
     /// The agents are invalid.
-    #[error(transparent)]
     Agents(#[from] AgentsError),
     /// The tools cannot start.
-    #[error(transparent)]
     Tools(#[from] tool_actors::StartError),
     /// An actor cannot start.
-    #[error(transparent)]
     Tree(#[from] actor::StartError),
 }
 
 impl StartError {
+    /// Returns the reason for users.
+    #[must_use]
+    pub fn words(&self) -> Words {
+        match self {
+            Self::Model(why) => why.words(),
+            Self::Registry(why) => Text::RegistryUnread { why }.into(),
+            Self::Agents(why) => why.words(),
+            Self::Tools(why) => why.to_string().into(),
+            Self::Tree(why) => why.to_string().into(),
+        }
+    }
+
     /// `true` if a file is invalid, so that a restart does not help until a user corrects it.
     #[must_use]
     pub fn is_input(&self) -> bool {
@@ -76,7 +88,7 @@ impl StartError {
 
 impl From<StartError> for CliError {
     fn from(error: StartError) -> Self {
-        let told = error.to_string();
+        let told = error.words();
         if error.is_input() { Self::setting(told) } else { Self::start(told) }
     }
 }

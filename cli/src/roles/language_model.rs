@@ -7,9 +7,13 @@ use model::{
     script::{Script, ScriptError, ScriptModel, ScriptServer},
 };
 
+use proto::lang::{Language, Words};
 use runtime::config::Secret;
 
-use crate::settings::{Config, model::ModelKind};
+use crate::{
+    settings::{Config, model::ModelKind},
+    words::Text,
+};
 
 /// A model, and its server if it is the scripted one.
 #[derive(derive_more::Debug)]
@@ -23,27 +27,38 @@ pub struct ModelSetup {
 
 /// The reason why no model is available.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", self.words().text(Language::En))]
 pub enum ModelSetupError {
     /// No model is configured, and no script is given.
-    #[error(
-        "no model is configured: set model.kind and model.name, or run `callboard dev`, which has a scripted one"
-    )]
     Unconfigured,
     /// A kind is configured without a model name.
-    #[error("model.name is missing: set it to the model as the provider knows it")]
     Unnamed,
     /// The API key cannot be fetched.
-    #[error("model.api_key: {0}")]
-    Key(String),
+    Key(Words),
     /// The provider's configuration is invalid.
-    #[error("model: {0}")]
     Provider(#[from] ModelError),
     /// The script is unreadable or invalid.
-    #[error("the script: {0}")]
     Script(#[from] ScriptError),
     /// The scripted model's server cannot listen.
-    #[error("the scripted model cannot listen: {0}")]
     Listen(#[from] std::io::Error),
+}
+
+impl ModelSetupError {
+    /// Returns the reason for users.
+    #[must_use]
+    pub fn words(&self) -> Words {
+        match self {
+            Self::Unconfigured => Text::ModelUnconfigured.into(),
+            Self::Unnamed => Text::ModelUnnamed.into(),
+            Self::Key(why) => Words::new(|language| {
+                let (key, why) = (&"model.api_key", &why.text(language));
+                Text::OfSetting { key, why }.text(language)
+            }),
+            Self::Provider(why) => Text::OfSetting { key: &"model", why }.into(),
+            Self::Script(why) => Text::ScriptUnusable { why }.into(),
+            Self::Listen(why) => Text::ScriptMute { why }.into(),
+        }
+    }
 }
 
 /// Connects the configured model with telemetry. Without one, serves `script` over HTTP and
@@ -111,7 +126,7 @@ fn provider(kind: ProviderKind, config: &Config) -> Result<ProviderConfig, Model
     let models = known.chain(crate::agents::models(config)).collect();
     let config = &config.model;
     let api_key = config.api_key.as_ref().map(Secret::value).transpose();
-    let api_key = api_key.map_err(|why| ModelSetupError::Key(why.to_owned()))?.cloned();
+    let api_key = api_key.map_err(|why| ModelSetupError::Key(why.clone()))?.cloned();
     Ok(ProviderConfig {
         kind,
         base_url: config.base_url.clone(),

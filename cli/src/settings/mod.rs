@@ -64,8 +64,8 @@ impl Section for Agents {
     const NAME: &'static str = "agents";
     const DEFAULTS: &'static str = include_str!("agents.toml");
     const ENTRIES: Option<Entries> = Some(Entries {
-        one: "an agent",
-        name: |name| AgentName::new(name).map(drop).map_err(|error| error.to_string()),
+        one: || Text::AnAgent.into(),
+        name: |name| AgentName::new(name).map(drop).map_err(|error| error.words()),
     });
 
     fn check(&self, check: &mut Check) {

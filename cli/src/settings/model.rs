@@ -139,20 +139,20 @@ fn bounds(model: &Model, check: &mut Check) {
         check.bounds(&[("model.context_tokens", tokens.into(), min.into(), max.into())]);
     }
     if model.temperature.is_some_and(|t| !(0.0..=2.0).contains(&t)) {
-        check.wrong("model.temperature", Text::MustBe { low: &"0.0", high: &"2.0" });
+        check.outside("model.temperature", &"0.0", &"2.0");
     }
     if model.top_p.is_some_and(|p| !(p > 0.0 && p <= 1.0)) {
         check.wrong("model.top_p", Text::MustBeAbove { low: &"0.0", high: &"1.0" });
     }
     if !(1.0..=10.0).contains(&retry.backoff_factor) {
-        check.wrong("model.retry.backoff_factor", Text::MustBe { low: &"1.0", high: &"10.0" });
+        check.outside("model.retry.backoff_factor", &"1.0", &"10.0");
     }
 }
 
 fn provider(model: &Model, check: &mut Check) {
     match (model.kind, &model.name) {
-        (Some(_), None) => check.wrong("model.name", Text::MissingAsSet { key: &"model.kind" }),
-        (None, Some(_)) => check.wrong("model.kind", Text::MissingAsSet { key: &"model.name" }),
+        (Some(_), None) => check.missing_beside("model.name", "model.kind"),
+        (None, Some(_)) => check.missing_beside("model.kind", "model.name"),
         (Some(_), Some(_)) | (None, None) => {}
     }
     if model.name.as_deref().is_some_and(|name| !is_model_name(name)) {
@@ -171,36 +171,32 @@ fn provider(model: &Model, check: &mut Check) {
         check.wrong("model.api_key", Text::MissingKey);
     }
     if let Some(url) = &model.base_url {
-        check.http("model.base_url", url, "; use model.api_key");
+        check.http("model.base_url", url, Some("model.api_key"));
     }
 }
 
 /// Checks the context windows and prices of models that are listed by name, and the default model's
 /// price.
 fn known(model: &Model, check: &mut Check) {
-    let mut wrong = |key: String, why: Text<'_>| check.wrong(key, why);
     if model.price.as_ref().is_some_and(|price| !price.fits()) {
-        wrong("model.price".to_owned(), Text::Negative);
+        check.wrong("model.price", Text::Negative);
     }
     for (at, one) in model.known.iter().enumerate() {
         let key = |field: &str| format!("model.known[{at}].{field}");
         if !is_model_name(&one.name) {
-            wrong(key("name"), Text::BadModelName);
+            check.wrong(key("name"), Text::BadModelName);
         }
         if model.known.iter().take(at).any(|earlier| earlier.name == one.name) {
-            wrong(key("name"), Text::ListedTwice);
+            check.wrong(key("name"), Text::ListedTwice);
         }
         if one.context_tokens.is_some_and(|n| !CONTEXT_TOKENS.contains(&n)) {
-            wrong(
-                key("context_tokens"),
-                Text::MustBe { low: &CONTEXT_TOKENS.start(), high: &CONTEXT_TOKENS.end() },
-            );
+            check.outside(key("context_tokens"), CONTEXT_TOKENS.start(), CONTEXT_TOKENS.end());
         }
         if one.price.as_ref().is_some_and(|price| !price.fits()) {
-            wrong(key("price"), Text::Negative);
+            check.wrong(key("price"), Text::Negative);
         }
         if one.context_tokens.is_none() && one.price.is_none() {
-            wrong(key("price"), Text::MissingBoth);
+            check.wrong(key("price"), Text::MissingBoth);
         }
     }
 }

@@ -13,6 +13,8 @@ use proto::{
     door::{AgentChanged, AgentEntry, AgentList, Agents as Wanted, DropAgent, SetAgent},
     error::{Code, Failure},
     id::AgentName,
+    lang::Language,
+    refusal::Text,
 };
 use runtime::service::{Answers, Asked};
 
@@ -25,7 +27,7 @@ impl Answers<Wanted> for Door {
             None => Ok(all.entries().into_iter().map(|entry| shown(entry, false)).collect()),
             Some(name) => match all.entry(name) {
                 Some(entry) => Ok(vec![shown(entry, true)]),
-                None => Err(unknown(all, name).at("name").advise(LIST)),
+                None => Err(unknown(all, name).at("name").next(Text::SeeAgents)),
             },
         })?;
         Ok(AgentList { agents })
@@ -36,8 +38,8 @@ impl Answers<SetAgent> for Door {
     async fn answer(&self, asked: Asked<'_, SetAgent>) -> Result<AgentChanged, Failure> {
         let request = asked.request()?;
         if request.text.len() > FILE_BYTES_MAX {
-            let why = format!("text: at most {FILE_BYTES_MAX} bytes are allowed");
-            return Err(Failure::new(Code::TooLarge, why).at("text"));
+            let why = Text::AtMostBytes { max: &FILE_BYTES_MAX };
+            return Err(Failure::about(Code::TooLarge, "text", why));
         }
         let name = request.name;
         let source = Source { name: name.clone(), place: bucket_place(&name), text: request.text };
@@ -67,7 +69,7 @@ impl Door {
             Some(Err(mistakes)) => return Err(refused(mistakes)),
             Some(Ok(agent)) => {
                 if let Some((field, why)) = presets::misfit(agent, &self.registry, &self.schemas) {
-                    return Err(refused(&after.mistake(&source.name, &field, &why)));
+                    return Err(refused(&after.mistake(&source.name, &field, why)));
                 }
             }
             None => {}
@@ -93,19 +95,16 @@ impl Answers<DropAgent> for Door {
     }
 }
 
-/// Hint for an unknown name.
-const LIST: &str = "`callboard agents ls` lists the agents and where each comes from.";
-
 fn may_go(all: &Catalogue, name: &AgentName) -> Result<(), Failure> {
     if !all.has(Layer::Bucket, name) && all.ignored(name).is_none() {
-        let why = match all.entry(name) {
-            Some(entry) => format!(
-                "agent {name} is not in the bucket: it comes from {}; change it there",
-                entry.layer.as_str()
-            ),
-            None => return Err(unknown(all, name).at("name").advise(LIST)),
+        let failure = match all.entry(name) {
+            Some(entry) => {
+                let why = Text::FromElsewhere { name, layer: &entry.layer.as_str() };
+                Failure::of(Code::UnknownAgent, why)
+            }
+            None => unknown(all, name),
         };
-        return Err(Failure::new(Code::UnknownAgent, why).at("name").advise(LIST));
+        return Err(failure.at("name").next(Text::SeeAgents));
     }
     let mut after = all.clone();
     after.remove(Layer::Bucket, name);
@@ -119,24 +118,35 @@ fn breaks(all: &Catalogue, after: &Catalogue) -> Result<(), Failure> {
 
 /// Refuses a change that would make other agents unusable.
 fn refuse(broken: &[(AgentName, Option<Mistakes>)]) -> Result<(), Failure> {
-    if broken.is_empty() {
-        return Ok(());
-    }
     let why = broken.iter().map(|(name, mistakes)| match mistakes {
-        Some(mistakes) => format!("{name} would become invalid: {mistakes}"),
-        None => format!("{name} would be removed"),
+        Some(mistakes) => Text::WouldBreak { name, mistakes },
+        None => Text::WouldGo { name },
     });
-    let why = why.collect::<Vec<_>>().join("\n");
-    Err(Failure::new(Code::InvalidRequest, why).at("name"))
+    let failure = match why.collect::<Vec<_>>().as_slice() {
+        [] => return Ok(()),
+        [one] => Failure::of(Code::InvalidRequest, *one),
+        all => {
+            let all: Vec<String> = all.iter().map(|one| one.text(Language::En)).collect();
+            Failure::new(Code::InvalidRequest, all.join("\n"))
+        }
+    };
+    Err(failure.at("name"))
 }
 
 /// Returns the error for an unknown agent, with the likely reason or the name that was probably
 /// meant.
 pub(crate) fn unknown(all: &Catalogue, name: &AgentName) -> Failure {
-    let ignored = all.ignored(name).map(not_an_agent);
-    let meant = || all.meant(name).map(|meant| format!("did you mean {meant}?"));
-    let more = ignored.or_else(meant).map(|more| format!("; {more}")).unwrap_or_default();
-    Failure::new(Code::UnknownAgent, format!("there is no agent {:?} here{more}", name.as_str()))
+    let shown = &format!("{:?}", name.as_str());
+    let failure = |why: Text<'_>| Failure::of(Code::UnknownAgent, why);
+    match (all.ignored(name), all.meant(name)) {
+        (Some(ignored), _) => {
+            let (name, why) = (Text::NoAgent { name: shown }, not_an_agent(ignored));
+            let why = format!("{}; {}", name.text(Language::En), why.text(Language::En));
+            Failure::new(Code::UnknownAgent, why)
+        }
+        (None, Some(meant)) => failure(Text::NoAgentNear { name: shown, meant: &meant }),
+        (None, None) => failure(Text::NoAgent { name: shown }),
+    }
 }
 
 fn shown(entry: Entry, whole: bool) -> AgentEntry {

@@ -19,6 +19,7 @@ use proto::{
     event::{Event, EventId},
     id::Seq,
     record::Body,
+    refusal::Text,
 };
 
 use crate::truncate;
@@ -151,7 +152,7 @@ impl Feed {
         match (view, &self.end) {
             (Some((id, view)), _) => Next::View(*id, view.clone()),
             (None, Some(Ok(()))) if stored > self.seq => {
-                Next::End(Err(again("records were stored after the end of the job")))
+                Next::End(Err(again(Text::RecordsAfterEnd)))
             }
             (None, Some(end)) => Next::End(end.clone()),
             (None, None) => Next::Wait,
@@ -221,9 +222,9 @@ pub(super) fn record_message(entry: &Entry) -> Result<Bytes, Failure> {
 }
 
 /// Returns the error that makes a watcher reconnect; the job itself is sound.
-pub(super) fn again(why: &str) -> Failure {
-    let hint = "Watch again, with `after` set to the last position you saw.".to_owned();
-    Failure { hint, ..Failure::new(Code::Unavailable, why) }
+pub(super) fn again(why: Text<'_>) -> Failure {
+    let hint = "Watch again, with `after` set to the last position you saw.";
+    Failure::of(Code::Unavailable, why).advise(hint)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use proto::{
     error::{Code, Failure},
     event::Event,
     id::{JobId, Seq},
+    refusal::Text,
     why::{Reason, Why},
 };
 use tokio::{
@@ -76,7 +77,7 @@ async fn follow(observer: &Observer, id: JobId, feed: &watch::Sender<Feed>) -> R
         let is_shown = feed.borrow().is_shown();
         tokio::select! {
             entries = tail.next() => {
-                let entries = entries.ok_or_else(|| again("the log subscription ended"))?;
+                let entries = entries.ok_or_else(|| again(Text::LogLost))?;
                 follower.take(entries).await?;
             }
             () = tokio::time::sleep_until(follower.due), if !is_shown => follower.show()?,

@@ -16,6 +16,7 @@ use proto::{
     door::Watched,
     error::{Code, Failure},
     id::{JobId, Seq},
+    refusal::Text,
     wire::{self, Live, LiveUpdate},
 };
 use tokio::sync::{OnceCell, broadcast, watch};
@@ -113,7 +114,7 @@ impl WatchedJob {
         });
         let begun = {
             let feed = feed.wait_for(|feed| feed.seq > Seq(0) || feed.end.is_some()).await;
-            let feed = feed.map_err(|_| feed::again("the server stopped following the log"))?;
+            let feed = feed.map_err(|_| feed::again(Text::FeedEnded))?;
             match &feed.end {
                 Some(Err(failure)) if feed.seq == Seq(0) => Err(failure.clone()),
                 Some(_) | None => Ok(feed.seq),
@@ -125,7 +126,7 @@ impl WatchedJob {
                 let stored = self.broker.log.read(&self.id, Seq(0)).await?;
                 return Err(match stored.is_empty() {
                     true => failure,
-                    false => feed::again("the job was submitted meanwhile"),
+                    false => feed::again(Text::SubmittedMeanwhile),
                 });
             }
             begun => begun?,

@@ -19,6 +19,7 @@ use proto::{
     event::EventId,
     id::{JobId, Seq},
     limits,
+    refusal::Text,
 };
 use runtime::service::{Asked, Call, Handled};
 use tokio::{
@@ -115,16 +116,16 @@ impl Watcher<'_> {
         loop {
             tokio::select! {
                 changed = self.feed.changed() => {
-                    changed.map_err(|_| again("the server stopped following the log"))?;
+                    changed.map_err(|_| again(Text::FeedEnded))?;
                     if self.catch_up().await? {
                         return Ok(());
                     }
                 }
                 said = heard(&mut live) => self.send(said).await?,
                 _ = quiet.tick() => self.send(heartbeat.clone()).await?,
-                () = &mut over => return Err(again("the watch reached its maximum duration").into()),
+                () = &mut over => return Err(again(Text::WatchOver).into()),
                 () = self.call.closing.cancelled() => {
-                    return Err(again("the server is shutting down").into());
+                    return Err(again(Text::ShuttingDown).into());
                 }
             }
         }

@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use proto::error::{Code, Failure};
+use proto::{
+    error::{Code, Failure},
+    refusal::Text,
+};
 use runtime::people::Caller;
 
 /// A caller may hold this many times the number of free places. A single caller then gets three
@@ -46,14 +49,11 @@ impl Slots {
         let mut held = self.held();
         let free = self.all.saturating_sub(held.values().sum());
         if free == 0 {
-            return Err(Failure::new(Code::Overloaded, "too many watches are open already"));
+            return Err(Failure::of(Code::Overloaded, Text::TooManyWatches));
         }
         let own = held.entry(holder.clone()).or_default();
         if *own >= free.saturating_mul(TIMES_FREE) {
-            let why = format!(
-                "one caller has {own} watches open already, and {free} are left for others"
-            );
-            return Err(Failure::new(Code::Overloaded, why));
+            return Err(Failure::of(Code::Overloaded, Text::WatchesOfOne { own, free: &free }));
         }
         *own += 1;
         drop(held);

@@ -18,6 +18,8 @@ use futures::{StreamExt, stream};
 use proto::{
     door::DeadLetter,
     id::{JobId, Seq, Shard},
+    lang::Language,
+    refusal::Text as Refusal,
 };
 use serde::Serialize;
 
@@ -137,7 +139,7 @@ pub enum FsckError {
     #[error(transparent)]
     Kv(#[from] KvError),
     /// A job of the scope has no log.
-    #[error("there is no job {0}")]
+    #[error("{}", Refusal::NoJob { job: _0 }.text(Language::En))]
     NoJob(JobId),
 }
 

@@ -111,9 +111,7 @@ pub enum PurgeError {
     #[error(transparent)]
     Objects(#[from] ObjectError),
     /// The listing of large values is too old to act on.
-    #[error(
-        "the collection of large values exceeded its time limit and stopped; remove ended jobs first, so that it has fewer records to read"
-    )]
+    #[error("too long")]
     TooLong,
 }
 

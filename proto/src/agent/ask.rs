@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::checked::{Checked, out_of_time, refuse};
 use crate::{
     asking::AskKinds,
+    bounds::Text,
     policy::{AskLimit, AskWhen},
 };
 
@@ -56,23 +57,20 @@ impl Asking {
         if let AskLimit::AtMost(limit) = self.limit
             && limit > 1000
         {
-            return refuse("ask.limit", "must be at most 1000, or \"unlimited\"");
+            return refuse("ask.limit", Text::Unlimited { max: &1000 });
         }
         let out_of_range = |n: Option<u32>| n.is_some_and(|n| !(1..=1000).contains(&n));
         if out_of_range(self.rounds) {
-            return refuse("ask.rounds", "must be 1 to 1000");
+            return refuse("ask.rounds", Text::Between { low: &1, high: &1000 });
         }
         if out_of_range(self.repeat_limit) {
-            return refuse("ask.repeat_limit", "must be 1 to 1000");
+            return refuse("ask.repeat_limit", Text::Between { low: &1, high: &1000 });
         }
         if self.kinds.is_none() {
-            return refuse(
-                "ask.kinds",
-                "must name a kind of question; ask.limit: 0 asks none at all",
-            );
+            return refuse("ask.kinds", Text::AsksNothing);
         }
         if out_of_time(self.deadline_ms) {
-            return refuse("ask.deadline_ms", "must be 1 ms to one year");
+            return refuse("ask.deadline_ms", Text::ToOneYear);
         }
         Ok(())
     }

@@ -1,21 +1,24 @@
 //! The result of checking an agent's policies, and bounds that several policies share.
 
-use crate::limits;
+use crate::{
+    lang::{Language, Words},
+    limits,
+};
 
 /// A policy that is out of bounds, or that conflicts with another one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("agent.{field} {why}")]
+#[error("agent.{field} {}", why.text(Language::En))]
 pub struct InvalidAgent {
     /// Dotted path of the field.
     pub field: String,
     /// Requirement that the field violates.
-    pub why: &'static str,
+    pub why: Words,
 }
 
 pub(super) type Checked = Result<(), InvalidAgent>;
 
-pub(super) fn refuse(field: &str, why: &'static str) -> Checked {
-    Err(InvalidAgent { field: field.to_owned(), why })
+pub(super) fn refuse(field: &str, why: impl Into<Words>) -> Checked {
+    Err(InvalidAgent { field: field.to_owned(), why: why.into() })
 }
 
 pub(super) fn out_of_scale(temperature: Option<f64>) -> bool {

@@ -7,11 +7,7 @@ use super::{
     checked::{Checked, refuse},
     policies::Agent,
 };
-use crate::{
-    id::{AgentName, ToolName},
-    limits,
-    policy::AskLimit,
-};
+use crate::{bounds::Text, id::ToolName, limits, policy::AskLimit};
 
 /// Names of tools that models call for other purposes.
 const RESERVED: [&str; 4] = ["ask_user", "finish", "set_plan", "update_plan"];
@@ -45,37 +41,23 @@ impl Agent {
 
     pub(super) fn check_agents(&self) -> Checked {
         if self.agents.len() > limits::SUB_AGENTS_MAX {
-            return refuse("agents", "must be at most 32");
+            return refuse("agents", Text::AtMost { max: &32 });
         }
         for (n, sub) in self.agents.iter().enumerate() {
             let name = sub.name.as_str();
             if RESERVED.contains(&name) {
-                return refuse(
-                    "agents",
-                    "must not name an agent that is called like ask_user, finish, set_plan or update_plan, which models call for something else",
-                );
+                return refuse("agents", Text::Reserved);
             }
             if self.agents.iter().skip(n + 1).any(|other| other.name == sub.name) {
-                return refuse("agents", "must not name an agent twice");
+                return refuse("agents", Text::AgentTwice);
             }
             let tools = self.tools.as_deref().unwrap_or_default();
             if tools.iter().any(|tool| tool.as_str() == name) {
-                return refuse(
-                    "agents",
-                    "must not name an agent that is called like a tool of this agent: models could not tell them apart",
-                );
+                return refuse("agents", Text::LikeATool);
             }
         }
         Ok(())
     }
-}
-
-/// Returns the message for a sub-agent that has the name of a tool, with the remedy.
-#[must_use]
-pub fn called_like_a_tool(name: &AgentName) -> String {
-    format!(
-        "{name} is the name of a registered tool too, and models could not tell them apart; give the agent another name, or list in `tools` those that this agent may use"
-    )
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{bounds::Text, lang::Words};
+
 /// Maximum number of hosts of an agent.
 const HOSTS_MAX: usize = 64;
 
@@ -41,9 +43,9 @@ impl Hosts {
     }
 
     /// Checks the number and the form of the hosts.
-    pub(super) fn check(&self) -> Result<(), &'static str> {
+    pub(super) fn check(&self) -> Result<(), Words> {
         if self.0.len() > HOSTS_MAX {
-            return Err("must be at most 64 hosts");
+            return Err(Text::Hosts { max: &HOSTS_MAX }.into());
         }
         let is_host = |host: &String| {
             let name = host.strip_prefix("*.").unwrap_or(host);
@@ -59,7 +61,7 @@ impl Hosts {
             fits_size && (is_name || is_address) && !is_below_address
         };
         let wrong = !self.0.iter().all(is_host);
-        if wrong { Err("must be names of hosts, or *. and a domain") } else { Ok(()) }
+        if wrong { Err(Text::Host.into()) } else { Ok(()) }
     }
 }
 
@@ -134,6 +136,6 @@ mod tests {
             assert!(Hosts::new(vec![wrong.to_owned()]).check().is_err(), "{wrong}");
         }
         assert!(hosts("a.test *.b.test 10.0.0.1 [::1] localhost").check().is_ok());
-        assert_eq!(Hosts::new(vec!["a".into(); 65]).check(), Err("must be at most 64 hosts"));
+        assert_eq!(Hosts::new(vec!["a".into(); 65]).check(), Err(Text::Hosts { max: &64 }.into()));
     }
 }

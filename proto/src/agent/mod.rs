@@ -18,7 +18,6 @@ mod tool;
 pub use self::{
     ask::Asking,
     checked::InvalidAgent,
-    delegation::called_like_a_tool,
     hosts::Hosts,
     layer::Layer,
     plan::{OnUnparseable, PlanWhen, Planning},

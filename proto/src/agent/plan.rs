@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checked::{Checked, out_of_scale, out_of_share, refuse};
 use crate::{
+    bounds::Text,
     limits,
     policy::{Detector, PlanOutput, PlanProtocol},
 };
@@ -92,16 +93,16 @@ impl Default for Planning {
 impl Planning {
     pub(super) fn check(&self) -> Checked {
         if !(1..=limits::ATTEMPTS_MAX).contains(&self.attempts) {
-            return refuse("plan.attempts", "must be 1 to 100");
+            return refuse("plan.attempts", Text::Between { low: &1, high: &100 });
         }
         if !(1..=limits::ATTEMPTS_MAX).contains(&self.rounds) {
-            return refuse("plan.rounds", "must be 1 to 100");
+            return refuse("plan.rounds", Text::Between { low: &1, high: &100 });
         }
         if out_of_scale(self.temperature) {
-            return refuse("plan.temperature", "must be 0.0 to 2.0");
+            return refuse("plan.temperature", Text::Between { low: &"0.0", high: &"2.0" });
         }
         if out_of_share(self.top_p) {
-            return refuse("plan.top_p", "must be above 0.0 and at most 1.0");
+            return refuse("plan.top_p", Text::AboveUpTo { low: &"0.0", high: &"1.0" });
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use super::{
     step,
 };
 use crate::{
+    bounds::Text,
     budget::Budget,
     conversation::Memory,
     guard::Guard,
@@ -161,16 +162,16 @@ impl Agent {
             }
         }
         if out_of_time(self.deadline_ms) {
-            return refuse("deadline_ms", "must be 1 ms to one year");
+            return refuse("deadline_ms", Text::ToOneYear);
         }
         if out_of_scale(self.temperature) {
-            return refuse("temperature", "must be 0.0 to 2.0");
+            return refuse("temperature", Text::Between { low: &"0.0", high: &"2.0" });
         }
         if out_of_share(self.top_p) {
-            return refuse("top_p", "must be above 0.0 and at most 1.0");
+            return refuse("top_p", Text::AboveUpTo { low: &"0.0", high: &"1.0" });
         }
         if self.system.len() > limits::DESCRIPTION_BYTES_MAX {
-            return refuse("system", "must be at most 32 KiB");
+            return refuse("system", Text::System);
         }
         Ok(())
     }
@@ -186,10 +187,10 @@ impl Agent {
         for (tool, _) in self.tool.presets.iter() {
             let field = format!("tool.presets.{tool}");
             if self.sub_agent(tool.as_str()).is_some() {
-                return refuse(&field, "must be a tool; arguments of agents cannot be fixed");
+                return refuse(&field, Text::NoTool);
             }
             if self.tools.as_ref().is_some_and(|tools| !tools.contains(tool)) {
-                return refuse(&field, "is not among the tools of this agent");
+                return refuse(&field, Text::ForeignTool);
             }
         }
         Ok(())

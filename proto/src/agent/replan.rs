@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::checked::{Checked, refuse};
-use crate::limits;
+use crate::{bounds::Text, limits};
 
 /// The policy of replanning. Completed steps are never replanned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ impl Default for Replanning {
 impl Replanning {
     pub(super) fn check(&self) -> Checked {
         if self.max > limits::ATTEMPTS_MAX {
-            return refuse("replan.max", "must be at most 100");
+            return refuse("replan.max", Text::AtMost { max: &100 });
         }
         Ok(())
     }

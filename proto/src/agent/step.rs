@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::checked::{Checked, InvalidAgent, refuse};
-use crate::{limits, plan::Action, retry::RetryPolicy};
+use crate::{bounds::Text, limits, plan::Action, retry::RetryPolicy};
 
 /// The order of the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,10 +144,10 @@ impl Stepping {
             return Err(InvalidAgent { field: format!("step.retry.{field}"), why });
         }
         if !(1..=limits::TURNS_MAX).contains(&self.max_turns) {
-            return refuse("step.max_turns", "must be 1 to 100");
+            return refuse("step.max_turns", Text::Between { low: &1, high: &100 });
         }
         if !(1..=calls_max()).contains(&self.max_calls) {
-            return refuse("step.max_calls", "must be 1 to 64");
+            return refuse("step.max_calls", Text::Between { low: &1, high: &64 });
         }
         Ok(())
     }

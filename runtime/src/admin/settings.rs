@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
+use proto::lang::Language;
 use serde::Deserialize;
 
-use crate::config::{Check, Section};
+use crate::config::{Check, Section, words::Text};
 
 /// Settings of the admin listener, which serves health, metrics and the log level.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -34,9 +35,7 @@ impl TryFrom<String> for Listen {
         match text.as_str() {
             "auto" => Ok(Self::Auto),
             "off" => Ok(Self::Off),
-            address => address.parse().map(Self::At).map_err(|_| {
-                "must be auto, off, or an address with a port such as 127.0.0.1:9464".to_owned()
-            }),
+            address => address.parse().map(Self::At).map_err(|_| Text::Listen.text(Language::En)),
         }
     }
 }

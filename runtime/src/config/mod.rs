@@ -11,7 +11,7 @@ mod secret;
 mod section;
 mod source;
 mod tree;
-mod words;
+pub(crate) mod words;
 
 use std::path::PathBuf;
 

@@ -5,12 +5,12 @@
 use std::collections::BTreeSet;
 
 use config::{Value, ValueKind};
-use proto::lang::Words;
+use proto::lang::{Language, Words};
 use serde_json::Value as Json;
 
 use super::{
     Check, ConfigErrors, Mistake, Part, Setting, Settings, Sources,
-    secret::Places,
+    secret::{self, Places},
     source::{self, Layers},
     tree::{self, Tree},
     words::Text,
@@ -116,8 +116,10 @@ impl Reading {
             }
             let Some(entry) = self.tree.root[table][&name].as_object_mut() else { continue };
             if entry.insert("name".to_owned(), name.clone().into()).is_some() {
-                let one = entries.one;
-                let why = Text::NamedByKey { one: &one, name: &name };
+                let one = (entries.one)();
+                let why = Words::new(|language| {
+                    Text::NamedByKey { one: &one.text(language), name: &name }.text(language)
+                });
                 self.mistake(&format!("{key}.name"), why);
             }
         }
@@ -163,7 +165,7 @@ impl Reading {
             }
             return self.put_back(path);
         }
-        self.mistake(path, why);
+        self.mistake(path, told(why));
         self.put_back(path)
     }
 
@@ -230,6 +232,14 @@ impl Reading {
     }
 }
 
+/// Returns the reason in a message of serde. The types of the settings word their own refusals in
+/// English, as serde carries nothing else.
+fn told(why: &str) -> Words {
+    let own = secret::REFUSALS.into_iter().chain([Text::Listen, Text::PersonName]);
+    let own = own.into_iter().map(Words::from).find(|own| own.text(Language::En) == why);
+    own.unwrap_or_else(|| agents::source::explained(why))
+}
+
 /// Returns the first word in backquotes after `before`, as serde's messages have it.
 fn quoted<'a>(message: &'a str, before: &str) -> Option<&'a str> {
     message.strip_prefix(before)?.strip_prefix('`')?.split('`').next()
@@ -287,8 +297,6 @@ fn settings(tree: &Tree, parts: &[Part]) -> Vec<Setting> {
 
 #[cfg(test)]
 mod tests {
-    use proto::lang::Language;
-
     use super::{super::Origin, *};
 
     #[test]

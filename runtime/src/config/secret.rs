@@ -6,11 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use proto::lang::{Language, Words};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{
     Deserialize, Deserializer,
     de::{self, MapAccess, Visitor},
 };
+
+use super::words::Text;
 
 /// Largest secret, in bytes. A NATS credentials file has about 1 KB.
 const BYTES_MAX: usize = 64 * 1024;
@@ -21,18 +24,28 @@ const BYTES_MAX: usize = 64 * 1024;
 pub struct Secret {
     from: SecretFrom,
     /// The secret, or the reason why it cannot be fetched.
-    value: Result<SecretString, String>,
+    value: Result<SecretString, Words>,
 }
 
 /// The place of a secret.
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum SecretFrom {
     /// In an environment variable.
-    #[display("the variable {_0}")]
+    #[display("${_0}")]
     Env(String),
     /// In a file.
-    #[display("the file {}", _0.display())]
+    #[display("{}", _0.display())]
     File(PathBuf),
+}
+
+impl SecretFrom {
+    /// Returns the place in words.
+    fn text(&self, language: Language) -> String {
+        match self {
+            Self::Env(name) => Text::Variable { name }.text(language),
+            Self::File(path) => Text::File { path: &path.display() }.text(language),
+        }
+    }
 }
 
 impl Secret {
@@ -46,8 +59,8 @@ impl Secret {
     ///
     /// # Errors
     /// The reason why the secret cannot be fetched, without any of its content.
-    pub fn value(&self) -> Result<&SecretString, &str> {
-        self.value.as_ref().map_err(String::as_str)
+    pub fn value(&self) -> Result<&SecretString, &Words> {
+        self.value.as_ref()
     }
 
     /// Fetches the secret from its place.
@@ -73,46 +86,45 @@ pub(super) struct Places<'a> {
 }
 
 impl Places<'_> {
-    fn secret(&self, from: &SecretFrom) -> Result<SecretString, String> {
+    fn secret(&self, from: &SecretFrom) -> Result<SecretString, Words> {
         let text = match from {
             SecretFrom::Env(name) => self.variable(name)?,
             SecretFrom::File(path) => self.file(path)?,
         };
         match text.trim() {
-            "" => Err(format!("{from} is empty")),
+            "" => Err(Words::new(|language| {
+                Text::SecretEmpty { place: &from.text(language) }.text(language)
+            })),
             text => Ok(SecretString::from(text.to_owned())),
         }
     }
 
-    fn variable(&self, name: &str) -> Result<String, String> {
+    fn variable(&self, name: &str) -> Result<String, Words> {
         if name.to_ascii_uppercase().starts_with("CALLBOARD__") {
-            return Err(format!(
-                "the variable {name} is a setting itself; a secret that is named by a setting must be elsewhere"
-            ));
+            return Err(Text::SecretInSetting { name: &name }.into());
         }
         let found = self.env.iter().find(|(n, _)| n == name);
-        found.map(|(_, v)| v.clone()).ok_or_else(|| format!("the variable {name} is not set"))
+        found.map(|(_, v)| v.clone()).ok_or_else(|| Text::VariableUnset { name: &name }.into())
     }
 
-    fn file(&self, path: &Path) -> Result<String, String> {
-        let shown = path.display();
+    fn file(&self, path: &Path) -> Result<String, Words> {
+        let shown = &path.display();
+        let failed = |why: std::io::Error| Words::from(Text::FileFailed { path: shown, why: &why });
         let path = self.cwd.join(path);
-        let real = path.canonicalize().map_err(|e| format!("the file {shown}: {e}"))?;
+        let real = path.canonicalize().map_err(failed)?;
         if self.settings.contains(&real) {
-            return Err(format!(
-                "the file {shown} is this configuration itself; keep the secret in a file of its own"
-            ));
+            return Err(Text::SecretInFile { path: shown }.into());
         }
         let mut text = String::new();
-        let file = std::fs::File::open(&real).map_err(|e| format!("the file {shown}: {e}"))?;
+        let file = std::fs::File::open(&real).map_err(failed)?;
         if !file.metadata().is_ok_and(|m| m.is_file()) {
-            return Err(format!("the file {shown} is not a regular file"));
+            return Err(Text::NotRegular { path: shown }.into());
         }
         let read = file.take(BYTES_MAX as u64 + 1).read_to_string(&mut text);
         match read {
-            Err(error) => Err(format!("the file {shown}: {error}")),
+            Err(error) => Err(failed(error)),
             Ok(bytes) if bytes > BYTES_MAX => {
-                Err(format!("the file {shown} is larger than {BYTES_MAX} bytes"))
+                Err(Text::FileTooLarge { path: shown, max: &BYTES_MAX }.into())
             }
             Ok(_) => Ok(text),
         }
@@ -129,7 +141,7 @@ impl<'de> Deserialize<'de> for Secret {
 /// was put there by mistake.
 struct Reference;
 
-const FORM: &str = r#"{ env = "NAME" } or { file = "path" }"#;
+const FORM: &str = r#"{ env = "NAME" } / { file = "path" }"#;
 
 impl<'de> Visitor<'de> for Reference {
     type Value = Secret;
@@ -139,9 +151,7 @@ impl<'de> Visitor<'de> for Reference {
     }
 
     fn visit_str<E: de::Error>(self, _: &str) -> Result<Secret, E> {
-        Err(E::custom(format_args!(
-            "a secret is never written into the configuration, where it would be copied and shown; name its place: {FORM}"
-        )))
+        Err(refused(WRITTEN))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Secret, A::Error> {
@@ -151,14 +161,24 @@ impl<'de> Visitor<'de> for Reference {
             let found = match place.as_str() {
                 "env" => SecretFrom::Env(named),
                 "file" => SecretFrom::File(named.into()),
-                _ => return Err(de::Error::custom(format_args!("a secret is named by {FORM}"))),
+                _ => return Err(refused(NAMED)),
             };
             if from.replace(found).is_some() {
-                return Err(de::Error::custom(format_args!("a secret has one place: {FORM}")));
+                return Err(refused(TWICE));
             }
         }
-        let from =
-            from.ok_or_else(|| de::Error::custom(format_args!("a secret is named by {FORM}")))?;
-        Ok(Secret { from, value: Err("it is not fetched yet".to_owned()) })
+        let from = from.ok_or_else(|| refused(NAMED))?;
+        Ok(Secret { from, value: Err(Text::SecretUnread.into()) })
     }
+}
+
+const WRITTEN: Text<'_> = Text::SecretWritten { form: &FORM };
+const NAMED: Text<'_> = Text::SecretNamed { form: &FORM };
+const TWICE: Text<'_> = Text::SecretTwice { form: &FORM };
+
+/// The reasons that leave this module through serde, which carries English only.
+pub(super) const REFUSALS: [Text<'_>; 3] = [WRITTEN, NAMED, TWICE];
+
+fn refused<E: de::Error>(why: Text<'_>) -> E {
+    E::custom(why.text(Language::En))
 }

@@ -1,6 +1,8 @@
 //! The parts that settings are made of. Each is declared beside the code that uses it: its keys as a
 //! type, its defaults in TOML, and the check of its values. A program puts its parts together.
 
+use std::fmt::Display;
+
 use proto::lang::Words;
 use serde::de::DeserializeOwned;
 use url::Url;
@@ -51,10 +53,10 @@ pub trait Section: DeserializeOwned {
 /// Entries of a table that have their key as their field `name`.
 #[derive(Debug, Clone, Copy)]
 pub struct Entries {
-    /// An entry, with its article, for messages.
-    pub one: &'static str,
+    /// Returns an entry, with its article, for messages.
+    pub one: fn() -> Words,
     /// The check of a key, with the reason of a refusal.
-    pub name: fn(&str) -> Result<(), String>,
+    pub name: fn(&str) -> Result<(), Words>,
 }
 
 /// A section without its values.
@@ -123,18 +125,34 @@ impl Check {
     /// needs; the user of any other secret reports it.
     pub fn secret(&mut self, key: &str, secret: Option<&Secret>) {
         if let Some(Err(why)) = secret.map(Secret::value) {
-            self.wrong(key, why);
+            self.wrong(key, why.clone());
         }
     }
 
-    /// Notes an address that is not one of HTTP, or that holds a password. `instead` names the
-    /// setting for it.
-    pub fn http(&mut self, key: &str, url: &Url, instead: &str) {
+    /// Notes that a value is not within its bounds, both included.
+    pub fn outside(&mut self, key: impl Into<String>, low: &dyn Display, high: &dyn Display) {
+        self.wrong(key, Text::MustBe { low, high });
+    }
+
+    /// Notes that a setting is missing although another one, which needs it, is set.
+    pub fn missing_beside(&mut self, key: &str, set: &str) {
+        self.wrong(key, Text::MissingAsSet { key: &set });
+    }
+
+    /// Notes an address that is not one of HTTP, or that holds a password. `instead` is the key of
+    /// the setting for it.
+    pub fn http(&mut self, key: &str, url: &Url, instead: Option<&str>) {
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             self.wrong(key, Text::NoHttp);
         }
         if !url.username().is_empty() || url.password().is_some() {
-            self.wrong(key, Text::Password { instead: &instead });
+            self.wrong(
+                key,
+                match instead {
+                    Some(key) => Text::PasswordInstead { key: &key }.into(),
+                    None => Words::from(Text::Password),
+                },
+            );
         }
     }
 

@@ -88,10 +88,17 @@ impl Layers {
         let path = sources.cwd.join(&shown);
         let origin = Origin::File(shown);
         match contents(&path) {
-            Ok(text) if text.trim().is_empty() => {
+            Ok(None) => {
+                let why = Words::new(|language| {
+                    let why = Text::Larger { max: &FILE_BYTES_MAX }.text(language);
+                    Text::Unreadable { why: &why }.text(language)
+                });
+                self.mistake("", &origin, why);
+            }
+            Ok(Some(text)) if text.trim().is_empty() => {
                 self.mistake("", &origin, Text::EmptyFile);
             }
-            Ok(text) => {
+            Ok(Some(text)) => {
                 self.files.extend(path.canonicalize());
                 self.text(&text, &origin);
             }
@@ -151,13 +158,13 @@ pub(super) fn readings(text: &str) -> Vec<toml::Value> {
     readings
 }
 
-fn contents(path: &Path) -> std::io::Result<String> {
+/// Returns the text of a file, or `None` if the file is too large.
+fn contents(path: &Path) -> std::io::Result<Option<String>> {
     let about = std::fs::metadata(path)?;
     if about.len() > FILE_BYTES_MAX {
-        let why = format!("it is larger than {FILE_BYTES_MAX} bytes");
-        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, why));
+        return Ok(None);
     }
-    std::fs::read_to_string(path)
+    std::fs::read_to_string(path).map(Some)
 }
 
 fn value(from: toml::Value, label: &str) -> Value {

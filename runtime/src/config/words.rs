@@ -1,4 +1,4 @@
-//! The texts of the mistakes in the settings.
+//! The texts of the mistakes in the settings, of this crate's sections too.
 
 use proto::lang::Words;
 

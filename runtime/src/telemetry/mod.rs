@@ -29,7 +29,10 @@ pub use self::{
     span::{Kind, Span, is_tracing},
     trace::{child_of, from_span_context, new_trace, span_context, within},
 };
-use proto::id::WorkerId;
+use proto::{
+    id::WorkerId,
+    lang::{Language, Words},
+};
 
 /// The identity of this process in telemetry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,14 +49,24 @@ pub struct Identity {
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     /// The level is neither a level nor a filter.
-    #[error("log.level: {0}")]
-    Filter(String),
+    #[error("log.level: {}", _0.text(Language::En))]
+    Filter(Words),
     /// Another subscriber is installed in this process.
     #[error("logging is set up already")]
     Twice,
     /// The exporters cannot be built.
     #[error(transparent)]
     Export(#[from] ExportError),
+}
+
+impl TelemetryError {
+    /// Returns the reason for users.
+    pub(crate) fn words(&self) -> Words {
+        match self {
+            Self::Filter(why) => why.clone(),
+            Self::Twice | Self::Export(_) => self.to_string().into(),
+        }
+    }
 }
 
 /// The telemetry of this process. Pending signals are exported by [`Telemetry::end`].

@@ -71,10 +71,10 @@ impl Section for Telemetry {
             ("telemetry.content_max_bytes", wide(self.content_max_bytes), 16, 1 << 20),
         ]);
         if !(0.0..=1.0).contains(&self.trace_sample_ratio) {
-            check.wrong("telemetry.trace_sample_ratio", "must be 0.0 to 1.0");
+            check.outside("telemetry.trace_sample_ratio", &"0.0", &"1.0");
         }
         if let Some(url) = &self.otlp_endpoint {
-            check.http("telemetry.otlp_endpoint", url, "");
+            check.http("telemetry.otlp_endpoint", url, None);
         }
     }
 }
@@ -85,7 +85,7 @@ impl Section for Log {
 
     fn check(&self, check: &mut Check) {
         if let Err(error) = super::filter(&self.level) {
-            check.wrong("log.level", error.to_string());
+            check.wrong("log.level", error.words());
         }
     }
 }

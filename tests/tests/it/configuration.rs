@@ -169,9 +169,13 @@ impl Section {
 
 /// Extracts the allowed values from a refusal; `None` when the refusal names none.
 fn bound(why: &str) -> Option<String> {
-    if let Some(words) = why.split_once("unknown variant `?`, expected ").map(|(_, words)| words) {
-        let words: Vec<_> = words.split('`').skip(1).step_by(2).map(|w| format!("`{w}`")).collect();
+    if let Some(words) = why.strip_prefix("there is no such value; there are ") {
+        let words: Vec<_> = words.split(", ").map(|word| format!("`{word}`")).collect();
         return Some(words.join(", "));
+    }
+    // A value of another type says nothing about bounds.
+    if why.contains(", not ") {
+        return None;
     }
     if why == "must not be negative" {
         return Some("not negative".to_owned());
@@ -297,7 +301,7 @@ fn defaults_that_cannot_be_read_are_refused(#[case] text: &str, #[case] why: &st
 #[rstest::rstest]
 #[case("must be 1000 to 3600000, got 0", Some("1,000 to 3,600,000"))]
 #[case("must be 1, 3 or 5, got 0", Some("1, 3 or 5"))]
-#[case("unknown variant `?`, expected one of `auto`, `json`", Some("`auto`, `json`"))]
+#[case("there is no such value; there are auto, json", Some("`auto`, `json`"))]
 #[case("must not be negative", Some("not negative"))]
 #[case("must not exceed model.timeouts_ms.total (5)", None)]
 fn the_bound_is_what_a_refusal_says_of_other_values(#[case] why: &str, #[case] is: Option<&str>) {

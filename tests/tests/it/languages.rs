@@ -25,7 +25,7 @@ fn tables(file: &str) -> BTreeSet<String> {
 /// Returns the number of modules that use each table.
 fn spoken(sources: &[Source]) -> BTreeMap<String, usize> {
     let mut spoken = BTreeMap::new();
-    let calls = ["messages::texts!(", "messages::translations!("];
+    let calls = ["messages::texts!(", "messages::translations!(", "messages::reasons!("];
     let is_itself = |source: &&Source| {
         source.path.starts_with("messages/") || source.path == "tests/tests/it/languages.rs"
     };

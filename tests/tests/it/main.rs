@@ -55,5 +55,6 @@ mod tidy;
 mod tracing;
 mod turning;
 mod upgrade;
+mod user_texts;
 mod verbs;
 mod voice;

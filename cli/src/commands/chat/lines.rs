@@ -23,6 +23,7 @@ use crate::{
         words::Text,
     },
     failure::CliError,
+    refusal,
     render::{describe, tools},
     style::Tone,
     text,
@@ -163,7 +164,8 @@ impl Session {
     }
 
     fn refused(&mut self, failure: &Failure) -> Result<(), CliError> {
-        self.complain(&failure.message)
+        let message = refusal::message(failure);
+        self.complain(message.text(self.tongue()))
     }
 
     fn help(&mut self, specs: &[ToolSpec]) -> Result<(), CliError> {

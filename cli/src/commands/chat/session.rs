@@ -346,7 +346,7 @@ impl Session {
         let lines = show::speech(&style, front.session.state.text());
         let rows = crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows));
         let drawn = self.drawn.draw(&mut std::io::stdout().lock(), &lines, (style.columns(), rows));
-        drawn.map_err(|e| CliError::io("standard output", &e))
+        drawn.map_err(|e| CliError::output(&e))
     }
 
     fn hide(&mut self) -> Result<(), CliError> {
@@ -355,7 +355,7 @@ impl Session {
         }
         let columns = self.style().columns();
         let cleared = self.drawn.clear(&mut std::io::stdout().lock(), columns);
-        cleared.map_err(|e| CliError::io("standard output", &e))
+        cleared.map_err(|e| CliError::output(&e))
     }
 }
 

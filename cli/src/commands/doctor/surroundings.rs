@@ -79,7 +79,7 @@ pub(super) async fn model(model: &Model) -> Finding {
         return Finding::warning("model", Text::ModelScripted { name: &name }, Text::SetProvider);
     }
     if let Some(Err(why)) = model.api_key.as_ref().map(Secret::value) {
-        let found = format!("{name}: model.api_key: {why}");
+        let found = Words::new(|language| format!("{name}: model.api_key: {}", why.text(language)));
         return Finding::warning("model", found, Text::SetKey);
     }
     let place = match &model.base_url {

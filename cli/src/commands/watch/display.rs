@@ -85,7 +85,7 @@ impl Display {
         let columns = style.columns();
         let rows = crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows));
         let drawn = screen.draw(&mut std::io::stdout().lock(), &lines, (columns, rows));
-        drawn.map_err(|e| CliError::io("standard output", &e))
+        drawn.map_err(|e| CliError::output(&e))
     }
 
     /// Draws the final tree and leaves it on the screen.
@@ -102,7 +102,7 @@ impl Display {
         if let Form::Tree(screen) = &mut self.form {
             let columns = self.output.style().columns();
             let cleared = screen.clear(&mut std::io::stdout().lock(), columns);
-            cleared.map_err(|e| CliError::io("standard output", &e))?;
+            cleared.map_err(|e| CliError::output(&e))?;
         }
         Ok(())
     }

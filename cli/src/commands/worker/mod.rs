@@ -124,7 +124,7 @@ async fn check(
 /// Builds the default configuration: a check ignores the machine's settings.
 fn config(url: &str, directory: &Directory) -> Result<Config, CliError> {
     let flag = |key: &str, value: String| {
-        let (key, name) = (key.to_owned(), "worker check".to_owned());
+        let (key, name) = (key.to_owned(), "worker-check".to_owned());
         Flag { key, value, name }
     };
     let flags = vec![

@@ -1,9 +1,10 @@
 //! The filter of the log: a level, and other levels for single targets. It is stricter than
 //! `EnvFilter`, which takes a misspelt level for the name of a target.
 
+use proto::lang::Words;
 use tracing_subscriber::EnvFilter;
 
-use crate::telemetry::TelemetryError;
+use crate::{config::words::Text, telemetry::TelemetryError};
 
 /// Libraries that log only warnings unless the filter names them.
 const QUIET: [&str; 10] = [
@@ -30,8 +31,7 @@ const BYTES_MAX: usize = 1024;
 /// An error is returned when the text is neither.
 pub fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
     if level.len() > BYTES_MAX {
-        let why = format!("a filter has at most {BYTES_MAX} bytes");
-        return Err(TelemetryError::Filter(why));
+        return Err(TelemetryError::Filter(Text::FilterTooLong { max: &BYTES_MAX }.into()));
     }
     let parts: Vec<(Option<&str>, &str)> =
         level.split(',').map(part).collect::<Result<_, _>>().map_err(TelemetryError::Filter)?;
@@ -45,11 +45,11 @@ pub fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
         None => (*level).to_owned(),
     });
     let all: Vec<String> = quiet.chain(asked).collect();
-    EnvFilter::try_new(all.join(",")).map_err(|e| TelemetryError::Filter(e.to_string()))
+    EnvFilter::try_new(all.join(",")).map_err(|e| TelemetryError::Filter(e.to_string().into()))
 }
 
 /// Parses one part of a filter: the level of one target, or of all others.
-fn part(text: &str) -> Result<(Option<&str>, &str), String> {
+fn part(text: &str) -> Result<(Option<&str>, &str), Words> {
     let text = text.trim();
     let (target, level) = match text.split_once('=') {
         Some((target, level)) => (Some(target.trim()), level.trim()),
@@ -59,13 +59,10 @@ fn part(text: &str) -> Result<(Option<&str>, &str), String> {
         !path.is_empty() && path.bytes().all(|b| b.is_ascii_alphanumeric() || b"_:-".contains(&b))
     };
     if let Some(target) = target.filter(|target| !is_path(target)) {
-        return Err(format!("{target:?} is not a target such as callboard_runtime or a::b"));
+        return Err(Text::NoTarget { target: &target }.into());
     }
     if !LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level)) {
-        return Err(format!(
-            "{level:?} is not a level; the levels are {}, and target=level for one target",
-            LEVELS.join(", ")
-        ));
+        return Err(Text::NoLevel { level: &level, levels: &LEVELS.join(", ") }.into());
     }
     Ok((target, level))
 }

@@ -69,7 +69,7 @@ impl LogLevel {
     /// then.
     pub fn set(&self, level: &str) -> Result<(), TelemetryError> {
         let filter = filter(level)?;
-        self.handle.reload(filter).map_err(|e| TelemetryError::Filter(e.to_string()))?;
+        self.handle.reload(filter).map_err(|e| TelemetryError::Filter(e.to_string().into()))?;
         level.clone_into(&mut self.level.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(())
     }
