@@ -192,7 +192,7 @@ mod tests {
     #[case::other_case("_inbox.a")]
     #[case::empty("")]
     fn nothing_else_is_answered(#[case] reply: &str) {
-        assert!(!rule(&REPLY_INBOXES).inbox(reply).is_some(), "{reply}");
+        assert!(rule(&REPLY_INBOXES).inbox(reply).is_none(), "{reply}");
     }
 
     #[rstest]
@@ -213,7 +213,7 @@ mod tests {
     fn a_subject_that_is_too_long_is_not_answered() {
         let below = |bytes| format!("_INBOX.{}", "a".repeat(bytes - "_INBOX.".len()));
         assert!(rule(&REPLY_INBOXES).inbox(&below(REPLY_BYTES_MAX)).is_some());
-        assert!(!rule(&REPLY_INBOXES).inbox(&below(REPLY_BYTES_MAX + 1)).is_some());
+        assert!(rule(&REPLY_INBOXES).inbox(&below(REPLY_BYTES_MAX + 1)).is_none());
     }
 
     #[rstest]
@@ -225,7 +225,7 @@ mod tests {
     #[case::between_accounts("_R_", "_R_.abc.def")]
     fn an_entry_that_is_no_inbox_allows_nothing(#[case] inbox: &str, #[case] reply: &str) {
         assert!(check_inbox(inbox, "cb").is_err());
-        assert!(!rule(&[inbox]).inbox(reply).is_some());
+        assert!(rule(&[inbox]).inbox(reply).is_none());
     }
 
     proptest! {
