@@ -67,7 +67,6 @@ const LITERALS: &[(&str, &str, &str)] = &[
     ("agents/src/source/tree.rs", " at line ", "a word of the YAML parser, which is cut off"),
     ("agents/src/source/tree.rs", "duplicate mapping key: ", "words of the YAML parser"),
     ("cli/src/chat/line.rs", "cancel the current task", "the words by which people cancel"),
-    ("cli/src/commands/completions.rs", "completions of {shell}: {why}", DEFECT),
     ("cli/src/commands/completions.rs", "no script", DEFECT),
     ("cli/src/commands/demo.rs", DEMO_GOAL, "the goal of the demonstration"),
     ("cli/src/commands/demo.rs", "the stage crew", "an answer in the demonstration"),
