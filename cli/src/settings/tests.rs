@@ -210,7 +210,7 @@ fn what_is_known_of_models_is_said_by_name_wherever_settings_come_from() {
 #[case("[agents.x]\nname = \"y\"", &["agents.x.name", "named by its key"])]
 #[case("[agents.x.step]\nmax_turns = 0", &["agents.x.step.max_turns (callboard.toml)", "1 to 100"])]
 #[case("[door.people.ann]\nroles = [\"read\"]", &["door.people.ann.token_sha256", "is missing"])]
-#[case("[door.people.ann]\nroles = [\"rule\"]\ntoken_sha256 = \"{HASH}\"", &["door.people.ann.roles[0]", "rule"])]
+#[case("[door.people.ann]\nroles = [\"rule\"]\ntoken_sha256 = \"{HASH}\"", &["door.people.ann.roles[0]", "submit, answer, operate, read"])]
 fn a_mistake_is_named_with_its_place(#[case] file: &str, #[case] parts: &[&str]) {
     let given = given(&file.replace("{HASH}", &"0".repeat(64)));
     given.refused(parts);
