@@ -3,7 +3,6 @@
 use proto::{
     event::{Happened, InteractionEvent},
     interaction::Question,
-    progress,
     view::JobView,
 };
 
@@ -53,10 +52,7 @@ impl Chat {
     /// Renders the end of the job; empty before it.
     #[must_use]
     pub fn ending(&self, view: &JobView) -> String {
-        let place = progress::failed(view);
-        let style = Self::of(view).style;
-        let ending = |outcome| describe::ending(&style, outcome, place.as_deref());
-        view.outcome.as_ref().map(ending).unwrap_or_default()
+        show::ending(&Self::of(view).style, view).unwrap_or_default()
     }
 
     /// Renders everything about the job.

@@ -28,7 +28,7 @@ pub fn replies(data: &[u8]) {
     let protocol = protocols[usize::from(*first) % protocols.len()];
     let work: PlanWork = serde_json::from_value(json!({
         "work": "g0.p1", "attempt": 1, "goal": "the goal", "language": "en", "protocol": protocol,
-        "tools": ["create_task"]
+        "may_ask": false, "tools": ["create_task"]
     }))
     .expect("a planner's command");
     let understood = read(text, &work);

@@ -10,11 +10,12 @@ use proto::{
     lang::Language,
     outline::Item,
     progress,
+    view::JobView,
 };
 
 use crate::{
     chat::words::Text,
-    render::{event, line::Line, value},
+    render::{describe, event, line::Line, value},
     style::{Style, Tone},
 };
 
@@ -145,9 +146,15 @@ pub(crate) fn command(style: &Style, happened: &Happened) -> Option<String> {
     Some(text)
 }
 
+/// Renders the end of a task; `None` before it.
+pub(crate) fn ending(style: &Style, view: &JobView) -> Option<String> {
+    let outcome = advised(view.outcome.clone()?, view.language);
+    Some(describe::ending(style, &outcome, progress::failed(view).as_deref()))
+}
+
 /// Returns the end of a task with the advice to use commands, which need no planner, where planning
 /// failed.
-pub(crate) fn advised(outcome: Outcome, language: Language) -> Outcome {
+fn advised(outcome: Outcome, language: Language) -> Outcome {
     let Outcome::Failed { reason, message, results } = outcome else { return outcome };
     let text = match reason {
         FailReason::QuestionRepeated | FailReason::TooManyQuestions => {

@@ -79,7 +79,7 @@ impl Process {
         let drain_ms = u64::try_from(drain.elapsed().as_millis()).unwrap_or(u64::MAX);
         let outcome = match end {
             End::Finished => {
-                let reason = if self.shutdown.is_cancelled() { "asked" } else { "finished" };
+                let reason = if self.shutdown.is_cancelled() { "asked to" } else { "finished" };
                 tracing::info!(reason, drain_ms, "ended");
                 Ok(Exit::Success)
             }

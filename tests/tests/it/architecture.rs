@@ -41,7 +41,7 @@ const ARROWS: &[(&str, Reach)] = &[
     (MODEL, Only(&[MESSAGES, PROTO, AGENTS])),
     ("callboard-client", Only(&[MESSAGES, PROTO, BROKER, RUNTIME])),
     (OPERATOR, Only(&[MESSAGES, PROTO, MACHINE, BROKER, RUNTIME])),
-    ("callboard-door", Only(&[PROTO, AGENTS, MACHINE, BROKER, RUNTIME, OPERATOR])),
+    ("callboard-door", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME, OPERATOR])),
     ("callboard-supervisor", Only(&[PROTO, MACHINE, BROKER, RUNTIME])),
     ("callboard-planner-actor", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME, MODEL])),
     ("callboard-executor-actor", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME, MODEL])),

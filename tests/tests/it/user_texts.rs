@@ -71,6 +71,7 @@ const LITERALS: &[(&str, &str, &str)] = &[
     ("cli/src/commands/demo.rs", DEMO_GOAL, "the goal of the demonstration"),
     ("cli/src/commands/demo.rs", "the stage crew", "an answer in the demonstration"),
     ("cli/src/commands/keys.rs", KEYS_HEAD, "a comment in a file for nats-server"),
+    ("cli/src/commands/process.rs", "asked to", "the log of the program"),
     ("cli/src/contexts.rs", CONTEXT_NAME, "an error of the parser of the command line"),
     ("cli/src/failure.rs", "the reader of the output closed it", "never shown"),
     ("cli/src/roles/role.rs", ROLES, "an error of the parser of the command line"),

@@ -24,7 +24,7 @@ use crate::{
     failure::{CliError, Outcome},
     live::screen::Screen,
     output::{self, Output},
-    render::{describe, question},
+    render::question,
     style::{Style, Tone},
 };
 
@@ -265,11 +265,9 @@ impl Session {
 
     /// Displays the outcome of a task.
     pub(super) fn ending(&mut self, view: &JobView) -> Result<(), CliError> {
-        let Some(outcome) = view.outcome.clone() else { return Ok(()) };
-        let outcome = show::advised(outcome, view.language);
         let style = Style { language: self.language.unwrap_or(view.language), ..self.style() };
-        let place = proto::progress::failed(view);
-        self.say(&describe::ending(&style, &outcome, place.as_deref()))
+        let Some(ending) = show::ending(&style, view) else { return Ok(()) };
+        self.say(&ending)
     }
 
     /// Displays the task's question again after a command.

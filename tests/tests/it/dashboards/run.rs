@@ -189,8 +189,7 @@ impl Run {
         self.submit("broken", "ask somebody").await;
         self.until("broken", JobState::InputRequired).await;
         assert!(
-            self.store("broken", "in.call.builtin", r#"{"v":1,"kind":"dance","id":"x","body":{}}"#)
-                .await
+            self.store("broken", "in.door", r#"{"v":1,"kind":"dance","id":"x","body":{}}"#).await
         );
     }
 
