@@ -10,6 +10,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use broker::log::{Log, LogError, Milestone, Passed};
@@ -21,10 +22,13 @@ use proto::{
     job::JobState,
     milestone,
 };
-use tokio::{sync::Mutex, task::JoinHandle};
+use tokio::{sync::Mutex, task::JoinHandle, time::Instant};
 
 /// Largest number of jobs in the index. With more, lists read every log.
 pub(crate) const JOBS_MAX: usize = 1_000_000;
+
+/// Time for which counts use the index without reading it again.
+const FRESH_FOR: Duration = Duration::from_secs(600);
 
 /// The index of an installation. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +53,8 @@ pub(super) struct Jobs {
     /// Ends that were read before the submissions of their jobs.
     early: HashMap<JobId, (Seq, Option<JobState>)>,
     is_whole: bool,
+    /// Time at which the index became whole.
+    read_at: Option<Instant>,
     /// `true` once there were too many jobs. The index stays empty from then on.
     is_too_large: bool,
 }
@@ -98,7 +104,7 @@ impl Index {
     /// # Errors
     /// [`LogError::Lost`] while a shard is lost.
     pub(super) async fn count(&self, log: &Arc<dyn Log>) -> Result<Option<Numbers>, LogError> {
-        if !self.0.jobs.lock().await.is_whole
+        if !self.0.jobs.lock().await.is_fresh()
             && let Some(reading) = self.read(Arc::clone(log))
         {
             // What the task could not read is read again here, with its error.
@@ -213,9 +219,20 @@ impl Jobs {
             }
             if !more {
                 self.is_whole = true;
+                self.read_at.get_or_insert_with(Instant::now);
                 return Ok(());
             }
         }
+    }
+
+    /// Returns `true` if the index is whole and has forgotten the jobs that were purged some time
+    /// ago. Otherwise it is dropped: no record tells of a purge, so it must be read again.
+    fn is_fresh(&mut self) -> bool {
+        let is_old = self.read_at.is_some_and(|read_at| read_at.elapsed() >= FRESH_FOR);
+        if is_old {
+            *self = Self::default();
+        }
+        self.is_whole
     }
 
     fn take(&mut self, shard: Shard, milestone: Milestone) {
@@ -356,6 +373,16 @@ mod tests {
         assert_eq!(certain, Counted { open: 1, completed: 1, failed: 1, canceled: 0 });
         doubtful.sort();
         assert_eq!(doubtful, [job("back"), job("unread")]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn counts_read_the_index_again_because_no_record_tells_of_a_purge() {
+        let mut jobs = index(&[("purged", 1, SUBMITTED)]);
+        (jobs.is_whole, jobs.read_at) = (true, Some(Instant::now()));
+        assert!(jobs.is_fresh());
+        tokio::time::advance(FRESH_FOR).await;
+        assert!(!jobs.is_fresh());
+        assert_eq!(jobs.count().certain, Counted::default());
     }
 
     #[test]

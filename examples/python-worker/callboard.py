@@ -296,8 +296,16 @@ class Worker:
         by = theirs.pop("by", None)
         if theirs == spec:
             return
+        # Both define the same tool if they differ only in what people and models are told of it.
+        told = ("commands", "translations")
+        same = {k: v for k, v in theirs.items() if k not in told} == {
+            k: v for k, v in spec.items() if k not in told
+        }
+        adds = any(k in spec and k not in theirs for k in told)
+        if same and not adds:
+            return
         newer = version(tool.version) > version(theirs.get("version", "1"))
-        if newer or by == self.name:
+        if newer or same or by == self.name:
             await self.register(tool.name, value, revision)
             log.info("%s announced in place of version %s", tool.name, theirs.get("version"))
         else:

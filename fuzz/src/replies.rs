@@ -48,7 +48,10 @@ pub fn replies(data: &[u8]) {
         }
         PlanReply::Unparseable { error, .. } => assert!(error.len() > 10, "{error:?}"),
         PlanReply::Failed { .. } => panic!("no service failed: {understood:?}"),
-        PlanReply::Finished { .. } | PlanReply::Noted { .. } | PlanReply::Simple => {}
+        PlanReply::Finished { .. } | PlanReply::Noted { .. } => {
+            assert!(protocol.is_turn_by_turn(), "an end that the protocol does not allow");
+        }
+        PlanReply::Simple => panic!("a reply detects nothing"),
     }
 }
 

@@ -13,22 +13,13 @@ pub(crate) struct FsckArgs {
     /// Only jobs of these shards; comma-separated or repeated
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(crate) shard: Vec<u16>,
-    /// Then repair: dropped commands are decided again, and unarmed timers end their wait
-    #[arg(long)]
-    pub(crate) repair: bool,
-    /// With --repair, allow tools that must not run twice to run again
-    #[arg(long, requires = "repair")]
-    pub(crate) again: bool,
 }
 
 const FSCK_HELP: &str = "\
 Reads the logs directly, which needs the rights of the operator if the broker has users. \
-Writes nothing without --repair. Checks a job that seems inconsistent again, until the result is stable.
+Writes nothing. Checks a job that seems inconsistent again, until the result is stable.
 
---repair asks first, unless --yes is given. It rolls a job back to the record before its first \
-dropped command, so what came later is decided again, too.
-
-Exit codes: 0 every job is consistent or repaired, 1 a job is inconsistent, 2 the check could not run, \
+Exit codes: 0 every job is consistent, 1 a job is inconsistent or a shard is lost, 2 the check could not run, \
 6 a named job does not exist.";
 
 /// `jobs dead`.

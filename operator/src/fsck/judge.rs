@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use broker::{
     Broker,
     kv::{self, Bucket},
-    log::{Progress, Queue, Whereabouts},
+    log::{LogError, Progress, Queue, Whereabouts},
 };
 use machine::replay;
 use proto::{
@@ -159,7 +159,11 @@ impl Judge<'_> {
         // A missing decision may be the note that submits the child, so children are checked only
         // without one.
         for child in claim.children.iter().filter(|_| claim.due.is_none()) {
-            let entries = broker.log.read(child, Seq(0)).await?;
+            let entries = match broker.log.read(child, Seq(0)).await {
+                // The report names the shard of the child as lost.
+                Err(LogError::Lost(_)) => continue,
+                entries => entries?,
+            };
             let folded = replay(child, &entries);
             if folded.parent().is_none_or(|parent| parent.job != *job) {
                 self.findings.push(Finding::NoChild { child: child.clone() });

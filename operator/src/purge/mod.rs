@@ -129,6 +129,12 @@ pub async fn find(broker: &Broker, terms: &Terms) -> Result<PurgeReport, PurgeEr
                 Err(stays) => found.named.push((job, stays)),
             }
         }
+        for shard in broker.log.subjects().all_shards() {
+            match broker.log.submissions(shard, None, 1).await {
+                Err(LogError::Lost(_)) => found.lost.push(shard),
+                page => drop(page?),
+            }
+        }
         return Ok(found);
     }
     for shard in broker.log.subjects().all_shards() {

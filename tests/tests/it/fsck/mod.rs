@@ -17,7 +17,7 @@ use proto::{
     agent::{Agent, OnGivenUp, PlanWhen},
     decision::{Decision, DecisionKind, Finish, pools},
     fact::{Answered, Fact, PlanReply, Signal, Signaled, Source},
-    id::{AskId, Generation, JobId, Shard, TimerName},
+    id::{AskId, Generation, JobId, Seq, Shard, TimerName},
     interaction::Answer,
     job::Outcome,
     message::Usage,
@@ -299,9 +299,10 @@ async fn a_job_that_moves_meanwhile_is_looked_at_again_before_it_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dropped_command_is_decided_again_by_a_repair() {
+async fn a_dropped_command_is_decided_again_after_the_rollback_that_is_advised() {
     let mut stage = Stage::new().await;
     let job = stage.job("dropped", |_| {}).await;
+    let submitted = stage.by_hand.broker.log.read(&job, Seq(0)).await.unwrap()[0].seq.to_string();
     stage.drive(&job, Timers::Armed).await;
     for delivery in stage.take(DecisionKind::Plan, &pools::models(), &[&job]).await {
         delivery.ack.done().await;
@@ -310,11 +311,11 @@ async fn a_dropped_command_is_decided_again_by_a_repair() {
     let client = Client::new(&stage.by_hand.broker);
     wait_for_door(&client).await;
     let run = |args: &[&str]| stage.company.command().args(args).output().unwrap();
-    let asked = run(&["fsck", job.as_str(), "--repair"]);
-    assert!(!asked.status.success(), "nobody confirmed");
-    assert!(said(&asked).contains("1 job can be repaired"), "{}", said(&asked));
-    let repaired = run(&["fsck", job.as_str(), "--repair", "--yes"]);
-    assert!(repaired.status.success(), "{}", said(&repaired));
+    let found = run(&["fsck", job.as_str()]);
+    assert_eq!(found.status.code(), Some(1), "{}", said(&found));
+    assert!(said(&found).contains("callboard jobs rollback JOB --to SEQ"), "{}", said(&found));
+    let back = run(&["jobs", "rollback", job.as_str(), "--to", &submitted]);
+    assert!(back.status.success(), "{}", said(&back));
     // The submission, the plan, the rollback, and the plan again.
     view(&client, &job, |view| view.generation > Generation::FIRST && view.records > 3).await;
     let clean = run(&["fsck", job.as_str()]);
