@@ -134,8 +134,8 @@ pub async fn start(setup: Setup, tools: Arc<Toolset>) -> Result<(Vec<Child>, Gau
     Ok((vec![pool, Child::actor(name("announce"), || Announcer, announcer)], gauge))
 }
 
-/// Returns the child of an actor tree that removes workspaces without jobs; `None` if the settings
-/// keep them. The child stops by itself after `shutdown`.
+/// Returns the child of an actor tree that removes workspaces without jobs, unless the settings keep
+/// them. The child stops by itself after `shutdown`.
 ///
 /// # Errors
 /// If the workspace cannot be set up.
@@ -143,15 +143,14 @@ pub fn cleaner(
     broker: &Broker,
     settings: &Tools,
     shutdown: &CancellationToken,
-) -> Result<Option<Child>, StartError> {
-    let Some(unchanged) = settings.unused_for() else { return Ok(None) };
+) -> Result<Child, StartError> {
     let cleaning = Cleaning {
         broker: broker.clone(),
         workspaces: Workspaces::open(&settings.workspace, Limits::default())?,
-        unchanged,
+        unchanged: settings.unused_for(),
         shutdown: shutdown.clone(),
     };
-    Ok(Some(Child::actor("workspaces", || Cleaner, cleaning)))
+    Ok(Child::actor("workspaces", || Cleaner, cleaning))
 }
 
 /// The actor that announces tools at intervals.

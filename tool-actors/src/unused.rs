@@ -67,29 +67,37 @@ pub(crate) async fn remove_unused(
     let (all, name) = (workspaces.clone(), installation(kv).await?);
     let unused = blocking(move || {
         let Some(since) = all.claim(&name)? else { return Ok(None) };
-        all.remove_left_behind()?;
-        all.unchanged(Period { since, unchanged }).map(Some)
+        Ok(Some((all.unchanged(Period { since, unchanged })?, all.left_behind()?)))
     });
-    let mut unused = unused.await?.ok_or(UnusedError::Shared)?;
+    let (mut unused, left) = unused.await?.ok_or(UnusedError::Shared)?;
+    unused.extend(left.iter().map(|one| one.owner.clone()));
     let mut seen = Vec::new();
     for shard in log.subjects().all_shards() {
         if unused.is_empty() {
-            return Ok(0);
+            break;
         }
         let Used { newest, owners } = used(log, shard, Seq(0), &unused).await?;
         unused.retain(|owner| !owners.contains(owner));
         seen.push((shard, newest));
     }
-    let all = workspaces.clone();
-    let (away, stopped) = blocking(move || Ok(put_away(&all, unused))).await?;
+    let (all, known) = (workspaces.clone(), unused.clone());
+    let (mut away, stopped) = blocking(move || Ok(put_away(&all, unused))).await?;
+    away.extend(left);
     // A job that was submitted meanwhile may use a workspace that nobody used before.
-    let owners = away.iter().map(|one| one.owner.clone()).collect();
+    let owners: BTreeSet<Owner> = away.iter().map(|one| one.owner.clone()).collect();
     let again = used_since(log, &seen, &owners).await;
-    let stays = again.as_ref().map_or_else(|_| owners, Clone::clone);
+    let mut stays = again.as_ref().map_or_else(|_| owners.clone(), Clone::clone);
+    stays.extend(owners.into_iter().filter(|owner| !known.contains(owner)));
     let removed = blocking(move || Ok(finish(away, &stays))).await?;
     again?;
     stopped.map_or(Ok(()), Err)?;
     Ok(removed?)
+}
+
+/// Claims the directory for this installation.
+async fn claim(kv: &dyn Kv, workspaces: &Workspaces) -> Result<(), UnusedError> {
+    let (all, name) = (workspaces.clone(), installation(kv).await?);
+    blocking(move || all.claim(&name)).await.map(|_| ())
 }
 
 /// Returns the name of the installation, which the first worker to ask chooses.
@@ -177,6 +185,14 @@ async fn used_since(
     for (shard, newest) in seen {
         owners.extend(used(log, *shard, *newest, among).await?.owners);
     }
+    // Pages of submissions may come from a replica that lags behind; a job's first record may not.
+    for owner in among {
+        if let Owner::Job(job) = owner
+            && log.first(job).await?.is_some()
+        {
+            owners.insert(owner.clone());
+        }
+    }
     Ok(owners)
 }
 
@@ -206,7 +222,9 @@ pub(crate) struct Cleaner;
 pub(crate) struct Cleaning {
     pub(crate) broker: Broker,
     pub(crate) workspaces: Workspaces,
-    pub(crate) unchanged: Duration,
+    /// Time without changes after which a workspace without jobs is removed; `None` keeps all of
+    /// them, and still claims the directory, so that no other installation removes them.
+    pub(crate) unchanged: Option<Duration>,
     pub(crate) shutdown: CancellationToken,
 }
 
@@ -215,7 +233,12 @@ pub(crate) struct Clean;
 impl Cleaning {
     async fn clean(&self) {
         let Broker { log, kv, .. } = &self.broker;
-        let search = remove_unused(&**log, &**kv, &self.workspaces, self.unchanged);
+        let search = async {
+            match self.unchanged {
+                Some(unchanged) => remove_unused(&**log, &**kv, &self.workspaces, unchanged).await,
+                None => claim(&**kv, &self.workspaces).await.map(|()| 0),
+            }
+        };
         let Some(searched) = self.shutdown.run_until_cancelled(search).await else { return };
         match searched {
             Ok(0) => {}

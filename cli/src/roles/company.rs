@@ -249,7 +249,7 @@ impl Parts<'_> {
         };
         let (mut children, gauge) = tool_actors::start(setup, tools).await?;
         let cleaner = tool_actors::cleaner(&self.broker, &self.config.tools, &self.shutdown)?;
-        children.extend(cleaner);
+        children.push(cleaner);
         self.status.show(gauge);
         Ok(children)
     }

@@ -218,3 +218,23 @@ async fn a_workspace_that_a_new_job_uses_meanwhile_is_put_back() {
     let file: &Path = &stage.root.path().join("jobs/again/a/b/c.txt");
     assert_eq!(fs::read_to_string(file).unwrap(), "c");
 }
+
+#[tokio::test]
+async fn what_a_dead_worker_put_away_goes_back_to_its_job_or_is_removed() {
+    let away = ".callboard/unused";
+    let [open, begun, purged] =
+        ["jobs-open-7", "jobs-begun-7", "jobs-purged-7"].map(|name| format!("{away}/{name}"));
+    let stage = Stage::new().with(&[open.as_str(), &begun, &purged, "jobs/begun"]).await;
+    for job in ["open", "begun"] {
+        stage.submit(job, submitted("g")).await;
+    }
+    for name in [&open, &begun, &purged] {
+        let directory = fs::File::open(stage.root.path().join(name)).unwrap();
+        directory.set_modified(std::time::SystemTime::now() - DAY).unwrap();
+    }
+    let error = stage.remove(DAY).await.unwrap_err();
+    assert!(matches!(error, UnusedError::File(_)), "its owner has begun another one: {error}");
+    assert_eq!(stage.left(), ["jobs/begun", "jobs/open"]);
+    assert!(stage.root.path().join(&begun).exists(), "files of a job are not removed");
+    assert_eq!(stage.away(), 1);
+}

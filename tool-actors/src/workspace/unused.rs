@@ -21,7 +21,7 @@ const CLAIM: &str = ".callboard/installation";
 /// The content of that file once a second installation was seen.
 const SHARED: &str = "shared";
 
-/// Age after which a workspace is removed that a worker put away and left there.
+/// Age after which a workspace that was put away was left there by a worker that died.
 const LEFT_BEHIND: Duration = Duration::from_secs(3600);
 
 /// A workspace that was put away.
@@ -103,16 +103,19 @@ impl Workspaces {
         }
     }
 
-    /// Removes the workspaces that workers put away and left there because they died.
+    /// Returns the workspaces that workers put away and left there because they died.
     ///
     /// # Errors
-    /// If a directory cannot be removed.
-    pub fn remove_left_behind(&self) -> Result<(), FileError> {
+    /// If the directories cannot be listed.
+    pub fn left_behind(&self) -> Result<Vec<PutAway>, FileError> {
         let long_ago = Period { since: SystemTime::UNIX_EPOCH, unchanged: LEFT_BEHIND };
-        for name in self.old(AWAY, long_ago)? {
-            remove(&self.path.join(AWAY).join(name))?;
-        }
-        Ok(())
+        let left = self.old(AWAY, long_ago)?.into_iter().filter_map(|name| {
+            let owner = owner_of(&name)?;
+            let (kind, id) = owner.names();
+            let (from, at) = (self.path.join(kind).join(id), self.path.join(AWAY).join(&name));
+            Some(PutAway { owner, from, at })
+        });
+        Ok(left.collect())
     }
 
     /// Returns the names of the directories in `within` that last changed in a period.
@@ -158,6 +161,17 @@ impl PutAway {
     /// If a file cannot be removed.
     pub fn remove(&self) -> Result<(), FileError> {
         remove(&self.at)
+    }
+}
+
+/// Returns the owner of a workspace that was put away, by the name of its directory.
+fn owner_of(name: &str) -> Option<Owner> {
+    let (kind, rest) = name.split_once('-')?;
+    let (id, _process) = rest.rsplit_once('-')?;
+    match kind {
+        JOBS => JobId::new(id).ok().map(Owner::Job),
+        CONVERSATIONS => ConversationId::new(id).ok().map(Owner::Conversation),
+        _ => None,
     }
 }
 
