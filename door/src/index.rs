@@ -104,10 +104,13 @@ impl Index {
     /// # Errors
     /// [`LogError::Lost`] while a shard is lost.
     pub(super) async fn count(&self, log: &Arc<dyn Log>) -> Result<Option<Numbers>, LogError> {
-        if !self.0.jobs.lock().await.is_fresh()
-            && let Some(reading) = self.read(Arc::clone(log))
-        {
-            // What the task could not read is read again here, with its error.
+        let is_whole = {
+            let mut jobs = self.0.jobs.lock().await;
+            jobs.drop_if_old();
+            jobs.is_whole
+        };
+        if !is_whole && let Some(reading) = self.read(Arc::clone(log)) {
+            // The task logs an error and has no result, so the catch-up below repeats a failed read.
             let _ = reading.await;
         }
         let mut jobs = self.0.jobs.lock().await;
@@ -225,14 +228,12 @@ impl Jobs {
         }
     }
 
-    /// Returns `true` if the index is whole and has forgotten the jobs that were purged some time
-    /// ago. Otherwise it is dropped: no record tells of a purge, so it must be read again.
-    fn is_fresh(&mut self) -> bool {
-        let is_old = self.read_at.is_some_and(|read_at| read_at.elapsed() >= FRESH_FOR);
-        if is_old {
+    /// Drops an index that was read some time ago. No record tells of a purge, so only another read
+    /// of the index forgets purged jobs.
+    fn drop_if_old(&mut self) {
+        if self.read_at.is_some_and(|read_at| read_at.elapsed() >= FRESH_FOR) {
             *self = Self::default();
         }
-        self.is_whole
     }
 
     fn take(&mut self, shard: Shard, milestone: Milestone) {
@@ -379,9 +380,11 @@ mod tests {
     async fn counts_read_the_index_again_because_no_record_tells_of_a_purge() {
         let mut jobs = index(&[("purged", 1, SUBMITTED)]);
         (jobs.is_whole, jobs.read_at) = (true, Some(Instant::now()));
-        assert!(jobs.is_fresh());
+        jobs.drop_if_old();
+        assert!(jobs.is_whole);
         tokio::time::advance(FRESH_FOR).await;
-        assert!(!jobs.is_fresh());
+        jobs.drop_if_old();
+        assert!(!jobs.is_whole);
         assert_eq!(jobs.count().certain, Counted::default());
     }
 

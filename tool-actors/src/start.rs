@@ -153,6 +153,17 @@ pub fn cleaner(
     Ok(Child::actor("workspaces", || Cleaner, cleaning))
 }
 
+/// Stops an actor after `shutdown`, for as long as the handle lives.
+pub(crate) fn stop_after<M: ractor::Message>(
+    shutdown: CancellationToken,
+    actor: ActorRef<M>,
+) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        shutdown.cancelled().await;
+        actor.stop(None);
+    }))
+}
+
 /// The actor that announces tools at intervals.
 struct Announcer;
 
@@ -194,12 +205,8 @@ impl Actor for Announcer {
         args: Announcements,
     ) -> Result<Self::State, ActorProcessingErr> {
         myself.send_interval(ANNOUNCE_EVERY, || Announce);
-        let shutdown = args.shutdown.clone();
-        let stop = tokio::spawn(async move {
-            shutdown.cancelled().await;
-            myself.stop(None);
-        });
-        Ok((args, AbortOnDropHandle::new(stop)))
+        let stop = stop_after(args.shutdown.clone(), myself);
+        Ok((args, stop))
     }
 
     async fn handle(

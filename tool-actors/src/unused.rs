@@ -20,7 +20,10 @@ use proto::{
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use crate::workspace::{FileError, Owner, Period, PutAway, Workspaces};
+use crate::{
+    start::stop_after,
+    workspace::{FileError, Owner, Period, PutAway, Workspaces},
+};
 
 /// Key of the installation's name, in the bucket that tool workers may write.
 const INSTALLATION: &str = "installation";
@@ -262,12 +265,8 @@ impl Actor for Cleaner {
     ) -> Result<Self::State, ActorProcessingErr> {
         let _ = myself.cast(Clean);
         myself.send_interval(EVERY, || Clean);
-        let shutdown = args.shutdown.clone();
-        let stop = tokio::spawn(async move {
-            shutdown.cancelled().await;
-            myself.stop(None);
-        });
-        Ok((args, AbortOnDropHandle::new(stop)))
+        let stop = stop_after(args.shutdown.clone(), myself);
+        Ok((args, stop))
     }
 
     async fn handle(
