@@ -59,7 +59,8 @@ impl Bucket {
     }
 }
 
-/// Key of the inbox that states that every open question was entered since the bucket was created.
+/// Key of the inbox that states that every open question was entered since the bucket was created,
+/// but for those of the lost shards that it names.
 pub const INBOX_COMPLETE: &str = "_.complete";
 
 /// Builds the inbox key of a question.

@@ -1,5 +1,6 @@
-//! The restoration of the inbox from the logs. A key of the bucket states that every open question
-//! was entered; a bucket that was lost and created again lacks it. It never removes an entry.
+//! The restoration of the inbox from the logs. A key of the bucket names the shards of which the open
+//! questions were not entered yet; a bucket that was lost and created again lacks it. It never
+//! removes an entry.
 
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use proto::{
     id::{JobId, Seq, Shard},
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use serde::{Deserialize, Serialize};
 use tokio::time::MissedTickBehavior;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -63,28 +65,45 @@ impl Actor for InboxRestorer {
 /// # Errors
 /// If the bucket or a log cannot be read. A later call enters the rest.
 pub async fn restore(broker: &Broker) -> Result<(), NotKept> {
-    if broker.kv.get(Bucket::Inbox, INBOX_COMPLETE).await?.is_some() {
+    let all = || broker.log.subjects().all_shards().collect();
+    let before = broker.kv.get(Bucket::Inbox, INBOX_COMPLETE).await?;
+    let Restored { missing: shards } = match &before {
+        Some(found) => {
+            serde_json::from_slice(&found.value).unwrap_or_else(|_| Restored { missing: all() })
+        }
+        None => Restored { missing: all() },
+    };
+    if shards.is_empty() {
         return Ok(());
     }
-    let (mut entered, mut missing) = (0, None);
-    for shard in broker.log.subjects().all_shards() {
+    let (mut entered, mut missing, mut lost) = (0, Vec::new(), None);
+    for shard in shards {
         match restore_shard(broker, shard).await {
             Ok(of_shard) => entered += of_shard,
             // The questions of other shards must not wait until this one is back.
-            Err(error @ NotKept::Log(LogError::Lost(_))) => missing = Some(error),
+            Err(error @ NotKept::Log(LogError::Lost(_))) => {
+                missing.push(shard);
+                lost = Some(error);
+            }
             Err(error) => return Err(error),
         }
     }
     if entered > 0 {
         tracing::warn!(entered, "questions that the inbox lacked were read from the logs");
     }
-    match missing {
-        Some(error) => Err(error),
-        None => {
-            let stated = broker.kv.put(Bucket::Inbox, INBOX_COMPLETE, Bytes::from_static(b"{}"));
-            Ok(stated.await.map(|_| ())?)
-        }
+    let state = serde_json::to_vec(&Restored { missing }).expect("numbers are JSON");
+    if before.is_none_or(|before| before.value != state) {
+        broker.kv.put(Bucket::Inbox, INBOX_COMPLETE, Bytes::from(state)).await?;
     }
+    lost.map_or(Ok(()), Err)
+}
+
+/// The value of [`INBOX_COMPLETE`]. That of earlier releases, `{}`, names no shard.
+#[derive(Debug, Serialize, Deserialize)]
+struct Restored {
+    /// The lost shards of which no question was entered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<Shard>,
 }
 
 /// Enters the open questions of a shard's jobs, and returns their number.

@@ -127,7 +127,7 @@ impl Section for Nats {
             ("nats.pin_timeout_ms", self.pin_timeout_ms, 1_000, HOUR),
             ("nats.connect_timeout_ms", self.connect_timeout_ms, 10, HOUR),
             ("nats.request_timeout_ms", self.request_timeout_ms, 10, HOUR),
-            ("nats.overloaded_after_ms", self.overloaded_after_ms, 100, HOUR),
+            ("nats.overloaded_after_ms", self.overloaded_after_ms, 100, 30_000),
         ]);
         addresses(self, check);
         inboxes(self, check);

@@ -44,9 +44,12 @@ pub(crate) struct Occupant {
 /// A write of one record.
 #[async_trait]
 pub(crate) trait Write: Send + Sync {
-    /// Sends the write once. Every attempt carries the same record id, so a broker that still
-    /// remembers the first attempt stores no second copy.
+    /// Sends the write once. Every attempt carries the same record id, by which readers recognize
+    /// copies.
     async fn publish(&self) -> Reply;
+    /// Reads the last record on the write's subject from the leader, and returns its position if it
+    /// is this one.
+    async fn stored(&self) -> Result<Option<Seq>, LogError>;
 }
 
 /// A write that succeeds only if a position is still unchanged.
@@ -162,8 +165,8 @@ fn is_over(since: Instant, limit: Duration) -> bool {
     since.elapsed() >= limit.mul_f64(0.8)
 }
 
-/// Sends an unguarded write until it is stored. It may be stored twice if the broker has forgotten
-/// the first attempt.
+/// Sends an unguarded write until it is stored. It may be stored twice if an attempt without a reply
+/// arrives late, or if another record followed it on its subject.
 ///
 /// # Errors
 /// [`LogError::Unknown`] if an attempt may have been stored, otherwise the broker's own error.
@@ -189,11 +192,18 @@ pub(crate) async fn insist(write: &impl Write, patience: RetryBounds) -> Result<
                 LogError::Unknown(why)
             }
         };
-        if start.elapsed() >= patience.total {
+        let is_last = start.elapsed() >= patience.total;
+        if !is_last {
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(patience.wait_max);
+        }
+        // Every reader of the job would read a second copy.
+        if in_doubt && let Ok(Some(seq)) = write.stored().await {
+            return Ok(seq);
+        }
+        if is_last {
             return Err(if in_doubt { LogError::Unknown(error.to_string()) } else { error });
         }
-        tokio::time::sleep(wait).await;
-        wait = (wait * 2).min(patience.wait_max);
     }
 }
 
@@ -223,6 +233,10 @@ mod tests {
         async fn publish(&self) -> Reply {
             *self.sent.lock().unwrap() += 1;
             turn(&self.replies)
+        }
+        async fn stored(&self) -> Result<Option<Seq>, LogError> {
+            let occupant = turn(&self.occupants)?;
+            Ok(occupant.filter(|one| one.id.as_deref() == Some("mine")).map(|one| one.seq))
         }
     }
 
@@ -299,15 +313,26 @@ mod tests {
         assert!(start.elapsed() <= limit);
     }
 
+    #[rstest]
+    #[case::until_it_is_acknowledged(vec![lost(), Reply::NotNow(full()), STORED], vec![Ok(None)], 9, 3)]
+    #[case::unless_its_reply_was_lost(vec![lost()], vec![at(7, "mine")], 7, 1)]
+    #[case::beside_other_records(vec![lost(), STORED], vec![at(7, "other")], 9, 2)]
+    #[case::until_a_read_finds_it(vec![lost()], vec![Err(away()), Ok(None), at(7, "mine")], 7, 3)]
+    #[case::without_a_read_if_nothing_was_sent(vec![Reply::NotNow(away()), STORED], vec![at(7, "mine")], 9, 2)]
     #[tokio::test(start_paused = true)]
-    async fn a_free_write_is_sent_until_it_is_stored() {
+    async fn an_unguarded_write_is_sent_again(
+        #[case] replies: Vec<Reply>,
+        #[case] occupants: Vec<Result<Option<Occupant>, LogError>>,
+        #[case] seq: u64,
+        #[case] sent: usize,
+    ) {
         let script = Script {
-            replies: Mutex::new(vec![lost(), Reply::NotNow(full()), STORED]),
-            occupants: Mutex::new(vec![]),
+            replies: Mutex::new(replies),
+            occupants: Mutex::new(occupants),
             sent: Mutex::default(),
         };
-        assert_eq!(insist(&script, RetryBounds::default()).await.unwrap(), Seq(9));
-        assert_eq!(*script.sent.lock().unwrap(), 3);
+        assert_eq!(insist(&script, RetryBounds::default()).await.unwrap(), Seq(seq));
+        assert_eq!(*script.sent.lock().unwrap(), sent);
     }
 
     #[rstest]

@@ -91,6 +91,12 @@ impl Write for Publish {
             Some(Fault::Fails(error)) => Reply::Refused(error),
         }
     }
+
+    async fn stored(&self) -> Result<Option<Seq>, LogError> {
+        // To a forgetful broker the first attempt arrives after this read.
+        let is_forgetful = self.shared.options.faults.is_forgetful();
+        Ok(if is_forgetful { None } else { self.shared.lock().remembered(&self.id) })
+    }
 }
 
 #[async_trait]

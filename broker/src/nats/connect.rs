@@ -5,9 +5,9 @@
 //! again. A lost shard makes only its own jobs unavailable. Lost large values are an error.
 //! See [`installation`](super::installation) for the marker.
 
-use std::{sync::Arc, time::Duration};
+use std::{io::ErrorKind, sync::Arc, time::Duration};
 
-use async_nats::ConnectOptions;
+use async_nats::{Client, ConnectErrorKind, ConnectOptions};
 use proto::{
     decision::DecisionKind,
     id::{Pool, WorkerId},
@@ -39,8 +39,11 @@ use crate::{
 
 /// Interval of pings on an idle connection.
 const PING: Duration = Duration::from_secs(10);
-/// Pause between two requests to a cluster without a leader.
+/// Pause between two requests to a cluster without a leader, and between two attempts to connect to
+/// a server that starts.
 const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(100));
+/// Time in which a server that closes new connections is expected to have started.
+const STARTING: Duration = Duration::from_secs(2);
 /// Pauses between later attempts to reconnect; the first ones follow at once.
 const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(20), Duration::from_secs(1));
 
@@ -213,21 +216,19 @@ pub async fn connect_bus(
 }
 
 pub(super) async fn open(options: &NatsOptions, who: &str) -> Result<Link, ConnectError> {
-    let events = Events::default();
-    let heard = events.clone();
-    let connect = authenticated(options)?
-        .name(format!("{} {who}", options.name))
-        .connection_timeout(options.connect_timeout())
-        .request_timeout(Some(options.request_timeout()))
-        .ping_interval(PING)
-        .reconnect_delay_callback(reconnect_delay)
-        .event_callback(move |event| {
-            heard.hear(event);
-            std::future::ready(())
-        });
-    let client = connect.connect(&options.servers).await.map_err(|e| {
-        ConnectError::Unreachable { servers: shown(&options.servers), why: e.to_string() }
-    })?;
+    let (events, start) = (Events::default(), tokio::time::Instant::now());
+    let client = loop {
+        match dial(options, who, &events).await? {
+            Ok(client) => break client,
+            Err(error) if is_starting(&error) && start.elapsed() < STARTING => {
+                tokio::time::sleep(BACKOFF.after(0)).await;
+            }
+            Err(error) => {
+                let why = error.to_string();
+                return Err(ConnectError::Unreachable { servers: shown(&options.servers), why });
+            }
+        }
+    };
     let said = client.server_info().version;
     let version: Version = said.parse().map_err(|_| ConnectError::TooOld(said.clone()))?;
     if version < Version::FLOOR {
@@ -238,6 +239,37 @@ pub(super) async fn open(options: &NatsOptions, who: &str) -> Result<Link, Conne
         tracing::warn!(%version, %better, "this nats-server has known faults in features that jobs use");
     }
     Ok(Link::new(client, &events, options.request_timeout()))
+}
+
+/// Attempts to connect once.
+async fn dial(
+    options: &NatsOptions,
+    who: &str,
+    events: &Events,
+) -> Result<Result<Client, async_nats::ConnectError>, ConnectError> {
+    let events = events.clone();
+    let connect = authenticated(options)?
+        .name(format!("{} {who}", options.name))
+        .connection_timeout(options.connect_timeout())
+        .request_timeout(Some(options.request_timeout()))
+        .ping_interval(PING)
+        .reconnect_delay_callback(reconnect_delay)
+        .event_callback(move |event| {
+            events.hear(event);
+            std::future::ready(())
+        });
+    Ok(connect.connect(&options.servers).await)
+}
+
+/// `true` if a server accepted the connection and closed it without a word, as one does that starts
+/// or stops. One that refuses connections does not run.
+fn is_starting(error: &async_nats::ConnectError) -> bool {
+    let source = std::error::Error::source(error);
+    let io = source.and_then(|source| source.downcast_ref::<std::io::Error>());
+    error.kind() == ConnectErrorKind::Io
+        && io.is_none_or(|io| {
+            matches!(io.kind(), ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof)
+        })
 }
 
 /// Waits until JetStream answers: a cluster that has just started has no leader yet.

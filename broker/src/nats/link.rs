@@ -317,7 +317,12 @@ impl Link {
         headers: HeaderMap,
         payload: Bytes,
     ) -> Result<PubAck, AskError> {
-        let _place = self.writes.acquire().await.map_err(|e| AskError::Lost(e.to_string()))?;
+        let start = Instant::now();
+        let place = tokio::time::timeout(limit, self.writes.acquire()).await;
+        let _place = place
+            .map_err(|_| AskError::Lost("earlier writes have no answer yet".to_owned()))?
+            .map_err(|e| AskError::Lost(e.to_string()))?;
+        let limit = limit.saturating_sub(start.elapsed());
         let answer = self.request(limit, subject, Some(headers), payload).await?;
         read(&answer.payload)
     }

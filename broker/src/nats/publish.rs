@@ -23,7 +23,8 @@ use crate::log::{
 /// A write of a record.
 ///
 /// It carries no `Nats-Msg-Id`: the server would remember every id for two minutes, a gigabyte at
-/// ten thousand writes a second, to reject duplicates that a guard or the fold rejects anyway.
+/// ten thousand writes a second, to reject duplicates that a guard, a read before the next attempt or
+/// the fold rejects anyway.
 #[derive(Debug)]
 pub(super) struct Publish<'a> {
     pub(super) link: &'a Link,
@@ -88,6 +89,12 @@ impl Write for Publish<'_> {
             Err(error) => reply(error),
         }
     }
+
+    async fn stored(&self) -> Result<Option<Seq>, LogError> {
+        let last = read::last_at_leader(self.link, &self.stream, &self.subject).await?;
+        let is_this = |message: &read::Stored| record_id(message).as_ref() == Some(&self.id);
+        Ok(last.filter(is_this).map(|message| message.seq))
+    }
 }
 
 /// Returns the error of a request to a shard whose stream is missing.
@@ -128,9 +135,11 @@ impl GuardedWrite for Publish<'_> {
     async fn occupant(&self) -> Result<Option<Occupant>, LogError> {
         let Some(Guard { filter, after }) = &self.guard else { return Ok(None) };
         let found = read::next_at_leader(self.link, &self.stream, filter, *after).await?;
-        Ok(found.map(|message| Occupant {
-            seq: message.seq,
-            id: Record::from_slice(&message.payload).ok().map(|record| record.id),
-        }))
+        Ok(found.map(|message| Occupant { seq: message.seq, id: record_id(&message) }))
     }
+}
+
+/// Returns the id of a stored record; `None` if it is unreadable.
+fn record_id(message: &read::Stored) -> Option<String> {
+    Record::from_slice(&message.payload).ok().map(|record| record.id)
 }

@@ -237,8 +237,8 @@ async fn a_consumer_with_another_time_limit_is_refused() {
     assert!(error.to_string().contains("priority_timeout is 1000000000"), "{error}");
 }
 
-/// Imitates the handshake of a nats-server of that version.
-async fn speaks(version: &str) -> String {
+/// Imitates the handshake of a nats-server of that version, which closes its first connections.
+async fn speaks(version: &str, mut closed: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let info = format!(
@@ -246,6 +246,10 @@ async fn speaks(version: &str) -> String {
     );
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
+            if closed > 0 {
+                closed -= 1;
+                continue;
+            }
             let (read, mut write) = stream.into_split();
             write.write_all(format!("{info}\r\n").as_bytes()).await.unwrap();
             let mut lines = BufReader::new(read).lines();
@@ -260,11 +264,13 @@ async fn speaks(version: &str) -> String {
 }
 
 #[rstest]
-#[case("2.9.10")]
-#[case("2.11.99")]
+#[case("2.9.10", 0)]
+#[case("2.11.99", 0)]
+#[case::after_its_start("2.9.10", 3)]
 #[tokio::test]
-async fn a_server_that_is_too_old_is_refused(#[case] version: &str) {
-    let options = NatsOptions { servers: vec![speaks(version).await], ..NatsOptions::default() };
+async fn a_server_that_is_too_old_is_refused(#[case] version: &str, #[case] closed: usize) {
+    let servers = vec![speaks(version, closed).await];
+    let options = NatsOptions { servers, ..NatsOptions::default() };
     let error = refused(&options, subjects()).await;
     assert!(error.contains(version) && error.contains("2.12.0"), "{error}");
 }
