@@ -2,8 +2,9 @@
 //! similar name or a look-alike never matches.
 
 use proto::{
-    id::ToolName,
-    lang::{Language, Words},
+    id::{AgentName, ToolName},
+    lang::Language,
+    refusal,
     tool::ToolSpec,
 };
 
@@ -62,6 +63,29 @@ impl NoTool {
             Self::NotAllowed { name, tools } => {
                 Text::NotAllowed { name, tools: &listed(tools, language) }.text(language)
             }
+        }
+    }
+}
+
+/// A tool that an agent names and no worker has announced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unannounced {
+    name: ToolName,
+    /// Announced tool with a similar name.
+    near: Option<ToolName>,
+}
+
+impl Unannounced {
+    /// Returns the warning. It names the agent if `agent` is given.
+    #[must_use]
+    pub fn text<'a>(&'a self, agent: Option<&'a AgentName>) -> refusal::Text<'a> {
+        use refusal::Text;
+        let name = &self.name;
+        match (agent, &self.near) {
+            (None, None) => Text::Unannounced { name },
+            (None, Some(meant)) => Text::UnannouncedNear { name, meant },
+            (Some(agent), None) => Text::UnannouncedOf { agent, name },
+            (Some(agent), Some(meant)) => Text::UnannouncedNearOf { agent, name, meant },
         }
     }
 }
@@ -132,23 +156,16 @@ impl<'a> Toolbox<'a> {
         Err(NoTool::Unknown { name: shown(name), near: self.near(name), tools: listing(usable) })
     }
 
-    /// Returns a warning for every tool that an agent names and no worker has announced. The agent
-    /// is not refused, because a worker may announce the tool later; models are not offered it
-    /// before.
+    /// Returns every tool that an agent names and no worker has announced. The agent is not refused,
+    /// because a worker may announce the tool later; models are not offered it before.
     #[must_use]
-    pub fn unannounced(&self, named: &[ToolName]) -> Vec<Words> {
+    pub fn unannounced(&self, named: &[ToolName]) -> Vec<Unannounced> {
         let is_there = |name: &ToolName| {
             self.offered.iter().chain(&self.held_back).any(|tool| tool.name == *name)
         };
         let absent = named.iter().filter(|name| !is_there(name));
         absent
-            .map(|name| {
-                let near = self.near(name.as_str());
-                Words::new(|language| {
-                    let meant = meant(near.as_ref(), language);
-                    Text::Unannounced { name, meant: &meant }.text(language)
-                })
-            })
+            .map(|name| Unannounced { name: name.clone(), near: self.near(name.as_str()) })
             .collect()
     }
 
@@ -190,14 +207,30 @@ mod tests {
         let spec: ToolSpec = serde_json::from_value(spec).unwrap();
         let named = ["read_fil", "read_file", "dance"].map(|n| ToolName::new(n).unwrap());
         let told = Toolbox::new([&spec], None).unannounced(&named);
-        let told: Vec<&str> = told.iter().map(|told| told.text(Language::En)).collect();
-        assert_eq!(
-            told,
-            [
+        let [near, none] = told.as_slice() else { panic!("{told:?}") };
+        let agent = AgentName::new("a").unwrap();
+        for (text, english, chinese) in [
+            (
+                near.text(None),
                 "tools: no worker announces read_fil; did you mean read_file? models cannot call it until a worker does",
+                "tools：没有 worker 声明过 read_fil；是否指 read_file？在声明之前，模型无法调用它",
+            ),
+            (
+                none.text(None),
                 "tools: no worker announces dance; models cannot call it until a worker does",
-            ]
-        );
+                "tools：没有 worker 声明过 dance；在声明之前，模型无法调用它",
+            ),
+            (
+                none.text(Some(&agent)),
+                "agent a: tools: no worker announces dance; models cannot call it until a worker does",
+                "智能体 a：tools：没有 worker 声明过 dance；在声明之前，模型无法调用它",
+            ),
+        ] {
+            assert_eq!(
+                (text.text(Language::En).as_str(), text.text(Language::Zh).as_str()),
+                (english, chinese)
+            );
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use proto::{
     escape,
     lang::{Language, Words},
+    refusal::Warnings,
 };
 use serde::Serialize;
 
@@ -187,6 +188,14 @@ impl Output {
     pub(crate) fn note(&self, text: impl Into<Words>) {
         if self.loudness > Loudness::Quiet {
             self.warn(text);
+        }
+    }
+
+    /// Prints the warnings beside a reply to standard error, even if output is quiet.
+    pub(crate) fn warnings(&self, warnings: &Warnings) {
+        for warning in warnings.words() {
+            let line = |language| format!("! {}", escape::line(warning.text(language)));
+            self.warn(Words::new(line));
         }
     }
 

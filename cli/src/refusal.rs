@@ -35,10 +35,13 @@ const OF_A_PLAN: (&str, &str) = ("value.steps", "steps");
 
 /// Translates the message: the flag replaces the field.
 pub(crate) fn message(failure: &Failure) -> Words {
-    Words::new(|language| {
-        let translated = translated(&failure.message, failure.reason.as_deref(), language);
-        in_flags(failure.field.as_deref(), translated)
-    })
+    let reason = reason(failure);
+    Words::new(|language| in_flags(failure.field.as_deref(), reason.text(language).to_owned()))
+}
+
+/// Translates the message, which names the field as the request does.
+pub(crate) fn reason(failure: &Failure) -> Words {
+    Words::new(|language| translated(&failure.message, failure.reason.as_deref(), language))
 }
 
 /// Returns a text of the server in a language. The server's own text stays when the reason is
@@ -59,7 +62,8 @@ fn in_flags(field: Option<&str>, message: String) -> String {
     if field.starts_with("files") {
         return format!("--file: {message}");
     }
-    let rest = message.strip_prefix(field).and_then(|m| m.strip_prefix(": "));
+    let rest = message.strip_prefix(field).and_then(|m| m.strip_prefix([':', '：']));
+    let rest = rest.map(str::trim_start);
     let flag = FLAGS.iter().find(|(known, _)| *known == field).map(|(_, flag)| flag);
     match (rest, flag) {
         (Some(rest), Some(flag)) => format!("{flag}: {rest}"),

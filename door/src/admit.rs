@@ -18,7 +18,7 @@ use proto::{
     fact::Submitted,
     family::{Callee, Callees},
     id::{AgentName, JobId, ToolName},
-    lang::Language,
+    lang::{Language, Words},
     limits,
     point::Fork,
     refusal::Text,
@@ -205,7 +205,8 @@ fn agent(request: &Submit, agents: &Catalogue) -> Result<Agent, Failure> {
     }
     conflicts::check(&agent).map_err(|invalid| {
         let field = format!("agent.{}", invalid.field);
-        Failure::new(Code::InvalidRequest, invalid.to_string()).at(field)
+        let words = Words::new(|language| invalid.text(language));
+        Failure::composed(Code::InvalidRequest, &words).at(field)
     })?;
     Ok(agent)
 }
@@ -246,12 +247,11 @@ pub(super) fn like_a_tool(
     let callees = submitted.agents.values().map(|callee| &callee.agent);
     for agent in std::iter::once(&submitted.agent).chain(callees) {
         if let Some((_, sub)) = agent.like_a_tool(registered) {
-            let why = format!(
-                "agent.agents: of {}: {}",
-                agent.name,
-                called_like_a_tool(&sub.name).text(Language::En)
-            );
-            return Err(Failure::new(Code::InvalidRequest, why).at("agent.agents"));
+            let (name, why) = (&agent.name, called_like_a_tool(&sub.name));
+            let words = Words::new(|language| {
+                Text::SubAgentOf { name, why: &why.text(language) }.text(language)
+            });
+            return Err(Failure::composed(Code::InvalidRequest, &words).at("agent.agents"));
         }
     }
     Ok(())
@@ -261,8 +261,10 @@ fn named(name: &AgentName, agents: &Catalogue) -> Result<Agent, Failure> {
     match agents.get(name) {
         Some(Ok(agent)) => Ok(Agent::clone(agent)),
         Some(Err(mistakes)) => {
-            let why = Text::AgentUnusable { name, mistakes };
-            Err(Failure::of(Code::InvalidRequest, why).at("agent"))
+            let words = Words::new(|language| {
+                Text::AgentUnusable { name, mistakes: &mistakes.text(language) }.text(language)
+            });
+            Err(Failure::composed(Code::InvalidRequest, &words).at("agent"))
         }
         None => Err(super::agents::unknown(agents, name).at("agent")),
     }

@@ -11,6 +11,7 @@ use proto::{
     excerpt,
     fact::Submitted,
     id::StepId,
+    lang::Words,
     plan::{Action, Plan, Step},
     refusal::Text,
     tool::ToolSpec,
@@ -34,16 +35,16 @@ pub(super) fn plan(
     registry: &Registry,
     schemas: &Schemas,
 ) -> Result<(), Failure> {
-    let refused = |field: &str, why: String| Failure::new(Code::InvalidRequest, why).at(field);
-    let language = submitted.language;
+    let refused = |field: &str, why: &Words| Failure::composed(Code::InvalidRequest, why).at(field);
     let registered = registry.all();
     let presets = &submitted.agent.tool.presets;
     let specs: Vec<_> = registered.iter().map(|tool| presets.without(&tool.spec)).collect();
     let toolbox = Toolbox::new(specs.iter().map(AsRef::as_ref), submitted.agent.tools.as_deref());
-    let tool: &ToolSpec =
-        toolbox.find(call.tool.as_str()).map_err(|e| refused("call.tool", e.text(language)))?;
-    arguments::check_in(language, schemas, tool, &call.args, Placeholders::Literal)
-        .map_err(|why| refused("call.args", why))?;
+    let tool: &ToolSpec = toolbox
+        .find(call.tool.as_str())
+        .map_err(|e| refused("call.tool", &Words::new(|language| e.text(language))))?;
+    arguments::check(schemas, tool, &call.args, Placeholders::Literal)
+        .map_err(|why| refused("call.args", &why))?;
     // A placeholder would refer to another step, and a direct call has no other step.
     if let Some(step) = placeholder::references(&call.args).first() {
         let why = Text::ForeignStep { step };
@@ -58,7 +59,8 @@ pub(super) fn plan(
     };
     let title = excerpt::ends(&submitted.goal, TITLE_CHARS / 2);
     let plan = Plan { title, steps: vec![step], ..Plan::default() };
-    plan.check(&BTreeSet::new()).map_err(|wrong| refused("call.args", wrong.to_string()))?;
+    plan.check(&BTreeSet::new())
+        .map_err(|wrong| refused("call.args", &Words::new(|language| wrong.text(language))))?;
     submitted.plan = Some(plan);
     without_models(&mut submitted.agent);
     Ok(())

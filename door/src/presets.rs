@@ -6,6 +6,8 @@ use agents::preset;
 use proto::{
     agent::Agent,
     error::{Code, Failure},
+    lang::Words,
+    refusal::Text,
 };
 use runtime::{
     arguments::{self, Placeholders},
@@ -19,7 +21,7 @@ pub(super) fn misfit(
     agent: &Agent,
     registry: &Registry,
     schemas: &Schemas,
-) -> Option<(String, String)> {
+) -> Option<(String, Words)> {
     agent.tool.presets.iter().find_map(|(name, fixed)| {
         let tool = registry.get(name)?;
         let partial = preset::partial(&tool.spec);
@@ -27,12 +29,22 @@ pub(super) fn misfit(
             let one = json!({ argument.as_str(): Value::clone(value) });
             let wrong = arguments::check(schemas, &partial, &one, Placeholders::Literal).err()?;
             let meant = preset::meant(&tool.spec, argument);
-            let meant = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
-            // The field already names the argument.
-            let wrong = wrong.strip_prefix(&format!("{argument}: ")).unwrap_or(&wrong);
-            Some((format!("tool.presets.{name}.{argument}"), format!("{wrong}{meant}")))
+            let words = Words::new(|language| {
+                let why = without(argument, wrong.text(language));
+                match &meant {
+                    Some(meant) => Text::Near { why: &why, meant }.text(language),
+                    None => why.to_owned(),
+                }
+            });
+            Some((format!("tool.presets.{name}.{argument}"), words))
         })
     })
+}
+
+/// Removes the name of the argument, which the field already names.
+fn without<'w>(argument: &str, wrong: &'w str) -> &'w str {
+    let rest = wrong.strip_prefix(argument).and_then(|rest| rest.strip_prefix([':', '：']));
+    rest.map_or(wrong, str::trim_start)
 }
 
 /// Refuses an agent with a fixed argument that does not fit.
@@ -44,7 +56,8 @@ pub(super) fn check(agent: &Agent, registry: &Registry, schemas: &Schemas) -> Re
         None => Ok(()),
         Some((field, why)) => {
             let field = format!("agent.{field}");
-            Err(Failure::new(Code::InvalidRequest, format!("{field}: {why}")).at(field))
+            let words = Words::new(|language| format!("{field}: {}", why.text(language)));
+            Err(Failure::composed(Code::InvalidRequest, &words).at(field))
         }
     }
 }

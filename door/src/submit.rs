@@ -1,6 +1,6 @@
 //! The verb `submit`: stores a new job, or attaches to an identical one.
 
-use agents::toolbox::Toolbox;
+use agents::toolbox::{Toolbox, Unannounced};
 use broker::{Broker, log::Submission};
 use proto::{
     agent::Agent,
@@ -9,8 +9,7 @@ use proto::{
     error::{Code, Failure},
     fact::{Fact, Submitted},
     id::{JobId, Seq},
-    lang::Language,
-    refusal::Text,
+    refusal::{Text, Warnings},
 };
 use runtime::service::{Answers, Asked};
 use uuid::Uuid;
@@ -90,29 +89,30 @@ impl Door {
     ) -> Result<door::Submitted, Failure> {
         same(&job, first, digest)?;
         let shard = self.broker.log.subjects().shard_of(&job);
-        let (seq, warnings) = (first.seq, Vec::new());
+        let (seq, warnings) = (first.seq, Warnings::default());
         Ok(door::Submitted { job, shard, seq, created: false, warnings })
     }
 
     /// Returns warnings about tools that the job's agents name and no worker announces.
-    fn unannounced(&self, submitted: &Submitted) -> Vec<String> {
+    fn unannounced(&self, submitted: &Submitted) -> Warnings {
+        let own = self.unannounced_by(&submitted.agent).into_iter().map(|tool| (None, tool));
         let callees = submitted.agents.iter().flat_map(|(name, callee)| {
-            let told = self.unannounced_by(&callee.agent);
-            told.into_iter().map(move |told| format!("agent {name}: {told}"))
+            let tools = self.unannounced_by(&callee.agent);
+            tools.into_iter().map(move |tool| (Some(name), tool))
         });
-        self.unannounced_by(&submitted.agent).into_iter().chain(callees).collect()
+        let all: Vec<_> = own.chain(callees).collect();
+        all.iter().map(|(agent, tool)| tool.text(*agent)).collect()
     }
 
-    /// Returns warnings about tools that an agent names and no worker announces. Without any
-    /// announced tool there are no warnings, because no name can be judged.
-    pub(super) fn unannounced_by(&self, agent: &Agent) -> Vec<String> {
+    /// Returns the tools that an agent names and no worker announces. Without any announced tool
+    /// there are none, because no name can be judged.
+    pub(super) fn unannounced_by(&self, agent: &Agent) -> Vec<Unannounced> {
         let registered = self.registry.all();
         if registered.is_empty() {
             return Vec::new();
         }
         let tools = Toolbox::new(registered.iter().map(|tool| &tool.spec), None);
-        let told = tools.unannounced(agent.tools.as_deref().unwrap_or_default());
-        told.iter().map(|told| told.text(Language::En).to_owned()).collect()
+        tools.unannounced(agent.tools.as_deref().unwrap_or_default())
     }
 }
 

@@ -9,7 +9,7 @@ use proto::{
     decision::TurnWork,
     excerpt,
     fact::{CallTarget, TurnCall, TurnReply},
-    lang::Language,
+    lang::{Language, Words},
     limits,
     message::{Message, ModelCall, StopReason},
     tool::ToolSpec,
@@ -29,7 +29,7 @@ const STOP: &str = "stop";
 const DEEP_ARGS_CHARS: usize = 500;
 
 /// Checks a tool's arguments; the error says which one is invalid.
-pub(crate) type CheckArgs<'a> = &'a dyn Fn(&ToolSpec, &Value) -> Result<(), String>;
+pub(crate) type CheckArgs<'a> = &'a dyn Fn(&ToolSpec, &Value) -> Result<(), Words>;
 
 /// Computes the outcome of a turn from the model's reply.
 pub(crate) fn resolve(
@@ -218,8 +218,9 @@ impl Resolver<'_> {
         if tool.name.as_str() == STOP {
             return Err(Text::Alone { name: &STOP }.text(language));
         }
-        (self.check_args)(tool, &call.args)
-            .map_err(|why| Text::Misfit { tool: &tool.name, why: &why }.text(language))?;
+        (self.check_args)(tool, &call.args).map_err(|why| {
+            Text::Misfit { tool: &tool.name, why: &why.text(language) }.text(language)
+        })?;
         Ok(CallTarget::Tool { tool: tool.name.clone(), binding: tool.binding() })
     }
 }

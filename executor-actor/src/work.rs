@@ -135,8 +135,7 @@ impl Executor {
         match model::complete(&*self.model, request, show).await {
             Ok(said) => {
                 let check = |tool: &ToolSpec, args: &Value| {
-                    let language = work.language;
-                    arguments::check_in(language, &self.schemas, tool, args, Placeholders::Literal)
+                    arguments::check(&self.schemas, tool, args, Placeholders::Literal)
                 };
                 Taken {
                     reply: resolve::resolve(&said, work, &told, tools, &check),

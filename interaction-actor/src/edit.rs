@@ -12,9 +12,9 @@ use proto::{
     error::{Code, Failure},
     family::{self, Offered},
     id::StepId,
-    interaction::Question,
-    lang::Language,
-    plan::{Plan, PlanError},
+    interaction::{Question, empty_plan},
+    lang::{Language, Words},
+    plan::Plan,
     tool::ToolSpec,
 };
 use runtime::{
@@ -43,24 +43,25 @@ pub(crate) struct Rules<'a> {
 /// All mistakes in the plan, for the person who wrote it. The question stays open.
 pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Result<Plan, Failure> {
     let completed: BTreeSet<StepId> = question.kind.completed().iter().cloned().collect();
-    let language = rules.language;
-    let wrong = |field: &str, why: String| {
-        Failure::new(Code::InvalidAnswer, format!("{field}: {why}")).at(field.to_owned())
+    let wrong = |field: &str, why: &dyn Fn(Language) -> String| {
+        let words = Words::new(|language| at(field, &why(language), language));
+        Failure::composed(Code::InvalidAnswer, &words).at(field.to_owned())
     };
     let draft = draft::of(as_written(value)).map_err(|misshapen| {
         let inside =
             if misshapen.field == "." { String::new() } else { format!(".{}", misshapen.field) };
-        wrong(&format!("value{inside}"), misshapen.why.text(language).to_owned())
+        let why = |language| misshapen.why.text(language).to_owned();
+        wrong(&format!("value{inside}"), &why)
     })?;
     let presets = &rules.agent.tool.presets;
     let specs: Vec<_> = rules.tools.iter().map(|tool| presets.without(&tool.spec)).collect();
     let offer = |sub: &SubAgent| Offered { name: sub.name.clone(), about: String::new() };
     let agents: Vec<_> = rules.agent.agents.iter().map(offer).collect();
-    let agents = family::as_tools(&agents, language);
+    let agents = family::as_tools(&agents, rules.language);
     let tools = Toolbox::new(specs.iter().map(AsRef::as_ref), rules.agent.tools.as_deref())
         .with_agents(&agents);
     let check_args = |tool: &ToolSpec, args: &Value| {
-        arguments::check_in(language, rules.schemas, tool, args, Placeholders::Open)
+        arguments::check(rules.schemas, tool, args, Placeholders::Open)
     };
     let frame = Frame {
         goal: rules.goal,
@@ -73,24 +74,29 @@ pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Resu
     // All mistakes are reported together, so that the person can correct them at once.
     let mistakes = draft::mistakes(&draft, &frame);
     if let Some((first, _)) = mistakes.first() {
-        let all =
-            mistakes.iter().map(|(field, why)| format!("value.{field}: {}", why.text(language)));
-        let all = all.collect::<Vec<_>>().join("\n");
-        return Err(Failure::new(Code::InvalidAnswer, all).at(format!("value.{first}")));
+        let words = Words::new(|language| {
+            let all = mistakes
+                .iter()
+                .map(|(field, why)| at(&format!("value.{field}"), &why.text(language), language));
+            all.collect::<Vec<_>>().join("\n")
+        });
+        return Err(Failure::composed(Code::InvalidAnswer, &words).at(format!("value.{first}")));
     }
-    let plan =
-        draft::plan(draft, &frame).map_err(|unsound| wrong("value", unsound.text(language)))?;
+    let plan = draft::plan(draft, &frame)
+        .map_err(|unsound| wrong("value", &|language| unsound.text(language)))?;
     if plan.steps.is_empty() {
-        let empty = PlanError::Empty.text(language);
-        let why = Text::Empty { why: &empty }.text(language);
-        return Err(wrong("value.steps", why));
+        return Err(wrong("value.steps", &empty_plan));
     }
     let exec = rules.agent.step.exec;
     if let Some(step) = plan.steps.iter().find(|step| !exec.allows(&step.action)) {
-        let why = Text::NotExecutable { step: &step.id }.text(language);
-        return Err(wrong("value.steps", why));
+        let why = Text::NotExecutable { step: &step.id };
+        return Err(wrong("value.steps", &|language| why.text(language)));
     }
     Ok(plan)
+}
+
+fn at(field: &str, why: &str, language: Language) -> String {
+    Text::At { field: &field, why: &why }.text(language)
 }
 
 /// Converts a shown plan to the form that planners write: the shown steps contain their action,

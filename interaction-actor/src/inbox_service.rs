@@ -20,7 +20,7 @@ use proto::{
     fact::{Answered, Fact},
     id::{AskId, JobId, Seq},
     interaction::{Answer, Misfit, Question, QuestionKind, Verdict},
-    lang::Language,
+    lang::Words,
     limits,
     refusal::Text,
 };
@@ -87,7 +87,7 @@ impl Answers<GiveAnswer> for InboxService {
             }
             let question = self.open(&questions, &ask).await?;
             let answer = self.whole(questions.job(), question, &answer)?;
-            self.fits(questions.job().language(), question, &answer)?;
+            self.fits(question, &answer)?;
             let answered = Answered { ask: ask.clone(), answer, by: by.clone() };
             let fact = Fact::Answered(answered);
             let after = questions.job().last_answer();
@@ -146,8 +146,13 @@ impl InboxService {
             && matches!(question.kind, QuestionKind::PlanCheck { .. });
         if edits && let (Some(value), Some(agent)) = (answer.value.take(), job.agent()) {
             let (tools, schemas) = (self.registry.all(), &*self.schemas);
-            let (goal, language) = (job.goal(), job.language());
-            let rules = edit::Rules { agent, goal, language, tools: &tools, schemas };
+            let rules = edit::Rules {
+                agent,
+                goal: job.goal(),
+                language: job.language(),
+                tools: &tools,
+                schemas,
+            };
             let plan = edit::plan(question, value, &rules)?;
             let whole = serde_json::to_value(&plan).map_err(|error| {
                 Failure::new(Code::Internal, format!("the plan cannot be written: {error}"))
@@ -158,19 +163,14 @@ impl InboxService {
     }
 
     /// Validates the verdict, the digest that it binds, and the value.
-    fn fits(
-        &self,
-        language: Language,
-        question: &Question,
-        answer: &Answer,
-    ) -> Result<(), Failure> {
+    fn fits(&self, question: &Question, answer: &Answer) -> Result<(), Failure> {
         question.check(answer).map_err(|misfit| refused(&misfit))?;
         // An edited plan has been validated by the rules of plans.
         let value = answer.value.as_ref().filter(|_| answer.decision != Verdict::Edit);
         let Some(value) = value else { return Ok(()) };
         let Some(schema) = question.value_schema() else {
-            let why = format!("value: a {} takes none", question.kind.name());
-            return Err(Failure::new(Code::InvalidAnswer, why).at("value"));
+            let why = Text::TakesNoValue { kind: &question.kind.name() };
+            return Err(Failure::about(Code::InvalidAnswer, "value", why));
         };
         let schema = self.schemas.get(&schema).map_err(|error| {
             Failure::new(Code::Internal, format!("the question has no usable schema: {error}"))
@@ -182,14 +182,14 @@ impl InboxService {
             field if field.starts_with('[') => format!("value{field}"),
             field => format!("value.{field}"),
         };
-        let all: Vec<_> = misfits
-            .iter()
-            .map(|m| {
-                let (field, why) = (inside(&m.field), m.why_in(language));
+        let why = Words::new(|language| {
+            let all = misfits.iter().map(|misfit| {
+                let (field, why) = (inside(&misfit.field), misfit.why_in(language));
                 edit::Text::At { field: &field, why: &why }.text(language)
-            })
-            .collect();
-        Err(Failure::new(Code::InvalidAnswer, all.join("; ")).at(inside(&first.field)))
+            });
+            all.collect::<Vec<_>>().join(&edit::Text::Semicolon.text(language))
+        });
+        Err(Failure::composed(Code::InvalidAnswer, &why).at(inside(&first.field)))
     }
 
     /// Determines whether the stored answer counts, which depends on the records before it.
@@ -278,7 +278,7 @@ fn refused(misfit: &Misfit) -> Failure {
         Misfit::NoText | Misfit::TooLong => (Code::InvalidAnswer, "text"),
         Misfit::NoValue | Misfit::Plan(_) => (Code::InvalidAnswer, "value"),
     };
-    Failure::new(code, misfit.to_string()).at(field)
+    Failure::composed(code, &misfit.words()).at(field)
 }
 
 fn unreachable_inbox(error: &KvError) -> Failure {

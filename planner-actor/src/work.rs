@@ -79,8 +79,7 @@ impl Planner {
                 *usage += said.usage;
                 *reasoning = excerpt::ends(said.thought.trim(), limits::REASONING_CHARS);
                 let check = |tool: &ToolSpec, args: &Value| {
-                    let language = work.language;
-                    arguments::check_in(language, &self.schemas, tool, args, Placeholders::Open)
+                    arguments::check(&self.schemas, tool, args, Placeholders::Open)
                 };
                 reply::understand(&said, work, tools, &check)
             }

@@ -30,6 +30,7 @@ use crate::{
     job::JobState,
     lang::Language,
     point::{Fork, Order, Point},
+    refusal::Warnings,
     tool::ToolSpec,
     view::{JobSummary, JobView},
 };
@@ -141,8 +142,8 @@ pub struct Submitted {
     /// `true` if this request created the job; `false` if it attached to an existing one.
     pub created: bool,
     /// Warnings for users about tools that the agent names and no worker has announced.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
+    #[serde(flatten)]
+    pub warnings: Warnings,
 }
 
 /// The request for one job.

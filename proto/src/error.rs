@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    lang::Language,
+    lang::{Language, Words},
     refusal::{Reason, Text},
 };
 
@@ -141,6 +141,13 @@ impl Failure {
     pub fn of(code: Code, text: Text<'_>) -> Self {
         let reason = Some(Box::new(text.into()));
         Self { reason, ..Self::new(code, text.text(Language::En)) }
+    }
+
+    /// Creates a failure with a text that is composed of others, in every language.
+    #[must_use]
+    pub fn composed(code: Code, words: &Words) -> Self {
+        let reason = Some(Box::new(words.into()));
+        Self { reason, ..Self::new(code, words.text(Language::En)) }
     }
 
     /// Creates a failure about a field of the request, with the same kind of text.

@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 use crate::{
     digest,
     id::{AskId, JobId, StepId, ToolName},
+    lang::{Language, Words},
     limits,
     plan::{Plan, PlanError},
+    refusal::Text,
 };
 
 /// A question in the form of the job's log and of the inbox.
@@ -233,33 +235,46 @@ impl Answer {
 }
 
 /// An answer that does not fit its question, apart from the schema of its value.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misfit {
     /// The kind of question does not take this decision.
-    #[error("a {kind} is answered with {allowed}, not {}", .got.as_str())]
     Verdict {
         /// Kind of the question.
         kind: &'static str,
-        /// Decisions that the kind takes.
-        allowed: &'static str,
+        /// Decision that the kind takes, apart from a rejection.
+        allowed: Verdict,
         /// Decision of the answer.
         got: Verdict,
     },
     /// The text of a requested revision is missing.
-    #[error("`text` must say how the plan should change")]
     NoText,
     /// The value is missing.
-    #[error("`value` is missing")]
     NoValue,
     /// The plan of an edit is invalid.
-    #[error("{0}")]
-    Plan(String),
+    Plan(Words),
     /// The digest belongs to another plan or call than the one that would run.
-    #[error("the digest does not match the plan or call that would run; show the question again")]
     Stale,
     /// The text exceeds [`limits::ANSWER_BYTES_MAX`].
-    #[error("`text` is longer than {} bytes", limits::ANSWER_BYTES_MAX)]
     TooLong,
+}
+
+impl Misfit {
+    /// Returns the reason of the refusal.
+    #[must_use]
+    pub fn words(&self) -> Words {
+        let text = match self {
+            Self::Verdict { kind, allowed, got } => {
+                let (allowed, got) = (&allowed.as_str(), &got.as_str());
+                return Text::OtherVerdict { kind, allowed, got }.into();
+            }
+            Self::NoText => Text::NoRevision,
+            Self::NoValue => Text::NoValue,
+            Self::Stale => Text::StaleDigest,
+            Self::TooLong => Text::TextTooLong { max: &limits::ANSWER_BYTES_MAX },
+            Self::Plan(why) => return why.clone(),
+        };
+        text.into()
+    }
 }
 
 impl Question {
@@ -293,9 +308,7 @@ impl Question {
                 if answer.digest.as_ref() == Some(digest) { Ok(()) } else { Err(Misfit::Stale) }
             }
             (QuestionKind::PlanCheck { .. } | QuestionKind::ToolApproval { .. }, Reject) => Ok(()),
-            (QuestionKind::ToolApproval { .. }, Respond | Edit) => {
-                Err(verdict("approve or reject"))
-            }
+            (QuestionKind::ToolApproval { .. }, Respond | Edit) => Err(verdict(Approve)),
             (
                 QuestionKind::Question | QuestionKind::Choice { .. } | QuestionKind::Form { .. },
                 Respond,
@@ -307,7 +320,7 @@ impl Question {
             (
                 QuestionKind::Question | QuestionKind::Choice { .. } | QuestionKind::Form { .. },
                 Approve | Edit,
-            ) => Err(verdict("respond or reject")),
+            ) => Err(verdict(Respond)),
         }
     }
 
@@ -343,13 +356,21 @@ impl Question {
 /// Returns the error of the plan, in words for its editor.
 pub fn edited(answer: &Answer, completed: &[StepId]) -> Result<Plan, Misfit> {
     let value = answer.value.clone().ok_or(Misfit::NoValue)?;
-    let plan: Plan = serde_json::from_value(value).map_err(|e| Misfit::Plan(e.to_string()))?;
+    let plan: Plan =
+        serde_json::from_value(value).map_err(|e| Misfit::Plan(e.to_string().into()))?;
     if plan.steps.is_empty() {
-        return Err(Misfit::Plan(format!("{}; reject it to end the job", PlanError::Empty)));
+        return Err(Misfit::Plan(Words::new(empty_plan)));
     }
     let completed = completed.iter().cloned().collect();
-    plan.check(&completed).map_err(|e| Misfit::Plan(e.to_string()))?;
+    let wrong = |error: PlanError| Misfit::Plan(Words::new(|language| error.text(language)));
+    plan.check(&completed).map_err(wrong)?;
     Ok(plan)
+}
+
+/// Returns the reason why an edit must have a step.
+#[must_use]
+pub fn empty_plan(language: Language) -> String {
+    Text::EmptyPlan { why: &PlanError::Empty.text(language) }.text(language)
 }
 
 impl Input {

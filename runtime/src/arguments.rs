@@ -8,14 +8,14 @@
 use agents::placeholder::{self, Unknown};
 use proto::{
     excerpt,
-    lang::Language,
+    lang::{Language, Words},
     limits,
     strict::{self, Refused, is_deep},
     tool::ToolSpec,
 };
 use serde_json::{Map, Value};
 
-use crate::schema::Schemas;
+use crate::schema::{Misfit, Schemas};
 
 messages::texts!(arguments);
 
@@ -33,7 +33,7 @@ pub enum Placeholders {
     Literal,
 }
 
-/// Checks the arguments of a tool call, with errors in English.
+/// Checks the arguments of a tool call.
 ///
 /// # Errors
 /// At most five mistakes, each with the argument's path.
@@ -42,47 +42,41 @@ pub fn check(
     tool: &ToolSpec,
     args: &Value,
     placeholders: Placeholders,
-) -> Result<(), String> {
-    check_in(Language::En, schemas, tool, args, placeholders)
-}
-
-/// Checks the arguments of a tool call, with errors in the given language.
-///
-/// # Errors
-/// As for [`check`].
-pub fn check_in(
-    language: Language,
-    schemas: &Schemas,
-    tool: &ToolSpec,
-    args: &Value,
-    placeholders: Placeholders,
-) -> Result<(), String> {
+) -> Result<(), Words> {
     let Some(given) = args.as_object() else {
-        return Err(no_object(args, language));
+        return Err(Words::new(|language| no_object(args, language)));
     };
     if is_deep(args) {
-        return Err(Text::TooDeep { max: &limits::JSON_DEPTH_MAX }.text(language));
+        let max = &limits::JSON_DEPTH_MAX;
+        return Err(Words::new(|language| Text::TooDeep { max }.text(language)));
     }
-    let at =
-        |field: &str, why: &str| Text::At { field: &cut(field), why: &cut(why) }.text(language);
-    let schema = schemas.get(&tool.schema).map_err(|e| e.to_string())?;
-    let mut mistakes: Vec<String> = match placeholders {
+    let schema = schemas.get(&tool.schema).map_err(|e| Words::from(e.to_string()))?;
+    let misfits = match placeholders {
         Placeholders::Literal => schema.check(args),
         Placeholders::Open => schema.check_where(args, is_wrong_in_any_case),
+    };
+    let known = closed(&tool.schema);
+    let extra = known.into_iter().flat_map(|names| {
+        given.keys().map(String::as_str).filter(|name| !names.contains_key(*name))
+    });
+    let extra: Vec<&str> = extra.collect();
+    if misfits.is_empty() && extra.is_empty() {
+        return Ok(());
     }
-    .iter()
-    .map(|misfit| match misfit.field.as_str() {
+    Err(Words::new(|language| mistakes(&misfits, &extra, language)))
+}
+
+fn mistakes(misfits: &[Misfit], extra: &[&str], language: Language) -> String {
+    let at =
+        |field: &str, why: &str| Text::At { field: &cut(field), why: &cut(why) }.text(language);
+    let misfits = misfits.iter().map(|misfit| match misfit.field.as_str() {
         "." => cut(misfit.why_in(language)),
         field => at(field, misfit.why_in(language)),
-    })
-    .collect();
-    if let Some(names) = closed(&tool.schema) {
-        let extra = given.keys().filter(|name| !names.contains_key(*name));
-        let why = Text::Extra.text(language);
-        mistakes.extend(extra.map(|name| at(name, &why)));
-    }
-    mistakes.truncate(MISTAKES_MAX);
-    if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join(&Text::Semicolon.text(language))) }
+    });
+    let no_argument = Text::Extra.text(language);
+    let extra = extra.iter().map(|name| at(name, &no_argument));
+    let all: Vec<String> = misfits.chain(extra).take(MISTAKES_MAX).collect();
+    all.join(&Text::Semicolon.text(language))
 }
 
 /// Returns the error of arguments that are no object. A text holds the model's own words, which are
@@ -178,7 +172,8 @@ mod tests {
     }
 
     fn errors(args: &Value, placeholders: Placeholders) -> String {
-        check(&Schemas::new(), &tool(), args, placeholders).err().unwrap_or_default()
+        let wrong = check(&Schemas::new(), &tool(), args, placeholders).err();
+        wrong.map(|wrong| wrong.text(Language::En).to_owned()).unwrap_or_default()
     }
 
     #[rstest]
@@ -228,6 +223,6 @@ mod tests {
         let mut tool = tool();
         tool.schema = json!({"$ref": "http://127.0.0.1:1/schema.json"});
         let error = check(&Schemas::new(), &tool, &json!({}), Placeholders::Open).unwrap_err();
-        assert!(error.starts_with("the schema cannot be used"), "{error}");
+        assert!(error.text(Language::En).starts_with("the schema cannot be used"), "{error:?}");
     }
 }

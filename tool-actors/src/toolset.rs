@@ -113,9 +113,8 @@ impl Toolset {
         })?;
         entry.same(call)?;
         entry.approved(job, call)?;
-        let (schemas, spec) = (&self.schemas, &entry.spec);
-        arguments::check_in(call.language, schemas, spec, &call.args, Placeholders::Literal)
-            .map_err(ToolFault::invalid)?;
+        arguments::check(&self.schemas, &entry.spec, &call.args, Placeholders::Literal)
+            .map_err(|why| ToolFault::invalid(why.text(call.language)))?;
         Ok(Admitted {
             tool: Arc::clone(&entry.tool),
             spec: entry.spec.clone(),

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use proto::{
     excerpt,
     id::{InvalidId, StepId},
-    lang::Language,
+    lang::{Language, Words},
     limits,
     plan::{Action, Plan, PlanError, Step},
     tool::ToolSpec,
@@ -25,7 +25,7 @@ use crate::{
 messages::texts!(step);
 
 /// A function that checks the arguments of a tool, some of which may hold placeholders.
-pub type CheckArgs<'a> = &'a dyn Fn(&ToolSpec, &Value) -> Result<(), String>;
+pub type CheckArgs<'a> = &'a dyn Fn(&ToolSpec, &Value) -> Result<(), Words>;
 
 /// The reason why a draft cannot become a plan, in words that the model can act upon.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,7 +70,7 @@ pub enum Unsound {
         /// Name of the tool.
         tool: String,
         /// Name and error of the argument.
-        why: String,
+        why: Words,
     },
     /// The plan as a whole is invalid.
     #[error(transparent)]
@@ -87,7 +87,9 @@ impl Unsound {
                 return Text::Tool { step, why: &why.text(language) }.text(language);
             }
             Self::NoTool(step) => Text::NoTool { step },
-            Self::Args { step, tool, why } => Text::Args { step, tool, why },
+            Self::Args { step, tool, why } => {
+                return Text::Args { step, tool, why: &why.text(language) }.text(language);
+            }
             Self::Malformed { step, of, written } => Text::Malformed { step, of, written },
             Self::NoStep { step, on } => Text::NoStep { step, on },
             Self::Plan(why) => return why.text(language),

@@ -11,10 +11,12 @@ use proto::{
     error::Failure,
     escape,
     interaction::{Answer, Question, QuestionKind},
+    lang::Language,
 };
 
 use super::{keyboard::Keyboard, prompt};
 use crate::{
+    refusal,
     render::question,
     style::{Style, Tone},
     words::Text,
@@ -45,8 +47,7 @@ impl<'a, W: Write> Dialogue<'a, W> {
                 self.keyboard.forget();
             }
             Some(failure) => {
-                let field = failure.field.as_deref().map(|f| format!("{f}: ")).unwrap_or_default();
-                self.complain(&format!("{field}{}", failure.message));
+                self.complain(&complaint(failure, self.style.language));
                 self.draft.refused(failure);
             }
         }
@@ -86,6 +87,16 @@ impl<'a, W: Write> Dialogue<'a, W> {
     fn complain(&mut self, why: &str) {
         let why = self.style.paint(Tone::Bad, &format!("  {}\n", escape::line(why)));
         self.say(&why);
+    }
+}
+
+/// Returns the reason of a refusal, with the field if the reason does not name it.
+fn complaint(failure: &Failure, language: Language) -> String {
+    let words = refusal::reason(failure);
+    let why = words.text(language);
+    match failure.field.as_deref() {
+        Some(field) if !why.contains(field) => format!("{field}: {why}"),
+        Some(_) | None => why.to_owned(),
     }
 }
 

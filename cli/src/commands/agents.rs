@@ -7,7 +7,7 @@ use proto::{
     agent::Layer,
     door::{DropAgent, SetAgent},
     id::AgentName,
-    lang::Words,
+    refusal::Warnings,
 };
 use serde::{Serialize, Serializer};
 
@@ -74,9 +74,7 @@ async fn check(global: &Global, output: Output, args: &CheckAgentsArgs) -> Outco
         names.extend(catalogue.names().cloned());
     }
     let checked: Vec<Checked> = names.iter().filter_map(|name| said(&catalogue, name)).collect();
-    for warning in unannounced(global, output, &catalogue, &names).await {
-        output.warn(Words::new(|language| format!("! {}", warning.text(language))));
-    }
+    output.warnings(&unannounced(global, output, &catalogue, &names).await);
     let is_wrong = checked.iter().any(|one| !one.mistakes.is_empty());
     output.list(
         &checked,
@@ -97,11 +95,11 @@ async fn unannounced(
     output: Output,
     catalogue: &Catalogue,
     names: &[AgentName],
-) -> Vec<Words> {
+) -> Warnings {
     let usable = names.iter().filter_map(|name| Some((name, catalogue.get(name)?.as_ref().ok()?)));
     let naming: Vec<_> = usable.filter(|(_, agent)| agent.tools.is_some()).collect();
     if naming.is_empty() {
-        return Vec::new();
+        return Warnings::default();
     }
     let asked = async {
         Some(
@@ -115,18 +113,19 @@ async fn unannounced(
                 .tools,
         )
     };
-    let Ok(Some(registered)) = tokio::time::timeout(LOOK, asked).await else { return Vec::new() };
+    let Ok(Some(registered)) = tokio::time::timeout(LOOK, asked).await else {
+        return Warnings::default();
+    };
     let tools = Toolbox::new(&registered, None);
     if registered.is_empty() {
-        return Vec::new();
+        return Warnings::default();
     }
-    let told = naming.into_iter().flat_map(|(name, agent)| {
-        let told = tools.unannounced(agent.tools.as_deref().unwrap_or_default());
-        told.into_iter().map(move |told| {
-            Words::new(|language| Text::OfAgent { name, why: &told.text(language) }.text(language))
-        })
+    let named = naming.into_iter().flat_map(|(name, agent)| {
+        let absent = tools.unannounced(agent.tools.as_deref().unwrap_or_default());
+        absent.into_iter().map(move |tool| (name, tool))
     });
-    told.collect()
+    let named: Vec<_> = named.collect();
+    named.iter().map(|(name, tool)| tool.text(Some(name))).collect()
 }
 
 fn said(catalogue: &Catalogue, name: &AgentName) -> Option<Checked> {
@@ -142,9 +141,7 @@ async fn put(global: &Global, output: Output, args: PutAgentArgs) -> Outcome {
     let source = agents::source(Path::new(&args.file), args.name).map_err(unreadable)?;
     let set = SetAgent { name: source.name, text: source.text };
     let changed = connect::client(global, output).await?.call(&set).await?;
-    for warning in &changed.warnings {
-        output.warn(format!("! {}", proto::escape::line(warning)));
-    }
+    output.warnings(&changed.warnings);
     output.one(&changed, changed.name.as_str(), |style| {
         format!("{}\n", style.say(Text::AgentStored { name: &changed.name }))
     })

@@ -24,6 +24,7 @@ use crate::{
     failure::{CliError, Outcome},
     input,
     output::{self, Output},
+    refusal,
     words::Text,
 };
 
@@ -74,7 +75,7 @@ pub(super) async fn in_editor(client: &Client, output: Output, entry: &InboxEntr
         };
         match client.call(&request(entry, answer(value, digest))).await {
             Err(failure) if failure.code == Code::InvalidAnswer => {
-                draft.complain(&text, &failure.message)?;
+                draft.complain(&text, refusal::message(&failure).text(output.language))?;
                 draft.refused(failure.into())?;
             }
             answered => {

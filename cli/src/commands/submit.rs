@@ -8,8 +8,8 @@ use proto::{
     agent::{Agent, Layer},
     door::{AgentChoice, Submit, Submitted},
     error::{Code, Failure},
-    escape,
     id::{AgentName, JobId},
+    lang::Words,
     limits, strict,
 };
 
@@ -100,7 +100,10 @@ pub(super) fn agent(named: &str) -> Result<AgentChoice, CliError> {
     }
     let agent: Agent = strict::from_slice(text.as_bytes())
         .map_err(|e| CliError::input("agent", format!("{named}: {}", Failure::from(e).message)))?;
-    conflicts::check(&agent).map_err(|e| CliError::input("agent", format!("{named}: {e}")))?;
+    conflicts::check(&agent).map_err(|invalid| {
+        let words = Words::new(|language| format!("{named}: {}", invalid.text(language)));
+        CliError::input("agent", words)
+    })?;
     Ok(AgentChoice::Inline(Box::new(agent)))
 }
 
@@ -130,7 +133,7 @@ pub(super) async fn store(
     tokio::select! {
         stored = client.submit(submit) => {
             let submitted = stored.map_err(|failure| unsure(failure, &id))?;
-            submitted.warnings.iter().for_each(|warning| output.warn(format!("! {}", escape::line(warning))));
+            output.warnings(&submitted.warnings);
             Ok(submitted)
         }
         () = interrupts.next() => {

@@ -13,8 +13,8 @@ use proto::{
     door::{AgentChanged, AgentEntry, AgentList, Agents as Wanted, DropAgent, SetAgent},
     error::{Code, Failure},
     id::AgentName,
-    lang::Language,
-    refusal::Text,
+    lang::Words,
+    refusal::{Text, Warnings},
 };
 use runtime::service::{Answers, Asked};
 
@@ -50,8 +50,10 @@ impl Answers<SetAgent> for Door {
         self.agents.change(|all| all.set(Layer::Bucket, [source]));
         tracing::info!(agent = %name, revision, "an agent was stored in the bucket");
         let warnings = self.agents.look(|all| match all.get(&name) {
-            Some(Ok(agent)) => self.unannounced_by(agent),
-            Some(Err(_)) | None => Vec::new(),
+            Some(Ok(agent)) => {
+                self.unannounced_by(agent).iter().map(|tool| tool.text(None)).collect()
+            }
+            Some(Err(_)) | None => Warnings::default(),
         });
         Ok(AgentChanged { name, warnings })
     }
@@ -63,7 +65,8 @@ impl Door {
         let mut after = all.clone();
         after.set(Layer::Bucket, [source.clone()]);
         let refused = |mistakes: &Mistakes| {
-            Failure::new(Code::InvalidRequest, mistakes.to_string()).at("text")
+            let words = Words::new(|language| mistakes.text(language));
+            Failure::composed(Code::InvalidRequest, &words).at("text")
         };
         match after.get(&source.name) {
             Some(Err(mistakes)) => return Err(refused(mistakes)),
@@ -91,7 +94,7 @@ impl Answers<DropAgent> for Door {
             all.remove(Layer::Bucket, &name);
         });
         tracing::info!(agent = %name, "an agent was removed from the bucket");
-        Ok(AgentChanged { name, warnings: Vec::new() })
+        Ok(AgentChanged { name, warnings: Warnings::default() })
     }
 }
 
@@ -118,19 +121,19 @@ fn breaks(all: &Catalogue, after: &Catalogue) -> Result<(), Failure> {
 
 /// Refuses a change that would make other agents unusable.
 fn refuse(broken: &[(AgentName, Option<Mistakes>)]) -> Result<(), Failure> {
-    let why = broken.iter().map(|(name, mistakes)| match mistakes {
-        Some(mistakes) => Text::WouldBreak { name, mistakes },
-        None => Text::WouldGo { name },
+    if broken.is_empty() {
+        return Ok(());
+    }
+    let words = Words::new(|language| {
+        let why = broken.iter().map(|(name, mistakes)| match mistakes {
+            Some(mistakes) => {
+                Text::WouldBreak { name, mistakes: &mistakes.text(language) }.text(language)
+            }
+            None => Text::WouldGo { name }.text(language),
+        });
+        why.collect::<Vec<_>>().join("\n")
     });
-    let failure = match why.collect::<Vec<_>>().as_slice() {
-        [] => return Ok(()),
-        [one] => Failure::of(Code::InvalidRequest, *one),
-        all => {
-            let all: Vec<String> = all.iter().map(|one| one.text(Language::En)).collect();
-            Failure::new(Code::InvalidRequest, all.join("\n"))
-        }
-    };
-    Err(failure.at("name"))
+    Err(Failure::composed(Code::InvalidRequest, &words).at("name"))
 }
 
 /// Returns the error for an unknown agent, with the likely reason or the name that was probably
@@ -140,9 +143,11 @@ pub(crate) fn unknown(all: &Catalogue, name: &AgentName) -> Failure {
     let failure = |why: Text<'_>| Failure::of(Code::UnknownAgent, why);
     match (all.ignored(name), all.meant(name)) {
         (Some(ignored), _) => {
-            let (name, why) = (Text::NoAgent { name: shown }, not_an_agent(ignored));
-            let why = format!("{}; {}", name.text(Language::En), why.text(Language::En));
-            Failure::new(Code::UnknownAgent, why)
+            let why = not_an_agent(ignored);
+            let words = Words::new(|language| {
+                Text::NotAnAgent { name: shown, why: &why.text(language) }.text(language)
+            });
+            Failure::composed(Code::UnknownAgent, &words)
         }
         (None, Some(meant)) => failure(Text::NoAgentNear { name: shown, meant: &meant }),
         (None, None) => failure(Text::NoAgent { name: shown }),

@@ -10,6 +10,7 @@ use proto::{
     error::Code,
     id::{JobId, Seq, ToolName},
     interaction::{Choice, QuestionKind, approval_digest},
+    lang::Language,
     plan::Plan,
     record::Known,
 };
@@ -235,6 +236,37 @@ async fn an_answer_that_does_not_fit_is_refused_with_the_field_named(
     assert_eq!(office.refused(&job, body).await, (Code::InvalidAnswer, field.to_owned()));
     assert!(answers(&office, &job).await.is_empty());
     office.until(&job, 1).await;
+}
+
+#[rstest]
+#[case::decision(QuestionKind::Question, json!({"decision": "approve"}),
+    "a question is answered with respond or reject, not approve",
+    "question 类问题要用 respond 或 reject 回答，不能用 approve")]
+#[case::no_value(QuestionKind::Question, json!({"decision": "respond"}), "`value` is missing", "缺少 `value`")]
+#[case::no_words(plan_check(), json!({"decision": "respond"}),
+    "`text` must say how the plan should change", "`text` 必须说明计划应如何修改")]
+#[case::a_value_for_words(plan_check(), json!({"decision": "respond", "text": "x", "value": 1}),
+    "value: a plan_check takes none", "value: plan_check 类问题不接受 value")]
+#[case::two_fields(form(), json!({"value": {"to": "abcdef", "days": 10}}),
+    "value.days: 10 is greater than the maximum of 9.0; value.to: \"abcdef\" is longer than 5 characters",
+    "value.days：不能大于 9.0；value.to：最多 5 个字符")]
+#[tokio::test]
+async fn the_refusal_of_an_answer_is_told_in_every_language(
+    #[case] kind: QuestionKind,
+    #[case] body: Value,
+    #[case] english: &str,
+    #[case] chinese: &str,
+) {
+    let office = Office::new().await;
+    let job = office.asked("j", kind).await;
+    let failure = office.answer(&job, body).await.unwrap_err();
+    let reason = failure.reason.unwrap();
+    let told = |language| {
+        failure
+            .message
+            .replace(&reason.text(Language::En).unwrap(), &reason.text(language).unwrap())
+    };
+    assert_eq!((told(Language::En).as_str(), told(Language::Zh).as_str()), (english, chinese));
 }
 
 #[rstest]

@@ -6,6 +6,7 @@ use proto::{
     fact::Fact,
     id::{JobId, Seq, StepId},
     interaction::{QuestionKind, Verdict},
+    lang::Language,
     plan::{Action, Plan},
     record::Known,
 };
@@ -127,6 +128,8 @@ async fn what_is_wrong_goes_back_to_the_person_and_the_question_stays_open(
     let failure = office.answer(&job, body).await.unwrap_err();
     assert_eq!((failure.code, failure.field.as_deref()), (code, Some(field)), "{failure:?}");
     assert!(failure.message.contains(why), "{}", failure.message);
+    let chinese = failure.reason.unwrap().text(Language::Zh).unwrap();
+    assert!(!chinese.is_ascii() && !chinese.contains(why), "{chinese}");
     assert!(stored(&office, &job).await.is_none());
     office.until(&job, 1).await;
     office.answer(&job, json!({"decision": "approve", "digest": "d1"})).await.unwrap();

@@ -35,9 +35,8 @@ fn understood(text: &str, calls: &[(&str, Value)], stop: StopReason, work: Value
     };
     let (work, specs, schemas) = (testing::work(work), testing::tools(), Schemas::new());
     let tools = Toolbox::new(&specs, work.model.tools.as_deref());
-    let check = |tool: &ToolSpec, args: &Value| {
-        arguments::check_in(work.language, &schemas, tool, args, Placeholders::Open)
-    };
+    let check =
+        |tool: &ToolSpec, args: &Value| arguments::check(&schemas, tool, args, Placeholders::Open);
     understand(&reply, &work, &tools, &check).reply
 }
 
@@ -140,9 +139,8 @@ fn understood_all(text: &str, calls: &[(&str, Value)], work: Value) -> Understoo
     };
     let (work, specs, schemas) = (testing::work(work), testing::tools(), Schemas::new());
     let tools = Toolbox::new(&specs, work.model.tools.as_deref());
-    let check = |tool: &ToolSpec, args: &Value| {
-        arguments::check_in(work.language, &schemas, tool, args, Placeholders::Open)
-    };
+    let check =
+        |tool: &ToolSpec, args: &Value| arguments::check(&schemas, tool, args, Placeholders::Open);
     understand(&reply, &work, &tools, &check)
 }
 

@@ -7,12 +7,20 @@ use crate::{
 
 /// A policy that is out of bounds, or that conflicts with another one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("agent.{field} {}", why.text(Language::En))]
+#[error("{}", self.text(Language::En))]
 pub struct InvalidAgent {
     /// Dotted path of the field.
     pub field: String,
     /// Requirement that the field violates.
     pub why: Words,
+}
+
+impl InvalidAgent {
+    /// Returns the field and the requirement, in a language.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        format!("agent.{} {}", self.field, self.why.text(language))
+    }
 }
 
 pub(super) type Checked = Result<(), InvalidAgent>;

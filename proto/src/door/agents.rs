@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     agent::{Agent, Layer},
     id::AgentName,
+    refusal::Warnings,
 };
 
 /// The request for agents.
@@ -79,6 +80,6 @@ pub struct AgentChanged {
     /// Name of the agent.
     pub name: AgentName,
     /// Warnings about probable errors: tools that the agent names and no worker announces.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
+    #[serde(flatten)]
+    pub warnings: Warnings,
 }

@@ -96,11 +96,9 @@ impl Tool for SlashTool {
         };
         let behind = self.tools.iter().zip(&specs).find(|(_, spec)| spec.name == call.tool);
         let (tool, spec) = behind.ok_or_else(|| ToolFault::internal("no tool has the command"))?;
-        let fits =
-            arguments::check_in(language, &self.schemas, spec, &call.args, Placeholders::Literal);
-        match fits {
+        match arguments::check(&self.schemas, spec, &call.args, Placeholders::Literal) {
             Ok(()) => tool.call(context, call.args).await,
-            Err(wrong) => Ok(ToolResult::failed(wrong)),
+            Err(wrong) => Ok(ToolResult::failed(wrong.text(language))),
         }
     }
 }

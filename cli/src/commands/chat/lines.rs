@@ -253,7 +253,8 @@ impl Session {
             ..Submit::goal(words)
         };
         let submitted = self.client.submit(submit).await?;
-        for warning in submitted.warnings {
+        for warning in submitted.warnings.words() {
+            let warning = warning.text(language).to_owned();
             // Every task of the conversation would repeat the warning.
             if self.warned.insert(warning.clone()) {
                 self.complain(&format!("! {warning}"))?;
@@ -294,7 +295,8 @@ impl Session {
                 if let Some(asked) = &mut front.asked {
                     asked.draft.refused(&failure);
                 }
-                self.complain(&format!("  {}", proto::escape::line(&failure.message)))
+                let why = refusal::reason(&failure);
+                self.complain(&format!("  {}", proto::escape::line(why.text(language))))
             }
             None => {
                 front.asked = None;
