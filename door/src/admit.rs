@@ -40,10 +40,19 @@ pub(super) struct Admitted {
     pub(super) submitted: Submitted,
     /// Source of a fork.
     pub(super) fork: Option<Fork>,
-    /// Tool call that is to be the whole job.
-    pub(super) call: Option<DirectCall>,
+    /// Work of the job that its submitter states.
+    pub(super) given: Option<Given>,
     /// Files of the job. Their content has not been checked yet.
     pub(super) files: Vec<SubmitFile>,
+}
+
+/// The work of a job in the words of its submitter, not yet checked.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Given {
+    /// A tool call that is the whole job.
+    Call(DirectCall),
+    /// A plan, as planners write plans.
+    Plan(Value),
 }
 
 /// Checks a submission and resolves its agents and prices.
@@ -68,7 +77,10 @@ pub(super) fn submission(
     let language = named.unwrap_or_else(|| Language::detect(&goal));
     // Only the conversation's id is known here; the verb that stores the job reads its earlier
     // jobs.
-    let agents = callees(&agent, agents, prices)?;
+    let mut agents = callees(&agent, agents, prices)?;
+    if let Some(only) = request.tools.take() {
+        narrow(&mut agent, &mut agents, only)?;
+    }
     let conversation =
         request.conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
     let submitted = Submitted {
@@ -86,8 +98,15 @@ pub(super) fn submission(
         files: Vec::new(),
         rules: proto::rules::Rules::NOW,
     };
-    let Submit { id, call, files, .. } = request;
-    Ok(Admitted { id, submitted, fork: None, call, files })
+    let Submit { id, call, plan, files, .. } = request;
+    let given = match (call, plan) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::about(Code::InvalidRequest, "plan", Text::CallAndPlan));
+        }
+        (Some(call), None) => Some(Given::Call(call)),
+        (None, plan) => plan.map(Given::Plan),
+    };
+    Ok(Admitted { id, submitted, fork: None, given, files })
 }
 
 /// Checks the request of a fork. Beside its source it may carry an id and nothing else, because
@@ -108,6 +127,8 @@ fn forked(
         deadline_ms,
         conversation,
         fork: _,
+        tools,
+        plan,
         call,
         files,
     } = request;
@@ -118,6 +139,8 @@ fn forked(
         ("confirm", confirm.is_some()),
         ("deadline_ms", deadline_ms.is_some()),
         ("conversation", conversation.is_some()),
+        ("tools", tools.is_some()),
+        ("plan", plan.is_some()),
         ("call", call.is_some()),
         ("files", !files.is_empty()),
     ];
@@ -139,7 +162,7 @@ fn forked(
         files: Vec::new(),
         rules: proto::rules::Rules::NOW,
     };
-    Ok(Admitted { id, submitted, fork: Some(fork), call: None, files })
+    Ok(Admitted { id, submitted, fork: Some(fork), given: None, files })
 }
 
 fn version(value: &Value) -> Result<(), Failure> {
@@ -236,6 +259,23 @@ fn callees(agent: &Agent, agents: &Catalogue, prices: &ByModel<Price>) -> Result
             .map_err(|failure| failure.at("agent.agents"))?;
     }
     Ok(found)
+}
+
+/// Takes every other tool from the job's agent and its sub-agents.
+fn narrow(agent: &mut Agent, callees: &mut Callees, only: Vec<ToolName>) -> Result<(), Failure> {
+    let allowed = |tool: &ToolName| agent.tools.as_ref().is_none_or(|tools| tools.contains(tool));
+    if let Some((n, tool)) = only.iter().enumerate().find(|(_, tool)| !allowed(tool)) {
+        let why = Text::NotOfAgent { tool, agent: &agent.name };
+        return Err(Failure::about(Code::InvalidRequest, &format!("tools[{n}]"), why));
+    }
+    for callee in callees.values_mut() {
+        match &mut callee.agent.tools {
+            Some(tools) => tools.retain(|tool| only.contains(tool)),
+            all @ None => *all = Some(only.clone()),
+        }
+    }
+    agent.tools = Some(only);
+    Ok(())
 }
 
 /// Refuses agents with a name that could be confused with a registered tool. Tools that are

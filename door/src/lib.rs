@@ -16,6 +16,7 @@ mod fold;
 mod forking;
 mod index;
 mod list;
+mod planned;
 mod presets;
 mod pricing;
 mod quota;

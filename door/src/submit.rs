@@ -14,7 +14,11 @@ use proto::{
 use runtime::service::{Answers, Asked};
 use uuid::Uuid;
 
-use super::{Door, admit, conversation, direct, files, forking, presets, secrets};
+use super::{
+    Door,
+    admit::{self, Given},
+    conversation, direct, files, forking, planned, presets, secrets,
+};
 
 impl Answers<door::Submit> for Door {
     async fn answer(&self, asked: Asked<'_, door::Submit>) -> Result<door::Submitted, Failure> {
@@ -27,10 +31,18 @@ impl Answers<door::Submit> for Door {
         if admitted.fork.is_none() {
             presets::check(&admitted.submitted.agent, &self.registry, &self.schemas)?;
         }
-        if let Some(call) = admitted.call.take() {
-            direct::plan(&mut admitted.submitted, call, &self.registry, &self.schemas)?;
-        } else if admitted.fork.is_none() {
-            admit::like_a_tool(&admitted.submitted, &self.tool_names())?;
+        let (given, submitted) = (admitted.given.take(), &mut admitted.submitted);
+        if admitted.fork.is_none() && !matches!(given, Some(Given::Call(_))) {
+            admit::like_a_tool(submitted, &self.tool_names())?;
+        }
+        match given {
+            None => {}
+            Some(Given::Call(call)) => {
+                direct::plan(submitted, call, &self.registry, &self.schemas)?;
+            }
+            Some(Given::Plan(plan)) => {
+                planned::plan(submitted, plan, &self.registry, &self.schemas)?;
+            }
         }
         let job = match admitted.id {
             Some(id) => id,

@@ -66,6 +66,14 @@ pub struct Submit {
     /// Job to fork. Only an id may accompany this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<Fork>,
+    /// Tools of the job and of its sub-agents: some of those that its agent may use. All of them when
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<ToolName>>,
+    /// Plan of the job, in the form in which planners write plans. The planner writes later plans
+    /// only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Value>,
     /// Tool call that is the whole job. Neither a planner nor a model runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<DirectCall>,
@@ -453,6 +461,8 @@ impl Submit {
             deadline_ms: None,
             conversation: None,
             fork: None,
+            tools: None,
+            plan: None,
             call: None,
             files: Vec::new(),
         }

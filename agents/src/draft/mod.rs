@@ -5,9 +5,11 @@
 mod mistakes;
 mod shape;
 mod whole;
+mod written;
 
 pub use self::{
     mistakes::mistakes,
     shape::{Draft, DraftStep, Misshapen, of},
     whole::{CheckArgs, Frame, Unsound, plan},
+    written::{Mistakes, Rules, written},
 };

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
 use proto::{
-    id::{ConversationId, JobId, Pool, WorkerId},
+    id::{ConversationId, JobId, Pool, ToolName, WorkerId},
     lang::Language,
 };
 
@@ -115,6 +115,12 @@ pub(crate) struct JobArgs {
     /// Language of texts for agents and users [default: the language of the goal]
     #[arg(long, value_name = "en|zh", value_parser = language)]
     pub(crate) language: Option<Language>,
+    /// Tool that the job may use; repeatable [default: all tools of its agent]
+    #[arg(long = "tool", value_name = "NAME")]
+    pub(crate) tools: Vec<ToolName>,
+    /// Plan to carry out, as JSON; @FILE reads a file [default: the planner writes it]
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub(crate) plan: Option<String>,
     /// File to attach, or its URL; repeatable, at most 16 MiB each
     #[arg(long = "file", value_name = "PATH|URL")]
     pub(crate) files: Vec<String>,
@@ -146,6 +152,7 @@ Examples:
   callboard submit @goal.txt --id trip-1 --no-confirm --deadline 10m
   echo \"Summarise the news\" | callboard submit @- --agent direct --wait
   callboard submit \"Book the first of them\" --conversation trip
+  callboard submit \"Send the invitations\" --plan @plan.json --tool read_file --tool http_post
   callboard submit \"What do these two agree on?\" --file offer.txt --file https://example.com/terms.txt
 
 Prints the id of the job. If interrupted (Ctrl-C), it reports whether the job exists; sending the same \
@@ -163,7 +170,7 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) goal: Option<String>,
     /// Watch an existing job instead of submitting one
-    #[arg(long, value_name = "JOB", conflicts_with_all = ["id", "agent", "conversation", "language", "files", "no_confirm", "deadline"])]
+    #[arg(long, value_name = "JOB", conflicts_with_all = ["id", "agent", "conversation", "language", "tools", "plan", "files", "no_confirm", "deadline"])]
     pub(crate) attach: Option<String>,
     #[command(flatten)]
     pub(crate) job: JobArgs,

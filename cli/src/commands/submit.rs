@@ -12,6 +12,7 @@ use proto::{
     lang::Words,
     limits, strict,
 };
+use serde_json::Value;
 
 use super::{
     attachments,
@@ -78,15 +79,24 @@ pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
         return Err(CliError::input("goal", Text::GoalEmpty));
     }
     let agent = job.agent.as_deref().map(agent).transpose()?;
+    let plan = job.plan.as_deref().map(plan).transpose()?;
     Ok(Submit {
         id: Some(job.id.clone().unwrap_or_else(client::new_id)),
         agent,
         conversation: job.conversation.clone(),
         language: job.language,
+        tools: (!job.tools.is_empty()).then(|| job.tools.clone()),
+        plan,
         confirm: job.no_confirm.then_some(false),
         deadline_ms: job.deadline.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
         ..Submit::goal(goal)
     })
+}
+
+fn plan(given: &str) -> Result<Value, CliError> {
+    let text = input::text("plan", given, limits::REQUEST_BYTES_MAX)?;
+    strict::from_slice(text.as_bytes())
+        .map_err(|e| CliError::input("plan", Failure::from(e).message))
 }
 
 pub(super) fn agent(named: &str) -> Result<AgentChoice, CliError> {

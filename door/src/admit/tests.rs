@@ -186,6 +186,49 @@ fn the_agent_and_the_language_come_from_the_request_or_have_a_default() {
 }
 
 #[test]
+fn a_submission_takes_tools_from_its_agent_and_sub_agents_and_gives_none() {
+    let named = |name: &str, tools: Option<&[&str]>, agents: &[&str]| {
+        let tools = tools.map(|tools| tools.iter().map(|t| ToolName::new(*t).unwrap()).collect());
+        let sub = |name: &&str| serde_json::from_value(serde_json::json!({"name": name})).unwrap();
+        let agents = agents.iter().map(sub).collect();
+        Agent { name: AgentName::new(name).unwrap(), tools, agents, ..Agent::default() }
+    };
+    let agents = Catalogue::default().with_given([
+        named("default", Some(&["read", "write"]), &["free", "bound"]),
+        named("free", None, &[]),
+        named("bound", Some(&["write", "send"]), &[]),
+    ]);
+    let admit = |tools: &str| {
+        let body = format!(r#"{{"goal":"x","tools":{tools}}}"#);
+        submission(body.as_bytes(), &agents, &ByModel::default(), None)
+    };
+    let submitted = admit(r#"["read"]"#).unwrap().submitted;
+    let of = |agent: &Agent| agent.tools.clone().unwrap().iter().map(ToString::to_string).collect();
+    let callees = submitted.agents.values().map(|callee| &callee.agent);
+    let tools: Vec<Vec<String>> =
+        std::iter::once(&submitted.agent).chain(callees).map(of).collect();
+    assert_eq!(tools, [vec!["read".to_owned()], vec![], vec!["read".to_owned()]]);
+    assert_eq!(admit("[]").unwrap().submitted.agent.tools, Some(Vec::new()));
+    assert_eq!(admit("null").unwrap().submitted.agent.tools.map(|tools| tools.len()), Some(2));
+    for (tools, field) in
+        [(r#"["read","send"]"#, "tools[1]"), (r#"["no tool"]"#, "tools[0]"), ("7", "tools")]
+    {
+        let failure = admit(tools).unwrap_err();
+        assert_eq!(failure.field.as_deref(), Some(field), "{failure}");
+    }
+}
+
+#[test]
+fn a_job_has_a_plan_or_a_call_and_not_both() {
+    let both = r#"{"goal":"x","plan":{"steps":["a"]},"call":{"tool":"echo"}}"#;
+    check(both, Code::InvalidRequest, "plan");
+    let given = |body| admit(body).unwrap().given;
+    assert_eq!(given(r#"{"goal":"x"}"#), None);
+    assert!(matches!(given(r#"{"goal":"x","plan":["a"]}"#), Some(Given::Plan(_))));
+    assert!(matches!(given(r#"{"goal":"x","call":{"tool":"echo"}}"#), Some(Given::Call(_))));
+}
+
+#[test]
 fn a_limit_on_money_keeps_the_price_of_the_day_and_needs_one() {
     let price = |input| Price { input_per_million: input, output_per_million: 1.0 };
     let configured = ByModel::usual(Some("m".into()), Some(price(2.0)));

@@ -10,6 +10,7 @@ mod hall;
 mod looking;
 mod on_nats;
 mod people;
+mod planned;
 mod repeating;
 mod signaling;
 mod submitting;
