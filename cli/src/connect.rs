@@ -103,7 +103,7 @@ pub(crate) async fn wait_for_broker(
 
 /// Returns the reason why there is no connection. What the server and the operating system say is
 /// in English.
-fn refused(error: &ConnectError) -> Words {
+pub(crate) fn refused(error: &ConnectError) -> Words {
     match error {
         ConnectError::Unreachable { servers, why } => Text::CannotConnect { servers, why }.into(),
         ConnectError::TooOld(found) => {
@@ -112,7 +112,7 @@ fn refused(error: &ConnectError) -> Words {
         }
         ConnectError::NoJetStream(why) => Text::NoJetstream { why }.into(),
         ConnectError::Credentials(why) => why.as_str().into(),
-        ConnectError::Installation(why) => why.to_string().into(),
+        ConnectError::Installation(why) => why.words(),
     }
 }
 

@@ -278,8 +278,8 @@ impl<'a> Submissions<'a> {
         let reads = self.shards.iter_mut().map(|shard| async move {
             while shard.read.is_empty() && !shard.dry {
                 let entries = match log.submissions(shard.shard, shard.before, page).await {
-                    Err(LogError::Lost(why)) => {
-                        tracing::warn!(why, "a list leaves out the jobs of a lost shard");
+                    Err(error @ LogError::Lost(_)) => {
+                        tracing::warn!(%error, "a list leaves out the jobs of a lost shard");
                         Vec::new()
                     }
                     entries => entries?,

@@ -1,46 +1,58 @@
 //! The error type of log operations.
 
-use proto::error::{Code, Failure};
+use proto::{
+    error::{Code, Failure},
+    lang::{Language, Words},
+};
+
+messages::texts!(log_error);
 
 /// A failed operation on the log.
 #[derive(Debug, Clone, thiserror::Error)]
+#[error("{}", self.words().text(Language::En))]
 pub enum LogError {
     /// The broker is unreachable or has no leader. It is not known to have stored anything.
-    #[error("the log cannot be reached: {0}")]
     Unavailable(String),
     /// A write was sent and its outcome could not be determined. Repeating it is safe.
-    #[error("the outcome of a write is unknown: {0}")]
     Unknown(String),
     /// The stream of a shard is missing. Nothing was written. Other shards are not affected.
-    #[error("{0}")]
-    Lost(String),
+    Lost(Words),
     /// The broker answers reads of a stream and acknowledges no write to it. Repeating the write is
     /// safe.
-    #[error("no write is acknowledged: {0}")]
     Unwritable(String),
     /// A storage limit of the broker is reached. Nothing was written.
-    #[error("the log is full: {0}")]
     Full(String),
     /// The record exceeds the broker's size limit.
-    #[error("the record is too large: {0}")]
     TooLarge(String),
     /// A stream, a consumer or the server differs from its required settings. Callboard does not
     /// repair the difference by itself.
-    #[error("{0}")]
-    Drift(String),
+    Drift(Words),
     /// The broker denied the caller permission.
-    #[error("not permitted: {0}")]
     Forbidden(String),
     /// A forged message occupies the position of the job's first record: the id is unusable until
     /// it is purged. Nothing was written.
-    #[error("{0}")]
-    Taken(String),
+    Taken(Words),
     /// A value cannot be serialised as JSON.
-    #[error("cannot be written as a record: {0}")]
     Invalid(String),
 }
 
 impl LogError {
+    /// Returns the error in every language. The broker's own words are in English.
+    #[must_use]
+    pub fn words(&self) -> Words {
+        let text = match self {
+            Self::Lost(why) | Self::Drift(why) | Self::Taken(why) => return why.clone(),
+            Self::Unavailable(why) => Text::Unavailable { why },
+            Self::Unknown(why) => Text::Unknown { why },
+            Self::Unwritable(why) => Text::Unwritable { why },
+            Self::Full(why) => Text::Full { why },
+            Self::TooLarge(why) => Text::TooLarge { why },
+            Self::Forbidden(why) => Text::Forbidden { why },
+            Self::Invalid(why) => Text::Invalid { why },
+        };
+        Words::new(|language| text.text(language))
+    }
+
     /// `true` if the same call may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
@@ -67,7 +79,7 @@ impl From<&LogError> for Failure {
             LogError::Taken(_) => Code::IdempotencyConflict,
             LogError::Invalid(_) => Code::InvalidRequest,
         };
-        Self::new(code, error.to_string())
+        Self::composed(code, &error.words())
     }
 }
 

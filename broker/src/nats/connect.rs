@@ -11,7 +11,7 @@ use async_nats::{Client, ConnectErrorKind, ConnectOptions};
 use proto::{
     decision::DecisionKind,
     id::{Pool, WorkerId},
-    lang::Language,
+    lang::{Language, Words},
     subject::Subjects,
 };
 use secrecy::ExposeSecret;
@@ -120,6 +120,7 @@ pub async fn connect(
     let lost = if options.create { LostBuckets::Recreate } else { LostBuckets::Refuse };
     let prepared = prepare_patiently(&link, &kv, &subjects, options, lost).await?;
     for error in prepared.lost_shards {
+        let error = error.text(Language::En);
         tracing::error!(error, "a shard is lost; the others are served");
     }
     let objects = NatsObjects::new(Arc::clone(&link), subjects.clone(), options);
@@ -392,7 +393,7 @@ struct Prepared {
     /// Lost buckets that were created again.
     recreated: Vec<Bucket>,
     /// The reason for each shard that cannot be used.
-    lost_shards: Vec<String>,
+    lost_shards: Vec<Words>,
 }
 
 /// Creates or checks the installation.

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use proto::{id::Seq, subject::Subjects};
 use serde::{Deserialize, Serialize};
 
+use super::words::{Text, drift};
 use super::{
     NatsOptions,
     connect::LostBuckets,
@@ -77,9 +78,7 @@ pub(super) async fn find(
     match lost {
         LostBuckets::Recreate if has_mark => Ok(Found::Records),
         LostBuckets::Recreate => Err(unmarked(subjects)),
-        LostBuckets::Refuse => Err(LogError::Drift(format!(
-            "the stream {stream} holds records, and the settings of its installation are lost: the bucket {name} has none. No job is lost. Restore the bucket from a backup, or write its settings again from this configuration with `callboard setup --recreate`"
-        ))),
+        LostBuckets::Refuse => Err(drift(Text::SettingsLost { stream: &stream, bucket: &name })),
     }
 }
 
@@ -109,9 +108,7 @@ async fn read_marker(kv: &NatsKv) -> Result<Option<(Marker, u64)>, LogError> {
     };
     match serde_json::from_slice::<Marker>(&found.value) {
         Ok(marker) if has_mark || marker.v < MARKED => Ok(Some((marker, found.revision))),
-        Err(error) if has_mark => Err(LogError::Drift(format!(
-            "the settings of the installation cannot be read: {error}"
-        ))),
+        Err(error) if has_mark => Err(drift(Text::SettingsUnreadable { why: &error })),
         // The server wrote it in its own name.
         Ok(_) | Err(_) => Ok(None),
     }
@@ -194,10 +191,7 @@ async fn write(kv: &NatsKv, marker: &Marker, revision: u64) -> Result<u64, KvErr
 }
 
 fn unmarked(subjects: &Subjects) -> LogError {
-    LogError::Drift(format!(
-        "the installation {:?} holds messages of a release that did not mark them: stop every process of that release, then run `callboard setup --upgrade` once",
-        subjects.prefix()
-    ))
+    drift(Text::Unmarked { prefix: &subjects.prefix() })
 }
 
 impl Marker {
@@ -213,11 +207,8 @@ impl Marker {
 
     fn check(&self, subjects: &Subjects, options: &NatsOptions) -> Result<(), LogError> {
         let differs = |what: &str, theirs: u16, ours: u16| {
-            LogError::Drift(format!(
-                "the installation {:?} was created with {theirs} {what}, and {ours} are configured: \
-                 set nats.{what} to {theirs}, or use another prefix",
-                subjects.prefix()
-            ))
+            let (prefix, what) = (&subjects.prefix(), &what);
+            drift(Text::CreatedWith { prefix, what, theirs: &theirs, ours: &ours })
         };
         if self.shards != subjects.shards() {
             return Err(differs("shards", self.shards, subjects.shards()));

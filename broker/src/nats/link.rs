@@ -135,13 +135,13 @@ impl From<AskError> for LogError {
             AskError::Denied(_) => Self::Forbidden(error.to_string()),
             AskError::TooLarge(_) => Self::TooLarge(error.to_string()),
             AskError::Refused(refusal) if refusal.err_code == STREAM_MISSING => {
-                Self::Lost(error.to_string())
+                Self::Lost(error.to_string().into())
             }
             AskError::Refused(refusal) if refusal.is_full() => Self::Full(error.to_string()),
             AskError::Refused(refusal) if refusal.code >= 500 => {
                 Self::Unavailable(error.to_string())
             }
-            AskError::Refused(_) => Self::Drift(error.to_string()),
+            AskError::Refused(_) => Self::Drift(error.to_string().into()),
         }
     }
 }

@@ -19,6 +19,7 @@ use proto::{
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+use super::words::Text;
 use super::{
     NatsOptions, entry,
     link::{AskError, Link},
@@ -148,11 +149,7 @@ impl NatsLog {
         let first = read::next_at_leader(&self.link, &stream, door, Seq(0)).await?;
         let Some(first) = first else { return Ok(None) };
         let seq = first.seq;
-        let taken = || {
-            LogError::Taken(format!(
-                "the id {job} is taken: message {seq} of {stream} occupies the place of its first record, and its writer had no permission to write there"
-            ))
-        };
+        let taken = || LogError::Taken(Text::IdTaken { job, seq: &seq, stream: &stream }.into());
         self.entry(first).await?.map(Some).ok_or_else(taken)
     }
 

@@ -40,6 +40,7 @@ mod setup;
 mod tail;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub(crate) use self::connect::authenticated;
 pub use self::{

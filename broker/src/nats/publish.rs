@@ -11,6 +11,7 @@ use proto::{
     trace::{TRACEPARENT, TraceContext},
 };
 
+use super::words::{Text, drift};
 use super::{
     link::{AskError, Link, PubAck, Refusal},
     mark, read,
@@ -79,10 +80,10 @@ impl Write for Publish<'_> {
         let (headers, payload) = (self.headers.clone(), self.payload.clone());
         match self.link.write_within(self.limit, &self.subject, headers, payload).await {
             Ok(PubAck { stream, seq }) if stream == self.stream => Reply::Stored(Seq(seq)),
-            Ok(PubAck { stream, .. }) => Reply::Refused(LogError::Drift(format!(
-                "{} is stored by the stream {stream} and not by {}",
-                self.subject, self.stream
-            ))),
+            Ok(PubAck { stream, .. }) => {
+                let (subject, wanted) = (&self.subject, &self.stream);
+                Reply::Refused(drift(Text::StoredElsewhere { subject, stream: &stream, wanted }))
+            }
             Err(AskError::NoResponders(_)) if self.link.lacks(&self.stream).await => {
                 Reply::Refused(lost(&self.stream))
             }
@@ -99,9 +100,7 @@ impl Write for Publish<'_> {
 
 /// Returns the error of a request to a shard whose stream is missing.
 pub(super) fn lost(stream: &str) -> LogError {
-    LogError::Lost(format!(
-        "the stream {stream} is missing, and the jobs of its shard with it; an operator restores it from a backup. Other shards are not affected: a job with another id may belong to one of them"
-    ))
+    LogError::Lost(Text::ShardLost { stream: &stream }.into())
 }
 
 fn reply(error: AskError) -> Reply {

@@ -18,6 +18,7 @@ use proto::id::Seq;
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::words::{Text, drift};
 use super::{
     ack::Address,
     lane::Lane,
@@ -290,8 +291,8 @@ impl Puller {
         }
         match refusal(code, said) {
             Some(error) => {
-                let about = format!("the consumer {} of {}: {error}", lane.consumer, lane.stream);
-                Some(Event::Failed(LogError::Drift(about)))
+                let (consumer, stream) = (&lane.consumer, &lane.stream);
+                Some(Event::Failed(drift(Text::OfConsumer { consumer, stream, why: &error })))
             }
             // The consumer is missing, leaderless or overloaded, or JetStream is still starting.
             None if matches!(code, 409 | 503) => {

@@ -9,11 +9,12 @@ use std::time::Duration;
 use proto::{
     decision::{DecisionKind, pools},
     id::{Pool, Shard},
-    lang::Language,
+    lang::{Language, Words},
     subject::Subjects,
 };
 use serde_json::{Value, json};
 
+use super::words::{Text, drift};
 use super::{
     NatsOptions,
     link::{AskError, Link},
@@ -49,18 +50,18 @@ pub(super) fn may_make(options: &NatsOptions) -> Missing {
 
 impl Loss {
     fn error(self, stream: &str) -> LogError {
-        let lost = |loss: String| {
-            LogError::Drift(format!("the stream {stream} existed and is missing: {loss}"))
+        let lost = |loss: &dyn Fn(Language) -> String| {
+            let words = |language| {
+                Text::StreamLost { stream: &stream, loss: &loss(language) }.text(language)
+            };
+            LogError::Drift(Words::new(words))
         };
         match self {
             Self::Jobs => publish::lost(stream),
-            Self::LargeValues => lost(
-                "large values are lost, and a job that refers to one cannot be read. Restore it from a backup, or use another prefix".to_owned(),
-            ),
-            Self::Bucket(bucket) => lost(format!(
-                "{}. No job is lost. Restore it from a backup, or create it again, empty, with `callboard setup --recreate`",
-                bucket.loss(Language::En)
-            )),
+            Self::LargeValues => lost(&|language| Text::LargeValues.text(language)),
+            Self::Bucket(bucket) => {
+                lost(&|language| Text::BucketLost { loss: &bucket.loss(language) }.text(language))
+            }
         }
     }
 }
@@ -253,15 +254,13 @@ pub(super) async fn stream(
                 }
             },
             Missing::Leave => {
-                return Err(LogError::Drift(format!(
-                    "there is no installation with this prefix: the stream {name} does not exist. Create it with `callboard setup`, start a process with nats.create, or correct the prefix"
-                )));
+                return Err(drift(Text::NoInstallation { stream: &name }));
             }
             Missing::Refuse(loss) => return Err(loss.error(name)),
         },
         found => found,
     };
-    compare(&format!("the stream {name}"), wanted, &found?["config"])?;
+    compare(Text::Stream { stream: &name }, wanted, &found?["config"])?;
     Ok(is_made)
 }
 
@@ -276,10 +275,8 @@ async fn ensure_consumer(
     let found = match link.ask::<Value>(&info, &json!({})).await {
         Err(AskError::Refused(refusal)) if refusal.err_code == 10014 && !create => {
             let pool = name.strip_prefix("call-").map(|pool| format!(" --tool-pool {pool}"));
-            return Err(LogError::Drift(format!(
-                "the consumer {name} of the stream {stream} does not exist, and nats.create is off: create it with `callboard setup{}`",
-                pool.unwrap_or_default()
-            )));
+            let pool = &pool.unwrap_or_default();
+            return Err(drift(Text::NoConsumer { consumer: &name, stream: &stream, pool }));
         }
         Err(AskError::Refused(refusal)) if refusal.err_code == 10014 => {
             let request = json!({"stream_name": stream, "config": wanted, "action": "create"});
@@ -294,7 +291,7 @@ async fn ensure_consumer(
         }
         found => found,
     };
-    compare(&format!("the consumer {name} of the stream {stream}"), wanted, &found?["config"])
+    compare(Text::Consumer { consumer: &name, stream: &stream }, wanted, &found?["config"])
 }
 
 /// Returns the value found, or the default that the server omits.
@@ -309,12 +306,14 @@ fn or_default(found: Option<&Value>, wanted: &Value) -> Value {
     }
 }
 
-fn compare(what: &str, wanted: &Value, found: &Value) -> Result<(), LogError> {
+fn compare(what: Text<'_>, wanted: &Value, found: &Value) -> Result<(), LogError> {
     match differences(wanted, found).next() {
         None => Ok(()),
-        Some((field, found, wanted)) => Err(LogError::Drift(format!(
-            "{what} has an unexpected configuration: {field} is {found}, expected {wanted}. Callboard does not change it by itself: change it on the server, change the configuration, or use another prefix"
-        ))),
+        Some((field, found, wanted)) => Err(LogError::Drift(Words::new(|language| {
+            let what = &what.text(language);
+            let (field, found, wanted) = (&field, &found, &wanted);
+            Text::Differs { what, field, found, wanted }.text(language)
+        }))),
     }
 }
 
@@ -337,15 +336,23 @@ mod tests {
     fn what_differs_is_named_with_both_values() {
         let wanted = json!({"a": 1, "b": true, "c": -1, "d": "x", "e": ["s"]});
         let full = json!({"a": 1, "b": true, "c": -1, "d": "x", "e": ["s"], "more": 7});
-        assert!(compare("it", &wanted, &full).is_ok());
-        assert!(compare("it", &json!({"b": false, "c": -1, "z": 0}), &json!({})).is_ok());
+        assert!(compare(Text::Stream { stream: &"it" }, &wanted, &full).is_ok());
+        assert!(
+            compare(
+                Text::Stream { stream: &"it" },
+                &json!({"b": false, "c": -1, "z": 0}),
+                &json!({})
+            )
+            .is_ok()
+        );
         for (found, said) in [
             (json!({"a": 2, "b": true, "d": "x", "e": ["s"]}), "a is 2, expected 1"),
             (json!({"a": 1, "d": "x", "e": ["s"]}), "b is false, expected true"),
             (json!({"a": 1, "b": true, "e": ["s"]}), "d is null, expected \"x\""),
             (json!({"a": 1, "b": true, "d": "x", "e": []}), "e is [], expected [\"s\"]"),
         ] {
-            let error = compare("it", &wanted, &found).unwrap_err().to_string();
+            let error =
+                compare(Text::Stream { stream: &"it" }, &wanted, &found).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
     }

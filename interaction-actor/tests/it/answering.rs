@@ -248,8 +248,8 @@ async fn an_answer_that_does_not_fit_is_refused_with_the_field_named(
 #[case::a_value_for_words(plan_check(), json!({"decision": "respond", "text": "x", "value": 1}),
     "value: a plan_check takes none", "value: plan_check 类问题不接受 value")]
 #[case::two_fields(form(), json!({"value": {"to": "abcdef", "days": 10}}),
-    "value.days: 10 is greater than the maximum of 9.0; value.to: \"abcdef\" is longer than 5 characters",
-    "value.days：不能大于 9.0；value.to：最多 5 个字符")]
+    "value.to: \"abcdef\" is longer than 5 characters; value.days: 10 is greater than the maximum of 9.0",
+    "value.to：最多 5 个字符；value.days：不能大于 9.0")]
 #[tokio::test]
 async fn the_refusal_of_an_answer_is_told_in_every_language(
     #[case] kind: QuestionKind,

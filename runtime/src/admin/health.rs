@@ -9,7 +9,7 @@ use std::{
 
 use broker::{
     Broker,
-    log::{Log, LogError, Maintenance},
+    log::{Log, Maintenance},
 };
 use proto::id::Shard;
 use serde::Serialize;
@@ -217,7 +217,6 @@ async fn right(log: &dyn Log, connection: Option<u64>, streams: &mut Option<Stre
             *streams = Some(Streams { at: Instant::now(), connection });
             return good();
         }
-        Ok(Err(LogError::Drift(why))) => why,
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
     };

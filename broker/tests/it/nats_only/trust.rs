@@ -12,6 +12,7 @@ use proto::{
     entry::Entry,
     fact::Source,
     id::Seq,
+    lang::Language,
     subject::Family,
 };
 
@@ -190,7 +191,10 @@ async fn an_id_that_was_taken_by_nobody_who_may_is_refused_at_once() {
         store(&f, &door, mark, RECORD).await;
         let error =
             soon(broker.log.submit(&job, &submitted("a goal"), trace(1))).await.unwrap_err();
-        assert!(matches!(&error, LogError::Taken(why) if why.contains("taken-")), "{error:?}");
+        assert!(
+            matches!(&error, LogError::Taken(why) if why.text(Language::En).contains("taken-")),
+            "{error:?}"
+        );
         assert!(!error.is_transient());
     }
 }

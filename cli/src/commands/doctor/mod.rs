@@ -154,7 +154,7 @@ async fn on_server(
     }
     match broker::nats::drift(&nats.into(), &subjects, &args.tool_pools).await {
         Ok(drift) => all.extend(drift::findings(&drift, nats.create)),
-        Err(error) => all.push(Finding::skipped("drift", error.to_string())),
+        Err(error) => all.push(Finding::skipped("drift", connect::refused(&error))),
     }
     all.push(storage::writes(nats, &subjects).await);
     all.extend(rights::findings(nats, &subjects, asked).await);

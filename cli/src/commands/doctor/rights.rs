@@ -18,7 +18,7 @@ use proto::{
 use runtime::nats::Nats;
 
 use super::words::Text;
-use crate::{render::findings::Finding, roles::Role};
+use crate::{connect, render::findings::Finding, roles::Role};
 
 /// Id of a job that must not exist.
 const NOBODY: &str = "callboard-doctor";
@@ -31,7 +31,7 @@ pub(super) async fn findings(
 ) -> Vec<Finding> {
     let rights = match Rights::connect(&nats.into()).await {
         Ok(rights) => rights,
-        Err(error) => return vec![Finding::skipped("permissions", error.to_string())],
+        Err(error) => return vec![Finding::skipped("permissions", connect::refused(&error))],
     };
     let mut lacking = Vec::new();
     for role in

@@ -1,11 +1,11 @@
 //! Findings about disk usage and its limits.
 
 use broker::{inspect::Inspector, log::LogError};
-use proto::subject::Subjects;
+use proto::{lang::Words, subject::Subjects};
 use runtime::nats::Nats;
 
 use super::words::Text;
-use crate::render::findings::Finding;
+use crate::{connect, render::findings::Finding};
 
 /// A store with a limit of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) async fn account(inspector: &Inspector) -> Finding {
 pub(super) async fn writes(nats: &Nats, subjects: &Subjects) -> Finding {
     let probed = match broker::nats::probe(&nats.into(), subjects).await {
         Ok(probed) => probed,
-        Err(error) => return Finding::skipped("writes", error.to_string()),
+        Err(error) => return Finding::skipped("writes", connect::refused(&error)),
     };
     let failed: Vec<_> =
         probed.into_iter().filter_map(|(shard, probe)| Some((shard, probe.err()?))).collect();
@@ -41,7 +41,10 @@ pub(super) async fn writes(nats: &Nats, subjects: &Subjects) -> Finding {
         return Finding::ok("writes", Text::Writes);
     };
     let (failed, shards) = (&failed.len(), &subjects.shards());
-    let found = Text::WritesFailed { failed, shards, shard, why: error };
+    let why = error.words();
+    let found = Words::new(|language| {
+        Text::WritesFailed { failed, shards, shard, why: &why.text(language) }.text(language)
+    });
     match error {
         LogError::Forbidden(_) => Finding::skipped("writes", Text::MayNotWrite),
         LogError::Unwritable(_) | LogError::Full(_) => {
