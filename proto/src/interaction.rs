@@ -34,13 +34,7 @@ pub struct Question {
 
 /// The kinds of question, each with its valid answers.
 #[derive(
-    Debug,
-    Clone,
-    PartialEq,
-    Serialize,
-    Deserialize,
-    strum::EnumDiscriminants,
-    strum::IntoStaticStr,
+    Debug, Clone, PartialEq, Serialize, Deserialize, strum::EnumDiscriminants, strum::IntoStaticStr,
 )]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]

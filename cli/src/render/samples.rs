@@ -100,17 +100,43 @@ pub(crate) fn questions() -> Value {
 fn past_questions() -> Value {
     let at = |s: &str| format!("2026-11-21T09:59:{s}Z");
     let past = |id: &str, kind: &str, prompt: &str, end: Value| {
-        let mut past = json!({"id": id, "kind": kind, "prompt": prompt, "asked": at("05"), "ended": at("09")});
+        let mut past =
+            json!({"id": id, "kind": kind, "prompt": prompt, "asked": at("05"), "ended": at("09")});
         let fields = past.as_object_mut().zip(end.as_object().cloned());
         fields.into_iter().for_each(|(past, end)| past.extend(end));
         past
     };
     json!([
-        past("q6", "plan_check", "确认这个计划吗？", json!({"end": "answered", "decision": "approve", "by": "李雷"})),
-        past("q7", "plan_check", "Is this plan right?", json!({"end": "answered", "decision": "respond", "text": "first the mail\nthen the task", "by": "ann"})),
-        past("q8", "choice", "Which colours?\u{1b}[8m", json!({"end": "answered", "decision": "respond", "chosen": "Red, blue", "by": "ann\u{202e}"})),
-        past("q9", "tool_approval", "May it run?", json!({"end": "answered", "decision": "reject", "text": "not now", "by": "ann", "step": "step2"})),
-        past("q10", "form", "Fill in", json!({"end": "closed", "because": "expired", "chosen": "Name: nobody"})),
+        past(
+            "q6",
+            "plan_check",
+            "确认这个计划吗？",
+            json!({"end": "answered", "decision": "approve", "by": "李雷"})
+        ),
+        past(
+            "q7",
+            "plan_check",
+            "Is this plan right?",
+            json!({"end": "answered", "decision": "respond", "text": "first the mail\nthen the task", "by": "ann"})
+        ),
+        past(
+            "q8",
+            "choice",
+            "Which colours?\u{1b}[8m",
+            json!({"end": "answered", "decision": "respond", "chosen": "Red, blue", "by": "ann\u{202e}"})
+        ),
+        past(
+            "q9",
+            "tool_approval",
+            "May it run?",
+            json!({"end": "answered", "decision": "reject", "text": "not now", "by": "ann", "step": "step2"})
+        ),
+        past(
+            "q10",
+            "form",
+            "Fill in",
+            json!({"end": "closed", "because": "expired", "chosen": "Name: nobody"})
+        ),
         past("q11", "question", "Who?", json!({"end": "closed", "because": "superseded"})),
     ])
 }
