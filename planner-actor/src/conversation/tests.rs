@@ -298,6 +298,25 @@ fn earlier_jobs_stand_before_the_goal_and_notices_after_everything() {
 }
 
 #[rstest]
+#[case("en", "Plan: <data-")]
+#[case("zh", "计划: <data-")]
+fn the_plan_of_an_earlier_job_stands_before_the_goal(#[case] language: &str, #[case] head: &str) {
+    let plan = json!([
+        {"id": "step1", "label": "Search", "state": "completed", "response": "The Palace"},
+        {"id": "step2", "label": "Book", "state": "failed"},
+    ]);
+    let earlier = json!([{"job": "j1", "goal": "find it", "state": "failed", "plan": plan}]);
+    for protocol in ["task_steps", "phased"] {
+        let work = json!({"language": language, "protocol": protocol, "earlier": earlier, "goal": "and now"});
+        let told = conversation_of(work);
+        let (_, plan) = told.split_once(head).unwrap();
+        let steps = "\n[step1] Search (completed): The Palace\n[step2] Book (failed)\n</data-";
+        assert!(plan.contains(steps), "{told}");
+        assert!(plan.find(steps) < plan.find("and now"), "{told}");
+    }
+}
+
+#[rstest]
 #[case("en", "Files that came with the task", "Goal:\n")]
 #[case("zh", "随任务提交的文件", "用户")]
 fn files_that_came_with_the_job_are_told_before_the_goal(
