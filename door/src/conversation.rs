@@ -6,11 +6,12 @@
 use broker::{kv::Kv, log::Reader};
 use futures::{StreamExt, stream};
 use proto::{
-    conversation::{Conversation, Exchange, Memory},
+    conversation::{Conversation, EarlierStep, Exchange, Memory},
     error::Failure,
+    excerpt,
     id::{ConversationId, JobId, Seq},
     job::Outcome,
-    view::JobView,
+    view::{JobView, PlanView, StepView},
 };
 use runtime::conversations::{self, Members};
 
@@ -18,6 +19,12 @@ use super::fold;
 
 /// Limit on the bytes of carried exchanges.
 const CARRIED_BYTES_MAX: usize = 96 * 1024;
+/// Number of steps of a carried plan; the last ones stay.
+const STEPS_CARRIED: usize = 30;
+/// Bytes of the line that names a step.
+const LABEL_BYTES: usize = 200;
+/// Characters that each end of a step's result keeps.
+const STEP_CHARS: usize = 150;
 /// Number of logs that are read concurrently.
 const AT_A_TIME: usize = 8;
 
@@ -59,7 +66,7 @@ async fn carried(
         && let Some(found) = newest_first.next().await
     {
         if let Some(exchange) = found? {
-            bytes += exchange.goal.len() + exchange.response.len() + exchange.results.len();
+            bytes += size(&exchange);
             if bytes > CARRIED_BYTES_MAX {
                 break;
             }
@@ -90,6 +97,29 @@ async fn exchange(
     Ok((view.conversation.as_ref() == Some(id)).then(|| told(view, memory)))
 }
 
+/// Returns the bytes of an exchange's texts.
+fn size(exchange: &Exchange) -> usize {
+    let steps = exchange.plan.iter().map(|step| step.label.len() + step.response.len());
+    let texts = exchange.goal.len() + exchange.response.len() + exchange.results.len();
+    texts + steps.sum::<usize>()
+}
+
+/// Returns the last steps of a plan, and the number of those before them.
+fn steps(plan: &PlanView) -> (Vec<EarlierStep>, u32) {
+    let omitted = plan.steps.len().saturating_sub(STEPS_CARRIED);
+    let told = |step: &StepView| EarlierStep {
+        id: step.id.clone(),
+        label: excerpt::line(
+            if step.title.trim().is_empty() { &step.description } else { &step.title },
+            LABEL_BYTES,
+        ),
+        state: step.state,
+        response: excerpt::ends(step.response.as_deref().unwrap_or_default().trim(), STEP_CHARS),
+    };
+    let steps = plan.steps.iter().skip(omitted).map(told).collect();
+    (steps, u32::try_from(omitted).unwrap_or(u32::MAX))
+}
+
 fn told(view: JobView, memory: &Memory) -> Exchange {
     let (response, results) = match &view.outcome {
         Some(Outcome::Completed { summary, results }) => (summary.as_str(), Some(results)),
@@ -98,11 +128,15 @@ fn told(view: JobView, memory: &Memory) -> Exchange {
         None => ("", None),
     };
     let results = results.filter(|results| memory.results && !results.is_null());
+    let plan = view.plan.as_ref().filter(|_| memory.plan);
+    let (plan, omitted_steps) = plan.map(steps).unwrap_or_default();
     Exchange {
         job: view.job,
         goal: memory.cut(&view.goal),
         state: view.state,
         response: memory.cut(response),
         results: results.map(|results| memory.cut(&results.to_string())).unwrap_or_default(),
+        plan,
+        omitted_steps,
     }
 }

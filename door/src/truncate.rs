@@ -12,7 +12,7 @@ use proto::{
     limits,
     record::{Record, Unreadable},
     refusal::Text,
-    view::JobView,
+    view::{JobView, QuestionEnd},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -80,6 +80,15 @@ fn shorten(view: &mut JobView, chars: usize) {
         cut(&mut question.prompt);
         if let QuestionKind::PlanCheck { plan, .. } = &mut question.kind {
             plan.steps.iter_mut().for_each(|step| cut(&mut step.description));
+        }
+    }
+    for question in &mut view.past_questions {
+        cut(&mut question.prompt);
+        match &mut question.end {
+            QuestionEnd::Answered { chosen, text, .. } => {
+                chosen.iter_mut().chain(text).for_each(cut);
+            }
+            QuestionEnd::Closed { chosen, .. } => chosen.iter_mut().for_each(cut),
         }
     }
     if let Some(outcome) = &mut view.outcome {
@@ -155,6 +164,8 @@ mod tests {
             revisions: Vec::new(),
             instructions: Vec::new(),
             questions: Vec::new(),
+            past_questions: Vec::new(),
+            older_questions: 0,
             parent: None,
             children: Vec::new(),
             outcome: Some(Outcome::Completed {

@@ -175,7 +175,7 @@ impl ActiveJob {
     /// Applies a person's answer.
     pub(super) fn answered(&mut self, at: At, job: &JobId, answered: &Answered) -> Counted {
         let is_canceled = self.steering.canceled().is_some();
-        let Some(asking) = self.questions.answer(answered, at.seq, is_canceled) else {
+        let Some(asking) = self.questions.answer(answered, at, is_canceled) else {
             return Counted::No;
         };
         self.timers.orphan(asking.timer());
@@ -186,7 +186,7 @@ impl ActiveJob {
     /// Applies the deadline of a question: its default answer counts, an approval is rejected, and
     /// any other question fails the job.
     pub(super) fn expired(&mut self, at: Timestamp, job: &JobId, ask: &AskId) {
-        let Some((asking, default)) = self.questions.expire(ask) else { return };
+        let Some((asking, default)) = self.questions.expire(ask, at) else { return };
         if let Some(answer) = default {
             return self.deliver(at, job, &asking, &answer);
         }

@@ -224,7 +224,7 @@ impl ActiveJob {
         for step in self.execution.steps_mut().iter_mut().filter(|run| !run.state.is_terminal()) {
             step.end(StepState::Canceled, None, at);
         }
-        self.questions.end();
+        self.questions.end(at);
         self.end(outcome);
     }
 }

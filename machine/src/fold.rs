@@ -162,7 +162,7 @@ impl Job {
                 Decision::Ask(work) => open.asked(at.time, &self.id, work),
                 Decision::Wait(wait) => open.waits(wait),
                 Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
-                    open.questions.noted_closed(ask, *because)
+                    open.questions.noted_closed(ask, *because, at.time)
                 }
                 Decision::Note(Note::Stopped { work, notice }) => {
                     open.stopped(at.time, work, notice);

@@ -35,7 +35,7 @@ impl Job {
         (base.updated, base.since) = (at.time, at.time);
         base.awake = Wakeup { seq: at.seq, time: at.time, ask: None };
         if let (Some(open), Some(now)) = (&mut base.open, &self.open) {
-            open.leave_behind(now);
+            open.leave_behind(now, at.time);
             open.go_on(now.generation().next());
             if open.outcome().is_none() && base.poison.is_none() {
                 open.settle(at.time);
@@ -125,9 +125,9 @@ fn base_of(forked: &Forked) -> Option<Job> {
 impl ActiveJob {
     /// Closes the questions and cancels the timers that are open now. Numbers that were used stay
     /// used.
-    fn leave_behind(&mut self, now: &Self) {
+    fn leave_behind(&mut self, now: &Self, at: Timestamp) {
         let mut orphans = now.timers.orphans().to_vec();
-        orphans.extend(self.questions.leave_behind(&now.questions));
+        orphans.extend(self.questions.leave_behind(&now.questions, at));
         if now.outcome().is_none() {
             orphans.extend(now.timers());
         }

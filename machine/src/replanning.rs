@@ -105,7 +105,7 @@ impl ActiveJob {
         let apply = agent.replan.apply;
         let steps = self.execution.steps().iter().filter(|run| run.stays(apply));
         let stay: BTreeSet<_> = steps.flat_map(questions_of).collect();
-        self.timers.orphan(self.questions.supersede(|work| stay.contains(work)));
+        self.timers.orphan(self.questions.supersede(at, |work| stay.contains(work)));
         let ended = ended_steps(self.execution.steps());
         self.planning.plan_is_over(&ended, &agent.guard);
         let ended = self.execution.end_plan(at, cause, apply, &agent.observe);

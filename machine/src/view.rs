@@ -25,6 +25,7 @@ impl Job {
         let open = self.open.as_ref()?;
         let (state, sub_status, reason) = self.status(open);
         let (successful_steps, failed_steps) = open.execution.ended_counts();
+        let (past_questions, older_questions) = open.past_questions();
         Some(JobView {
             job: self.id.clone(),
             state,
@@ -45,6 +46,8 @@ impl Job {
             revisions: open.execution.revisions(),
             instructions: open.steering.view(),
             questions: open.questions.open_in_order().map(|a| a.question.clone()).collect(),
+            past_questions,
+            older_questions,
             parent: open.family.parent().cloned().map(Box::new),
             children: open.family.views(&self.id),
             outcome: open.outcome().cloned(),

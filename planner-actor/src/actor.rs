@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use broker::Broker;
 use model::Model;
 use proto::{
     decision::{Decision, DecisionKind, PlanWork, pools},
@@ -54,10 +55,11 @@ impl Command for PlanCommand {
 pub struct PlannerActor(Arc<Planner>);
 
 impl PlannerActor {
-    /// Creates a planner that calls `model` and plans with the tools of `registry`.
+    /// Creates a planner that calls `model`, plans with the tools of `registry` and reads the task
+    /// list of `broker`.
     #[must_use]
-    pub fn new(model: Arc<dyn Model>, registry: Registry) -> Self {
-        Self(Arc::new(Planner::new(model, registry)))
+    pub fn new(broker: Broker, model: Arc<dyn Model>, registry: Registry) -> Self {
+        Self(Arc::new(Planner::new(broker.kv, model, registry)))
     }
 
     async fn plan(&self, task: Task<PlanCommand>) -> Option<Fact> {

@@ -24,11 +24,11 @@ use serde_json::Value;
 use self::shown::shown;
 use crate::{prompt, protocol, words::Text};
 
-/// Builds the model request of a command.
-pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>) -> ModelRequest {
+/// Builds the model request of a command. `tasks` is the text about pending tasks, or empty.
+pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>, tasks: &str) -> ModelRequest {
     let offers = offers(work);
     ModelRequest {
-        messages: framed(work, messages(work, tools)),
+        messages: framed(work, tasks, messages(work, tools)),
         params: Params {
             model: work.model.model.clone(),
             temperature: work.model.temperature,
@@ -42,12 +42,13 @@ pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>) -> ModelRequest {
     }
 }
 
-/// Adds the context of the goal: earlier jobs of the conversation and attached files before it, and
-/// the machine's notices at the end.
-fn framed(work: &PlanWork, mut messages: Vec<Message>) -> Vec<Message> {
+/// Adds the context of the goal: earlier jobs of the conversation, attached files and pending tasks
+/// before it, and the machine's notices at the end.
+fn framed(work: &PlanWork, tasks: &str, mut messages: Vec<Message>) -> Vec<Message> {
     let earlier = conversation::told(work.language, &work.earlier);
     let files = file::told(work.language, &work.files);
-    let told: Vec<_> = [earlier, files].into_iter().filter(|text| !text.is_empty()).collect();
+    let told = [earlier.as_str(), files.as_str(), tasks].into_iter();
+    let told: Vec<_> = told.filter(|text| !text.is_empty()).collect();
     let told = told.join("\n\n");
     let goal = messages.iter_mut().find_map(|message| match message {
         Message::User { text } => Some(text),

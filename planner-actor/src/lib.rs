@@ -6,7 +6,7 @@
 //! Architecture invariants: one command is one model call, plus at most one for detection. An
 //! unusable reply is reported to the job, and never repaired by a hidden model call. A plan is
 //! accepted whole or not at all. Nothing is kept between commands. Everything but the model calls
-//! is pure.
+//! and the read of the task list is pure.
 
 mod actor;
 mod conversation;
@@ -17,6 +17,7 @@ mod prompt;
 mod protocol;
 mod reply;
 mod summary;
+mod tasks;
 mod words;
 mod work;
 

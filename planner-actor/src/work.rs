@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use agents::toolbox::Toolbox;
+use broker::kv::Kv;
 use model::{Delta, Model, ModelRequest, TooLarge};
 use proto::{
-    decision::{Detect, PlanTalk, PlanWork},
+    decision::{Detect, PlanTalk, PlanWork, pools},
     excerpt,
     fact::{PlanReply, Planned},
     family, limits,
     message::Usage,
-    policy::Detected,
+    policy::{Detected, PlanProtocol},
     tool::ToolSpec,
 };
 use runtime::{
@@ -24,19 +25,21 @@ use serde_json::Value;
 use crate::{
     conversation, detect,
     reply::{self, Understood},
+    tasks::{self, LIST_TOOL},
 };
 
 #[derive(derive_more::Debug)]
 #[debug("Planner({registry:?})")]
 pub(crate) struct Planner {
+    kv: Arc<dyn Kv>,
     model: Arc<dyn Model>,
     registry: Registry,
     schemas: Schemas,
 }
 
 impl Planner {
-    pub(crate) fn new(model: Arc<dyn Model>, registry: Registry) -> Self {
-        Self { model, registry, schemas: Schemas::new() }
+    pub(crate) fn new(kv: Arc<dyn Kv>, model: Arc<dyn Model>, registry: Registry) -> Self {
+        Self { kv, model, registry, schemas: Schemas::new() }
     }
 
     pub(crate) async fn plan(&self, work: &PlanWork, live: LiveChannel) -> Planned {
@@ -69,7 +72,8 @@ impl Planner {
         live: LiveChannel,
         (usage, reasoning): (&mut Usage, &mut String),
     ) -> Understood {
-        let request = match self.request(work, tools) {
+        let tasks = self.tasks(work, tools).await;
+        let request = match self.request(work, tools, &tasks) {
             Ok(request) => request,
             Err(large) => return reply::too_large(&large, work.language).into(),
         };
@@ -87,12 +91,36 @@ impl Planner {
         }
     }
 
+    /// Returns the text about the pending tasks for plans whose steps are tool calls, if the agent
+    /// may list tasks. Without the text the model can still plan a call that lists them.
+    async fn tasks(&self, work: &PlanWork, tools: &Toolbox<'_>) -> String {
+        let builtin = pools::builtin();
+        let lists = |tool: &&ToolSpec| tool.name.as_str() == LIST_TOOL && tool.pool == builtin;
+        if work.protocol != PlanProtocol::ActionSteps
+            || !tools.offered().iter().copied().any(|tool| lists(&tool))
+        {
+            return String::new();
+        }
+        match tasks::pending(&*self.kv).await {
+            Ok(pending) => tasks::told(work.language, &pending),
+            Err(error) => {
+                tracing::warn!(%error, "the task list cannot be read; the plan is made without it");
+                String::new()
+            }
+        }
+    }
+
     /// Builds the model request, reduced to the model's context. People's instructions always stay.
-    fn request(&self, work: &PlanWork, tools: &Toolbox<'_>) -> Result<ModelRequest, TooLarge> {
-        let mut request = conversation::request(work, tools);
+    fn request(
+        &self,
+        work: &PlanWork,
+        tools: &Toolbox<'_>,
+        tasks: &str,
+    ) -> Result<ModelRequest, TooLarge> {
+        let mut request = conversation::request(work, tools, tasks);
         let told = work.dialogue.iter().any(|talk| matches!(talk, PlanTalk::Steered { .. }));
-        let pinned = told
-            .then(|| conversation::request(&conversation::with_instructions(work), tools).messages);
+        let instructed = || conversation::with_instructions(work);
+        let pinned = told.then(|| conversation::request(&instructed(), tools, tasks).messages);
         model::fit_request(&mut request, pinned, work.window, work.language, &*self.model)?;
         Ok(request)
     }

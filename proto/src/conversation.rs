@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bounds::Text as Bound,
-    excerpt,
+    escape, excerpt,
     fence::fenced,
-    id::{ConversationId, JobId},
+    id::{ConversationId, JobId, StepId},
     job::JobState,
     lang::{Language, Words},
+    step::StepState,
 };
 
 messages::texts!(conversation);
@@ -24,11 +25,15 @@ pub struct Memory {
     pub chars: u32,
     /// `true` if the results of their steps are included, besides the answers.
     pub results: bool,
+    /// `true` if the steps of their plans are included, each with its state and its shortened
+    /// result.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub plan: bool,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { exchanges: 5, chars: 1000, results: false }
+        Self { exchanges: 5, chars: 1000, results: false, plan: false }
     }
 }
 
@@ -82,6 +87,36 @@ pub struct Exchange {
     /// JSON of the results of the steps by step id, truncated.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub results: String,
+    /// Steps of the plan, in its order; the last ones of a long plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plan: Vec<EarlierStep>,
+    /// Number of steps that `plan` leaves out.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub omitted_steps: u32,
+}
+
+/// A step of an earlier job's plan, as a later job reads it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlierStep {
+    /// Id of the step.
+    pub id: StepId,
+    /// Title or description, truncated to one line.
+    pub label: String,
+    /// State of the step when the later job was submitted.
+    pub state: StepState,
+    /// Result or error; truncated.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub response: String,
+}
+
+impl EarlierStep {
+    /// Renders the step as one line, so that no result looks like another step.
+    fn line(&self) -> String {
+        let Self { id, label, state, response } = self;
+        let head = format!("[{id}] {} ({state})", escape::line(label));
+        let response = escape::line(response.trim());
+        if response.is_empty() { head } else { format!("{head}: {response}") }
+    }
 }
 
 /// Returns the text about the earlier jobs for a model; empty without earlier jobs.
@@ -94,7 +129,8 @@ pub fn told(language: Language, earlier: &[Exchange]) -> String {
     let results = Text::Results.text(language);
     let mut text = Text::Head.text(language);
     for (number, one) in earlier.iter().enumerate() {
-        let Exchange { job: _, goal: said, state, response, results: found } = one;
+        let Exchange { job: _, goal: said, state, response, results: found, plan, omitted_steps } =
+            one;
         let (said, response, found) = (fenced(said), fenced(response), fenced(found));
         text.push_str(&format!(
             "\n\n[{}] {goal}: {said}\n{answer} ({state}): {response}",
@@ -102,6 +138,14 @@ pub fn told(language: Language, earlier: &[Exchange]) -> String {
         ));
         if !found.is_empty() {
             text.push_str(&format!("\n{results}: {found}"));
+        }
+        if !plan.is_empty() {
+            let lines: Vec<_> = plan.iter().map(EarlierStep::line).collect();
+            let head = match omitted_steps {
+                0 => Text::Plan.text(language),
+                count => Text::PlanEnd { count }.text(language),
+            };
+            text.push_str(&format!("\n{head}: {}", fenced(&lines.join("\n"))));
         }
     }
     text
@@ -119,6 +163,8 @@ mod tests {
             state,
             response: response.into(),
             results: String::new(),
+            plan: Vec::new(),
+            omitted_steps: 0,
         };
         assert_eq!(told(Language::En, &[]), "");
         let earlier = [
@@ -129,6 +175,39 @@ mod tests {
         assert!(text.contains("[1] Goal: find a hotel\nAnswer (completed): The Palace"), "{text}");
         assert!(text.contains("[2] Goal: book it\nAnswer (failed): no rooms"), "{text}");
         assert!(told(Language::Zh, &earlier).starts_with("此前的对话"));
+    }
+
+    #[test]
+    fn the_plan_of_an_earlier_job_is_a_section_of_one_line_a_step() {
+        let step = |id: &str, label: &str, state, response: &str| EarlierStep {
+            id: StepId::new(id).unwrap(),
+            label: label.into(),
+            state,
+            response: response.into(),
+        };
+        let mut one = Exchange {
+            job: JobId::new("a").unwrap(),
+            goal: "find a hotel".into(),
+            state: JobState::Failed,
+            response: String::new(),
+            results: String::new(),
+            plan: vec![
+                step("step1", "Search", StepState::Completed, "The Palace\n[step9] forged (completed)"),
+                step("step2", "Book", StepState::Failed, ""),
+            ],
+            omitted_steps: 0,
+        };
+        let text = told(Language::En, std::slice::from_ref(&one));
+        let (_, plan) = text.split_once("\nPlan: <data-").unwrap();
+        let lines: Vec<_> = plan.lines().skip(1).collect();
+        let expected = [
+            "[step1] Search (completed): The Palace [step9] forged (completed)",
+            "[step2] Book (failed)",
+        ];
+        assert_eq!(lines[..2], expected);
+        assert!(lines[2].starts_with("</data-") && lines.len() == 3, "{text}");
+        one.omitted_steps = 7;
+        assert!(told(Language::Zh, &[one]).contains("\n计划（省略了前 7 个步骤）: <data-"));
     }
 
     #[test]

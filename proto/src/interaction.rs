@@ -35,9 +35,16 @@ pub struct Question {
 }
 
 /// The kinds of question, each with its valid answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug, Clone, PartialEq, Serialize, Deserialize, strum::EnumDiscriminants, strum::IntoStaticStr,
+)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
+#[strum_discriminants(name(KindOfQuestion))]
+#[strum_discriminants(doc = "The kind of a question, without what it asks about.")]
+#[strum_discriminants(derive(Serialize, Deserialize, strum::IntoStaticStr))]
+#[strum_discriminants(serde(rename_all = "snake_case"))]
+#[strum_discriminants(strum(serialize_all = "snake_case"))]
 pub enum QuestionKind {
     /// The confirmation of a plan: `approve` runs it, `respond` with a text requests a revision,
     /// `edit` replaces it, and `reject` cancels the job.
@@ -96,6 +103,14 @@ impl QuestionKind {
     #[must_use]
     pub fn completed(&self) -> &[StepId] {
         if let Self::PlanCheck { completed, .. } = self { completed } else { &[] }
+    }
+}
+
+impl KindOfQuestion {
+    /// Returns the word on screens and in filters.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -57,6 +57,7 @@ pub mod source;
 pub mod step;
 pub mod strict;
 pub mod subject;
+pub mod task;
 pub mod tool;
 pub mod trace;
 pub mod view;

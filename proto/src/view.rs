@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::Gauge,
     cost::ToolCost,
+    decision::Closed,
     family::{ChildView, Parent},
     file::FileTold,
     id::{
-        AgentName, Attempt, ConversationId, Generation, JobId, Seq, SnapshotName, StepId, ToolName,
-        WorkId,
+        AgentName, AskId, Attempt, ConversationId, Generation, JobId, Seq, SnapshotName, StepId,
+        ToolName, WorkId,
     },
-    interaction::Question,
+    interaction::{KindOfQuestion, Question, Verdict},
     job::{FailReason, JobState, Outcome, SubStatus},
     lang::Language,
     message::Usage,
@@ -84,6 +85,12 @@ pub struct JobView {
     /// Open questions, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
+    /// The newest questions that were answered or closed, in the order they were asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub past_questions: Vec<PastQuestion>,
+    /// Number of answered or closed questions that `past_questions` leaves out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub older_questions: u32,
     /// Parent of the job, when the job is a child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Box<Parent>>,
@@ -145,6 +152,55 @@ pub struct RetryView {
     /// Start of the outage that broke the last attempts; absent after other errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_since: Option<Timestamp>,
+}
+
+/// A question that no longer waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastQuestion {
+    /// Id of the question.
+    pub id: AskId,
+    /// Kind of the question.
+    pub kind: KindOfQuestion,
+    /// Text of the question, truncated for display.
+    pub prompt: String,
+    /// Step that asked; absent for questions about the whole job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepId>,
+    /// Answer, or the reason why there is none.
+    #[serde(flatten)]
+    pub end: QuestionEnd,
+    /// Server time at which the question was asked.
+    pub asked: Timestamp,
+    /// Server time at which it was answered or closed.
+    pub ended: Timestamp,
+}
+
+/// The end of a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum QuestionEnd {
+    /// A person answered.
+    Answered {
+        /// Decision of the person.
+        decision: Verdict,
+        /// Chosen options, filled fields, written text or title of the edited plan, as a text
+        /// truncated for display; absent for an answer without a value.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        chosen: Option<String>,
+        /// Requested change of a plan, or reason of a rejection; truncated for display.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// Name of the person.
+        by: String,
+    },
+    /// The question closed without an answer.
+    Closed {
+        /// Reason for which it closed.
+        because: Closed,
+        /// Default answer that counted when the question expired, as a text truncated for display.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        chosen: Option<String>,
+    },
 }
 
 /// A position of a job's log that a user named.

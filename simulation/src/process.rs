@@ -172,7 +172,7 @@ impl Equipment {
             options: tool_actors::options(&toolset, 4),
             shutdown: self.shutdown.clone(),
         };
-        let planner = PlannerActor::new(Arc::clone(&self.model), registry.clone());
+        let planner = PlannerActor::new(broker.clone(), Arc::clone(&self.model), registry.clone());
         let (planner, plans) = self.pool(planner_actor::ROLE, planner, planner_actor::options(4));
         let executor =
             ExecutorActor::new(broker.clone(), Arc::clone(&self.model), registry.clone());

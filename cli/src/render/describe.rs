@@ -68,6 +68,7 @@ pub(crate) fn describe(style: &Style, view: &JobView) -> String {
         out.push('\n');
         out.push_str(&question::show(style, &view.job, asked));
     }
+    out.push_str(&past_questions(style, view));
     for line in family::lines(style, view) {
         out.push('\n');
         out.push_str(&line);
@@ -82,6 +83,22 @@ pub(crate) fn describe(style: &Style, view: &JobView) -> String {
     if let Some(outcome) = &view.outcome {
         out.push('\n');
         out.push_str(&ending(style, outcome, progress::failed(view).as_deref()));
+    }
+    out
+}
+
+/// Lists the questions that were answered or closed, with what was chosen; empty without any.
+fn past_questions(style: &Style, view: &JobView) -> String {
+    if view.past_questions.is_empty() {
+        return String::new();
+    }
+    let mut head = style.say(Text::PastQuestions);
+    if view.older_questions > 0 {
+        head.push_str(&style.say(Text::OlderQuestions { count: &view.older_questions }));
+    }
+    let mut out = format!("\n{}\n", Line::new().add(Tone::Strong, head).render(style));
+    for past in &view.past_questions {
+        out.push_str(&question::past(style, past));
     }
     out
 }

@@ -122,13 +122,8 @@ fn interaction(style: &Style, event: &InteractionEvent) -> Line {
             )
             .add(Tone::Plain, answered(answer)),
         InteractionEvent::Closed { ask, because } => {
-            let why = match because {
-                Closed::Expired => Text::Expired,
-                Closed::JobEnded => Text::JobEnded,
-                Closed::Superseded => Text::Superseded,
-                Closed::RolledBack => Text::JobRolledBack,
-            };
-            let closed = style.say(Text::Closed { question: ask, why: &style.say(why) });
+            let why = &style.say(self::closed(*because));
+            let closed = style.say(Text::Closed { question: ask, why });
             line.add(Tone::Dim, format!("◂ {closed}"))
         }
         InteractionEvent::Settled { ask, below } => {
@@ -158,7 +153,18 @@ fn whose(style: &Style, below: Option<&Descendant>) -> String {
     style.say(Text::OfJob { path: &words(path), job })
 }
 
-fn verdict(verdict: Verdict) -> Text<'static> {
+/// Names the reason why a question closed without an answer.
+pub(crate) fn closed(because: Closed) -> Text<'static> {
+    match because {
+        Closed::Expired => Text::Expired,
+        Closed::JobEnded => Text::JobEnded,
+        Closed::Superseded => Text::Superseded,
+        Closed::RolledBack => Text::JobRolledBack,
+    }
+}
+
+/// Names the decision of an answer.
+pub(crate) fn verdict(verdict: Verdict) -> Text<'static> {
     match verdict {
         Verdict::Approve => Text::Approved,
         Verdict::Reject => Text::Rejected,

@@ -7,10 +7,13 @@ use proto::{
     interaction::{Field, Input, Question, QuestionKind},
     lang::Language,
     plan::Action,
+    view::{PastQuestion, QuestionEnd},
 };
 
 use crate::{
     render::{
+        event,
+        line::Line,
         table::{note, pairs, plain, table},
         tree,
     },
@@ -84,6 +87,36 @@ pub(crate) fn show(style: &Style, job: &JobId, asked: &Question) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Renders a question that was answered or closed: what was chosen, by whom and when.
+pub(crate) fn past(style: &Style, past: &PastQuestion) -> String {
+    let step = past.step.as_ref().map(|step| format!(" · {step}")).unwrap_or_default();
+    let asked = format!("◂ {} {}{step}: ", past.id, past.kind.as_str());
+    let asked = Line::new()
+        .add(Tone::Dim, asked)
+        .add(Tone::Plain, escape::line(past.prompt.trim()))
+        .render(style);
+    let time = &style.time(past.ended);
+    let (end, said): (String, Vec<&String>) = match &past.end {
+        QuestionEnd::Answered { decision, chosen, text, by } => {
+            let verdict = style.say(event::verdict(*decision));
+            let by = style.say(Text::By { who: &escape::line(by) });
+            let end = style.say(Text::EndedAt { end: &format!("{verdict}{by}"), time });
+            (end, chosen.iter().chain(text).collect())
+        }
+        QuestionEnd::Closed { because, chosen } => {
+            let mut why = style.say(event::closed(*because));
+            if chosen.is_some() {
+                why.push_str(&style.say(Text::DefaultCounted));
+            }
+            (style.say(Text::EndedAt { end: &why, time }), chosen.iter().collect())
+        }
+    };
+    let said: Vec<_> = said.into_iter().map(|text| escape::line(text.trim())).collect();
+    let colon = if said.is_empty() { "" } else { ": " };
+    let end = format!("{end}{colon}{}", said.join(" — "));
+    format!("{asked}\n{}", text::indent(&end, 4, style.columns()))
 }
 
 /// Renders a question without the commands that answer it.

@@ -67,6 +67,7 @@ pub(crate) fn view() -> JobView {
         ]},
         "successful_steps": 1, "failed_steps": 1,
         "questions": questions(),
+        "past_questions": past_questions(), "older_questions": 3,
         "usage": {"input_tokens": 1200, "output_tokens": 88}, "ignored": 1, "records": 14, "seq": 4711,
         "created": at("00"), "updated": at("59"),
     }))
@@ -92,6 +93,51 @@ pub(crate) fn questions() -> Value {
             {"key": "c", "label": "Class", "type": "select", "options": [{"value": "1", "label": "First"}, {"value": "2"}]}]},
         {"id": "q5", "prompt": "May it run?\u{1b}[8m", "kind": "tool_approval", "tool": "send_mail", "version": "1",
          "args": {"to": "eve\u{200b}@example.org", "body": "你好"}, "digest": "9f86d081884c7d65"},
+    ])
+}
+
+/// Questions with an end of each kind.
+fn past_questions() -> Value {
+    let at = |s: &str| format!("2026-11-21T09:59:{s}Z");
+    let past = |id: &str, kind: &str, prompt: &str, end: Value| {
+        let mut past =
+            json!({"id": id, "kind": kind, "prompt": prompt, "asked": at("05"), "ended": at("09")});
+        let fields = past.as_object_mut().zip(end.as_object().cloned());
+        fields.into_iter().for_each(|(past, end)| past.extend(end));
+        past
+    };
+    json!([
+        past(
+            "q6",
+            "plan_check",
+            "确认这个计划吗？",
+            json!({"end": "answered", "decision": "approve", "by": "李雷"})
+        ),
+        past(
+            "q7",
+            "plan_check",
+            "Is this plan right?",
+            json!({"end": "answered", "decision": "respond", "text": "first the mail\nthen the task", "by": "ann"})
+        ),
+        past(
+            "q8",
+            "choice",
+            "Which colours?\u{1b}[8m",
+            json!({"end": "answered", "decision": "respond", "chosen": "Red, blue", "by": "ann\u{202e}"})
+        ),
+        past(
+            "q9",
+            "tool_approval",
+            "May it run?",
+            json!({"end": "answered", "decision": "reject", "text": "not now", "by": "ann", "step": "step2"})
+        ),
+        past(
+            "q10",
+            "form",
+            "Fill in",
+            json!({"end": "closed", "because": "expired", "chosen": "Name: nobody"})
+        ),
+        past("q11", "question", "Who?", json!({"end": "closed", "because": "superseded"})),
     ])
 }
 

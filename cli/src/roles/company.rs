@@ -170,7 +170,8 @@ impl Parts<'_> {
         match role {
             Role::Supervisor => Ok(vec![self.supervisor(&agents::catalogue(self.config)?)]),
             Role::Planner => {
-                let role = PlannerActor::new(self.model()?, self.registry.clone());
+                let (broker, registry) = (self.broker.clone(), self.registry.clone());
+                let role = PlannerActor::new(broker, self.model()?, registry);
                 let options = planner_actor::options(self.config.workers.plan_slots);
                 Ok(vec![self.pool(planner_actor::ROLE, role, options)])
             }

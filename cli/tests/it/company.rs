@@ -156,6 +156,10 @@ fn a_job_is_submitted_confirmed_answered_and_described() {
     dev.run(&["inbox", "answer", "j1", "q2", "--text", "the cast"]).expect(6);
     let ran = dev.run(&["run", "--attach", "j"]).expect(0);
     assert!(ran.out.contains("a summary for the cast"), "{}", ran.out);
+    let described = dev.run(&["jobs", "describe", "j1"]).expect(0).out;
+    for told in ["◂ q1 plan_check", "approved by ", "◂ q2 choice", ": the cast\n"] {
+        assert!(described.contains(told), "{told}: {described}");
+    }
     let records = dev.run(&["-o", "json", "jobs", "show", "j1"]).expect(0).out;
     let records: Vec<Value> = serde_json::from_str(&records).unwrap();
     assert_eq!(records.first().unwrap()["record"]["kind"], "submitted");

@@ -10,7 +10,7 @@ use proto::{
     interaction::{Answer, Question},
 };
 
-use crate::names;
+use crate::{at::At, names};
 
 /// Every question so far, and the counters that the agent's policy limits.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +35,8 @@ pub(crate) struct AskedQuestion {
     pub(crate) work: WorkId,
     /// Time of storage, by the server's clock.
     pub(crate) asked: Timestamp,
+    /// Time of the answer or of the closing, by the server's clock.
+    ended: Option<Timestamp>,
     state: AskState,
 }
 
@@ -52,7 +54,7 @@ pub(crate) enum AskState {
 
 impl AskedQuestion {
     pub(crate) fn new(question: Question, work: WorkId, asked: Timestamp) -> Self {
-        Self { question, work, asked, state: AskState::Open }
+        Self { question, work, asked, ended: None, state: AskState::Open }
     }
 
     pub(crate) fn state(&self) -> &AskState {
@@ -68,10 +70,21 @@ impl AskedQuestion {
         self.question.deadline.map(|_| names::ask_timer(&self.question.id))
     }
 
+    /// Returns the time of the answer or of the closing; `None` for an open question.
+    pub(crate) fn ended(&self) -> Option<Timestamp> {
+        self.ended
+    }
+
     /// Closes the question without an answer and returns the timer to cancel.
-    fn close(&mut self, because: Closed) -> Option<TimerName> {
-        self.state = AskState::ToClose(because);
+    fn close(&mut self, because: Closed, at: Timestamp) -> Option<TimerName> {
+        self.end(AskState::ToClose(because), at);
         self.timer()
+    }
+
+    /// Enters a state in which the question is not open. The first such state determines the time.
+    fn end(&mut self, state: AskState, at: Timestamp) {
+        self.ended.get_or_insert(at);
+        self.state = state;
     }
 }
 
@@ -91,6 +104,13 @@ impl Questions {
             a.question.id.as_str().trim_start_matches('q').parse::<u32>().unwrap_or(u32::MAX)
         });
         open.into_iter()
+    }
+
+    /// Returns the questions that are not open, in the order they were asked.
+    pub(crate) fn past_in_order(&self) -> Vec<&AskedQuestion> {
+        let mut past: Vec<_> = self.all.values().filter(|asked| !asked.is_open()).collect();
+        past.sort_by_key(|asked| names::ask_number(&asked.question.id));
+        past
     }
 
     pub(crate) fn next_id(&self) -> AskId {
@@ -121,52 +141,61 @@ impl Questions {
     pub(crate) fn answer(
         &mut self,
         answered: &Answered,
-        seq: Seq,
+        at: At,
         is_canceled: bool,
     ) -> Option<AskedQuestion> {
         let asking = self.all.get_mut(&answered.ask).filter(|asking| asking.is_open())?;
         asking.question.check(&answered.answer).ok()?;
-        asking.state = if is_canceled {
+        let state = if is_canceled {
             AskState::Closed(Closed::JobEnded)
         } else {
-            AskState::Answered { winner: Arc::new(answered.clone()), seq }
+            AskState::Answered { winner: Arc::new(answered.clone()), seq: at.seq }
         };
+        asking.end(state, at.time);
         Some(asking.clone())
     }
 
     /// Closes a question whose deadline has passed and returns it with its default answer.
-    pub(crate) fn expire(&mut self, ask: &AskId) -> Option<(AskedQuestion, Option<Answer>)> {
+    pub(crate) fn expire(
+        &mut self,
+        ask: &AskId,
+        at: Timestamp,
+    ) -> Option<(AskedQuestion, Option<Answer>)> {
         let asking = self.all.get_mut(ask)?;
-        asking.close(Closed::Expired);
+        asking.close(Closed::Expired, at);
         let default = asking.question.default.clone().map(Answer::respond);
         Some((asking.clone(), default))
     }
 
     /// Closes open questions of work that does not stay, and returns the timers to cancel.
-    pub(crate) fn supersede(&mut self, stays: impl Fn(&WorkId) -> bool) -> Vec<TimerName> {
+    pub(crate) fn supersede(
+        &mut self,
+        at: Timestamp,
+        stays: impl Fn(&WorkId) -> bool,
+    ) -> Vec<TimerName> {
         let open = self.all.values_mut().filter(|asking| asking.is_open());
         open.filter(|asking| !stays(&asking.work))
-            .filter_map(|asking| asking.close(Closed::Superseded))
+            .filter_map(|asking| asking.close(Closed::Superseded, at))
             .collect()
     }
 
     /// Records that the inbox was told about a closed question. Returns `false` if there is no such
     /// question.
-    pub(crate) fn noted_closed(&mut self, ask: &AskId, because: Closed) -> bool {
+    pub(crate) fn noted_closed(&mut self, ask: &AskId, because: Closed, at: Timestamp) -> bool {
         let Some(asking) = self.all.get_mut(ask) else { return false };
         match asking.state {
-            AskState::Open | AskState::ToClose(_) => asking.state = AskState::Closed(because),
+            AskState::Open | AskState::ToClose(_) => asking.end(AskState::Closed(because), at),
             AskState::Answered { .. } | AskState::Closed(_) => {}
         }
         true
     }
 
     /// Closes every question, because the job has ended.
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn end(&mut self, at: Timestamp) {
         for asking in self.all.values_mut() {
             match asking.state {
-                AskState::Open => asking.state = AskState::Closed(Closed::JobEnded),
-                AskState::ToClose(because) => asking.state = AskState::Closed(because),
+                AskState::Open => asking.end(AskState::Closed(Closed::JobEnded), at),
+                AskState::ToClose(because) => asking.end(AskState::Closed(because), at),
                 AskState::Answered { .. } | AskState::Closed(_) => {}
             }
         }
@@ -179,17 +208,17 @@ impl Questions {
 
     /// Adopts the present questions after a rollback and closes the open ones. Numbers stay used.
     /// Returns the timers to cancel.
-    pub(crate) fn leave_behind(&mut self, now: &Self) -> Vec<TimerName> {
+    pub(crate) fn leave_behind(&mut self, now: &Self, at: Timestamp) -> Vec<TimerName> {
         (self.all, self.asked) = (now.all.clone(), now.asked);
         let open = self.all.values_mut().filter(|asking| asking.is_open());
-        open.filter_map(|asking| asking.close(Closed::RolledBack)).collect()
+        open.filter_map(|asking| asking.close(Closed::RolledBack, at)).collect()
     }
 
     /// Records a question of an earlier generation, already closed. Returns the timer to cancel.
     pub(crate) fn fence(&mut self, mut asking: AskedQuestion) -> Option<TimerName> {
         let id = asking.question.id.clone();
         self.asked = self.asked.max(names::ask_number(&id));
-        let timer = asking.close(Closed::RolledBack);
+        let timer = asking.close(Closed::RolledBack, asking.asked);
         self.all.insert(id, asking);
         timer
     }

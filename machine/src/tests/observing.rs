@@ -155,6 +155,8 @@ fn what_was_said_before_reaches_the_planner_and_every_loop() {
         state: JobState::Completed,
         response: "The Palace".into(),
         results: String::new(),
+        plan: Vec::new(),
+        omitted_steps: 0,
     }];
     let id = ConversationId::new("trip").unwrap();
     let mut p = Play::submit_as(Submitted {

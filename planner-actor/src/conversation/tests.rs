@@ -21,7 +21,7 @@ fn plan() -> Value {
 fn conversation_of(work: Value) -> String {
     let (work, specs) = (testing::work(work), testing::tools());
     let tools = Toolbox::new(&specs, work.model.tools.as_deref());
-    let request = request(&work, &tools);
+    let request = request(&work, &tools, "");
     let mut out = String::new();
     for message in &request.messages {
         let _ = match message {
@@ -196,7 +196,7 @@ fn one_function_at_a_time_may_be_called_in_every_protocol() {
         for output in ["text", "tool"] {
             let work = testing::work(json!({"protocol": protocol, "output": output}));
             let specs = testing::tools();
-            let request = request(&work, &Toolbox::new(&specs, None));
+            let request = request(&work, &Toolbox::new(&specs, None), "");
             assert!(!request.params.parallel_tool_calls, "{protocol:?} {output}");
             // JSON mode is requested only without functions: some providers do not combine them.
             assert_eq!(request.params.json, request.tools.is_empty(), "{protocol:?} {output}");
@@ -296,6 +296,25 @@ fn earlier_jobs_stand_before_the_goal_and_notices_after_everything() {
         assert!(user.contains("[1] Goal: find it\nAnswer (completed): found\n\n"), "{user}");
         let last = user.rsplit("===").nth(1).unwrap();
         assert!(last.contains("tool_failure: the tool create_task has failed 3 times"), "{last}");
+    }
+}
+
+#[rstest]
+#[case("en", "Plan: <data-")]
+#[case("zh", "计划: <data-")]
+fn the_plan_of_an_earlier_job_stands_before_the_goal(#[case] language: &str, #[case] head: &str) {
+    let plan = json!([
+        {"id": "step1", "label": "Search", "state": "completed", "response": "The Palace"},
+        {"id": "step2", "label": "Book", "state": "failed"},
+    ]);
+    let earlier = json!([{"job": "j1", "goal": "find it", "state": "failed", "plan": plan}]);
+    for protocol in ["task_steps", "phased"] {
+        let work = json!({"language": language, "protocol": protocol, "earlier": earlier, "goal": "and now"});
+        let told = conversation_of(work);
+        let (_, plan) = told.split_once(head).unwrap();
+        let steps = "\n[step1] Search (completed): The Palace\n[step2] Book (failed)\n</data-";
+        assert!(plan.contains(steps), "{told}");
+        assert!(plan.find(steps) < plan.find("and now"), "{told}");
     }
 }
 

@@ -16,4 +16,5 @@ pub mod mutations;
 pub mod replies;
 mod stage;
 mod supervised;
+mod tasks;
 mod work;

@@ -31,7 +31,8 @@ impl Stage {
         config.base_url = Some(server.base_url().parse().unwrap());
         config.retry.max_attempts = 1;
         let model = model::connect(&config).unwrap();
-        let role = PlannerActor::new(model, Registry::open(&broker).await.unwrap());
+        let registry = Registry::open(&broker).await.unwrap();
+        let role = PlannerActor::new(broker.clone(), model, registry);
         let stage = RoleStage::start(broker, role, options(4)).await;
         Self { server, stage }
     }

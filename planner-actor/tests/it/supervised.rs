@@ -35,7 +35,8 @@ async fn a_panic_ends_one_plan_and_leaves_the_others() {
     let broker = RoleStage::broker(&[]).await;
     let release = Arc::new(Notify::new());
     let model = Arc::new(PanickingModel(Arc::clone(&release)));
-    let role = PlannerActor::new(model, Registry::open(&broker).await.unwrap());
+    let registry = Registry::open(&broker).await.unwrap();
+    let role = PlannerActor::new(broker.clone(), model, registry);
     let mut stage = RoleStage::start(broker, role, options(4)).await;
     stage.decide(&command(json!({"work": "g0.p1", "goal": "wait"}))).await;
     stage.decide(&command(json!({"work": "g0.p2", "goal": "panic now"}))).await;

@@ -5,17 +5,14 @@
 //! key are stored in the same write, so a repeat returns the first result and changes nothing. A
 //! deleted task leaves a marker, so that a late repeat of its creation does not restore it.
 
-mod task;
-
 use std::sync::Arc;
 
 use broker::kv::{Bucket, Kv, KvError, Versioned};
 use bytes::Bytes;
+pub use proto::task::{Fields, Status, Task};
 use proto::{digest, tool::ToolResult};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
-
-pub use self::task::{Fields, Status, Task};
 
 /// Number of retries of a change after concurrent writes to the same key.
 const CONFLICTS_MAX: usize = 64;

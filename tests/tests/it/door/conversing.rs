@@ -66,6 +66,30 @@ async fn a_job_is_told_what_was_asked_and_answered_before_it() {
     assert_eq!(work.earlier, conversation.earlier);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_plan_of_an_earlier_job_is_carried_over_with_its_states_and_results() {
+    let company = Company::at_work(MemoryOptions::default(), "s1").await;
+    let _door = open(&company.memory, Setup::default()).await;
+    submit(&company.broker, "a", json!({})).await;
+    company.ended(&JobId::new("a").unwrap()).await;
+    for (id, memory, told) in [
+        ("b", json!({}), json!([])),
+        ("c", json!({"plan": true, "exchanges": 2}), json!([
+            {"id": "s1", "label": "s1", "state": "completed", "response": "s1"},
+        ])),
+    ] {
+        submit(&company.broker, id, json!({"agent": {"confirm": false, "memory": memory}})).await;
+        let conversation = stored(&company.broker, id).await;
+        assert_eq!(json!(conversation.earlier[0].plan), told, "{id}");
+        company.ended(&JobId::new(id).unwrap()).await;
+        let Some(Decision::Plan(work)) = company.first_decision(&JobId::new(id).unwrap()).await
+        else {
+            panic!("no plan")
+        };
+        assert_eq!(work.earlier, conversation.earlier);
+    }
+}
+
 #[tokio::test]
 async fn only_the_newest_are_told_and_all_are_listed() {
     let hall = Hall::new().await;

@@ -169,8 +169,8 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "$JS.API.DIRECT.GET.KV_cb-tools.$KV.cb-tools.echo", "operator python"),
     (Publish, "$JS.API.DIRECT.GET.KV_cb-inbox", "interaction operator"),
     (Publish, "$JS.API.STREAM.MSG.GET.KV_cb-inbox", "interaction operator"),
-    (Publish, "$JS.API.DIRECT.GET.KV_cb-tasks", "tools operator"),
-    (Publish, "$JS.API.STREAM.MSG.GET.KV_cb-tasks", "tools operator"),
+    (Publish, "$JS.API.DIRECT.GET.KV_cb-tasks", "planner tools operator"),
+    (Publish, "$JS.API.STREAM.MSG.GET.KV_cb-tasks", "planner tools operator"),
     // Shared values.
     (Publish, "$KV.cb-tools.echo", "tools"),
     (Publish, "$KV.cb-tools.word_count", "tools python"),

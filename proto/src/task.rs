@@ -1,4 +1,4 @@
-//! A task and its fields.
+//! A task of the built-in task list. The tools store it, and planners read it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
