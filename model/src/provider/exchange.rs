@@ -8,9 +8,9 @@ use tokio::time::Instant;
 use tracing::{Dispatch, instrument::WithSubscriber};
 
 use super::{
-    Provider, library, openai,
+    Provider, http,
     reply::{Counted, End, Event, Events, cut, too_large},
-    request::{Prepared, Wire},
+    request::Prepared,
 };
 use crate::{
     config::Timeouts,
@@ -52,14 +52,7 @@ impl Exchange {
         deadline: Instant,
     ) -> Result<Self, ModelError> {
         let limit = provider.max_reply_bytes;
-        let events = match &prepared.wire {
-            Wire::OpenAi { url, body } => {
-                openai::events(provider.http.clone(), url.clone(), body.clone(), redactor, limit)
-            }
-            Wire::Library(request) => {
-                library::events(provider.client.clone(), provider.kind, request, redactor)
-            }
-        };
+        let events = http::events(&provider.http, provider.kind, prepared, redactor, limit);
         let mut exchange = Self {
             events,
             ready: VecDeque::new(),
@@ -96,7 +89,7 @@ impl Exchange {
     async fn read(&mut self, limit: Instant, phase: Phase) -> Result<(), ModelError> {
         let (until, which) =
             if limit <= self.deadline { (limit, phase) } else { (self.deadline, Phase::Total) };
-        // Log messages of genai may contain the prompt, so they are dropped. A filtering subscriber
+        // Log messages of libraries may contain the prompt, so they are dropped. A filtering subscriber
         // would re-evaluate every call site of the process for each event.
         let next = self.events.next().with_subscriber(Dispatch::none());
         let event =

@@ -13,41 +13,6 @@ use crate::{
     words::Redactor,
 };
 
-/// Translates an error of `genai`.
-pub(super) fn translate(error: &genai::Error, redactor: &Redactor) -> ModelError {
-    if let genai::Error::HttpError { status, headers, body, .. } = error {
-        return from_http(status.as_u16(), headers, body, redactor);
-    }
-    if let genai::Error::WebStream { error: source, .. } = error {
-        return from_transport(source.as_ref(), redactor);
-    }
-    if let genai::Error::ChatResponse { body, .. } = error {
-        return from_event(body, redactor);
-    }
-    if let genai::Error::StreamParse { .. } = error {
-        return ModelError::new(
-            ErrorKind::Malformed,
-            "the provider's reply is not in its own format",
-        );
-    }
-    if let Some(status) = error.status() {
-        let none = HeaderMap::new();
-        let headers = error.headers().unwrap_or(&none);
-        return from_http(status.as_u16(), headers, "", redactor);
-    }
-    ModelError::new(ErrorKind::Malformed, "the provider's reply could not be read")
-}
-
-fn from_transport(source: &(dyn std::error::Error + 'static), redactor: &Redactor) -> ModelError {
-    if let Some(error) = source.downcast_ref::<genai::Error>() {
-        return translate(error, redactor);
-    }
-    match source.downcast_ref::<reqwest::Error>() {
-        Some(error) => of_request(error),
-        None => ModelError::new(ErrorKind::Malformed, "the provider's reply is not valid text"),
-    }
-}
-
 /// Translates an error of the HTTP client.
 pub(super) fn of_request(error: &reqwest::Error) -> ModelError {
     if error.is_connect() && error.is_timeout() {
@@ -100,19 +65,30 @@ pub(super) fn from_event(body: &Value, redactor: &Redactor) -> ModelError {
         ErrorKind::ProviderFailed,
         "the provider reported an error in place of its reply",
     );
-    let by_code = codes(body).find_map(known).or_else(|| number(body).map(by_status));
+    let status = || number(body).or_else(|| codes(body).find_map(status_of));
+    let by_code = codes(body).find_map(known).or_else(|| status().map(by_status));
     by_code.unwrap_or(unknown).with_words(words(body, redactor))
 }
 
 /// Returns the HTTP status that an error names as its code.
 fn number(body: &Value) -> Option<u16> {
-    let places = ["/error/code", "/error/status", "/code", "/status"];
+    let places = ["/error/code", "/error/status", "/code", "/status", "/StatusCode"];
     let codes = places.iter().filter_map(|place| body.pointer(place));
     let mut numbers = codes.filter_map(|code| match code.as_str() {
         Some(text) => text.parse().ok(),
         None => u16::try_from(code.as_u64()?).ok(),
     });
     numbers.find(|status| (400..600).contains(status))
+}
+
+/// Returns the HTTP status that belongs to an error code.
+fn status_of(code: &str) -> Option<u16> {
+    match code {
+        "invalid_request_error" | "INVALID_ARGUMENT" | "FAILED_PRECONDITION" => Some(400),
+        "not_found_error" | "NOT_FOUND" => Some(404),
+        "timeout_error" | "DEADLINE_EXCEEDED" => Some(504),
+        _ => None,
+    }
 }
 
 /// Returns the provider's message behind its error code.

@@ -1,13 +1,20 @@
 //! Providers over HTTP: the client, and calls with retries and time limits.
 //!
-//! OpenAI's format has an adapter of its own ([`openai`]); `genai` speaks the others. The key
-//! bypasses it: the key is in the HTTP client's default headers, marked sensitive. `genai`'s log
-//! messages are dropped, because they may contain prompts.
+//! Each wire format has a module with its requests and the frames of its replies: [`openai`],
+//! [`anthropic`], [`gemini`], [`ollama`]. All else is common to them. No library of providers is
+//! used: those that exist hide what came in place of a stream. The key is in the HTTP client's
+//! default headers, marked sensitive. Log messages of libraries are dropped, because they may
+//! contain prompts.
 
+mod anthropic;
+mod assembly;
+mod body;
+mod calls;
 mod exchange;
 mod failure;
-mod library;
-mod observe;
+mod gemini;
+mod http;
+mod ollama;
 mod openai;
 mod reply;
 mod request;
@@ -46,11 +53,8 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut http = reqwest::Client::builder()
         .user_agent(concat!("callboard/", env!("CARGO_PKG_VERSION")))
-        .default_headers(secret_headers(config)?)
+        .default_headers(headers(config)?)
         .connect_timeout(config.timeouts.connect())
-        // The limits in `exchange` cannot expire while genai parses one endless frame without
-        // yielding; this one is checked at every read.
-        .timeout(config.timeouts.total())
         // A redirect would send the key to another host.
         .redirect(reqwest::redirect::Policy::none())
         .tcp_nodelay(true);
@@ -67,10 +71,6 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
             "the HTTP client could not be built; for https, are CA certificates installed?";
         ModelError::new(ErrorKind::Config, detail)
     })?;
-    let client = genai::Client::builder()
-        .with_reqwest(http.clone())
-        .build()
-        .map_err(|_| ModelError::new(ErrorKind::Config, "the model client could not be built"))?;
     if config.api_key.is_some() && checked.base.scheme() == "http" && !checked.loopback {
         tracing::warn!(
             host = checked.base.host_str(),
@@ -78,7 +78,6 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
         );
     }
     Ok(Arc::new(Provider {
-        client,
         http,
         key: config.api_key.clone(),
         kind: config.kind,
@@ -97,7 +96,6 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
 }
 
 struct Provider {
-    client: genai::Client,
     http: reqwest::Client,
     key: Option<SecretString>,
     kind: ProviderKind,
@@ -164,9 +162,13 @@ impl Model for Provider {
     }
 }
 
-/// Builds the headers with the key, marked so that no HTTP library prints them.
-fn secret_headers(config: &ProviderConfig) -> Result<HeaderMap, ModelError> {
+/// Builds the headers of every request. The key is marked so that no HTTP library prints it.
+fn headers(config: &ProviderConfig) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();
+    if config.kind == ProviderKind::Anthropic {
+        let version = HeaderValue::from_static(anthropic::VERSION);
+        headers.insert(HeaderName::from_static("anthropic-version"), version);
+    }
     let Some(key) = &config.api_key else { return Ok(headers) };
     let key = key.expose_secret().trim();
     let (name, value) = match config.kind {

@@ -54,9 +54,19 @@ pub(super) fn stop(word: Option<&str>) -> Result<StopReason, ModelError> {
         "" | "stop" | "end_turn" | "eos" | "eos_token" | "stop_token" | "stop_sequence" => {
             Ok(StopReason::End)
         }
-        "length" | "max_tokens" => Ok(StopReason::Length),
+        "length" | "max_tokens" | "model_context_window_exceeded" => Ok(StopReason::Length),
         "tool_calls" | "tool_use" | "function_call" => Ok(StopReason::ToolCalls),
-        "content_filter" | "safety" => Ok(StopReason::ContentFilter),
+        "content_filter"
+        | "refusal"
+        | "safety"
+        | "recitation"
+        | "language"
+        | "blocklist"
+        | "prohibited_content"
+        | "spii"
+        | "image_safety"
+        | "image_prohibited_content"
+        | "image_recitation" => Ok(StopReason::ContentFilter),
         "insufficient_system_resource" => {
             Err(ModelError::new(ErrorKind::Overloaded, "the model provider is overloaded"))
         }

@@ -13,6 +13,7 @@ mod deviating;
 mod document;
 mod endless;
 mod native;
+mod native_deviating;
 mod observed;
 mod openai;
 mod scripted;

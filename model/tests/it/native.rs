@@ -8,10 +8,10 @@ use wiremock::{Mock, MockServer, ResponseTemplate, matchers::method};
 
 use crate::support::{ask, canned, local, reply};
 
-const SSE: &str = "text/event-stream";
+pub(crate) const SSE: &str = "text/event-stream";
 const NDJSON: &str = "application/x-ndjson";
 
-const ANTHROPIC: &str = r#"event: message_start
+pub(crate) const ANTHROPIC: &str = r#"event: message_start
 data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"claude-x","stop_reason":null,"usage":{"input_tokens":25,"output_tokens":1}}}
 
 event: content_block_start
@@ -49,7 +49,7 @@ data: {"type":"message_stop"}
 
 "#;
 
-const GEMINI: &str = r#"data: {"candidates":[{"content":{"parts":[{"text":"I will "}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":25,"totalTokenCount":25},"modelVersion":"gemini-x"}
+pub(crate) const GEMINI: &str = r#"data: {"candidates":[{"content":{"parts":[{"text":"I will "}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":25,"totalTokenCount":25},"modelVersion":"gemini-x"}
 
 data: {"candidates":[{"content":{"parts":[{"text":"look."}],"role":"model"},"index":0}],"modelVersion":"gemini-x"}
 
@@ -59,7 +59,7 @@ data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"get_weather",
 
 "#;
 
-const OLLAMA: &str = r#"{"model":"qwen3:8b","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"I will "},"done":false}
+pub(crate) const OLLAMA: &str = r#"{"model":"qwen3:8b","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"I will "},"done":false}
 {"model":"qwen3:8b","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"look."},"done":false}
 {"model":"qwen3:8b","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"get_weather","arguments":{"place":"Paris"}}}]},"done":false}
 {"model":"qwen3:8b","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done_reason":"stop","done":true,"prompt_eval_count":25,"eval_count":15}

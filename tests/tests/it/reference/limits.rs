@@ -20,7 +20,7 @@ const INTERNAL: &[(&str, &str)] = &[
     ("client::session::live_text::", "the amount of streaming text that a screen keeps"),
     ("cli::render::", "how wide a line is drawn"),
     ("interaction_actor::inbox_service::", "attempts against others who write at the same moment"),
-    ("model::provider::openai::ERROR_BYTES_MAX", "what is read of a provider's error"),
+    ("model::provider::http::ERROR_BYTES_MAX", "what is read of a provider's error"),
     ("model::words::", "what is kept of a provider's error"),
     ("model::observed::", "messages of one span"),
     ("planner_actor::", "how hard a reply is read, and how tools are described to a model"),

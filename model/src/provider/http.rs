@@ -1,46 +1,37 @@
-//! OpenAI's chat completions, as OpenAI and the many servers that imitate it speak them.
+//! One attempt over HTTP: sends a request and reads the events of its reply.
 //!
-//! These servers deviate more than `genai` tolerates: streams without `[DONE]`, whole replies and
-//! web pages in place of streams, token counts in several forms. This adapter reads what came.
-
-mod body;
-mod calls;
-mod frame;
-mod request;
+//! Servers deviate from their protocols: whole replies, errors with status 200 and web pages in
+//! place of streams, streams without their end mark. What came is read for every protocol alike.
 
 use std::sync::Arc;
 
 use async_stream::try_stream;
 use futures::StreamExt;
 use reqwest::{Client, Response};
-use serde_json::Value;
-use url::Url;
 
-use self::{
-    body::{Body, Piece},
-    frame::Assembly,
-};
 use super::{
+    assembly::Assembly,
+    body::{Body, Piece},
     failure,
     reply::{Event, Events},
+    request::Prepared,
 };
-use crate::words::Redactor;
-
-pub(super) use self::request::body;
+use crate::{config::ProviderKind, words::Redactor};
 
 /// Largest error body that is read, in bytes.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 
 /// Sends a request and returns the events of its reply.
 pub(super) fn events(
-    http: Client,
-    url: Url,
-    request: Value,
+    http: &Client,
+    kind: ProviderKind,
+    request: &Prepared,
     redactor: Arc<Redactor>,
     reply_bytes_max: usize,
 ) -> Events {
+    let request = http.post(request.url.clone()).json(&request.body);
     try_stream! {
-        let sent = http.post(url).json(&request).send().await;
+        let sent = request.send().await;
         let response = sent.map_err(|error| failure::of_request(&error))?;
         if !response.status().is_success() {
             let (status, headers) = (response.status().as_u16(), response.headers().clone());
@@ -48,8 +39,8 @@ pub(super) fn events(
             Err(failure::from_http(status, &headers, &body, &redactor))?;
             return;
         }
-        let mut body = Body::new(reply_bytes_max);
-        let mut reply = Assembly::new(redactor);
+        let mut body = Body::new(kind == ProviderKind::Ollama, reply_bytes_max);
+        let mut reply = Assembly::new(kind, redactor);
         let mut bytes = response.bytes_stream();
         while !reply.is_done() {
             let piece = match bytes.next().await {

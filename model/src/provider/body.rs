@@ -1,4 +1,4 @@
-//! The body of an answer: server-sent events, or one JSON value in their place. Pure.
+//! The body of an answer: server-sent events, lines of JSON, or one JSON value in their place. Pure.
 
 use crate::{
     error::{ErrorKind, ModelError},
@@ -24,7 +24,9 @@ pub(super) enum Piece {
 enum Form {
     Unknown,
     Events,
+    /// One JSON value, or several lines of them until the first line shows which.
     Json,
+    Lines,
 }
 
 /// A body in arrival.
@@ -36,14 +38,24 @@ pub(super) struct Body {
     data: Vec<String>,
     /// Largest line or JSON value, in bytes.
     max: usize,
+    /// `true` until a line of JSON can no longer be the first one of many.
+    may_be_lines: bool,
     is_read: bool,
 }
 
 impl Body {
-    pub(super) fn new(reply_bytes_max: usize) -> Self {
+    /// Creates a body; `may_be_lines` for a protocol whose streams are lines of JSON.
+    pub(super) fn new(may_be_lines: bool, reply_bytes_max: usize) -> Self {
         // JSON may escape a character with up to six bytes.
         let max = reply_bytes_max.saturating_mul(6).saturating_add(FRAME_BYTES);
-        Self { form: Form::Unknown, unread: Vec::new(), data: Vec::new(), max, is_read: false }
+        Self {
+            form: Form::Unknown,
+            unread: Vec::new(),
+            data: Vec::new(),
+            max,
+            may_be_lines,
+            is_read: false,
+        }
     }
 
     /// Adds bytes and returns the complete events.
@@ -60,8 +72,12 @@ impl Body {
             }
             self.form = form(&self.unread)?;
         }
+        if self.form == Form::Json && self.has_first_line(searched) {
+            self.form = Form::Lines;
+            searched = 0;
+        }
         let mut frames = Vec::new();
-        if self.form == Form::Events {
+        if self.form == Form::Events || self.form == Form::Lines {
             let news = self.unread.get(searched..).unwrap_or_default();
             if let Some(end) = news.iter().rposition(|byte| *byte == b'\n') {
                 let rest = self.unread.split_off(searched + end + 1);
@@ -91,7 +107,7 @@ impl Body {
                 "the provider answered with an empty body",
             )),
             Form::Json => text(unread).map(Piece::Whole),
-            Form::Events => {
+            Form::Events | Form::Lines => {
                 let mut frames = Vec::new();
                 self.lines(unread, &mut frames)?;
                 self.dispatch(&mut frames);
@@ -100,9 +116,25 @@ impl Body {
         }
     }
 
+    /// `true` if the first line is complete and a JSON value; otherwise the body is one value.
+    fn has_first_line(&mut self, searched: usize) -> bool {
+        if !self.may_be_lines {
+            return false;
+        }
+        let start = self.unread.iter().position(|byte| !byte.is_ascii_whitespace());
+        let from = start.unwrap_or_default().max(searched);
+        let news = self.unread.get(from..).unwrap_or_default();
+        let Some(end) = news.iter().position(|byte| *byte == b'\n') else { return false };
+        self.may_be_lines = false;
+        let first = self.unread.get(..from + end).unwrap_or_default();
+        serde_json::from_slice::<serde::de::IgnoredAny>(first).is_ok()
+    }
+
     fn lines(&mut self, bytes: Vec<u8>, frames: &mut Vec<String>) -> Result<(), ModelError> {
         for line in text(bytes)?.lines() {
-            if line.is_empty() {
+            if self.form == Form::Lines {
+                frames.extend(Some(line.trim().to_owned()).filter(|line| !line.is_empty()));
+            } else if line.is_empty() {
                 self.dispatch(frames);
             } else if let Some(data) = line.strip_prefix("data:") {
                 self.data.push(data.trim().to_owned());
@@ -157,7 +189,10 @@ mod tests {
 
     /// Reads a body that arrives in pieces of `size` bytes.
     fn read(body: &str, size: usize) -> Result<Vec<Piece>, ErrorKind> {
-        let mut reading = Body::new(100);
+        pieces(Body::new(false, 100), body, size)
+    }
+
+    fn pieces(mut reading: Body, body: &str, size: usize) -> Result<Vec<Piece>, ErrorKind> {
         let pushed = body.as_bytes().chunks(size).map(|bytes| reading.push(bytes));
         let pushed: Result<Vec<_>, _> = pushed.collect();
         let mut pieces = pushed.map_err(|error| error.kind())?;
@@ -168,11 +203,36 @@ mod tests {
     }
 
     fn frames(body: &str, size: usize) -> Vec<String> {
-        let of = |piece| match piece {
+        read(body, size).unwrap().into_iter().flat_map(of).collect()
+    }
+
+    fn of(piece: Piece) -> Vec<String> {
+        match piece {
             Piece::Frames(frames) => frames,
             Piece::Whole(_) | Piece::End => panic!("no frames"),
-        };
-        read(body, size).unwrap().into_iter().flat_map(of).collect()
+        }
+    }
+
+    #[rstest]
+    #[case::lines("{\"a\":1}\n{\"a\":\"字\"}\n")]
+    #[case::blank_lines_and_no_last_end("\r\n{\"a\":1}\r\n\n {\"a\":\"字\"}")]
+    #[case::events("data: {\"a\":1}\n\ndata: {\"a\":\"字\"}\n\n")]
+    fn lines_of_json_are_read_however_they_are_cut(#[case] body: &str) {
+        for size in 1..=body.len() {
+            let read = pieces(Body::new(true, 100), body, size).unwrap();
+            let frames: Vec<_> = read.into_iter().flat_map(of).collect();
+            assert_eq!(frames, ["{\"a\":1}", "{\"a\":\"字\"}"], "{size}");
+        }
+    }
+
+    #[rstest]
+    #[case::on_several_lines("{\n\"a\": 1\n}\n")]
+    #[case::without_an_end("{\"a\": 1}")]
+    fn one_value_in_place_of_lines_is_whole(#[case] body: &str) {
+        for size in 1..=body.len() {
+            let read = pieces(Body::new(true, 100), body, size).unwrap();
+            assert_eq!(read, [Piece::Whole(body.to_owned())], "{size}");
+        }
     }
 
     #[rstest]

@@ -1,7 +1,7 @@
 //! Assembly of the tool calls of a reply from their pieces. Pure.
 
 use proto::{message::ModelCall, strict};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Largest number of calls in a reply.
 pub(super) const CALLS_MAX: usize = 128;
@@ -13,6 +13,7 @@ pub(super) struct Piece {
     id: String,
     name: String,
     arguments: String,
+    is_value: bool,
 }
 
 impl Piece {
@@ -29,6 +30,7 @@ impl Piece {
             id: text(call.get("id"))?,
             name: text(function.get("name"))?,
             arguments: text(function.get("arguments"))?,
+            is_value: function.get("arguments").is_some_and(Value::is_object),
         })
     }
 }
@@ -58,6 +60,8 @@ pub(super) struct Calls {
     pub(super) bytes: usize,
     /// `true` if the server sent more than [`CALLS_MAX`] calls.
     pub(super) too_many: bool,
+    /// `true` if arguments came as a value. Parsing keeps only the last one of two equal fields.
+    pub(super) has_values: bool,
 }
 
 #[derive(Debug)]
@@ -66,11 +70,37 @@ struct PartialCall {
     id: String,
     name: String,
     arguments: String,
+    /// Arguments that came with the beginning; pieces replace them.
+    initial: String,
 }
 
 impl Calls {
+    /// Begins a call whose arguments are a value.
+    pub(super) fn open(&mut self, index: Option<u64>, id: String, name: String, args: &Value) {
+        let is_empty = args.is_null() || args.as_object().is_some_and(Map::is_empty);
+        let initial = if is_empty { String::new() } else { args.to_string() };
+        self.bytes = self.bytes.saturating_add(id.len() + name.len() + initial.len());
+        self.has_values |= !is_empty;
+        self.push(PartialCall { index, id, name, arguments: String::new(), initial });
+    }
+
+    /// Adds to the arguments of the call with an index, if there is one.
+    pub(super) fn extend(&mut self, index: Option<u64>, more: &str) {
+        if let Some(call) = self.open.iter_mut().rfind(|call| call.index == index) {
+            self.bytes = self.bytes.saturating_add(more.len());
+            call.arguments.push_str(more);
+        }
+    }
+
+    /// Number of calls so far.
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Adds a piece to its call, or begins one.
     pub(super) fn add(&mut self, piece: Piece) {
-        let Piece { index, id, name, arguments } = piece;
+        let Piece { index, id, name, arguments, is_value } = piece;
+        self.has_values |= is_value;
         self.bytes = self.bytes.saturating_add(id.len() + name.len() + arguments.len());
         let is_other = |call: &PartialCall| {
             // Some servers give every call the same index.
@@ -97,10 +127,16 @@ impl Calls {
                 call.name = name;
             }
             call.arguments.push_str(&arguments);
-        } else if self.open.len() >= CALLS_MAX {
+        } else {
+            self.push(PartialCall { index, id, name, arguments, initial: String::new() });
+        }
+    }
+
+    fn push(&mut self, call: PartialCall) {
+        if self.open.len() >= CALLS_MAX {
             self.too_many = true;
         } else {
-            self.open.push(PartialCall { index, id, name, arguments });
+            self.open.push(call);
         }
     }
 
@@ -112,7 +148,11 @@ impl Calls {
             .map(|(position, call)| ModelCall {
                 id: if call.id.is_empty() { format!("call_{position}") } else { call.id },
                 name: call.name,
-                args: arguments(call.arguments),
+                args: arguments(if call.arguments.is_empty() {
+                    call.initial
+                } else {
+                    call.arguments
+                }),
             })
             .collect()
     }

@@ -1,0 +1,184 @@
+//! Anthropic's Messages API. Pure.
+
+use std::collections::BTreeSet;
+
+use proto::message::{Message, ToolOffer};
+use serde_json::{Value, json};
+
+use super::{
+    Provider,
+    assembly::{Assembly, tokens},
+    reply::Counted,
+    request::{Sampling, object, sent_args, system},
+};
+use crate::{error::ModelError, port::ModelRequest};
+
+/// Version of the API, a header of every request.
+pub(super) const VERSION: &str = "2023-06-01";
+/// Longest reply if none is configured: Anthropic requires a limit.
+const MAX_TOKENS: u32 = 8192;
+
+/// Builds the body of a streaming request.
+pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> Value {
+    let Sampling { temperature, top_p, max_tokens } = Sampling::of(provider, &request.params);
+    let mut tools: Vec<_> = request.tools.iter().map(tool).collect();
+    let mut choice = (!tools.is_empty() && !request.params.parallel_tool_calls)
+        .then(|| json!({"type": "auto", "disable_parallel_tool_use": true}));
+    if tools.is_empty() {
+        let stub = |name| json!({"name": name, "input_schema": {"type": "object"}});
+        tools = called(&request.messages).map(stub).collect();
+        choice = (!tools.is_empty()).then(|| json!({"type": "none"}));
+    }
+    object([
+        ("model", Some(json!(model))),
+        ("stream", Some(json!(true))),
+        ("system", system(&request.messages, "\n\n")),
+        ("tools", (!tools.is_empty()).then(|| json!(tools))),
+        ("messages", Some(request.messages.iter().filter_map(message).collect())),
+        ("temperature", temperature),
+        ("max_tokens", max_tokens.or(Some(json!(MAX_TOKENS)))),
+        ("top_p", top_p),
+        ("tool_choice", choice),
+    ])
+}
+
+/// Returns the names of the tools that a conversation called. Anthropic refuses a conversation with
+/// calls of tools that the request does not define.
+fn called(messages: &[Message]) -> impl Iterator<Item = &str> {
+    let names = messages.iter().flat_map(|message| match message {
+        Message::Assistant { calls, .. } => calls.as_slice(),
+        Message::System { .. } | Message::User { .. } | Message::Tool { .. } => &[],
+    });
+    names.map(|call| call.name.as_str()).collect::<BTreeSet<_>>().into_iter()
+}
+
+fn message(message: &Message) -> Option<Value> {
+    match message {
+        Message::System { .. } => None,
+        Message::User { text } => Some(json!({"role": "user", "content": text})),
+        Message::Assistant { text, calls } if calls.is_empty() => {
+            Some(json!({"role": "assistant", "content": text}))
+        }
+        Message::Assistant { text, calls } => {
+            let text = (!text.is_empty()).then(|| json!({"type": "text", "text": text}));
+            let calls = calls.iter().map(|call| {
+                let input = sent_args(call.args.clone());
+                json!({"type": "tool_use", "id": call.id, "name": call.name, "input": input})
+            });
+            let blocks: Vec<_> = text.into_iter().chain(calls).collect();
+            Some(json!({"role": "assistant", "content": blocks}))
+        }
+        Message::Tool { call, text, .. } => {
+            let block = json!({"type": "tool_result", "content": text, "tool_use_id": call});
+            Some(json!({"role": "user", "content": [block]}))
+        }
+    }
+}
+
+fn tool(offer: &ToolOffer) -> Value {
+    let ToolOffer { name, description, schema } = offer;
+    json!({"name": name, "input_schema": schema, "description": description})
+}
+
+/// `true` for a message, which is a whole reply, or the beginning of one in a stream.
+pub(super) fn is_message(value: &Value) -> bool {
+    value.get("content").is_some_and(Value::is_array)
+}
+
+/// Reads an event of a stream, or a whole reply.
+pub(super) fn frame(reply: &mut Assembly, frame: &Value) -> Result<(), ModelError> {
+    let index = frame.get("index").and_then(Value::as_u64);
+    match frame.get("type").and_then(Value::as_str) {
+        Some("message_start") => message_part(reply, frame.get("message").unwrap_or(&Value::Null)),
+        Some("content_block_start") => {
+            block(reply, index, frame.get("content_block").unwrap_or(&Value::Null));
+        }
+        Some("content_block_delta") => {
+            let delta = |name: &str| frame.get("delta")?.get(name);
+            reply.say(delta("text"));
+            reply.think(delta("thinking"));
+            if let Some(json) = delta("partial_json").and_then(Value::as_str) {
+                reply.calls.extend(index, json);
+            }
+        }
+        Some("message_delta") => {
+            reply.count(counted(frame.get("usage")));
+            reply.finish(frame.pointer("/delta/stop_reason"));
+        }
+        Some("message_stop") => reply.done(),
+        _ if is_message(frame) => message_part(reply, frame),
+        // Anthropic adds kinds of events.
+        Some(_) => {}
+        None => return Err(reply.foreign(frame)),
+    }
+    Ok(())
+}
+
+fn message_part(reply: &mut Assembly, message: &Value) {
+    reply.name(message.get("model"));
+    reply.count(counted(message.get("usage")));
+    let blocks = message.get("content").and_then(Value::as_array);
+    for (index, part) in (0..).zip(blocks.into_iter().flatten()) {
+        block(reply, Some(index), part);
+    }
+    reply.finish(message.get("stop_reason"));
+}
+
+fn block(reply: &mut Assembly, index: Option<u64>, block: &Value) {
+    let text = |name| block.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    match text("type").as_str() {
+        "text" => reply.say(block.get("text")),
+        "thinking" => reply.think(block.get("thinking")),
+        "tool_use" => {
+            let input = block.get("input").unwrap_or(&Value::Null);
+            reply.calls.open(index, text("id"), text("name"), input);
+        }
+        // Redacted reasoning, and results of tools that run at the provider.
+        _ => {}
+    }
+}
+
+/// Reads token counts. Anthropic counts the cached part of a prompt apart from the rest.
+fn counted(usage: Option<&Value>) -> Counted {
+    let count = |name: &str| tokens(usage?.get(name)?);
+    let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"];
+    let cached: u64 = cached.into_iter().filter_map(count).fold(0, u64::saturating_add);
+    let input = count("input_tokens").map(|tokens| tokens.saturating_add(cached));
+    // A gateway that counts only at the end, or only at the beginning, writes zeros elsewhere.
+    Counted {
+        input: input.filter(|tokens| *tokens > 0),
+        output: count("output_tokens").filter(|tokens| *tokens > 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::message::ModelCall;
+    use rstest::rstest;
+
+    use super::*;
+
+    #[test]
+    fn tools_that_a_conversation_called_are_named_once_each() {
+        let call = |name: &str| ModelCall { id: name.into(), name: name.into(), args: json!({}) };
+        let calls = vec![call("ask_user"), call("echo"), call("ask_user")];
+        let messages = [
+            Message::User { text: "plan".into() },
+            Message::Assistant { text: String::new(), calls },
+        ];
+        assert_eq!(called(&messages).collect::<Vec<_>>(), ["ask_user", "echo"]);
+    }
+
+    #[rstest]
+    #[case::cached(json!({"input_tokens": 5, "cache_read_input_tokens": 2, "output_tokens": 3}), Some(7), Some(3))]
+    #[case::end_of_a_stream(json!({"output_tokens": 3}), None, Some(3))]
+    #[case::zeros(json!({"input_tokens": 0, "output_tokens": 0}), None, None)]
+    #[case::cache_alone(json!({"cache_read_input_tokens": 2}), None, None)]
+    fn token_counts_are_read(
+        #[case] usage: Value,
+        #[case] input: Option<u64>,
+        #[case] output: Option<u64>,
+    ) {
+        assert_eq!(counted(Some(&usage)), Counted { input, output });
+    }
+}

@@ -1,0 +1,201 @@
+//! Google's Gemini API. Pure.
+//!
+//! Gemini may send calls without ids. Such a call gets an id of this program, which is never sent
+//! back: Gemini matches results without ids in their order.
+
+use std::collections::BTreeSet;
+
+use proto::message::{Message, ModelCall, ToolOffer};
+use serde_json::{Value, json};
+
+use super::{
+    Provider,
+    assembly::{Assembly, tokens},
+    reply::Counted,
+    request::{Sampling, object, sent_args, system},
+};
+use crate::{error::ModelError, port::ModelRequest};
+
+/// Accepted in place of the thought signature that Gemini 3 requires of the first call of a turn.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// Builds the body of a streaming request.
+pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> Value {
+    let Sampling { temperature, top_p, max_tokens } = Sampling::of(provider, &request.params);
+    let tools: Vec<_> = request.tools.iter().map(tool).collect();
+    // Gemini rejects JSON mode together with tools.
+    let is_json = request.params.json && tools.is_empty();
+    let config = object([
+        ("responseMimeType", is_json.then(|| json!("application/json"))),
+        ("temperature", temperature),
+        ("topP", top_p),
+        ("maxOutputTokens", max_tokens),
+    ]);
+    let system = system(&request.messages, "\n");
+    object([
+        ("systemInstruction", system.map(|text| json!({"parts": [{"text": text}]}))),
+        ("tools", (!tools.is_empty()).then(|| json!([{"functionDeclarations": tools}]))),
+        ("contents", Some(contents(model, &request.messages))),
+        ("generationConfig", config.as_object().is_some_and(|it| !it.is_empty()).then_some(config)),
+    ])
+}
+
+/// Translates a conversation. Gemini wants the results of one turn in one message.
+fn contents(model: &str, messages: &[Message]) -> Value {
+    let mut contents: Vec<(&str, Vec<Value>)> = Vec::new();
+    let mut called = BTreeSet::new();
+    let mut after_result = false;
+    for message in messages {
+        match message {
+            Message::System { .. } => {}
+            Message::User { text } => contents.push(("user", vec![json!({"text": text})])),
+            Message::Assistant { text, calls } => {
+                called.extend(calls.iter().map(|call| call.id.as_str()));
+                let text = (!text.is_empty()).then(|| json!({"text": text}));
+                let needs_signature = |position| position == 0 && model.contains("gemini-3");
+                let calls = calls.iter().enumerate();
+                let calls = calls.map(|(position, call)| sent(call, needs_signature(position)));
+                let parts: Vec<_> = text.into_iter().chain(calls).collect();
+                if !parts.is_empty() {
+                    contents.push(("model", parts));
+                }
+            }
+            Message::Tool { call, name, text } => {
+                let id = Some(call.as_str()).filter(|id| called.contains(id) && is_own(id));
+                let result = json!({"functionResponse": object([
+                    ("name", Some(json!(name))),
+                    ("response", Some(json!({"name": name, "content": text}))),
+                    ("id", id.map(Value::from)),
+                ])});
+                match contents.last_mut().filter(|_| after_result) {
+                    Some((_, parts)) => parts.push(result),
+                    None => contents.push(("user", vec![result])),
+                }
+            }
+        }
+        after_result = matches!(message, Message::Tool { .. });
+    }
+    contents.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts})).collect()
+}
+
+fn sent(call: &ModelCall, needs_signature: bool) -> Value {
+    let id = Some(call.id.as_str()).filter(|id| is_own(id));
+    let function = object([
+        ("id", id.map(Value::from)),
+        ("name", Some(json!(call.name))),
+        ("args", Some(sent_args(call.args.clone()))),
+    ]);
+    object([
+        ("functionCall", Some(function)),
+        ("thoughtSignature", needs_signature.then(|| json!(NO_SIGNATURE))),
+    ])
+}
+
+/// `true` for an id of the provider; `false` for one that [`made_id`] made.
+fn is_own(id: &str) -> bool {
+    let made = id.strip_prefix("call#").and_then(|rest| rest.rsplit_once('#'));
+    !id.is_empty() && made.is_none_or(|(name, n)| name.is_empty() || n.parse::<usize>().is_err())
+}
+
+/// Returns the id of a call that has none. Stored conversations contain this form.
+fn made_id(name: &str, position: usize) -> String {
+    format!("call#{name}#{position}")
+}
+
+fn tool(offer: &ToolOffer) -> Value {
+    json!({
+        "name": offer.name,
+        "description": offer.description,
+        "parametersJsonSchema": offer.schema,
+    })
+}
+
+/// `true` for a piece of a reply, or a whole one.
+pub(super) fn is_frame(value: &Value) -> bool {
+    ["candidates", "promptFeedback", "usageMetadata"].iter().any(|name| value.get(name).is_some())
+}
+
+/// Reads a frame of a stream, or a whole reply.
+pub(super) fn frame(reply: &mut Assembly, frame: &Value) -> Result<(), ModelError> {
+    if !is_frame(frame) {
+        return Err(reply.foreign(frame));
+    }
+    reply.name(frame.get("modelVersion"));
+    reply.count(counted(frame.get("usageMetadata")));
+    if frame.pointer("/promptFeedback/blockReason").is_some_and(|reason| !reason.is_null()) {
+        reply.refuse();
+        reply.done();
+    }
+    let parts = frame.pointer("/candidates/0/content/parts").and_then(Value::as_array);
+    for part in parts.into_iter().flatten() {
+        if let Some(call) = part.get("functionCall") {
+            let text = |name| call.get(name).and_then(Value::as_str).unwrap_or_default();
+            let (id, name) = (text("id"), text("name"));
+            let id = if id.is_empty() { made_id(name, reply.calls.len()) } else { id.to_owned() };
+            let args = call.get("args").unwrap_or(&Value::Null);
+            reply.calls.open(None, id, name.to_owned(), args);
+        } else if part.get("thought") == Some(&Value::Bool(true)) {
+            reply.think(part.get("text"));
+        } else {
+            reply.say(part.get("text"));
+        }
+    }
+    reply.finish(frame.pointer("/candidates/0/finishReason"));
+    Ok(())
+}
+
+/// Reads token counts. Gemini counts reasoning, and what its own tools add to a prompt, apart.
+fn counted(usage: Option<&Value>) -> Counted {
+    let sum = |names: [&str; 2]| {
+        let counts = names.iter().filter_map(|name| tokens(usage?.get(name)?));
+        counts.reduce(u64::saturating_add)
+    };
+    Counted {
+        input: sum(["promptTokenCount", "toolUsePromptTokenCount"]),
+        output: sum(["candidatesTokenCount", "thoughtsTokenCount"]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::made(&made_id("get#weather", 3), false)]
+    #[case::of_the_provider("fc_1", true)]
+    #[case::alike("call#x", true)]
+    #[case::empty("", false)]
+    fn only_ids_of_the_provider_are_sent_back(#[case] id: &str, #[case] expected: bool) {
+        assert_eq!(is_own(id), expected);
+    }
+
+    #[test]
+    fn results_of_one_turn_are_one_message() {
+        let call = |id: &str| ModelCall { id: id.into(), name: "look".into(), args: json!({}) };
+        let result = |id: &str| Message::Tool {
+            call: id.into(),
+            name: "look".into(),
+            text: format!("seen {id}"),
+        };
+        let made = made_id("look", 1);
+        let messages = [
+            Message::Assistant { text: String::new(), calls: vec![call("fc_1"), call(&made)] },
+            result("fc_1"),
+            result(&made),
+        ];
+        let response = |text: &str| json!({"name": "look", "content": text});
+        let expected = json!([
+            {"role": "model", "parts": [
+                {"functionCall": {"id": "fc_1", "name": "look", "args": {}}, "thoughtSignature": NO_SIGNATURE},
+                {"functionCall": {"name": "look", "args": {}}},
+            ]},
+            {"role": "user", "parts": [
+                {"functionResponse": {"name": "look", "response": response("seen fc_1"), "id": "fc_1"}},
+                {"functionResponse": {"name": "look", "response": response("seen call#look#1")}},
+            ]},
+        ]);
+        assert_eq!(contents("gemini-3-pro", &messages), expected);
+    }
+}

@@ -1,0 +1,81 @@
+//! Ollama's native API, whose streams are lines of JSON. Pure.
+
+use proto::message::{Message, ModelCall, ToolOffer};
+use serde_json::{Value, json};
+
+use super::{
+    Provider,
+    assembly::{Assembly, tokens},
+    calls::Piece,
+    reply::{Counted, bad_calls},
+    request::{Sampling, object, sent_args},
+};
+use crate::{error::ModelError, port::ModelRequest};
+
+/// Builds the body of a streaming request.
+pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> Value {
+    let Sampling { temperature, top_p, max_tokens } = Sampling::of(provider, &request.params);
+    let options =
+        object([("temperature", temperature), ("top_p", top_p), ("num_predict", max_tokens)]);
+    let tools: Vec<_> = request.tools.iter().map(tool).collect();
+    object([
+        ("model", Some(json!(model))),
+        ("stream", Some(json!(true))),
+        ("options", options.as_object().is_some_and(|it| !it.is_empty()).then_some(options)),
+        ("tools", (!tools.is_empty()).then(|| json!(tools))),
+        ("messages", Some(request.messages.iter().map(message).collect())),
+        ("format", request.params.json.then(|| json!("json"))),
+    ])
+}
+
+fn message(message: &Message) -> Value {
+    match message {
+        Message::System { text } => json!({"role": "system", "content": text}),
+        Message::User { text } => json!({"role": "user", "content": text}),
+        Message::Assistant { text, calls } => {
+            let calls: Vec<_> = calls.iter().map(call).collect();
+            object([
+                ("role", Some(json!("assistant"))),
+                ("content", Some(json!(text))),
+                ("tool_calls", (!calls.is_empty()).then(|| json!(calls))),
+            ])
+        }
+        Message::Tool { text, .. } => json!({"role": "tool", "content": text}),
+    }
+}
+
+fn call(call: &ModelCall) -> Value {
+    json!({"function": {"name": call.name, "arguments": sent_args(call.args.clone())}})
+}
+
+fn tool(offer: &ToolOffer) -> Value {
+    let ToolOffer { name, description, schema } = offer;
+    let function = json!({"name": name, "description": description, "parameters": schema});
+    json!({"type": "function", "function": function})
+}
+
+/// `true` for a piece of a reply, or a whole one.
+pub(super) fn is_frame(value: &Value) -> bool {
+    value.get("message").is_some_and(Value::is_object) || value.get("done").is_some()
+}
+
+/// Reads a line of a stream, or a whole reply.
+pub(super) fn frame(reply: &mut Assembly, frame: &Value) -> Result<(), ModelError> {
+    if !is_frame(frame) {
+        return Err(reply.foreign(frame));
+    }
+    reply.name(frame.get("model"));
+    let part = |name: &str| frame.get("message")?.get(name).filter(|part| !part.is_null());
+    reply.think(part("thinking").or_else(|| part("reasoning_content")));
+    reply.say(part("content"));
+    for call in part("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+        reply.calls.add(Piece::of(call).ok_or_else(bad_calls)?);
+    }
+    let count = |name| tokens(frame.get(name)?);
+    reply.count(Counted { input: count("prompt_eval_count"), output: count("eval_count") });
+    reply.finish(frame.get("done_reason"));
+    if frame.get("done") == Some(&Value::Bool(true)) {
+        reply.done();
+    }
+    Ok(())
+}
