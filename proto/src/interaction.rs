@@ -41,7 +41,7 @@ pub struct Question {
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 #[strum_discriminants(name(KindOfQuestion))]
-#[strum_discriminants(doc = "The kind of a question, without what it asks about.")]
+#[strum_discriminants(doc = "[`QuestionKind`] discriminant.")]
 #[strum_discriminants(derive(Serialize, Deserialize, strum::IntoStaticStr))]
 #[strum_discriminants(serde(rename_all = "snake_case"))]
 #[strum_discriminants(strum(serialize_all = "snake_case"))]

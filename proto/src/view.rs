@@ -166,7 +166,7 @@ pub struct PastQuestion {
     /// Step that asked; absent for questions about the whole job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
-    /// Answer, or the reason why there is none.
+    /// Answer, or the reason for which the question closed without one.
     #[serde(flatten)]
     pub end: QuestionEnd,
     /// Server time at which the question was asked.
