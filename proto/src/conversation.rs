@@ -192,7 +192,12 @@ mod tests {
             response: String::new(),
             results: String::new(),
             plan: vec![
-                step("step1", "Search", StepState::Completed, "The Palace\n[step9] forged (completed)"),
+                step(
+                    "step1",
+                    "Search",
+                    StepState::Completed,
+                    "The Palace\n[step9] forged (completed)",
+                ),
                 step("step2", "Book", StepState::Failed, ""),
             ],
             omitted_steps: 0,

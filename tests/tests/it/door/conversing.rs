@@ -74,9 +74,13 @@ async fn the_plan_of_an_earlier_job_is_carried_over_with_its_states_and_results(
     company.ended(&JobId::new("a").unwrap()).await;
     for (id, memory, told) in [
         ("b", json!({}), json!([])),
-        ("c", json!({"plan": true, "exchanges": 2}), json!([
-            {"id": "s1", "label": "s1", "state": "completed", "response": "s1"},
-        ])),
+        (
+            "c",
+            json!({"plan": true, "exchanges": 2}),
+            json!([
+                {"id": "s1", "label": "s1", "state": "completed", "response": "s1"},
+            ]),
+        ),
     ] {
         submit(&company.broker, id, json!({"agent": {"confirm": false, "memory": memory}})).await;
         let conversation = stored(&company.broker, id).await;
