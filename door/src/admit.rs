@@ -269,13 +269,23 @@ fn narrow(agent: &mut Agent, callees: &mut Callees, only: Vec<ToolName>) -> Resu
         return Err(Failure::about(Code::InvalidRequest, &format!("tools[{n}]"), why));
     }
     for callee in callees.values_mut() {
-        match &mut callee.agent.tools {
-            Some(tools) => tools.retain(|tool| only.contains(tool)),
-            all @ None => *all = Some(only.clone()),
-        }
+        let tools = callee.agent.tools.as_ref();
+        let rest = only.iter().filter(|tool| tools.is_none_or(|tools| tools.contains(*tool)));
+        let rest = rest.cloned().collect();
+        take_all_but(&mut callee.agent, rest)?;
     }
-    agent.tools = Some(only);
-    Ok(())
+    take_all_but(agent, only)
+}
+
+/// Leaves an agent these tools. Fixed arguments of the others would have no effect.
+fn take_all_but(agent: &mut Agent, rest: Vec<ToolName>) -> Result<(), Failure> {
+    agent.tool.presets.keep(&rest);
+    agent.tools = Some(rest);
+    // A tool and a sub-agent with one name are told apart only where the tools are listed.
+    conflicts::check(agent).map_err(|conflict| {
+        let words = Words::new(|language| conflict.text(language));
+        Failure::composed(Code::InvalidRequest, &words).at("tools")
+    })
 }
 
 /// Refuses agents with a name that could be confused with a registered tool. Tools that are

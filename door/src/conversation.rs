@@ -65,7 +65,12 @@ async fn carried(
     while exchanges.len() < wanted
         && let Some(found) = newest_first.next().await
     {
-        if let Some(exchange) = found? {
+        if let Some(mut exchange) = found? {
+            if bytes + size(&exchange) > CARRIED_BYTES_MAX {
+                let omitted = u32::try_from(exchange.plan.len()).unwrap_or(u32::MAX);
+                exchange.omitted_steps = exchange.omitted_steps.saturating_add(omitted);
+                exchange.plan.clear();
+            }
             bytes += size(&exchange);
             if bytes > CARRIED_BYTES_MAX {
                 break;

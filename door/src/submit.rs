@@ -28,6 +28,12 @@ impl Answers<door::Submit> for Door {
         let mut admitted = self
             .agents
             .look(|agents| admit::submission(&call.payload, agents, &self.prices, by))?;
+        // The registry may have changed since the first of two equal submissions.
+        if let (Some(job), Some(_)) = (&admitted.id, &admitted.given)
+            && let Some(first) = self.broker.log.first(job).await?
+        {
+            return self.attached(job.clone(), &first, &admitted.submitted.digest);
+        }
         if admitted.fork.is_none() {
             presets::check(&admitted.submitted.agent, &self.registry, &self.schemas)?;
         }

@@ -92,8 +92,10 @@ pub async fn restore(broker: &Broker) -> Result<(), NotKept> {
         tracing::warn!(entered, "questions that the inbox lacked were read from the logs");
     }
     let state = serde_json::to_vec(&Restored { missing }).expect("numbers are JSON");
-    if before.is_none_or(|before| before.value != state) {
-        broker.kv.put(Bucket::Inbox, INBOX_COMPLETE, Bytes::from(state)).await?;
+    if before.as_ref().is_none_or(|before| before.value != state) {
+        // A bucket that was created again meanwhile is not complete.
+        let revision = before.map_or(0, |before| before.revision);
+        broker.kv.update(Bucket::Inbox, INBOX_COMPLETE, Bytes::from(state), revision).await?;
     }
     lost.map_or(Ok(()), Err)
 }

@@ -1,6 +1,6 @@
 //! The planner's work: one command, one reply. Only compiled schemas are kept between commands.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use agents::toolbox::Toolbox;
 use broker::kv::Kv;
@@ -27,6 +27,9 @@ use crate::{
     reply::{self, Understood},
     tasks::{self, LIST_TOOL},
 };
+
+/// Longest wait for the task list.
+const TASKS_WITHIN: Duration = Duration::from_secs(3);
 
 #[derive(derive_more::Debug)]
 #[debug("Planner({registry:?})")]
@@ -73,7 +76,10 @@ impl Planner {
         (usage, reasoning): (&mut Usage, &mut String),
     ) -> Understood {
         let tasks = self.tasks(work, tools).await;
-        let request = match self.request(work, tools, &tasks) {
+        let request = self.request(work, tools, &tasks).or_else(|large| {
+            if tasks.is_empty() { Err(large) } else { self.request(work, tools, "") }
+        });
+        let request = match request {
             Ok(request) => request,
             Err(large) => return reply::too_large(&large, work.language).into(),
         };
@@ -101,9 +107,13 @@ impl Planner {
         {
             return String::new();
         }
-        match tasks::pending(&*self.kv).await {
-            Ok(pending) => tasks::told(work.language, &pending),
-            Err(error) => {
+        match tokio::time::timeout(TASKS_WITHIN, tasks::pending(&*self.kv)).await {
+            Ok(Ok(pending)) => tasks::told(work.language, &pending),
+            Err(_) => {
+                tracing::warn!("the task list takes too long to read; the plan is made without it");
+                String::new()
+            }
+            Ok(Err(error)) => {
                 tracing::warn!(%error, "the task list cannot be read; the plan is made without it");
                 String::new()
             }

@@ -26,6 +26,11 @@ impl Presets {
         self.0.is_empty()
     }
 
+    /// Drops the arguments of all other tools.
+    pub fn keep(&mut self, tools: &[ToolName]) {
+        self.0.retain(|tool, _| tools.contains(tool));
+    }
+
     /// Returns the tools with fixed arguments, and these arguments.
     pub fn iter(&self) -> impl Iterator<Item = (&ToolName, &Map<String, Value>)> {
         self.0.iter()

@@ -97,7 +97,14 @@ pub fn value_from_slice(bytes: &[u8]) -> Result<Value, Refused> {
     if bytes.len() > limits::REQUEST_BYTES_MAX {
         return Err(Refused::TooLarge(bytes.len()));
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| Refused::NotText)?;
+    value_from_str(std::str::from_utf8(bytes).map_err(|_| Refused::NotText)?)
+}
+
+/// Parses any JSON value, of any size.
+///
+/// # Errors
+/// Fails when the text is not JSON, is nested too deep, or an object has a duplicate field.
+pub fn value_from_str(text: &str) -> Result<Value, Refused> {
     if text.trim().is_empty() {
         return Err(Refused::Empty);
     }
@@ -107,6 +114,12 @@ pub fn value_from_slice(bytes: &[u8]) -> Result<Value, Refused> {
     let mut json = serde_json::Deserializer::from_str(text);
     let value = Strict.deserialize(&mut json).and_then(|v| json.end().map(|()| v));
     value.map_err(|e| Refused::Malformed(e.to_string()))
+}
+
+/// `true` if an object in a valid JSON text has a field twice. Other parsers keep only the last one.
+#[must_use]
+pub fn repeats_a_field(text: &str) -> bool {
+    Strict.deserialize(&mut serde_json::Deserializer::from_str(text)).is_err()
 }
 
 /// Returns whether the nesting exceeds the bound. It counts brackets outside strings, before any

@@ -322,7 +322,8 @@ impl Link {
         let _place = place
             .map_err(|_| AskError::Lost("earlier writes have no answer yet".to_owned()))?
             .map_err(|e| AskError::Lost(e.to_string()))?;
-        let limit = limit.saturating_sub(start.elapsed());
+        // A write that waited long for its place still gets time for its answer.
+        let limit = limit.saturating_sub(start.elapsed()).max(limit / 4);
         let answer = self.request(limit, subject, Some(headers), payload).await?;
         read(&answer.payload)
     }

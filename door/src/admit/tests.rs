@@ -219,6 +219,27 @@ fn a_submission_takes_tools_from_its_agent_and_sub_agents_and_gives_none() {
 }
 
 #[test]
+fn an_agent_without_some_tools_is_checked_again() {
+    let agent = |written: serde_json::Value| serde_json::from_value::<Agent>(written).unwrap();
+    let agents = Catalogue::default().with_given([
+        agent(serde_json::json!({
+            "name": "default", "agents": [{"name": "search"}],
+            "tool": {"presets": {"read": {"path": "a"}, "send": {"to": "b"}}},
+        })),
+        agent(serde_json::json!({"name": "search"})),
+    ]);
+    let admit = |tools: &str| {
+        let body = format!(r#"{{"goal":"x","tools":{tools}}}"#);
+        submission(body.as_bytes(), &agents, &ByModel::default(), None)
+    };
+    let narrowed = admit(r#"["read"]"#).unwrap().submitted.agent;
+    let presets = narrowed.tool.presets.iter().map(|(tool, _)| tool.to_string());
+    assert_eq!(presets.collect::<Vec<_>>(), ["read"]);
+    let failure = admit(r#"["search"]"#).unwrap_err();
+    assert_eq!(failure.field.as_deref(), Some("tools"), "a tool with the name of a sub-agent");
+}
+
+#[test]
 fn a_job_has_a_plan_or_a_call_and_not_both() {
     let both = r#"{"goal":"x","plan":{"steps":["a"]},"call":{"tool":"echo"}}"#;
     check(both, Code::InvalidRequest, "plan");

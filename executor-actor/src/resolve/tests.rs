@@ -77,7 +77,7 @@ fn line(reply: &TurnReply) -> String {
 #[case::forbidden(&[("secret", json!({}))],
     "| no: 不允许使用工具 secret；可用的工具：complete_task, create_task, stop")]
 #[case::wrong_argument(&[("complete_task", json!({}))],
-    "| no: complete_task 的参数不符合要求：id: \"id\" is a required property")]
+    "| no: complete_task 的参数不符合要求：id：缺少必需的 \"id\"")]
 #[case::finish_twice(&[("finish", json!({})), ("stop", json!({}))],
     "| no: finish 必须在其他事情都完成后单独调用 & no: stop 必须在其他事情都完成后单独调用")]
 #[case::finish_without_words(&[("finish", json!({"success": true}))], "| no: finish：response：必须是文本")]

@@ -107,6 +107,7 @@ pub(super) fn frame(reply: &mut Assembly, frame: &Value) -> Result<(), ModelErro
         }
         Some("message_stop") => reply.done(),
         _ if is_message(frame) => message_part(reply, frame),
+        Some("error") => return Err(reply.foreign(frame)),
         // Anthropic adds kinds of events.
         Some(_) => {}
         None => return Err(reply.foreign(frame)),

@@ -38,12 +38,12 @@ pub(super) struct Assembly {
 }
 
 impl Assembly {
-    pub(super) fn new(kind: ProviderKind, redactor: Arc<Redactor>) -> Self {
+    pub(super) fn new(kind: ProviderKind, calls: Calls, redactor: Arc<Redactor>) -> Self {
         Self {
             kind,
             redactor,
             ready: Vec::new(),
-            calls: Calls::default(),
+            calls,
             counted: Counted::default(),
             model: None,
             finish: None,
@@ -181,9 +181,8 @@ impl Assembly {
                 ProviderKind::Ollama => ollama::frame(self, frame)?,
             }
         }
-        // Parsing keeps only the last one of two equal fields.
         let has_values = std::mem::take(&mut self.calls.has_values);
-        if self.calls.too_many || has_values && strict::value_from_slice(text.as_bytes()).is_err() {
+        if self.calls.too_many || has_values && strict::repeats_a_field(text) {
             return Err(bad_calls());
         }
         if self.calls.bytes > bytes {

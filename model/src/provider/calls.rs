@@ -1,6 +1,9 @@
 //! Assembly of the tool calls of a reply from their pieces. Pure.
 
-use proto::{message::ModelCall, strict};
+use proto::{
+    message::{Message, ModelCall},
+    strict,
+};
 use serde_json::{Map, Value, json};
 
 /// Largest number of calls in a reply.
@@ -55,6 +58,8 @@ fn is_whole(arguments: &str) -> bool {
 /// The calls of one reply, in order of their first pieces.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
+    /// Number of the first made id.
+    first: usize,
     open: Vec<PartialCall>,
     /// Number of bytes collected so far.
     pub(super) bytes: usize,
@@ -75,6 +80,16 @@ struct PartialCall {
 }
 
 impl Calls {
+    /// Creates the calls of the reply to a conversation, whose made ids are not used again.
+    pub(super) fn after(conversation: &[Message]) -> Self {
+        let ids = conversation.iter().flat_map(|message| match message {
+            Message::Assistant { calls, .. } => calls.as_slice(),
+            Message::System { .. } | Message::User { .. } | Message::Tool { .. } => &[],
+        });
+        let numbers = ids.filter_map(|call| call.id.strip_prefix("call_")?.parse::<usize>().ok());
+        Self { first: numbers.max().map_or(0, |last| last.saturating_add(1)), ..Self::default() }
+    }
+
     /// Begins a call whose arguments are a value.
     pub(super) fn open(&mut self, index: Option<u64>, id: String, name: String, args: &Value) {
         let is_empty = args.is_null() || args.as_object().is_some_and(Map::is_empty);
@@ -84,9 +99,12 @@ impl Calls {
         self.push(PartialCall { index, id, name, arguments: String::new(), initial });
     }
 
-    /// Adds to the arguments of the call with an index, if there is one.
+    /// Adds to the arguments of the call with an index, if there is one, or of the last one without
+    /// an index.
     pub(super) fn extend(&mut self, index: Option<u64>, more: &str) {
-        if let Some(call) = self.open.iter_mut().rfind(|call| call.index == index) {
+        if let Some(call) =
+            self.open.iter_mut().rfind(|call| index.is_none() || call.index == index)
+        {
             self.bytes = self.bytes.saturating_add(more.len());
             call.arguments.push_str(more);
         }
@@ -142,11 +160,16 @@ impl Calls {
 
     /// Returns the complete calls. A call without an id gets one from its index.
     pub(super) fn finish(&mut self) -> Vec<ModelCall> {
+        let first = self.first;
         std::mem::take(&mut self.open)
             .into_iter()
             .enumerate()
             .map(|(position, call)| ModelCall {
-                id: if call.id.is_empty() { format!("call_{position}") } else { call.id },
+                id: if call.id.is_empty() {
+                    format!("call_{}", first.saturating_add(position))
+                } else {
+                    call.id
+                },
                 name: call.name,
                 args: arguments(if call.arguments.is_empty() {
                     call.initial
@@ -164,7 +187,7 @@ fn arguments(written: String) -> Value {
     if written.trim().is_empty() {
         return json!({});
     }
-    let once = |text: &str| strict::value_from_slice(text.as_bytes()).ok();
+    let once = |text: &str| strict::value_from_str(text).ok();
     match once(&written) {
         Some(Value::String(inner)) => {
             once(&inner).filter(Value::is_object).unwrap_or(Value::String(inner))
@@ -190,6 +213,28 @@ mod tests {
 
     fn call(id: &str, name: &str, args: Value) -> ModelCall {
         ModelCall { id: id.to_owned(), name: name.to_owned(), args }
+    }
+
+    #[test]
+    fn large_arguments_are_read() {
+        let text = "x".repeat(300_000);
+        let written = json!({"content": text}).to_string();
+        let piece = json!({"index": 0, "id": "a", "function": {"name": "f", "arguments": written}});
+        let calls = collect(&[&piece.to_string()]);
+        assert_eq!(calls, [call("a", "f", json!({"content": text}))]);
+    }
+
+    #[test]
+    fn a_made_id_is_not_that_of_an_earlier_call() {
+        let earlier = ["call_7", "fc_9", "call_x", "call_3"];
+        let calls = earlier.map(|id| call(id, "f", json!({}))).to_vec();
+        let conversation = [Message::Assistant { text: String::new(), calls }];
+        let mut calls = Calls::after(&conversation);
+        for piece in [r#"{"function":{"name":"f"}}"#, r#"{"function":{"name":"g"}}"#] {
+            calls.add(Piece::of(&serde_json::from_str(piece).unwrap()).unwrap());
+        }
+        let ids: Vec<_> = calls.finish().into_iter().map(|call| call.id).collect();
+        assert_eq!(ids, ["call_8", "call_9"]);
     }
 
     #[rstest]

@@ -3,15 +3,17 @@
 //! Servers deviate from their protocols: whole replies, errors with status 200 and web pages in
 //! place of streams, streams without their end mark. What came is read for every protocol alike.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_stream::try_stream;
 use futures::StreamExt;
 use reqwest::{Client, Response};
+use tokio::time::Instant;
 
 use super::{
     assembly::Assembly,
     body::{Body, Piece},
+    calls::Calls,
     failure,
     reply::{Event, Events},
     request::Prepared,
@@ -21,6 +23,10 @@ use crate::{config::ProviderKind, words::Redactor};
 /// Largest error body that is read, in bytes.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 
+/// Longest wait for what follows the end of a reply: token counts and the end mark. Some servers keep
+/// the connection open after it.
+const LATE_COUNTS: Duration = Duration::from_secs(2);
+
 /// Sends a request and returns the events of its reply.
 pub(super) fn events(
     http: &Client,
@@ -29,6 +35,7 @@ pub(super) fn events(
     redactor: Arc<Redactor>,
     reply_bytes_max: usize,
 ) -> Events {
+    let calls = Calls::after(&request.request.messages);
     let request = http.post(request.url.clone()).json(&request.body);
     try_stream! {
         let sent = request.send().await;
@@ -40,10 +47,16 @@ pub(super) fn events(
             return;
         }
         let mut body = Body::new(kind == ProviderKind::Ollama, reply_bytes_max);
-        let mut reply = Assembly::new(kind, redactor);
-        let mut bytes = response.bytes_stream();
+        let mut reply = Assembly::new(kind, calls, redactor);
+        let (mut bytes, mut late) = (response.bytes_stream(), None);
         while !reply.is_done() {
-            let piece = match bytes.next().await {
+            let next = if reply.is_finished() {
+                let until = *late.get_or_insert_with(|| Instant::now() + LATE_COUNTS);
+                tokio::time::timeout_at(until, bytes.next()).await.unwrap_or_default()
+            } else {
+                bytes.next().await
+            };
+            let piece = match next {
                 Some(Ok(more)) => body.push(&more)?,
                 // The end of the reply has been read; only its end mark is lost.
                 Some(Err(_)) if reply.is_finished() => break,

@@ -70,6 +70,26 @@ async fn an_endless_body_ends(
     assert_eq!(end(kind, first, rest, expected).await, expected);
 }
 
+/// A server may keep the connection open after the end of a reply, or forget the end mark.
+#[rstest]
+#[case::openai(
+    ProviderKind::OpenAi,
+    "data: {\"choices\":[{\"delta\":{\"content\":\"word\"},\"finish_reason\":\"stop\"}]}\n\n"
+)]
+#[case::gemini(
+    ProviderKind::Gemini,
+    "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"word\"}]},\"finishReason\":\"STOP\"}]}\n\n"
+)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_complete_reply_whose_connection_stays_open_is_read(
+    #[case] kind: ProviderKind,
+    #[case] first: &'static str,
+) {
+    let base = flood(first, ": keep alive\n\n".repeat(100)).await;
+    let model = model::connect(&local(kind, &base)).unwrap();
+    assert_eq!(reply(&model, "x").await.unwrap().text, "word");
+}
+
 /// Returns the error of a call that a flood answers; `expected` selects the limit that is near.
 async fn end(
     kind: ProviderKind,

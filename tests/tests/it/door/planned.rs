@@ -1,6 +1,6 @@
 //! Tests of `submit` with a `plan`: the submitter's plan in place of the planner's first one.
 
-use broker::memory::MemoryOptions;
+use broker::{kv::Bucket, memory::MemoryOptions, testing::wait::until};
 use proto::error::Code;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -57,7 +57,6 @@ async fn a_wrong_plan_is_refused_with_every_mistake_and_leaves_nothing() {
             json!({"steps": [{"id": "a", "tool": "create_task", "description": "x"}]}),
             "plan.steps[0].args",
         ),
-        (json!({"steps": ["a", {"id": "step1", "description": "b"}]}), "plan.steps[1].id"),
     ] {
         let (code, named) = hall.refused("submit", submission(&plan).to_string()).await;
         assert_eq!((code, named.as_str()), (Code::InvalidRequest, field), "{plan}");
@@ -71,6 +70,24 @@ async fn a_wrong_plan_is_refused_with_every_mistake_and_leaves_nothing() {
         assert!(failure.message.contains(mistake), "{failure}");
     }
     assert_eq!(hall.jobs().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_repeated_submission_attaches_whatever_became_of_its_tools() {
+    let hall = hall().await;
+    let step =
+        json!({"id": "a", "description": "x", "tool": "create_task", "args": {"title": "t"}});
+    let body = submission(&json!({"steps": [step]})).to_string();
+    hall.ask("submit", body.clone()).await.unwrap();
+    hall.broker.kv.delete(Bucket::Tools, "create_task").await.unwrap();
+    until("a door without the tool", async || {
+        let tools = hall.ask("tools", "").await.unwrap();
+        tools["tools"].as_array().unwrap().is_empty()
+    })
+    .await;
+    assert_eq!(hall.ask("submit", body.clone()).await.unwrap()["created"], false);
+    let other = body.replace("buy milk", "buy beer");
+    assert_eq!(hall.refused("submit", other).await.0, Code::IdempotencyConflict);
 }
 
 #[rstest]
