@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use proto::refusal::Reason;
 use runtime::admin::{PORT, settings::Listen};
 use serde_json::{Value, json};
 
@@ -53,7 +54,11 @@ fn words(style: &Style, facts: &Value, good: bool) -> String {
     let mut words = format!("{}\n", style.say(state));
     for (name, check) in checks {
         let mark = if check["ok"] == true { "✓" } else { "✗" };
-        let found = proto::escape::line(check["found"].as_str().unwrap_or_default());
+        let reason = serde_json::from_value::<Reason>(check["reason"].clone()).ok();
+        let found = reason
+            .and_then(|reason| reason.text(style.language))
+            .unwrap_or_else(|| check["found"].as_str().unwrap_or_default().to_owned());
+        let found = proto::escape::line(&found);
         words.push_str(&format!("{mark} {name:<8}  {found}\n"));
     }
     words
@@ -139,6 +144,8 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
+    use proto::lang::Language;
+
     use super::*;
 
     #[test]
@@ -156,8 +163,12 @@ mod tests {
     fn what_stands_in_the_way_is_named() {
         let facts = json!({"checks": {
             "nats": {"ok": false, "found": "lost\u{1b}[2J"},
-            "pools": {"ok": true, "found": "3 taking commands"},
+            "pools": {"ok": true, "found": "3 taking commands", "reason":
+                {"name": "composed", "args": {"en": "3 taking commands", "zh": "3 个正在接收命令"}}},
         }});
+        let chinese = Style { language: Language::Zh, ..Style::plain(None) };
+        let said = words(&chinese, &facts, false);
+        assert!(said.contains("3 个正在接收命令") && said.contains("lost"), "{said}");
         let words = words(&Style::plain(None), &facts, false);
         assert!(words.starts_with("not ready\n✗ nats      lost"), "{words}");
         assert!(!words.contains('\u{1b}'));

@@ -76,6 +76,9 @@ impl Kv for WithoutTasks {
     }
 }
 
+/// A window that takes the request of a plan and no 50 tasks, in tokens.
+const WITHOUT_TASKS: u32 = 3_000;
+
 /// Returns a broker with a task list and the tool that lists it, of this pool.
 async fn listing(pool: &str) -> Broker {
     let broker = RoleStage::broker(&[("create_task", json!({}))]).await;
@@ -135,4 +138,21 @@ async fn a_plan_is_made_without_the_task_list_when_it_cannot_be_read() {
     broker.kv = Arc::new(WithoutTasks(Arc::clone(&broker.kv)));
     let read = read(broker, json!({"protocol": "action_steps"})).await;
     assert!(read.contains("Complete task 62") && !read.contains("write the report"), "{read}");
+}
+
+#[rstest]
+#[case::that_fits(100_000, true)]
+#[case::that_does_not_fit(WITHOUT_TASKS, false)]
+#[tokio::test]
+async fn a_plan_is_made_with_a_task_list(#[case] tokens: u32, #[case] sees: bool) {
+    let broker = listing("builtin").await;
+    for id in 100..150 {
+        let task =
+            json!({"id": id, "status": "pending", "title": "word ".repeat(40), "changes": []});
+        broker.kv.put(Bucket::Tasks, &format!("task.{id}"), task.to_string().into()).await.unwrap();
+    }
+    let window = json!({"keep": 8, "tokens": tokens});
+    let read = read(broker, json!({"protocol": "action_steps", "window": window})).await;
+    assert!(read.contains("Complete task 62"), "{read}");
+    assert_eq!(read.contains("149: word"), sees, "{read}");
 }

@@ -11,7 +11,11 @@ use broker::{
     Broker,
     log::{Log, Maintenance},
 };
-use proto::id::Shard;
+use proto::{
+    id::Shard,
+    lang::{Language, Words},
+    refusal::Reason,
+};
 use serde::Serialize;
 use tokio::{sync::Mutex, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -21,6 +25,14 @@ use crate::{
     presence::{Crew, Status},
     telemetry::Identity,
 };
+
+messages::texts!(health);
+
+impl From<Text<'_>> for Words {
+    fn from(text: Text<'_>) -> Self {
+        Self::new(|language| text.text(language))
+    }
+}
 
 /// The name of the role that owns shards.
 const SUPERVISOR: &str = "supervisor";
@@ -49,17 +61,23 @@ pub struct Watched {
 pub struct Check {
     /// `true` if the check passed.
     pub ok: bool,
-    /// The finding, as a sentence for users.
+    /// The finding in English, as a sentence for users.
     pub found: String,
+    /// The finding in every language.
+    pub reason: Reason,
 }
 
 impl Check {
-    fn good(found: impl Into<String>) -> Self {
-        Self { ok: true, found: found.into() }
+    fn good(found: Text<'_>) -> Self {
+        Self::of(true, &found.into())
     }
 
-    fn bad(found: impl Into<String>) -> Self {
-        Self { ok: false, found: found.into() }
+    fn bad(found: Text<'_>) -> Self {
+        Self::of(false, &found.into())
+    }
+
+    fn of(ok: bool, found: &Words) -> Self {
+        Self { ok, found: found.text(Language::En).to_owned(), reason: found.into() }
     }
 }
 
@@ -125,9 +143,15 @@ impl Health {
     /// # Errors
     /// The reason, when the supervision tree gave up. The process should then be restarted.
     pub fn alive(&self) -> Result<(), String> {
+        let failed = |child: String| Text::KeptFailing { child: &child }.text(Language::En);
+        self.given_up().map_or(Ok(()), |child| Err(failed(child)))
+    }
+
+    /// Returns the part of the supervision tree that it gave up.
+    fn given_up(&self) -> Option<String> {
         match self.0.watched.get().and_then(|watched| watched.tree.so_far()) {
-            Some(End::GaveUp { child, why: _, shown: _ }) => Err(format!("{child} kept failing")),
-            Some(End::Finished) | None => Ok(()),
+            Some(End::GaveUp { child, why: _, shown: _ }) => Some(child.to_string()),
+            Some(End::Finished) | None => None,
         }
     }
 
@@ -163,17 +187,14 @@ impl Health {
     ) -> BTreeMap<&'static str, Check> {
         let mut checks = BTreeMap::new();
         if draining {
-            checks.insert(
-                "draining",
-                Check::bad("finishing the work in progress, taking no new work"),
-            );
+            checks.insert("draining", Check::bad(Text::Draining));
         }
         let Some(watched) = self.0.watched.get() else {
-            checks.insert("start", Check::bad("not at work yet"));
+            checks.insert("start", Check::bad(Text::Starting));
             return checks;
         };
-        if let Err(why) = self.alive() {
-            checks.insert("actors", Check::bad(why));
+        if let Some(child) = self.given_up() {
+            checks.insert("actors", Check::bad(Text::KeptFailing { child: &child }));
         }
         let log = &*watched.broker.log;
         let (nats, connection) = reached(log).await;
@@ -192,35 +213,33 @@ impl Health {
 async fn reached(log: &dyn Maintenance) -> (Check, Option<u64>) {
     let start = Instant::now();
     match tokio::time::timeout(PATIENCE, log.ping()).await {
-        Ok(Ok(connection)) => (
-            Check::good(format!("answers in {} µs", start.elapsed().as_micros())),
-            Some(connection),
-        ),
-        Ok(Err(error)) => (Check::bad(error.to_string()), None),
-        Err(_) => (Check::bad(format!("no answer within {} s", PATIENCE.as_secs())), None),
+        Ok(Ok(connection)) => {
+            (Check::good(Text::Answers { micros: &start.elapsed().as_micros() }), Some(connection))
+        }
+        Ok(Err(error)) => (Check::of(false, &error.words()), None),
+        Err(_) => (Check::bad(Text::NoAnswer { seconds: &PATIENCE.as_secs() }), None),
     }
 }
 
 /// Checks the streams. The last success is reused for [`CHECK_EVERY`] unless the connection was
 /// lost meanwhile.
 async fn right(log: &dyn Log, connection: Option<u64>, streams: &mut Option<Streams>) -> Check {
-    let good = || Check::good(format!("{} as configured", log.subjects().shards()));
+    let good = || Check::good(Text::AsConfigured { shards: &log.subjects().shards() });
     let Some(connection) = connection else {
-        return Check::bad("cannot be checked without NATS");
+        return Check::bad(Text::WithoutNats);
     };
     if streams.is_some_and(|s| s.connection == connection && s.at.elapsed() < CHECK_EVERY) {
         return good();
     }
     *streams = None;
-    let why = match tokio::time::timeout(PATIENCE, log.check()).await {
+    match tokio::time::timeout(PATIENCE, log.check()).await {
         Ok(Ok(())) => {
             *streams = Some(Streams { at: Instant::now(), connection });
-            return good();
+            good()
         }
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
-    };
-    Check::bad(why)
+        Ok(Err(error)) => Check::of(false, &error.words()),
+        Err(_) => Check::bad(Text::NoAnswer { seconds: &PATIENCE.as_secs() }),
+    }
 }
 
 /// Checks whether this supervisor owns a shard, or other supervisors own all of them.
@@ -228,7 +247,7 @@ fn shards(watched: &Watched) -> Check {
     let all = usize::from(watched.broker.log.subjects().shards());
     let own = watched.status.presence().shards.len();
     if own > 0 {
-        return Check::good(format!("{own} of {all} owned here"));
+        return Check::good(Text::OwnedHere { own: &own, all: &all });
     }
     let crew = watched.crew.members();
     let owned: BTreeSet<Shard> = crew
@@ -237,9 +256,9 @@ fn shards(watched: &Watched) -> Check {
         .flat_map(|member| member.shards.iter().copied())
         .collect();
     if owned.len() >= all {
-        Check::good(format!("none owned here, all {all} owned by others"))
+        Check::good(Text::OwnedByOthers { all: &all })
     } else {
-        Check::bad(format!("none owned here, {} of {all} owned by others", owned.len()))
+        Check::bad(Text::NotAllOwned { owned: &owned.len(), all: &all })
     }
 }
 
@@ -247,15 +266,13 @@ fn shards(watched: &Watched) -> Check {
 fn writes(status: &Status) -> Check {
     let unwritable = status.unwritable();
     let Some((shard, why)) = unwritable.first_key_value() else {
-        return Check::good("the owned shards store records");
+        return Check::good(Text::StoresRecords);
     };
-    let more = match unwritable.len() {
-        1 => String::new(),
-        n => format!(" (and {} more shards)", n - 1),
-    };
-    Check::bad(format!(
-        "shard {shard} stores no records{more}: {why}. Free disk space, then restart nats-server, which keeps the error until then"
-    ))
+    let more = &(unwritable.len() - 1);
+    Check::bad(match more {
+        0 => Text::StoresNone { shard, why },
+        _ => Text::StoreNone { shard, more, why },
+    })
 }
 
 /// Checks whether every pool receives commands.
@@ -263,7 +280,7 @@ fn pools(status: &Status) -> Check {
     let at_rest = status.pools_at_rest();
     if at_rest.is_empty() {
         let pools = status.presence().pools.len();
-        return Check::good(format!("{pools} taking commands"));
+        return Check::good(Text::TakingCommands { pools: &pools });
     }
-    Check::bad(format!("no commands reach {}", at_rest.join(", ")))
+    Check::bad(Text::NoCommands { pools: &at_rest.join(", ") })
 }

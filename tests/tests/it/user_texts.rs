@@ -39,6 +39,7 @@ const SPEAKING: &[&str] = &[
     "proto/src/price.rs",
     "proto/src/refusal.rs",
     "proto/src/retry.rs",
+    "runtime/src/admin/health.rs",
     "runtime/src/admin/settings.rs",
     "runtime/src/arguments.rs",
     "runtime/src/config/",
@@ -48,6 +49,7 @@ const SPEAKING: &[&str] = &[
     "runtime/src/telemetry/settings.rs",
     "runtime/src/worker/settings.rs",
     "tool-actors/src/settings.rs",
+    "tool-actors/src/workspace/",
 ];
 
 /// Sources of these directories that speak English only, with the reason.

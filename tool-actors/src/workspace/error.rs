@@ -1,9 +1,15 @@
 //! The errors of file operations, for models and people, in the language of the job.
 
-use proto::lang::Language;
+use proto::lang::{Language, Words};
 use rustix::io::Errno;
 
 messages::texts!(workspace);
+
+impl From<Text<'_>> for Words {
+    fn from(text: Text<'_>) -> Self {
+        Self::new(|language| text.text(language))
+    }
+}
 
 /// A failed file operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,14 +24,14 @@ pub enum FileError {
         /// The path, truncated.
         path: String,
         /// The violated rule.
-        why: &'static str,
+        why: Words,
     },
     /// The file is not a regular file with exactly one name.
     Kind {
         /// Path of the file.
         path: String,
         /// Kind of the file found.
-        what: &'static str,
+        what: Words,
     },
     /// The path is protected: tools never write policies and configuration.
     Protected(String),
@@ -66,9 +72,9 @@ impl FileError {
             Errno::XDEV | Errno::LOOP => Self::Outside(path),
             Errno::NOSPC | Errno::DQUOT => Self::Full(path),
             Errno::NOSYS => Self::Unsupported,
-            Errno::NXIO => Self::Kind { path, what: "a pipe, socket or device" },
-            Errno::ISDIR => Self::Kind { path, what: "a directory" },
-            Errno::NOTDIR => Self::Kind { path, what: "a file used as a directory" },
+            Errno::NXIO => Self::Kind { path, what: Text::Device.into() },
+            Errno::ISDIR => Self::Kind { path, what: Text::Directory.into() },
+            Errno::NOTDIR => Self::Kind { path, what: Text::NoDirectory.into() },
             other => Self::Failed { path, why: other.to_string() },
         }
     }
@@ -86,8 +92,12 @@ impl FileError {
         let text = match self {
             Self::Missing(path) => Text::Missing { path },
             Self::Outside(path) => Text::Outside { path },
-            Self::Path { path, why } => Text::Path { path, why },
-            Self::Kind { path, what } => Text::Kind { path, what },
+            Self::Path { path, why } => {
+                return Text::Path { path, why: &why.text(language) }.text(language);
+            }
+            Self::Kind { path, what } => {
+                return Text::Kind { path, what: &what.text(language) }.text(language);
+            }
             Self::Protected(path) => Text::Protected { path },
             Self::TooLarge { path, max } => Text::TooLarge { path, max },
             Self::Unknown(path) => Text::Unknown { path },

@@ -27,6 +27,7 @@ use rustix::{
     io::Errno,
 };
 
+use self::error::Text;
 pub use self::{
     error::FileError,
     read::Content,
@@ -171,16 +172,16 @@ fn beneath(
 
 /// Checks that a file is regular and has no second hard link.
 fn plain(path: &str, stat: &Stat) -> Result<(), FileError> {
-    let refuse = |what| Err(FileError::Kind { path: path.to_owned(), what });
+    let refuse = |what: Text<'_>| Err(FileError::Kind { path: path.to_owned(), what: what.into() });
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile if stat.st_nlink > 1 => refuse("a file with several hard links"),
+        FileType::RegularFile if stat.st_nlink > 1 => refuse(Text::HardLinks),
         FileType::RegularFile => Ok(()),
-        FileType::Directory => refuse("a directory"),
-        FileType::Symlink => refuse("a symbolic link"),
+        FileType::Directory => refuse(Text::Directory),
+        FileType::Symlink => refuse(Text::SymbolicLink),
         FileType::Fifo | FileType::Socket | FileType::CharacterDevice | FileType::BlockDevice => {
-            refuse("a pipe, socket or device")
+            refuse(Text::Device)
         }
-        FileType::Unknown => refuse("a file of an unknown kind"),
+        FileType::Unknown => refuse(Text::UnknownKind),
     }
 }
 

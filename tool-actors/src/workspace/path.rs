@@ -2,7 +2,7 @@
 //!
 //! This policy supplements the kernel's path resolution and never replaces it.
 
-use super::{CONVERSATIONS, FileError, JOBS};
+use super::{CONVERSATIONS, FileError, JOBS, error::Text};
 
 /// Longest path, in bytes.
 const PATH_BYTES_MAX: usize = 1024;
@@ -12,25 +12,26 @@ const DEPTH_MAX: usize = 32;
 
 /// Splits a writable path into its names, outermost first.
 pub(super) fn writable<'a>(path: &'a str, protected: &[String]) -> Result<Vec<&'a str>, FileError> {
-    let refuse = |why| FileError::Path { path: path.chars().take(200).collect(), why };
+    let refuse =
+        |why: Text<'_>| FileError::Path { path: path.chars().take(200).collect(), why: why.into() };
     if path.is_empty() || path.len() > PATH_BYTES_MAX {
-        return Err(refuse("a path has 1 to 1024 bytes"));
+        return Err(refuse(Text::Length { max: &PATH_BYTES_MAX }));
     }
     if path.starts_with('/') {
-        return Err(refuse("paths are relative to the workspace"));
+        return Err(refuse(Text::Absolute));
     }
     if path.ends_with('/') {
-        return Err(refuse("it names a directory"));
+        return Err(refuse(Text::NamesDirectory));
     }
     if path.chars().any(invisible) {
-        return Err(refuse("it holds control or invisible characters"));
+        return Err(refuse(Text::Invisible));
     }
     let names: Vec<_> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
     if names.is_empty() || names.contains(&"..") {
-        return Err(refuse("it must not contain `..`"));
+        return Err(refuse(Text::Parent));
     }
     if names.len() > DEPTH_MAX {
-        return Err(refuse("it is more than 32 names deep"));
+        return Err(refuse(Text::Deep { max: &DEPTH_MAX }));
     }
     let folded: Vec<_> = names.iter().map(|name| fold(name)).collect();
     let is_protected = |entry: &String| {

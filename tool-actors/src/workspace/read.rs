@@ -4,7 +4,7 @@ use std::{fs::File, io::Read};
 
 use rustix::fs::OFlags;
 
-use super::{FileError, Workspace, plain_file};
+use super::{FileError, Workspace, error::Text, plain_file};
 
 /// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Workspace {
     /// If the file is missing or not regular, or its path leaves the workspace.
     pub fn read(&self, path: &str) -> Result<Content, FileError> {
         if path.is_empty() || path.contains('\0') {
-            let why = "a path has at least one byte and no NUL";
+            let why = Text::NoPath.into();
             return Err(FileError::Path { path: path.chars().take(200).collect(), why });
         }
         // Without `NONBLOCK` the open would wait for a pipe's other end; pipes are refused below.
