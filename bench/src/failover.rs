@@ -26,6 +26,8 @@ use crate::{
 
 /// The interval between checks, which is the error of the measured times.
 const LOOK: Duration = Duration::from_millis(20);
+/// Time after which a request without an answer is sent again.
+const REPEAT_AFTER: Duration = Duration::from_secs(1);
 /// Timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -132,10 +134,10 @@ fn one_a_shard(company: &Company) -> Vec<JobId> {
 
 /// Submits a job until it is accepted, and waits for its first decision.
 async fn planned(submitter: &Submitter, company: &Company, job: &JobId) -> Result<(), Failed> {
-    until("a submission", async || {
-        Ok(submitter.client.submit(submitter.submit(job, false)).await.ok())
-    })
-    .await?;
+    // A request that was on its way through the killed server has no answer.
+    let client = submitter.client.clone().with_timeout(REPEAT_AFTER);
+    until("a submission", async || Ok(client.submit(submitter.submit(job, false)).await.ok()))
+        .await?;
     until("a decision", async || {
         let read = company.broker.log.read(job, Seq(0)).await;
         Ok(read.is_ok_and(|entries| entries.len() > 1).then_some(()))
@@ -186,7 +188,7 @@ async fn whole(company: &Company) -> Result<(), Failed> {
 
 /// Waits until `supervisors` supervisors own equal parts of all shards.
 async fn shared(company: &Company, supervisors: usize) -> Result<(), Failed> {
-    let client = company.client.clone().with_timeout(Duration::from_secs(1));
+    let client = company.client.clone().with_timeout(REPEAT_AFTER);
     until("shards in equal parts", async || {
         let Ok(crew) = client.crew().await else { return Ok(None) };
         let shares = crew.workers.iter().map(|member| member.shards.len()).filter(|n| *n > 0);
