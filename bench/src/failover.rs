@@ -8,7 +8,7 @@ use std::{
 };
 
 use async_nats::jetstream;
-use futures::future::try_join_all;
+use futures::{TryStreamExt, future::try_join_all};
 use proto::id::{JobId, Seq, Shard};
 use serde::Serialize;
 
@@ -36,8 +36,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) struct Failover {
     /// The broker's version.
     pub(crate) server: String,
+    /// Time from the kill of a leader until every stream and every consumer has a leader again:
+    /// the broker's own part.
+    pub(crate) elected: Times,
     /// Time from the kill of a leader until a new job in every shard is submitted and planned.
     pub(crate) killed: Times,
+    /// The difference of the two, of each kill: Callboard's part.
+    pub(crate) added: Times,
     /// Time from the start of a supervisor until it owns half of the shards.
     pub(crate) joined: Times,
     /// Time from SIGTERM to a supervisor until the other one owns all shards.
@@ -77,15 +82,30 @@ pub(crate) async fn measure(
     options: &Options,
 ) -> Result<Failover, Failed> {
     let submitter = Submitter::new(company)?;
-    let (mut killed, mut joined, mut left) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut elected, mut killed, mut added) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut joined, mut left) = (Vec::new(), Vec::new());
     for n in 1..=options.kills {
         say(&format!("f: {n} of {}", options.kills));
         let leader = leader(company).await?;
+        let groups = groups(company).await?;
+        let witness = company.servers.urls().swap_remove((leader + 1) % 3);
+        let mut witness = jetstream::new(async_nats::connect(witness).await?);
+        witness.set_timeout(LOOK * 5);
         let began = Instant::now();
         company.servers.kill(leader);
-        try_join_all(one_a_shard(company).iter().map(|job| planned(&submitter, company, job)))
-            .await?;
-        killed.push(began.elapsed().as_secs_f64());
+        let election = async {
+            try_join_all(groups.iter().map(|group| group.led(&witness))).await?;
+            Ok::<_, Failed>(began.elapsed().as_secs_f64())
+        };
+        let jobs = async {
+            let jobs = one_a_shard(company);
+            try_join_all(jobs.iter().map(|job| planned(&submitter, company, job))).await?;
+            Ok(began.elapsed().as_secs_f64())
+        };
+        let (election, jobs) = tokio::try_join!(election, jobs)?;
+        elected.push(election);
+        killed.push(jobs);
+        added.push((jobs - election).max(0.0));
         company.servers.restart(leader).await?;
         whole(company).await?;
 
@@ -100,8 +120,9 @@ pub(crate) async fn measure(
         leaving.await??;
     }
     let server = company.servers.version().to_string();
-    let [killed, joined, left] = [killed, joined, left].map(Times::of);
-    Ok(Failover { server, killed, joined, left })
+    let [elected, killed, added] = [elected, killed, added].map(Times::of);
+    let [joined, left] = [joined, left].map(Times::of);
+    Ok(Failover { server, elected, killed, added, joined, left })
 }
 
 /// Polls until `look` returns a value, up to [`PATIENCE`].
@@ -165,6 +186,56 @@ async fn leader(company: &Company) -> Result<usize, Failed> {
         }
     }
     Err(format!("{name} leads, and does not run").into())
+}
+
+/// A stream, or a consumer of it: each elects its own leader.
+struct Group {
+    stream: String,
+    consumer: Option<String>,
+}
+
+impl Group {
+    /// Waits until a server answers for the group, which only its leader does.
+    async fn led(&self, jetstream: &jetstream::Context) -> Result<(), Failed> {
+        let Self { stream, consumer } = self;
+        let subject = match consumer {
+            Some(consumer) => format!("CONSUMER.INFO.{stream}.{consumer}"),
+            None => format!("STREAM.INFO.{stream}"),
+        };
+        until("an election", async || {
+            let info = jetstream.request::<_, _, Answered>(subject.clone(), &()).await;
+            // A consumer of a watch that has ended is missing, which a leader says too.
+            let away = |error: &ApiError| error.code >= 500;
+            Ok(info.is_ok_and(|info| !info.error.as_ref().is_some_and(away)).then_some(()))
+        })
+        .await
+    }
+}
+
+/// The reply of the JetStream API, as far as it tells whether a leader sent it.
+#[derive(Debug, serde::Deserialize)]
+struct Answered {
+    error: Option<ApiError>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+struct ApiError {
+    code: u16,
+}
+
+/// Returns the stream of every shard, and its consumers.
+async fn groups(company: &Company) -> Result<Vec<Group>, Failed> {
+    let jetstream = jetstream(company).await?;
+    let subjects = company.broker.log.subjects();
+    let mut groups = Vec::new();
+    for stream in subjects.all_shards().map(|shard| subjects.stream(shard)) {
+        let mut names = jetstream.get_stream(&stream).await?.consumer_names();
+        while let Some(name) = names.try_next().await? {
+            groups.push(Group { stream: stream.clone(), consumer: Some(name) });
+        }
+        groups.push(Group { stream, consumer: None });
+    }
+    Ok(groups)
 }
 
 /// Waits until all replicas of every stream are current.

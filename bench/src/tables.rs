@@ -124,7 +124,9 @@ pub(crate) fn failover(failover: &Failover) -> Table {
     let title = format!("F: until jobs flow again ({}, R3)", failover.server);
     let mut table = Table::new(title, &["from", "until", "p50 s", "p99 s", "most s", "n"]);
     for (from, until, times) in [
+        ("a leader is killed", "every stream and consumer has a leader", &failover.elected),
         ("a leader is killed", "a new job is planned in every shard", &failover.killed),
+        ("the leaders are elected", "a new job is planned in every shard", &failover.added),
         ("a second supervisor starts", "it has its half of the shards", &failover.joined),
         ("it is asked to leave", "the first has all shards", &failover.left),
     ] {

@@ -12,7 +12,8 @@ use runtime::service::{Answers, Asked};
 
 use super::{
     Door,
-    list::{self, AT_A_TIME, Submissions},
+    list::{AT_A_TIME, Submissions},
+    row,
 };
 
 impl Answers<Count> for Door {
@@ -25,7 +26,7 @@ impl Answers<Count> for Door {
         let unread = doubtful.split_off(doubtful.len().min(limits::LIST_LOOKED_AT_MAX));
         unread.iter().for_each(|_| counted.add(JobState::Working));
         let rows = stream::iter(doubtful).map(|job| async {
-            let row = list::of_job(&self.observer, job.clone()).await?;
+            let row = row::of_job(&self.observer, job.clone()).await?;
             Ok::<_, Failure>((job, row))
         });
         let mut rows = rows.buffer_unordered(AT_A_TIME);
@@ -55,7 +56,7 @@ impl Door {
             if looked_at > limits::LIST_LOOKED_AT_MAX {
                 return Err(Failure::of(Code::Unavailable, Text::TooManyJobs));
             }
-            let rows = stream::iter(batch).map(|first| list::summary(&self.observer, first));
+            let rows = stream::iter(batch).map(|first| row::of_submission(&self.observer, first));
             let rows: Vec<_> = rows.buffer_unordered(AT_A_TIME).try_collect().await?;
             rows.into_iter().flatten().for_each(|row| counted.add(row.state));
         }

@@ -21,6 +21,7 @@ mod presets;
 mod pricing;
 mod quota;
 mod rollback;
+mod row;
 mod secrets;
 pub mod settings;
 mod signal;

@@ -1,6 +1,6 @@
 //! The verb `list`: jobs of all shards, newest first.
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 
 use broker::log::{LogError, Reader};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -10,7 +10,7 @@ use proto::{
     entry::Entry,
     error::{Code, Failure},
     id::{ConversationId, JobId, Seq, Shard},
-    job::{JobState, SubStatus},
+    job::JobState,
     limits,
     refusal::Text,
     view::JobSummary,
@@ -20,7 +20,7 @@ use runtime::{
     service::{Answers, Asked},
 };
 
-use super::{Door, fold, index::Selection, surroundings::Observer};
+use super::{Door, index::Selection, row, surroundings::Observer};
 
 /// Default limit on jobs.
 const USUAL: u32 = 50;
@@ -76,7 +76,7 @@ async fn of_conversation(
     limit: usize,
 ) -> Result<Listed, Failure> {
     let (mut jobs, mut next): (Vec<JobSummary>, _) = (Vec::new(), None);
-    let mut found = stream::iter(members).map(|job| of_job(observer, job)).buffered(AT_A_TIME);
+    let mut found = stream::iter(members).map(|job| row::of_job(observer, job)).buffered(AT_A_TIME);
     while let Some(summary) = found.try_next().await? {
         let fits = |s: &JobSummary| {
             s.conversation.as_ref() == Some(id) && (states.is_empty() || states.contains(&s.state))
@@ -103,22 +103,23 @@ async fn selected(
     let mut more = found.len() > limits::LIST_LOOKED_AT_MAX;
     found.truncate(limits::LIST_LOOKED_AT_MAX);
     let (mut jobs, mut next): (Vec<JobSummary>, Option<JobId>) = (Vec::new(), None);
-    let rows = stream::iter(found).map(|job| async {
-        let row = of_job(observer, job.clone()).await?;
-        Ok::<_, Failure>((job, row))
-    });
-    let mut rows = rows.buffered(AT_A_TIME);
-    while let Some((job, row)) = rows.try_next().await? {
-        if jobs.len() == limit {
-            more = true;
-            break;
+    let mut found = found.into_iter();
+    while jobs.len() < limit && found.len() > 0 {
+        let batch: Vec<JobId> = found.by_ref().take(limit - jobs.len()).collect();
+        next = batch.last().cloned();
+        let rows = batch.into_iter().map(|job| async {
+            let row = row::of_job(observer, job.clone()).await?;
+            Ok::<_, Failure>((job, row))
+        });
+        let mut rows = stream::iter(rows).buffered(AT_A_TIME);
+        while let Some((job, row)) = rows.try_next().await? {
+            match row {
+                Some(row) => jobs.extend(Some(row).filter(|row| states.contains(&row.state))),
+                None => purged.push(job),
+            }
         }
-        match row {
-            Some(row) => jobs.extend(Some(row).filter(|row| states.contains(&row.state))),
-            None => purged.push(job.clone()),
-        }
-        next = Some(job);
     }
+    more |= found.len() > 0;
     Ok((Listed { jobs, more, next: next.filter(|_| more) }, purged))
 }
 
@@ -150,7 +151,7 @@ async fn newest(
         let mut found = stream::iter(batch)
             .map(|first| async {
                 let job = first.job.clone();
-                Ok::<_, Failure>((job, summary(observer, first).await?))
+                Ok::<_, Failure>((job, row::of_submission(observer, first).await?))
             })
             .buffered(AT_A_TIME)
             .try_collect::<VecDeque<_>>()
@@ -169,54 +170,6 @@ async fn newest(
     }
     let more = !submissions.take(1).await?.is_empty();
     Ok(Listed { jobs, more, next: next.filter(|_| more) })
-}
-
-/// Returns the row of one job, or `None` if it was never stored.
-pub(super) async fn of_job(observer: &Observer, job: JobId) -> Result<Option<JobSummary>, Failure> {
-    let entries = observer.log().read(&job, Seq(0)).await?;
-    Ok(row(observer, &entries).await)
-}
-
-/// Returns the row of one job, or `None` if it was purged meanwhile.
-pub(super) async fn summary(
-    observer: &Observer,
-    first: Entry,
-) -> Result<Option<JobSummary>, Failure> {
-    let entries = observer.log().read(&first.job, Seq(0)).await?;
-    Ok(if entries.is_empty() { None } else { row(observer, &entries).await.or(unfolded(&first)) })
-}
-
-/// Returns the row of a job with this log, or `None` if the log has no submission.
-async fn row(observer: &Observer, entries: &[Entry]) -> Option<JobSummary> {
-    let first = entries.first()?;
-    let folded = match fold::whole(&first.job, entries) {
-        Ok(job) => observer.summary(&job).await,
-        Err(failure) => Err(failure),
-    };
-    folded.ok().or_else(|| unfolded(first))
-}
-
-/// Returns the row of a job whose log cannot be folded, from its submission alone.
-fn unfolded(first: &Entry) -> Option<JobSummary> {
-    let submitted = first.submission()?;
-    Some(JobSummary {
-        job: first.job.clone(),
-        state: JobState::Working,
-        sub_status: Some(SubStatus::Poisoned),
-        goal: submitted.goal.lines().next().unwrap_or_default().chars().take(200).collect(),
-        agent: submitted.agent.name,
-        conversation: submitted.conversation.map(|conversation| conversation.id),
-        parent: submitted.parent.map(|parent| parent.job),
-        steps_done: 0,
-        steps: 0,
-        questions: 0,
-        failure: None,
-        retry: None,
-        why: None,
-        notices: BTreeSet::new(),
-        created: first.time,
-        updated: first.time,
-    })
 }
 
 /// The submissions of all shards, merged, newest first.

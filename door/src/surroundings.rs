@@ -24,7 +24,7 @@ use proto::{
 use runtime::presence::Crew;
 use tokio::time::Instant;
 
-use super::fold;
+use super::{fold, row::Rows};
 
 /// Maximum number of descendants whose logs are read to explain one job.
 const DESCENDANTS_MAX: usize = 32;
@@ -45,11 +45,12 @@ pub(super) struct Observer {
     broker: Broker,
     crew: Crew,
     queues: Arc<Mutex<Remembered>>,
+    pub(super) rows: Rows,
 }
 
 impl Observer {
     pub(super) fn new(broker: Broker, crew: Crew) -> Self {
-        Self { broker, crew, queues: Arc::default() }
+        Self { broker, crew, queues: Arc::default(), rows: Rows::default() }
     }
 
     pub(super) fn log(&self) -> &dyn Log {

@@ -6,6 +6,7 @@
 //! as [`ProviderWords`]. Messages reach a trace only through the function given for that
 //! ([`Watching`]).
 
+mod cache;
 mod complete;
 mod config;
 mod error;
@@ -20,6 +21,7 @@ mod window;
 mod words;
 mod written_calls;
 
+pub use cache::CachedModel;
 pub use complete::{Reply, complete};
 pub use config::{ProviderConfig, ProviderKind, RetryConfig, Timeouts};
 pub use error::{ErrorKind, ModelError, Phase};

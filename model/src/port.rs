@@ -83,6 +83,11 @@ pub struct Params {
     /// Permits several tool calls in one reply. Providers without this setting (Gemini, Ollama) may
     /// make several anyway.
     pub parallel_tool_calls: bool,
+    /// Accepts the reply to an equal, earlier request at temperature zero from a [cache]. A sender
+    /// that wants another reply than before leaves this unset.
+    ///
+    /// [cache]: crate::CachedModel
+    pub may_be_cached: bool,
 }
 
 impl Default for Params {
@@ -94,6 +99,7 @@ impl Default for Params {
             max_tokens: None,
             json: false,
             parallel_tool_calls: true,
+            may_be_cached: false,
         }
     }
 }

@@ -227,6 +227,14 @@ pub struct PlanWork {
     pub window: Window,
 }
 
+impl PlanWork {
+    /// Returns whether nobody has tried this work before, in this job or before a rollback.
+    #[must_use]
+    pub fn is_first_try(&self) -> bool {
+        self.attempt == Attempt::FIRST && self.work.generation().is_first()
+    }
+}
+
 /// An exchange between a job and its planner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]

@@ -16,8 +16,8 @@ use proto::{
 use tokio::sync::Semaphore;
 
 use super::{
-    Armed, CasOutcome, Delivery, Depth, Feed, Log, LogError, Maintenance, Milestones, ObjectRefs,
-    Passed, Progress, Queues, Reader, ShardLoad, Storage, Submission, Writer,
+    Armed, CasOutcome, Delivery, Depth, Feed, Latest, Log, LogError, Maintenance, Milestones,
+    ObjectRefs, Passed, Progress, Queues, Reader, ShardLoad, Storage, Submission, Writer,
     maintenance::ambassador_impl_Maintenance, queues::ambassador_impl_Queues,
     reader::ambassador_impl_Reader, writer::ambassador_impl_Writer,
 };

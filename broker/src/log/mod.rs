@@ -24,7 +24,7 @@ pub use self::{
     maintenance::{Maintenance, ObjectRefs},
     progress::{Armed, Progress, Queue, Whereabouts},
     queues::{Depth, Feed, Queues},
-    reader::{Milestone, Milestones, Passed, Reader},
+    reader::{Latest, Milestone, Milestones, Passed, Reader},
     writer::{CasOutcome, Submission, Writer},
 };
 

@@ -33,6 +33,13 @@ pub trait Reader: Send + Sync + 'static {
         Ok(self.read(job, Seq(0)).await?.into_iter().find(is_of_door))
     }
 
+    /// Returns the identity of a job's last record, or `None` if it has none. Includes every record
+    /// whose write had been acknowledged to any client before this call. Cheaper than reading.
+    async fn latest(&self, job: &JobId) -> Result<Option<Latest>, LogError> {
+        let last = self.read(job, Seq(0)).await?.pop();
+        Ok(last.map(|entry| Latest { seq: entry.seq, time: entry.time }))
+    }
+
     /// Streams a job's records after a position and then new records as they are stored, in order
     /// and without a gap. Ends only with an error or when it is dropped.
     async fn watch(
@@ -65,6 +72,16 @@ pub trait Reader: Send + Sync + 'static {
         let _ = (shard, after);
         Ok(None)
     }
+}
+
+/// The identity of a record: another one has another position, or, in a shard that was restored from
+/// a backup, another time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Latest {
+    /// Its position.
+    pub seq: Seq,
+    /// Its server time.
+    pub time: Timestamp,
 }
 
 /// Positions up to which the milestones of a shard were read.

@@ -81,7 +81,7 @@ impl Default for RetryBounds {
     fn default() -> Self {
         Self {
             wait_first: Duration::from_millis(50),
-            wait_max: Duration::from_secs(1),
+            wait_max: Duration::from_millis(500),
             total: Duration::from_secs(12),
             overloaded_after: None,
         }

@@ -16,6 +16,7 @@ use async_nats::{
     Client, Event, HeaderMap, Message, Request, ServerError, client::RequestErrorKind,
 };
 use bytes::Bytes;
+use futures::{StreamExt, stream::FuturesUnordered};
 use proto::id::Seq;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -31,6 +32,11 @@ use crate::log::LogError;
 const WRITES_MAX: usize = 4096;
 /// The time limit for closing a connection.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+/// Time after which a request to the JetStream API is sent again: shorter than an election. Doubles
+/// with each attempt, up to [`REPEAT_MAX`].
+const REPEAT_FIRST: Duration = Duration::from_millis(500);
+/// Longest time between two attempts at a request to the JetStream API.
+const REPEAT_MAX: Duration = Duration::from_secs(1);
 /// JetStream's error code for a request to a stream that does not exist.
 const STREAM_MISSING: u32 = 10059;
 /// Number of denied subjects kept for their callers.
@@ -343,8 +349,9 @@ impl Link {
         self.incidents.borrow().denial_of(subject, before).is_some()
     }
 
-    /// Sends a JSON request to the JetStream API. Repeats it until the time limit while no server
-    /// answers: without a leader a request is not answered, and the next leader never sees it.
+    /// Sends a JSON request to the JetStream API. While it has no answer, sends it again and awaits
+    /// the answers to all attempts: without a leader a request is not answered, and the next leader
+    /// never sees it, but a slow server answers an early attempt late.
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
         verb: &str,
@@ -352,12 +359,17 @@ impl Link {
     ) -> Result<T, AskError> {
         let body = serde_json::to_vec(body).map_err(|e| AskError::Malformed(e.to_string()))?;
         let (subject, body) = (format!("$JS.API.{verb}"), Bytes::from(body));
-        let mut attempts = Attempts::new(self.request_timeout);
+        let (start, mut pause) = (Instant::now(), REPEAT_FIRST);
+        let mut attempts = FuturesUnordered::new();
         loop {
-            let limit = attempts.next_limit();
-            match self.request(limit, &subject, None, body.clone()).await {
-                Err(AskError::Lost(_)) if attempts.is_repeatable() => {}
-                answer => return read(&answer?.payload),
+            let left = self.request_timeout.saturating_sub(start.elapsed());
+            attempts.push(self.request(left, &subject, None, body.clone()));
+            tokio::select! {
+                biased;
+                Some(answer) = attempts.next() => return read(&answer?.payload),
+                () = tokio::time::sleep(pause), if pause < left => {
+                    pause = (pause * 2).min(REPEAT_MAX);
+                }
             }
         }
     }

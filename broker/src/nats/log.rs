@@ -31,8 +31,9 @@ use super::{
 };
 use crate::{
     log::{
-        Armed, CasOutcome, Delivery, Depth, Feed, LogError, Maintenance, Milestones, ObjectRefs,
-        Passed, Progress, Queues, Reader, ShardLoad, Storage, Submission, Writer, claim,
+        Armed, CasOutcome, Delivery, Depth, Feed, Latest, LogError, Maintenance, Milestones,
+        ObjectRefs, Passed, Progress, Queues, Reader, ShardLoad, Storage, Submission, Writer,
+        claim,
         settle::{self, RetryBounds},
     },
     objects::Objects,
@@ -182,6 +183,14 @@ impl Reader for NatsLog {
     async fn first(&self, job: &JobId) -> Result<Option<Entry>, LogError> {
         let door = self.subjects.fact(job, &Source::Door);
         self.first_from_door(job, &door).await
+    }
+
+    async fn latest(&self, job: &JobId) -> Result<Option<Latest>, LogError> {
+        let (stream, filter) = (self.stream_of(job), self.subjects.everything_of(job));
+        match read::last_at_leader(&self.link, &stream, &filter).await {
+            Ok(last) => Ok(last.map(|last| Latest { seq: last.seq, time: last.time })),
+            Err(error) => Err(self.unread(&stream, error).await),
+        }
     }
 
     async fn watch(

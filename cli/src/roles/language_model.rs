@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::{
-    Model, ModelError, Observed, ProviderConfig, ProviderKind, Show, Watching,
+    CachedModel, Model, ModelError, Observed, ProviderConfig, ProviderKind, Show, Watching,
     script::{Script, ScriptError, ScriptModel, ScriptServer},
 };
 
@@ -89,7 +89,7 @@ pub async fn connect_model(
 fn watched(provider: &ProviderConfig, config: &Config) -> Result<Arc<dyn Model>, ModelError> {
     let model = model::connect(provider)?;
     let model = Arc::new(Observed::new(model, provider, watching(config)));
-    Ok(model::bounded(model, config.model.windows()))
+    Ok(bounded(model, config))
 }
 
 fn watching(config: &Config) -> Watching {
@@ -118,7 +118,18 @@ fn scripted(config: &Config) -> Result<Arc<dyn Model>, ModelSetupError> {
     let name = config.model.name.as_deref().ok_or(ModelSetupError::Unnamed)?;
     let model = ScriptModel::new(Script::load(path)?, name, config.model.timeouts_ms);
     let model = Arc::new(Observed::scripted(Arc::new(model), name, watching(config)));
-    Ok(model::bounded(model, config.model.windows()))
+    Ok(bounded(model, config))
+}
+
+/// Adds the context windows, and the cache of replies, to a model. A reply from the cache is no call
+/// to the observed model.
+fn bounded(model: Arc<dyn Model>, config: &Config) -> Arc<dyn Model> {
+    let config = &config.model;
+    let model = match config.cache_bytes {
+        0 => model,
+        bytes => Arc::new(CachedModel::new(model, config.temperature, bytes)),
+    };
+    model::bounded(model, config.windows())
 }
 
 fn provider(kind: ProviderKind, config: &Config) -> Result<ProviderConfig, ModelSetupError> {

@@ -41,6 +41,8 @@ pub struct Model {
     pub context_tokens: Option<u32>,
     /// Bound of a reply, in bytes.
     pub max_reply_bytes: usize,
+    /// Bound of the replies at temperature zero that a process keeps, in bytes; 0 to keep none.
+    pub cache_bytes: u64,
     /// Time limits of one call.
     pub timeouts_ms: Timeouts,
     /// Retries inside one call, before the first piece of a reply.
@@ -122,6 +124,7 @@ fn bounds(model: &Model, check: &mut Check) {
     let (timeouts, retry) = (&model.timeouts_ms, &model.retry);
     check.bounds(&[
         ("model.max_reply_bytes", wide(model.max_reply_bytes), 1_024, 1 << 30),
+        ("model.cache_bytes", model.cache_bytes, 0, 1 << 30),
         ("model.timeouts_ms.connect", timeouts.connect, 1, DAY),
         ("model.timeouts_ms.first_token", timeouts.first_token, 1, DAY),
         ("model.timeouts_ms.idle", timeouts.idle, 1, DAY),

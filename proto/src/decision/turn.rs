@@ -78,6 +78,14 @@ pub struct TurnWork {
     pub summary: Option<Summary>,
 }
 
+impl TurnWork {
+    /// Returns whether nobody has tried this turn before, in this job or before a rollback.
+    #[must_use]
+    pub fn is_first_try(&self) -> bool {
+        self.attempt == Attempt::FIRST && self.work.generation().is_first()
+    }
+}
+
 /// The task of a step, with its context.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepTask {

@@ -1,0 +1,93 @@
+//! The row of a job in lists, and the memory of the rows of ended jobs.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use broker::log::Latest;
+use proto::{
+    entry::Entry,
+    error::Failure,
+    id::{JobId, Seq},
+    job::{JobState, SubStatus},
+    view::JobSummary,
+};
+use quick_cache::sync::Cache;
+
+use super::{fold, surroundings::Observer};
+
+/// Largest number of rows in memory, about a kilobyte each.
+const ROWS_MAX: usize = 4_096;
+
+/// Rows of ended jobs, with the last record that each is made of. The log decides whether a row
+/// still holds: it does until another record follows. Rows of other jobs also depend on time and
+/// processes, so they are not kept. Clones share the memory.
+#[derive(Debug, Clone)]
+pub(super) struct Rows(Arc<Cache<JobId, (Latest, JobSummary)>>);
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self(Arc::new(Cache::new(ROWS_MAX)))
+    }
+}
+
+/// Returns the row of one job, or `None` if it was never stored or was purged.
+pub(super) async fn of_job(observer: &Observer, job: JobId) -> Result<Option<JobSummary>, Failure> {
+    of(observer, job, None).await
+}
+
+/// Returns the row of a submitted job, or `None` if it was purged meanwhile.
+pub(super) async fn of_submission(
+    observer: &Observer,
+    submission: Entry,
+) -> Result<Option<JobSummary>, Failure> {
+    of(observer, submission.job.clone(), Some(&submission)).await
+}
+
+async fn of(
+    observer: &Observer,
+    job: JobId,
+    submission: Option<&Entry>,
+) -> Result<Option<JobSummary>, Failure> {
+    let rows = &observer.rows.0;
+    if let Some((made_of, row)) = rows.get(&job) {
+        if observer.log().latest(&job).await? == Some(made_of) {
+            return Ok(Some(row));
+        }
+        rows.remove(&job);
+    }
+    let entries = observer.log().read(&job, Seq(0)).await?;
+    let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(None) };
+    let folded = match fold::whole(&job, &entries) {
+        Ok(job) => observer.summary(&job).await,
+        Err(failure) => Err(failure),
+    };
+    let Ok(row) = folded else {
+        return Ok(unfolded(first).or_else(|| submission.and_then(unfolded)));
+    };
+    if row.state.is_terminal() && row.why.is_none() {
+        rows.insert(job, (Latest { seq: last.seq, time: last.time }, row.clone()));
+    }
+    Ok(Some(row))
+}
+
+/// Returns the row of a job whose log cannot be folded, from its submission alone.
+fn unfolded(first: &Entry) -> Option<JobSummary> {
+    let submitted = first.submission()?;
+    Some(JobSummary {
+        job: first.job.clone(),
+        state: JobState::Working,
+        sub_status: Some(SubStatus::Poisoned),
+        goal: submitted.goal.lines().next().unwrap_or_default().chars().take(200).collect(),
+        agent: submitted.agent.name,
+        conversation: submitted.conversation.map(|conversation| conversation.id),
+        parent: submitted.parent.map(|parent| parent.job),
+        steps_done: 0,
+        steps: 0,
+        questions: 0,
+        failure: None,
+        retry: None,
+        why: None,
+        notices: BTreeSet::new(),
+        created: first.time,
+        updated: first.time,
+    })
+}
