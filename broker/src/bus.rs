@@ -71,6 +71,11 @@ pub trait Reply: Send + Sync + std::fmt::Debug {
     fn inbox(&self) -> &str;
     /// Sends one answer. A verb that streams sends several.
     async fn send(&self, payload: Bytes) -> Result<(), BusError>;
+    /// Sends one answer, and returns `false` if nobody receives it. `true` may come a second late,
+    /// and where the bus cannot tell.
+    async fn is_heard(&self, payload: Bytes) -> Result<bool, BusError> {
+        self.send(payload).await.map(|()| true)
+    }
     /// Refuses the request. The body is a [`proto::door::Refusal`]; the headers carry the refusal
     /// too.
     async fn refuse(&self, failure: Failure) -> Result<(), BusError>;

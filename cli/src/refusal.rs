@@ -3,8 +3,7 @@
 
 use proto::{
     error::{Code, Failure},
-    lang::{Language, Words},
-    refusal::Reason,
+    lang::Words,
 };
 
 use crate::words::Text;
@@ -41,17 +40,7 @@ pub(crate) fn message(failure: &Failure) -> Words {
 
 /// Translates the message, which names the field as the request does.
 pub(crate) fn reason(failure: &Failure) -> Words {
-    Words::new(|language| translated(&failure.message, failure.reason.as_deref(), language))
-}
-
-/// Returns a text of the server in a language. The server's own text stays when the reason is
-/// absent or unknown here.
-fn translated(text: &str, reason: Option<&Reason>, language: Language) -> String {
-    let found = reason.and_then(|reason| {
-        let place = text.strip_suffix(&reason.text(Language::En)?)?;
-        Some(format!("{place}{}", reason.text(language)?))
-    });
-    found.unwrap_or_else(|| text.to_owned())
+    Words::new(|language| failure.message_in(language))
 }
 
 fn in_flags(field: Option<&str>, message: String) -> String {
@@ -75,8 +64,7 @@ fn in_flags(field: Option<&str>, message: String) -> String {
 /// code is meant for programs.
 pub(crate) fn hint(failure: &Failure) -> Option<Words> {
     if failure.hint != failure.code.hint() {
-        let advice = failure.advice.as_deref();
-        let hint = Words::new(|language| translated(&failure.hint, advice, language));
+        let hint = Words::new(|language| failure.hint_in(language));
         return Some(hint).filter(|_| !failure.hint.is_empty());
     }
     general(failure.code)
@@ -113,7 +101,7 @@ fn general(code: Code) -> Option<Words> {
 
 #[cfg(test)]
 mod tests {
-    use proto::refusal::Text as Refusal;
+    use proto::{lang::Language, refusal::Text as Refusal};
 
     use super::*;
 

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use proto::{
     door::{
         AgentList, Agents, Crew, FileSource, Get, GetCrew, GetTools, Submit, SubmitFile, Submitted,
-        Tools, Upload,
+        Tools, Upload, Uploaded,
     },
     error::{Code, Failure},
     file::FileName,
@@ -125,10 +125,18 @@ impl Client {
         let mut rest: Bytes = content.into();
         while !rest.is_empty() {
             let piece = rest.split_to(rest.len().min(limits::PIECE_BYTES_MAX));
-            let uploaded = self.send::<Upload>(piece).await?;
+            let uploaded = self.upload(piece).await?;
             pieces.push(uploaded.piece);
         }
         Ok(SubmitFile { name, media_type: None, content: FileSource::Pieces(pieces) })
+    }
+
+    /// Uploads a piece of a file. A repeated upload of the same piece stores nothing more.
+    ///
+    /// # Errors
+    /// Returns the server's refusal or the transport's error.
+    pub async fn upload(&self, piece: Bytes) -> Result<Uploaded, Failure> {
+        self.send::<Upload>(piece).await
     }
 
     /// Returns a job.

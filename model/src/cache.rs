@@ -48,7 +48,8 @@ impl CachedModel {
         Self { model, temperature, replies }
     }
 
-    /// Returns the key of a request, or `None` if its reply is not kept.
+    /// Returns the key of a request, or `None` if its reply is not kept. Whether the sender takes a
+    /// kept reply makes no difference: a later reply takes the place of one that was of no use.
     fn key(&self, request: &ModelRequest) -> Option<String> {
         let ModelRequest { messages, tools, params } = request;
         let Params {
@@ -58,10 +59,10 @@ impl CachedModel {
             max_tokens,
             json,
             parallel_tool_calls,
-            may_be_cached,
+            may_be_cached: _,
         } = params;
         let is_greedy = temperature.or(self.temperature) == Some(0.0);
-        (is_greedy && *may_be_cached).then(|| {
+        is_greedy.then(|| {
             let params = json!([model, top_p, max_tokens, json, parallel_tool_calls]);
             digest::of_json(&json!([messages, tools, params]))
         })
@@ -72,7 +73,8 @@ impl CachedModel {
 impl Model for CachedModel {
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let Some(key) = self.key(&request) else { return self.model.stream(request).await };
-        if let Some(reply) = self.replies.get(&key) {
+        let kept = self.replies.get(&key).filter(|_| request.params.may_be_cached);
+        if let Some(reply) = kept {
             HITS.add(1, &[]);
             let deltas: Vec<_> = reply.iter().cloned().map(Ok).collect();
             return Ok(Box::pin(futures::stream::iter(deltas)));
@@ -212,6 +214,16 @@ mod tests {
         #[case] expected: usize,
     ) {
         assert_eq!(calls(requests, reply, 1_000_000).await, expected);
+    }
+
+    #[tokio::test]
+    async fn a_further_attempt_replaces_the_reply_that_was_of_no_use() {
+        let model = Arc::new(Counting { reply: said(), ..Counting::default() });
+        let cached = CachedModel::new(Arc::clone(&model) as Arc<dyn Model>, None, 1_000_000);
+        for request in [fresh("a"), request("a", Some(0.0)), fresh("a"), request("a", Some(0.0))] {
+            let _: Vec<_> = cached.stream(request).await.unwrap().collect().await;
+        }
+        assert_eq!(model.calls.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test]

@@ -171,12 +171,33 @@ impl Failure {
         self
     }
 
+    /// Returns the description in a language. The sender's own text stays where it has no name, or
+    /// this program does not know the name.
+    #[must_use]
+    pub fn message_in(&self, language: Language) -> String {
+        translated(&self.message, self.reason.as_deref(), language)
+    }
+
+    /// Returns the recommended next action in a language, in the same way.
+    #[must_use]
+    pub fn hint_in(&self, language: Language) -> String {
+        translated(&self.hint, self.advice.as_deref(), language)
+    }
+
     /// Sets the field that is wrong.
     #[must_use]
     pub fn at(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());
         self
     }
+}
+
+fn translated(text: &str, reason: Option<&Reason>, language: Language) -> String {
+    let found = reason.and_then(|reason| {
+        let place = text.strip_suffix(&reason.text(Language::En)?)?;
+        Some(format!("{place}{}", reason.text(language)?))
+    });
+    found.unwrap_or_else(|| text.to_owned())
 }
 
 impl From<crate::strict::Refused> for Failure {

@@ -111,6 +111,14 @@ impl Call {
         self.reply.send(payload).await
     }
 
+    /// Sends one of several answers, and returns `false` if nobody receives it.
+    ///
+    /// # Errors
+    /// An error is returned when the bus refuses the message.
+    pub async fn is_heard(&self, payload: Bytes) -> Result<bool, BusError> {
+        self.reply.is_heard(payload).await
+    }
+
     /// Returns the beginning of the caller's inbox, which tells callers without tokens apart.
     #[must_use]
     pub fn inbox(&self) -> &str {

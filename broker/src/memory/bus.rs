@@ -250,6 +250,11 @@ impl Reply for MemoryReply {
         Ok(())
     }
 
+    async fn is_heard(&self, payload: Bytes) -> Result<bool, BusError> {
+        self.send(payload).await?;
+        Ok(!self.reply.is_closed())
+    }
+
     async fn refuse(&self, failure: Failure) -> Result<(), BusError> {
         let body = serde_json::to_vec(&Refusal { error: failure })
             .expect("a refusal holds strings, numbers and JSON that was checked");

@@ -351,7 +351,8 @@ impl Link {
 
     /// Sends a JSON request to the JetStream API. While it has no answer, sends it again and awaits
     /// the answers to all attempts: without a leader a request is not answered, and the next leader
-    /// never sees it, but a slow server answers an early attempt late.
+    /// never sees it, but a slow server answers an early attempt late. No attempt outlives this call,
+    /// because a late one might undo what follows.
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
         verb: &str,
@@ -364,13 +365,19 @@ impl Link {
         loop {
             let left = self.request_timeout.saturating_sub(start.elapsed());
             attempts.push(self.request(left, &subject, None, body.clone()));
-            tokio::select! {
+            let again = tokio::time::sleep(pause);
+            let answer = tokio::select! {
                 biased;
-                Some(answer) = attempts.next() => return read(&answer?.payload),
-                () = tokio::time::sleep(pause), if pause < left => {
+                answer = first(&mut attempts) => answer,
+                () = again, if pause < left => {
                     pause = (pause * 2).min(REPEAT_MAX);
+                    continue;
                 }
+            };
+            if !is_read(verb) {
+                while attempts.next().await.is_some() {}
             }
+            return read(&answer?.payload);
         }
     }
 
@@ -382,39 +389,25 @@ impl Link {
     }
 }
 
-/// The time limits of repeated attempts at an idempotent request, within one limit in total.
-pub(super) struct Attempts {
-    start: Instant,
-    total: Duration,
-    sent: Instant,
-    limit: Duration,
+/// Returns the first answer to one of the attempts, or the last error.
+async fn first<F>(attempts: &mut FuturesUnordered<F>) -> Result<Message, AskError>
+where
+    F: Future<Output = Result<Message, AskError>>,
+{
+    loop {
+        match attempts.next().await {
+            Some(Err(_)) if !attempts.is_empty() => {}
+            Some(answer) => return answer,
+            None => return Err(AskError::Lost("no request was sent".to_owned())),
+        }
+    }
 }
 
-impl Attempts {
-    /// Limit of the first attempt: shorter than an election.
-    const FIRST: Duration = Duration::from_millis(500);
-
-    pub(super) fn new(total: Duration) -> Self {
-        let now = Instant::now();
-        Self { start: now, total, sent: now, limit: Self::FIRST / 2 }
-    }
-
-    /// Begins an attempt, and returns its limit: twice that of the attempt before, or all the time
-    /// that is left if it does not suffice for a longer attempt after this one. So a slow server is
-    /// asked seldom, and its answer to the last attempt is awaited.
-    pub(super) fn next_limit(&mut self) -> Duration {
-        self.sent = Instant::now();
-        let left = self.total.saturating_sub(self.start.elapsed());
-        let next = self.limit * 2;
-        self.limit = if left < next * 3 { left } else { next };
-        self.limit
-    }
-
-    /// `true` if the attempt used up its limit and time is left. A connection that was lost fails
-    /// at once instead.
-    pub(super) fn is_repeatable(&self) -> bool {
-        self.sent.elapsed() >= self.limit && self.start.elapsed() < self.total
-    }
+/// `true` for requests of the JetStream API that change nothing.
+fn is_read(verb: &str) -> bool {
+    ["INFO", "STREAM.INFO.", "STREAM.MSG.GET.", "CONSUMER.INFO.", "CONSUMER.LIST."]
+        .iter()
+        .any(|read| verb.starts_with(read))
 }
 
 fn answered(

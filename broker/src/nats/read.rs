@@ -19,8 +19,9 @@ use jiff::Timestamp;
 use proto::id::Seq;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use super::link::{AskError, Attempts, Link, Refusal};
+use super::link::{AskError, Link, Refusal};
 
 /// Number of messages of one page.
 const PAGE: usize = 500;
@@ -119,6 +120,41 @@ pub(super) async fn ask(link: &Link, stream: &str, request: &Value) -> Result<Pa
             Err(AskError::Lost(_)) if attempts.is_repeatable() => {}
             page => return page,
         }
+    }
+}
+
+/// The time limits of repeated attempts at an idempotent request, within one limit in total.
+struct Attempts {
+    start: Instant,
+    total: Duration,
+    sent: Instant,
+    limit: Duration,
+}
+
+impl Attempts {
+    /// Limit of the first attempt: shorter than an election.
+    const FIRST: Duration = Duration::from_millis(500);
+
+    fn new(total: Duration) -> Self {
+        let now = Instant::now();
+        Self { start: now, total, sent: now, limit: Self::FIRST / 2 }
+    }
+
+    /// Begins an attempt, and returns its limit: twice that of the attempt before, or all the time
+    /// that is left if it does not suffice for a longer attempt after this one. So a slow server is
+    /// asked seldom, and its answer to the last attempt is awaited.
+    fn next_limit(&mut self) -> Duration {
+        self.sent = Instant::now();
+        let left = self.total.saturating_sub(self.start.elapsed());
+        let next = self.limit * 2;
+        self.limit = if left < next * 3 { left } else { next };
+        self.limit
+    }
+
+    /// `true` if the attempt used up its limit and time is left. A connection that was lost fails
+    /// at once instead.
+    fn is_repeatable(&self) -> bool {
+        self.sent.elapsed() >= self.limit && self.start.elapsed() < self.total
     }
 }
 

@@ -8,9 +8,12 @@
 //! Every answer passes through a [`ReplyTo`], which only this rule creates. Acknowledgements are
 //! not answers: the server chooses their subjects, and `ack.rs` parses those.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
-use async_nats::{HeaderMap, Message, Subject};
+use async_nats::{HeaderMap, Message, Request, Subject, client::RequestErrorKind};
 use bytes::Bytes;
 use proto::{excerpt, subject::Subjects};
 
@@ -18,12 +21,14 @@ use super::link::Link;
 use crate::bus::BusError;
 
 /// Inboxes of the users in `deploy/nats`, and the default of NATS clients.
-pub(super) const REPLY_INBOXES: [&str; 4] =
-    ["_INBOX", "_INBOX_client", "_INBOX_watcher", "_INBOX_operator"];
+pub(super) const REPLY_INBOXES: [&str; 5] =
+    ["_INBOX", "_INBOX_client", "_INBOX_gateway", "_INBOX_watcher", "_INBOX_operator"];
 /// Longest inbox prefix, in bytes.
 const INBOX_BYTES_MAX: usize = 64;
 /// Longest reply subject, in bytes.
 const REPLY_BYTES_MAX: usize = 256;
+/// Time in which the server reports that nobody subscribes to a reply subject.
+const SUBSCRIBED: Duration = Duration::from_secs(1);
 /// Characters of a rejected subject in the log.
 const SHOWN_CHARS: usize = 80;
 /// First token of the subjects that route replies between accounts.
@@ -140,6 +145,22 @@ impl ReplyTo {
             None => link.client.publish(to, payload).await,
         };
         sent.map_err(|error| BusError::Unavailable(error.to_string()))
+    }
+
+    /// Sends an answer as a request, which the server refuses at once where nobody subscribes. A
+    /// subscriber does not reply, so a silent second means that there is one.
+    pub(super) async fn is_heard(&self, link: &Link, payload: Bytes) -> Result<bool, BusError> {
+        let request = Request::new().payload(payload).timeout(Some(SUBSCRIBED));
+        match link.client.send_request(self.subject.clone(), request).await {
+            Ok(_) => Ok(true),
+            Err(error) => match error.kind() {
+                RequestErrorKind::TimedOut => Ok(true),
+                RequestErrorKind::NoResponders => Ok(false),
+                RequestErrorKind::InvalidSubject
+                | RequestErrorKind::MaxPayloadExceeded
+                | RequestErrorKind::Other => Err(BusError::Unavailable(error.to_string())),
+            },
+        }
     }
 }
 

@@ -108,6 +108,10 @@ impl Reply for NatsReply {
         Ok(())
     }
 
+    async fn is_heard(&self, payload: Bytes) -> Result<bool, BusError> {
+        self.to.is_heard(&self.link, payload).await
+    }
+
     async fn refuse(&self, failure: Failure) -> Result<(), BusError> {
         let (code, text) = (failure.code, header_text(&failure.message));
         let body = serde_json::to_vec(&Refusal { error: failure })

@@ -85,7 +85,7 @@ fn port(url: &str) -> u16 {
     port.unwrap_or(PORT)
 }
 
-/// Prints six lines: where everything is, how to submit, and how to stop.
+/// Prints seven lines: where everything is, how to submit, and how to stop.
 fn greet(
     output: Output,
     config: &Config,
@@ -113,6 +113,8 @@ fn greet(
         (None, _) => config.model.name.clone().unwrap_or_default(),
     };
     let files = say(Text::DevFiles { path: &config.tools.workspace.display() });
+    let console = embedded.company.gateway().map(|at| format!("http://{at}"));
+    let console = console.unwrap_or_default();
     let stop = match log {
         Some(path) => say(Text::DevStopAndLog { path: &path.display() }),
         None => say(Text::DevStop),
@@ -122,6 +124,7 @@ fn greet(
         (Text::DevModelLabel, Tone::Plain, model),
         (Text::DevFilesLabel, Tone::Plain, files),
         (Text::DevSubmitLabel, Tone::Strong, submit),
+        (Text::DevConsoleLabel, Tone::Strong, console),
         (Text::DevStopLabel, Tone::Plain, stop),
     ];
     let widest = rows.iter().map(|(label, ..)| text::width(&say(*label))).max().unwrap_or(0);

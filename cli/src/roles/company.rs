@@ -1,6 +1,6 @@
 //! A running process: the actors of its roles in one tree.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
 
 use ::agents::catalogue::Catalogue;
 use broker::{
@@ -8,8 +8,10 @@ use broker::{
     clock::SystemClock,
     kv::{self, KvError},
 };
+use client::Client;
 use door::{Door, DoorParts, agents::Agents};
 use executor_actor::ExecutorActor;
+use gateway::{GatewayActor, GatewayArgs, Listener};
 use interaction_actor::{InteractionActor, inbox_service::InboxService, restore::InboxRestorer};
 use model::Model;
 use planner_actor::PlannerActor;
@@ -45,6 +47,8 @@ pub struct Company {
     crew: Crew,
     status: Status,
     broker: Broker,
+    /// Socket of the gateway, if it is one of the roles.
+    listener: Option<Listener>,
 }
 
 /// The reason why the roles cannot start.
@@ -59,6 +63,8 @@ pub enum StartError {
     Agents(#[from] AgentsError),
     /// The tools cannot start.
     Tools(#[from] tool_actors::StartError),
+    /// The gateway's address cannot be bound.
+    Gateway(#[from] gateway::ListenError),
     /// An actor cannot start.
     Tree(#[from] actor::StartError),
 }
@@ -72,6 +78,7 @@ impl StartError {
             Self::Registry(why) => Text::RegistryUnread { why }.into(),
             Self::Agents(why) => why.words(),
             Self::Tools(why) => why.to_string().into(),
+            Self::Gateway(why) => why.to_string().into(),
             Self::Tree(why) => why.to_string().into(),
         }
     }
@@ -81,7 +88,11 @@ impl StartError {
     pub fn is_input(&self) -> bool {
         match self {
             Self::Agents(_) => true,
-            Self::Model(_) | Self::Registry(_) | Self::Tools(_) | Self::Tree(_) => false,
+            Self::Model(_)
+            | Self::Registry(_)
+            | Self::Tools(_)
+            | Self::Gateway(_)
+            | Self::Tree(_) => false,
         }
     }
 }
@@ -102,6 +113,7 @@ struct Parts<'a> {
     model: Option<Arc<dyn Model>>,
     registry: Registry,
     clock: Arc<SystemClock>,
+    listener: Option<Listener>,
     shutdown: CancellationToken,
 }
 
@@ -125,6 +137,10 @@ impl Company {
         let crew = Crew::open(&broker);
         presence::observe(&status, &crew, broker.log.subjects().shards());
         let registry = kv::reach(|| Registry::open(&broker), KvError::is_unavailable).await?;
+        let listener = match roles.contains(&Role::Gateway) {
+            true => Some(Listener::bind(config.gateway.listen).await?),
+            false => None,
+        };
         let parts = Parts {
             config,
             broker: broker.clone(),
@@ -133,6 +149,7 @@ impl Company {
             model,
             registry,
             clock,
+            listener: listener.clone(),
             shutdown: shutdown.clone(),
         };
         let mut children = vec![
@@ -142,13 +159,19 @@ impl Company {
             children.extend(parts.children(*role).await?);
         }
         let tree = Tree::start("callboard", Restarts::default(), children).await?;
-        Ok(Self { tree, crew, status, broker })
+        Ok(Self { tree, crew, status, broker, listener })
     }
 
     /// Id of this process as a worker.
     #[must_use]
     pub fn worker(&self) -> &WorkerId {
         self.status.worker()
+    }
+
+    /// Returns the address of the gateway, if this process serves it.
+    #[must_use]
+    pub fn gateway(&self) -> Option<SocketAddr> {
+        self.listener.as_ref().map(Listener::address)
     }
 
     /// Returns the checks behind the health endpoints.
@@ -188,6 +211,9 @@ impl Parts<'_> {
                 let open = || Agents::open(&self.broker, catalogue.clone());
                 Ok(vec![self.door(kv::reach(open, KvError::is_unavailable).await?)])
             }
+            Role::Gateway => {
+                Ok(self.listener.clone().map(|it| self.gateway(it)).into_iter().collect())
+            }
         }
     }
 
@@ -225,6 +251,17 @@ impl Parts<'_> {
             clock: self.clock.clone(),
         });
         self.service("door", Arc::new(door))
+    }
+
+    fn gateway(&self, listener: Listener) -> Child {
+        let args = GatewayArgs {
+            client: Client::new(&self.broker),
+            settings: self.config.gateway.clone(),
+            listener,
+            version: env!("CARGO_PKG_VERSION"),
+            shutdown: self.shutdown.clone(),
+        };
+        Child::actor("gateway", || GatewayActor, args)
     }
 
     fn service(&self, name: &'static str, service: Arc<dyn Service>) -> Child {
@@ -312,7 +349,7 @@ pub fn identity(roles: &BTreeSet<Role>) -> Identity {
 fn worker_id(roles: &BTreeSet<Role>) -> WorkerId {
     let what = match (roles.len(), roles.first()) {
         (1, Some(only)) => only.name(),
-        (n, _) if n == Role::ALL.len() => "all",
+        (n, _) if n >= Role::ALL.iter().filter(|role| role.is_needed()).count() => "all",
         (_, Some(first)) => first.name(),
         (_, None) => "idle",
     };

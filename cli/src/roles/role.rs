@@ -31,6 +31,8 @@ pub enum Role {
     Interaction,
     /// Serves the front door.
     Door,
+    /// Serves HTTP and the console.
+    Gateway,
 }
 
 impl Role {
@@ -43,12 +45,26 @@ impl Role {
         self.into()
     }
 
+    /// `true` if jobs wait where no process plays the role.
+    #[must_use]
+    pub fn is_needed(self) -> bool {
+        match self {
+            Self::Supervisor
+            | Self::Planner
+            | Self::Executor
+            | Self::Tools
+            | Self::Interaction
+            | Self::Door => true,
+            Self::Gateway => false,
+        }
+    }
+
     /// `true` if the role calls a language model.
     #[must_use]
     pub fn uses_model(self) -> bool {
         match self {
             Self::Planner | Self::Executor | Self::Tools => true,
-            Self::Supervisor | Self::Interaction | Self::Door => false,
+            Self::Supervisor | Self::Interaction | Self::Door | Self::Gateway => false,
         }
     }
 
@@ -57,7 +73,9 @@ impl Role {
     pub fn needs_model(self) -> bool {
         match self {
             Self::Planner | Self::Executor => true,
-            Self::Supervisor | Self::Tools | Self::Interaction | Self::Door => false,
+            Self::Supervisor | Self::Tools | Self::Interaction | Self::Door | Self::Gateway => {
+                false
+            }
         }
     }
 }
@@ -65,7 +83,7 @@ impl Role {
 /// The name of a role is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no role {0:?}; the roles are supervisor, planner, executor, tools, interaction, door and all"
+    "there is no role {0:?}; the roles are supervisor, planner, executor, tools, interaction, door, gateway and all"
 )]
 pub struct UnknownRole(pub String);
 
@@ -75,7 +93,7 @@ impl UnknownRole {
     }
 }
 
-/// Parses a comma-separated list of roles; `all` selects every one.
+/// Parses a comma-separated list of roles; `all` selects every one that jobs need.
 ///
 /// # Errors
 /// The first unknown name. An empty list is an error too.
@@ -83,7 +101,7 @@ pub fn parse_roles(list: &str) -> Result<BTreeSet<Role>, UnknownRole> {
     let mut roles = BTreeSet::new();
     for name in list.split(',').map(str::trim) {
         if name == "all" {
-            roles.extend(Role::ALL);
+            roles.extend(Role::ALL.iter().filter(|role| role.is_needed()));
         } else {
             roles.insert(name.parse()?);
         }
@@ -111,6 +129,7 @@ mod tests {
         };
         assert_eq!(names("tools, planner"), Ok("planner tools".into()));
         assert_eq!(names("all"), Ok("supervisor planner executor tools interaction door".into()));
+        assert_eq!(names("gateway"), Ok("gateway".into()));
         assert_eq!(names("boss"), Err(UnknownRole("boss".into())));
         assert!(names("").is_err());
     }

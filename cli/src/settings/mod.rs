@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use agents::conflicts;
 use door::settings::Door;
+use gateway::settings::Gateway;
 use proto::{agent::Agent, id::AgentName};
 use runtime::{
     admin::settings::Admin,
@@ -43,6 +44,8 @@ pub struct Config {
     pub tools: Tools,
     /// Settings of the front door.
     pub door: Door,
+    /// Settings of the HTTP gateway.
+    pub gateway: Gateway,
     /// The log of this process.
     pub log: Log,
     /// The export of traces, metrics and logs.
@@ -86,6 +89,7 @@ impl Settings for Config {
             Part::of::<Model>(),
             Part::of::<Tools>(),
             Part::of::<Door>(),
+            Part::of::<Gateway>(),
             Part::of::<Log>(),
             Part::of::<Telemetry>(),
             Part::of::<Admin>(),
@@ -107,6 +111,7 @@ impl Settings for Config {
             model,
             tools,
             door,
+            gateway,
             log,
             telemetry,
             admin,
@@ -119,6 +124,10 @@ impl Settings for Config {
         model.check(check);
         tools.check(check);
         door.check(check);
+        gateway.check(check);
+        if gateway.is_public() && door.people.is_empty() {
+            check.wrong("gateway.listen", Text::GatewayNeedsPeople);
+        }
         log.check(check);
         telemetry.check(check);
         admin.check(check);

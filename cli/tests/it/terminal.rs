@@ -127,7 +127,7 @@ fn every_line_typed_in_the_demo_answers_the_question_before_it() {
 }
 
 #[test]
-fn dev_greets_in_six_lines_and_keeps_its_log_in_a_file() {
+fn dev_greets_in_seven_lines_and_keeps_its_log_in_a_file() {
     let place = Place::new();
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("nats://127.0.0.1:{port}");
@@ -139,9 +139,10 @@ fn dev_greets_in_six_lines_and_keeps_its_log_in_a_file() {
     });
     let greeting = terminal.shown.lock().unwrap().clone();
     let lines: Vec<&str> = greeting.lines().collect();
-    assert_eq!(lines.len(), 6, "{greeting}");
+    assert_eq!(lines.len(), 7, "{greeting}");
     let submit = format!("callboard --url {url} run \"Summarise notes.md\"");
-    assert!(lines[4].contains(&submit) && lines[5].contains("callboard.log"), "{greeting}");
+    assert!(lines[4].contains(&submit) && lines[5].contains("http://127.0.0.1:"), "{greeting}");
+    assert!(lines[6].contains("callboard.log"), "{greeting}");
     signal(&terminal.child, "-INT");
     terminal.ends(0);
 }

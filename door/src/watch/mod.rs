@@ -2,8 +2,8 @@
 //! each burst; and, on request, live output of running work.
 //!
 //! A watcher that reconnects with its last position gets exactly what it missed. A watch ends by
-//! itself after [`limits::WATCH_SECONDS_MAX`]: the server cannot detect that a watcher has gone, so
-//! no watch may hold resources forever.
+//! itself with the first heartbeat that nobody receives. It ends after
+//! [`limits::WATCH_SECONDS_MAX`] in any case, as not every bus can tell that a watcher has gone.
 
 mod feed;
 mod follower;
@@ -12,7 +12,9 @@ mod slots;
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
+use broker::bus::BusError;
 use bytes::Bytes;
+use futures::{StreamExt, stream::FuturesUnordered};
 use proto::{
     door::{Watch, Watched},
     error::Failure,
@@ -113,6 +115,8 @@ impl Watcher<'_> {
         let over = Instant::now() + Duration::from_secs(limits::WATCH_SECONDS_MAX);
         let mut over = pin!(tokio::time::sleep_until(over));
         let heartbeat = truncate::bytes(&Watched::Heartbeat)?;
+        let call = self.call;
+        let mut beats = FuturesUnordered::new();
         loop {
             tokio::select! {
                 changed = self.feed.changed() => {
@@ -122,7 +126,12 @@ impl Watcher<'_> {
                     }
                 }
                 said = heard(&mut live) => self.send(said).await?,
-                _ = quiet.tick() => self.send(heartbeat.clone()).await?,
+                _ = quiet.tick() => beats.push(call.is_heard(heartbeat.clone())),
+                Some(is_heard) = beats.next() => {
+                    if !is_heard.map_err(|error| self.unreachable(&error))? {
+                        return Err(Cut::Gone);
+                    }
+                }
                 () = &mut over => return Err(again(Text::WatchOver).into()),
                 () = self.call.closing.cancelled() => {
                     return Err(again(Text::ShuttingDown).into());
@@ -197,10 +206,12 @@ impl Watcher<'_> {
     }
 
     async fn send(&self, message: Bytes) -> Result<(), Cut> {
-        self.call.send(message).await.map_err(|error| {
-            tracing::debug!(job = %self.job.id(), %error, "a watcher is unreachable");
-            Cut::Gone
-        })
+        self.call.send(message).await.map_err(|error| self.unreachable(&error))
+    }
+
+    fn unreachable(&self, error: &BusError) -> Cut {
+        tracing::debug!(job = %self.job.id(), %error, "a watcher is unreachable");
+        Cut::Gone
     }
 }
 

@@ -21,14 +21,17 @@ pub use self::{
     level::{LevelControl, LevelError},
     listen::{AdminError, PORT},
 };
-use crate::telemetry::{Identity, Telemetry};
+use crate::{
+    http::{self, Serving},
+    telemetry::{Identity, Telemetry},
+};
 
 /// The admin listener. Dropping it stops the listener.
 #[derive(Debug)]
 pub struct Admin {
     address: Option<SocketAddr>,
     health: Health,
-    listening: Option<listen::Listening>,
+    listening: Option<Serving>,
 }
 
 impl Admin {
@@ -56,7 +59,7 @@ impl Admin {
         }
         let level = LevelControl::new(telemetry.level().clone());
         let router = routes::router(health.clone(), level, telemetry.clone(), address);
-        let listening = listen::serve(listener, router);
+        let listening = http::serve(listener, router, listen::BOUNDS);
         Ok(Self { address: Some(address), health, listening: Some(listening) })
     }
 

@@ -25,7 +25,8 @@ pub const SPEAKER: Shard = Shard(0);
 const OTHER: &str = "other";
 
 /// The roles that have a label of their own.
-pub const ROLES: [&str; 6] = ["supervisor", "planner", "executor", "tools", "interaction", "door"];
+pub const ROLES: [&str; 7] =
+    ["supervisor", "planner", "executor", "tools", "interaction", "door", "gateway"];
 
 /// The maximum number of pools, of all kinds, that have a label of their own.
 const POOLS_MAX: usize = 64;

@@ -40,6 +40,7 @@ const ARROWS: &[(&str, Reach)] = &[
     (RUNTIME, Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER])),
     (MODEL, Only(&[MESSAGES, PROTO, AGENTS])),
     ("callboard-client", Only(&[MESSAGES, PROTO, BROKER, RUNTIME])),
+    ("callboard-gateway", Only(&[MESSAGES, PROTO, RUNTIME, "callboard-client"])),
     (OPERATOR, Only(&[MESSAGES, PROTO, MACHINE, BROKER, RUNTIME])),
     ("callboard-door", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME, OPERATOR])),
     ("callboard-supervisor", Only(&[PROTO, MACHINE, BROKER, RUNTIME])),

@@ -60,6 +60,9 @@ async fn jobs_flow_again_after_the_leader_of_a_cluster_dies() {
     for supervisor in &processes[..2] {
         wait::member(&client, supervisor, |_| true).await;
     }
+    for tool in ["create_task", "sleep", "echo", "complete_task"] {
+        wait::wait_for_tool(&client, tool).await;
+    }
     let approving = tokio::spawn(approve_all(broker.clone()));
     let goal = |id: &JobId| format!("copy {id}");
     let mut ids = load::ids("before", JOBS);

@@ -40,6 +40,11 @@ const PROVED: &[Proof] = &[
         marker: "fn a_script_is_served_over_http",
     },
     Proof {
+        command: "callboard serve --roles gateway",
+        file: "tests/tests/it/gateway/mod.rs",
+        marker: r#"company.serve("gateway", "gateway")"#,
+    },
+    Proof {
         command: "callboard agents ls",
         file: "tests/tests/it/agents.rs",
         marker: r#"&["agents", "ls"]"#,

@@ -24,6 +24,7 @@ mod events;
 mod family;
 mod forging;
 mod fsck;
+mod gateway;
 mod given_plans;
 mod histories;
 mod languages;

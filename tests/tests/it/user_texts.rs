@@ -106,7 +106,7 @@ const KEYS_HEAD: &str =
     "# Public keys of the broker's users, made by `callboard keys`. No secrets.";
 const CONTEXT_NAME: &str = "must be 1 to {NAME_BYTES_MAX} characters of A-Z a-z 0-9 _ -";
 const ROLES: &str = "there is no role {0:?}; the roles are supervisor, planner, executor, tools, \
-    interaction, door and all";
+    interaction, door, gateway and all";
 const AGAIN: &str = "Watch again, with `after` set to the last position you saw.";
 const NO_SCHEMA: &str = "the question has no usable schema: {error}";
 const SUB_AGENT: &str = "the name of an agent, or a mapping with name, interactive and language";

@@ -1,5 +1,6 @@
 //! Reads and watches of a job's log.
 
+use broker::log::Latest;
 use proto::{id::Seq, record::Unreadable, subject::Family};
 
 use super::{fixtures::Fixture, on_every_broker, race_on_every_broker, words::*};
@@ -10,6 +11,7 @@ on_every_broker![
     what_is_acknowledged_is_read_by_everybody,
     a_log_of_many_records_is_read_whole,
     the_first_record_of_a_job_is_read_alone,
+    the_last_record_of_a_job_is_known_without_its_log,
     timers_are_no_records,
     a_watch_gives_what_is_there_and_what_follows,
     a_watch_of_a_job_that_comes_later_sees_its_first_record,
@@ -55,6 +57,24 @@ async fn the_first_record_of_a_job_is_read_alone(f: &impl Fixture) {
     assert!(first.submission().is_some());
     broker.log.purge(&job).await.unwrap();
     assert!(broker.log.first(&job).await.unwrap().is_none());
+}
+
+async fn the_last_record_of_a_job_is_known_without_its_log(f: &impl Fixture) {
+    let broker = f.broker().await;
+    let job = job("last");
+    assert_eq!(broker.log.latest(&job).await.unwrap(), None);
+    submit(&broker, &job).await;
+    append(&broker, &job, 0..3).await;
+    submit(&broker, &self::job("other")).await;
+    let reader = f.broker().await;
+    for n in 3..6 {
+        let last = reader.log.read(&job, Seq(0)).await.unwrap().pop().unwrap();
+        let latest = reader.log.latest(&job).await.unwrap();
+        assert_eq!(latest, Some(Latest { seq: last.seq, time: last.time }));
+        broker.log.append(&job, &called(n), trace(n)).await.unwrap();
+    }
+    broker.log.purge(&job).await.unwrap();
+    assert_eq!(reader.log.latest(&job).await.unwrap(), None);
 }
 
 async fn what_is_acknowledged_is_read_by_everybody(f: &impl Fixture) {

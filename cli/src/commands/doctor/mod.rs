@@ -201,8 +201,8 @@ async fn alive(client: &Client, config: &Config) -> Vec<Finding> {
         }
     };
     let plays = |role: &Role| crew.workers.iter().any(|w| w.roles.iter().any(|r| r == role.name()));
-    let missing: Vec<&str> =
-        Role::ALL.iter().filter(|role| !plays(role)).map(|role| role.name()).collect();
+    let missing = Role::ALL.iter().filter(|role| role.is_needed() && !plays(role));
+    let missing: Vec<&str> = missing.map(|role| role.name()).collect();
     let mut all = Vec::new();
     let (count, roles) = (&crew.workers.len(), &missing.join(", "));
     let found = match (missing.is_empty(), count) {

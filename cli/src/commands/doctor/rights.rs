@@ -149,6 +149,8 @@ fn needs(role: Role, subjects: &Subjects, create: bool) -> Vec<Try> {
             Try::Listen(subjects.service(Verb::Submit)),
             Try::Listen(subjects.live(&job)),
         ],
+        // A request without a body and a reply subject changes nothing and gets no reply.
+        Role::Gateway => vec![Try::Say(subjects.service(Verb::Get))],
     });
     all
 }

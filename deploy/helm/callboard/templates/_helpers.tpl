@@ -32,7 +32,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{/* The roles that are on, in a fixed order, as {"names": […]}. */}}
 {{- define "callboard.roles" -}}
 {{- $names := list -}}
-{{- range $name := list "supervisor" "planner" "executor" "tools" "interaction" "door" -}}
+{{- range $name := list "supervisor" "planner" "executor" "tools" "interaction" "door" "gateway" -}}
 {{- if (index $.Values.roles $name).enabled -}}{{- $names = append $names $name -}}{{- end -}}
 {{- end -}}
 {{- dict "names" $names | toJson -}}

@@ -31,7 +31,7 @@ pub(crate) async fn send(address: &str, bytes: &[u8]) -> Option<Answer> {
 pub(crate) async fn ask(address: &str, method: &str, path: &str, body: &str) -> Option<Answer> {
     let length = body.len();
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
     );
     send(address, request.as_bytes()).await
 }

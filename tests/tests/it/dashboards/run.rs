@@ -82,6 +82,7 @@ const ACCOUNT: &str = "accounts { company: { jetstream: { max_file: 1G }, users:
 pub(crate) struct Run {
     pub(crate) company: Company,
     pub(crate) targets: Vec<String>,
+    gateway: String,
     /// The receiver of its traces.
     pub(crate) receiver: Receiver,
     processes: Vec<Process>,
@@ -98,6 +99,8 @@ impl Run {
         let receiver = Receiver::grpc().await;
         company.set("TELEMETRY__OTLP_ENDPOINT", receiver.address());
         for (key, value) in [
+            ("MODEL__TEMPERATURE", "0.0"),
+            ("MODEL__CACHE_BYTES", "1000000"),
             ("MODEL__PRICE__INPUT_PER_MILLION", "3.0"),
             ("MODEL__PRICE__OUTPUT_PER_MILLION", "15.0"),
             ("MODEL__RETRY__INITIAL_INTERVAL_MS", "50"),
@@ -107,9 +110,11 @@ impl Run {
         ] {
             company.set(key, value);
         }
+        let gateway = format!("127.0.0.1:{}", free_port());
+        company.set("GATEWAY__LISTEN", &gateway);
         let (mut targets, mut processes) = (Vec::new(), Vec::new());
         for (name, roles) in [
-            ("supervisor", "supervisor,interaction,door"),
+            ("supervisor", "supervisor,interaction,door,gateway"),
             ("worker", "planner,executor,tools"),
             ("victim", "tools"),
         ] {
@@ -122,7 +127,7 @@ impl Run {
         let client = Client::new(&broker);
         wait_for_door(&client).await;
         let raw = RawWriter::connect(company.nats.url()).await;
-        Self { company, targets, receiver, processes, broker, client, raw }
+        Self { company, targets, gateway, receiver, processes, broker, client, raw }
     }
 
     /// Plays everything that happens on healthy machines. Each part ends when its event has
@@ -132,6 +137,8 @@ impl Run {
         self.failing().await;
         self.steered().await;
         self.unreadable().await;
+        let counted = ask(&self.gateway, "GET", "/v1/jobs/count", "").await;
+        assert!(counted.is_some_and(|counted| counted.status == 200));
     }
 
     /// Plays the failures of machines. Counters of killed processes are lost.

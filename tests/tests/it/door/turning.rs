@@ -85,6 +85,35 @@ async fn a_job_that_has_ended_goes_back_and_completes_again() {
     assert_eq!(listed["jobs"][0]["job"], "j");
 }
 
+/// The door keeps rows of ended jobs, and shows them as the log says.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_row_of_a_job_that_had_ended_follows_its_log() {
+    let company = Company::at_work(MemoryOptions::default(), "a b<a").await;
+    let _door = open(&company.memory, Setup::default()).await;
+    let job = company.submit("j").await;
+    company.ended(&job).await;
+    let row = async || {
+        let listed = ask(&company.broker, "list", "{}", None).await.unwrap();
+        listed["jobs"].get(0).cloned()
+    };
+    let ended = row().await.unwrap();
+    assert_eq!((&ended["state"], row().await.as_ref()), (&json!("completed"), Some(&ended)));
+
+    let body = json!({"job": "j", "signal": {"restart": {"step": "b"}}, "by": "ann"}).to_string();
+    let answer = ask(&company.broker, "signal", &body, None).await.unwrap();
+    let marker = Seq(answer["seq"].as_u64().unwrap());
+    assert_ne!(row().await.unwrap()["updated"], ended["updated"]);
+    company.until(&job, |job| job.seq() > marker && job.has_ended()).await;
+    let again = row().await.unwrap();
+    assert_eq!((&again["state"], row().await.as_ref()), (&json!("completed"), Some(&again)));
+
+    company.broker.log.purge(&job).await.unwrap();
+    assert_eq!(row().await, None);
+    company.submit("j").await;
+    company.ended(&job).await;
+    assert_ne!(row().await.unwrap()["created"], again["created"]);
+}
+
 /// Steps that are calls of a pure tool.
 fn looks<const N: usize>(steps: [&str; N]) -> Fact {
     let step = |step| jobs::step(step, "look", json!({}), jobs::binding(Effect::Pure));

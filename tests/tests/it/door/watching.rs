@@ -4,7 +4,11 @@ use broker::{
     Broker,
     bus::RequestContext,
     memory::MemoryOptions,
-    testing::wait::{PATIENCE, soon},
+    nats::{NatsOptions, connect},
+    testing::{
+        NatsServer,
+        wait::{PATIENCE, eventually, soon},
+    },
 };
 use bytes::Bytes;
 use futures::StreamExt;
@@ -12,13 +16,14 @@ use proto::{
     door::Watched,
     error::Code,
     fact::Source,
-    id::{Attempt, JobId, Seq, StepId, WorkId},
+    id::{Attempt, JobId, Seq, StepId, WorkId, WorkerId},
+    subject::Subjects,
     wire::{self, Live, LiveUpdate},
 };
 use rstest::rstest;
 use serde_json::json;
 
-use super::hall::{Hall, Setup, open};
+use super::hall::{Hall, Setup, ask, open, open_on};
 use crate::supervisor::company::Company;
 
 type Answers = futures::stream::BoxStream<'static, Watched>;
@@ -160,7 +165,7 @@ async fn a_door_that_closes_ends_its_watches_and_stops() {
     soon("the end of the door", hall.door.actor.wait(None)).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn more_watches_than_there_is_room_for_are_refused_and_room_comes_back() {
     let setup = Setup { watches: 2, in_flight: 3, ..Setup::default() };
     let hall = Hall::with(MemoryOptions::default(), setup).await;
@@ -174,6 +179,39 @@ async fn more_watches_than_there_is_room_for_are_refused_and_room_comes_back() {
     assert_eq!(hall.refused("watch", r#"{"job":"j"}"#).await.0, Code::Overloaded);
     // Watches do not count among the concurrent requests.
     hall.ask("get", r#"{"job":"j"}"#).await.unwrap();
+    open.pop();
+    is_watched_again(&hall.broker).await;
+}
+
+/// Waits until the job `j` can be watched.
+async fn is_watched_again(broker: &Broker) {
+    eventually("room for a watch", async || {
+        let refused = format!("{:?}", ask(broker, "watch", r#"{"job":"j"}"#, None).await);
+        if refused.contains("Overloaded") { Err(refused) } else { Ok(()) }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watcher_that_has_gone_leaves_its_place_on_nats() {
+    let server = NatsServer::start().await;
+    let connected = async |name: &str| {
+        let options =
+            NatsOptions { servers: vec![server.url().to_owned()], ..NatsOptions::default() };
+        let subjects = Subjects::new("cb", 2).unwrap();
+        connect(&options, subjects, WorkerId::new(name).unwrap()).await.unwrap()
+    };
+    let broker = connected("test").await;
+    let setup = Setup { watches: 1, ..Setup::default() };
+    let _door = open_on(connected("door").await, setup).await;
+    ask(&broker, "submit", r#"{"id":"j","goal":"g"}"#, None).await.unwrap();
+    let mut answers = watch(&broker, json!({"job": "j"})).await;
+    // A watcher that listens keeps its place over several heartbeats.
+    for _ in 0..2 {
+        while !matches!(next(&mut answers).await, Watched::Heartbeat) {}
+    }
+    drop(answers);
+    is_watched_again(&broker).await;
 }
 
 #[tokio::test]

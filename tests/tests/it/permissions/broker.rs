@@ -15,13 +15,14 @@ use tempfile::TempDir;
 use super::wire::Wire;
 
 /// The users with rights in permissions.conf.
-pub(super) const USERS: [&str; 11] = [
+pub(super) const USERS: [&str; 12] = [
     "supervisor",
     "planner",
     "executor",
     "tools",
     "interaction",
     "door",
+    "gateway",
     "client",
     "watcher",
     "operator",

@@ -51,7 +51,8 @@ rules:
     reply: { calls: [ { tool: finish, args: { success: true, response: "thought" } } ] }
 "#;
 
-const ROLES: [&str; 6] = ["supervisor", "planner", "executor", "tools", "interaction", "door"];
+const ROLES: [&str; 7] =
+    ["supervisor", "planner", "executor", "tools", "interaction", "door", "gateway"];
 
 /// One process for each role.
 pub(super) struct Roles {

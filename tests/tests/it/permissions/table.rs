@@ -14,7 +14,7 @@ enum Try {
 use Try::{Publish, Subscribe};
 
 /// The roles of `callboard serve`.
-const SERVING: &str = "supervisor planner executor tools interaction door";
+const SERVING: &str = "supervisor planner executor tools interaction door gateway";
 /// No user.
 const NOBODY: &str = "";
 const OPERATOR: &str = "operator";
@@ -51,23 +51,24 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "cb.crew.tools.x", "tools"),
     (Publish, "cb.crew.interaction.x", "interaction"),
     (Publish, "cb.crew.door.x", "door"),
+    (Publish, "cb.crew.gateway.x", "gateway"),
     (Publish, "cb.crew.worker.x", "python"),
     (Publish, "cb.object.ab.0", "supervisor planner executor tools interaction door python"),
     // The front door.
-    (Publish, "cb.svc.submit", "client"),
-    (Publish, "cb.svc.signal", "client"),
-    (Publish, "cb.svc.answer", "client"),
-    (Publish, "cb.svc.get", "client watcher operator"),
-    (Publish, "cb.svc.list", "client watcher operator"),
-    (Publish, "cb.svc.count", "client watcher operator"),
-    (Publish, "cb.svc.watch", "client watcher"),
-    (Publish, "cb.svc.inbox", "client watcher operator"),
-    (Publish, "cb.svc.dead", "client watcher operator"),
-    (Publish, "cb.svc.tools", "client watcher operator"),
-    (Publish, "cb.svc.crew", "client watcher operator"),
-    (Publish, "cb.svc.agents", "client watcher operator"),
-    (Publish, "cb.svc.set_agent", "client"),
-    (Publish, "cb.svc.drop_agent", "client"),
+    (Publish, "cb.svc.submit", "client gateway"),
+    (Publish, "cb.svc.signal", "client gateway"),
+    (Publish, "cb.svc.answer", "client gateway"),
+    (Publish, "cb.svc.get", "client gateway watcher operator"),
+    (Publish, "cb.svc.list", "client gateway watcher operator"),
+    (Publish, "cb.svc.count", "client gateway watcher operator"),
+    (Publish, "cb.svc.watch", "client gateway watcher"),
+    (Publish, "cb.svc.inbox", "client gateway watcher operator"),
+    (Publish, "cb.svc.dead", "client gateway watcher operator"),
+    (Publish, "cb.svc.tools", "client gateway watcher operator"),
+    (Publish, "cb.svc.crew", "client gateway watcher operator"),
+    (Publish, "cb.svc.agents", "client gateway watcher operator"),
+    (Publish, "cb.svc.set_agent", "client gateway"),
+    (Publish, "cb.svc.drop_agent", "client gateway"),
     (Publish, "cb.svc.other", NOBODY),
     (Subscribe, "cb.svc.submit", "door"),
     (Subscribe, "cb.svc.crew", "door"),
@@ -88,6 +89,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "_INBOX_tools.x", "tools"),
     (Publish, "_INBOX_interaction.x", "interaction"),
     (Publish, "_INBOX_door.x", "door"),
+    (Publish, "_INBOX_gateway.x", "gateway interaction door"),
     (Publish, "_INBOX_client.shared.x", "client interaction door"),
     (Publish, "_INBOX_watcher.x", "watcher interaction door"),
     (Publish, "_INBOX_operator.x", "operator interaction door"),
@@ -100,6 +102,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Subscribe, "_INBOX_tools.>", "tools"),
     (Subscribe, "_INBOX_interaction.>", "interaction"),
     (Subscribe, "_INBOX_door.>", "door"),
+    (Subscribe, "_INBOX_gateway.>", "gateway"),
     (Subscribe, "_INBOX_client.shared.>", "client"),
     (Subscribe, "_INBOX_client.>", NOBODY),
     (Subscribe, "_INBOX_watcher.>", "watcher"),
@@ -116,7 +119,11 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Subscribe, "cb.6.demo.at.>", NOBODY),
     (Subscribe, "cb.6.demo.live", "door"),
     (Subscribe, "cb.stop.>", "planner executor tools interaction python"),
-    (Subscribe, "cb.crew.>", "supervisor planner executor tools interaction door watcher operator"),
+    (
+        Subscribe,
+        "cb.crew.>",
+        "supervisor planner executor tools interaction door gateway watcher operator",
+    ),
     (Subscribe, "cb.object.>", NOBODY),
     (Subscribe, "$KV.cb-tools.>", SERVING),
     (Subscribe, "$KV.cb-inbox.>", NOBODY),
@@ -128,11 +135,15 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Subscribe, "$JS.ACK.>", NOBODY),
     (Subscribe, "$JS.EVENT.>", NOBODY),
     // Reads of the server's state.
-    (Publish, "$JS.API.INFO", "supervisor planner executor tools interaction door operator"),
+    (
+        Publish,
+        "$JS.API.INFO",
+        "supervisor planner executor tools interaction door gateway operator",
+    ),
     (
         Publish,
         "$JS.API.STREAM.INFO.cb-shard-6",
-        "supervisor planner executor tools interaction door operator",
+        "supervisor planner executor tools interaction door gateway operator",
     ),
     (Publish, "$JS.API.STREAM.NAMES", OPERATOR),
     (Publish, "$JS.API.STREAM.LIST", "operator python"),
@@ -164,7 +175,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (
         Publish,
         "$JS.API.DIRECT.GET.KV_cb-tools",
-        "supervisor planner executor tools interaction door operator",
+        "supervisor planner executor tools interaction door gateway operator",
     ),
     (Publish, "$JS.API.DIRECT.GET.KV_cb-tools.$KV.cb-tools.echo", "operator python"),
     (Publish, "$JS.API.DIRECT.GET.KV_cb-inbox", "interaction operator"),

@@ -1,0 +1,36 @@
+//! The HTTP gateway: the front door's verbs as REST and server-sent events, and the console's pages.
+//!
+//! Architecture invariant: the gateway decides nothing and stores nothing. Every request becomes a
+//! request to the front door with the caller's own token, so nobody acts with the gateway's rights.
+//! A gateway that dies loses no work: its callers repeat their requests at another one, and resume
+//! their streams after the last event that they have.
+
+mod api;
+mod caller;
+mod listener;
+mod measured;
+mod pages;
+mod params;
+mod plan;
+mod problem;
+pub mod settings;
+mod stream;
+mod words;
+
+use client::Client;
+use tokio_util::sync::CancellationToken;
+
+pub use self::listener::{GatewayActor, GatewayArgs, ListenError, Listener};
+
+/// The resources shared by all requests.
+#[derive(Debug, Clone)]
+pub(crate) struct Desk {
+    /// The front door's client, without a token.
+    client: Client,
+    /// Version of this program.
+    version: &'static str,
+    /// Canceled when streams are to end.
+    shutdown: CancellationToken,
+    /// Host names by which the gateway may be called.
+    hosts: caller::Hosts,
+}

@@ -1,0 +1,141 @@
+//! The gateway's listener, and the actor that keeps it open for the life of the role.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use client::Client;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use runtime::http::{self, Bounds, Serving};
+use tokio::{net::TcpListener, sync::Mutex};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+
+use crate::{
+    Desk, api,
+    caller::Hosts,
+    settings::{Gateway, Listen},
+};
+
+/// The usual port of the gateway.
+const PORT: u16 = 8600;
+
+/// The maximum number of connections.
+const CONNECTIONS_MAX: usize = 4_096;
+
+/// Bounds of the listener's connections, which carry streams of any length.
+const BOUNDS: Bounds = Bounds {
+    connections: CONNECTIONS_MAX,
+    head_timeout: Duration::from_secs(30),
+    write_timeout: Duration::from_secs(15),
+    connection_timeout: None,
+    keep_alive: true,
+    end_grace: Duration::from_secs(2),
+};
+
+/// The reason why the listener cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("gateway.listen: cannot listen on {place}: {why}; set another address")]
+pub struct ListenError {
+    place: String,
+    why: String,
+}
+
+/// A bound socket. Its address is known before the gateway serves.
+#[derive(Debug, Clone)]
+pub struct Listener {
+    address: SocketAddr,
+    /// Taken by the actor's first start; a restart binds the address again.
+    socket: Arc<Mutex<Option<TcpListener>>>,
+}
+
+impl Listener {
+    /// Binds the configured address.
+    ///
+    /// # Errors
+    /// An error is returned when the address cannot be bound.
+    pub async fn bind(listen: Listen) -> Result<Self, ListenError> {
+        let bound = match listen {
+            Listen::At(address) => TcpListener::bind(address).await,
+            Listen::Auto => match TcpListener::bind(("127.0.0.1", PORT)).await {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                    TcpListener::bind(("127.0.0.1", 0)).await
+                }
+                bound => bound,
+            },
+        };
+        let wrong =
+            |why: io::Error| ListenError { place: listen.to_string(), why: why.to_string() };
+        let socket = bound.map_err(wrong)?;
+        let address = socket.local_addr().map_err(wrong)?;
+        Ok(Self { address, socket: Arc::new(Mutex::new(Some(socket))) })
+    }
+
+    /// Returns the bound address.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    async fn take(&self) -> io::Result<TcpListener> {
+        match self.socket.lock().await.take() {
+            Some(socket) => Ok(socket),
+            None => TcpListener::bind(self.address).await,
+        }
+    }
+}
+
+/// The parts of a [`GatewayActor`].
+#[derive(Debug, Clone)]
+pub struct GatewayArgs {
+    /// The front door's client.
+    pub client: Client,
+    /// The settings.
+    pub settings: Gateway,
+    /// The bound socket.
+    pub listener: Listener,
+    /// Version of this program.
+    pub version: &'static str,
+    /// Canceled when the process is to end.
+    pub shutdown: CancellationToken,
+}
+
+/// The actor of the gateway. It serves requests until the shutdown.
+#[derive(Debug)]
+pub struct GatewayActor;
+
+/// The shutdown has begun, and the connections have ended.
+#[derive(Debug)]
+pub struct Ended;
+
+impl Actor for GatewayActor {
+    type Msg = Ended;
+    type State = AbortOnDropHandle<()>;
+    type Arguments = GatewayArgs;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<Ended>,
+        args: GatewayArgs,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        let GatewayArgs { client, settings, listener, version, shutdown } = args;
+        let hosts = Hosts::new(&settings.hosts);
+        let desk = Desk { client, version, shutdown: shutdown.clone(), hosts };
+        let serving: Serving = http::serve(listener.take().await?, api::router(desk), BOUNDS);
+        tracing::info!(address = %listener.address, "the gateway listens");
+        let task = tokio::spawn(async move {
+            shutdown.cancelled().await;
+            serving.end().await;
+            // Fails if the actor has ended already.
+            let _ = myself.cast(Ended);
+        });
+        Ok(AbortOnDropHandle::new(task))
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Ended>,
+        Ended: Ended,
+        _: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        myself.stop(None);
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+// HTTP client of the gateway: JSON calls, problem documents as errors, and server-sent events over fetch.
+
+import { emit } from './state/bus.js';
+
+/** The state of the connection. `since` is the time of the first failed request since the last success. */
+export const net = { since: 0, live: false };
+
+const TOKEN = 'callboard.token';
+export const token = () => sessionStorage.getItem(TOKEN) ?? '';
+/** @param {string} value */
+export const setToken = (value) => (value ? sessionStorage.setItem(TOKEN, value) : sessionStorage.removeItem(TOKEN));
+
+/** A refusal of the gateway, or a request that did not reach it (`code` is then `unreachable`). */
+export class Problem extends Error {
+  /** @param {Record<string, any>} body */
+  constructor(body) {
+    super(body.detail ?? body.title ?? 'The request failed.');
+    this.code = body.code ?? 'internal';
+    this.status = body.status ?? 0;
+    this.field = body.field;
+    this.hint = body.hint;
+    this.winner = body.winner;
+  }
+}
+
+/** @param {boolean} ok */
+function reached(ok) {
+  const before = net.since;
+  net.since = ok ? 0 : net.since || Date.now();
+  if (before !== net.since) emit();
+}
+
+/** @param {Record<string, string>} extra */
+function headers(extra) {
+  const value = token();
+  return value ? { ...extra, Authorization: `Bearer ${value}` } : extra;
+}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} [init]
+ * @param {Record<string, string>} [extra]
+ */
+async function send(path, init = {}, extra = {}) {
+  let response;
+  try {
+    response = await fetch(path, { ...init, headers: headers(extra), cache: 'no-store', credentials: 'omit' });
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    reached(false);
+    throw new Problem({ code: 'unreachable', detail: '' });
+  }
+  reached(true);
+  if (response.ok) return response;
+  const body = await response.json().catch(() => ({}));
+  const problem = new Problem({ status: response.status, title: response.statusText, ...body });
+  if (response.status === 401) {
+    const { goSignIn } = await import('./router.js');
+    goSignIn();
+  }
+  throw problem;
+}
+
+/** @param {string} path @param {Record<string, any>} [query] */
+function url(path, query = {}) {
+  const params = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) {
+    for (const item of Array.isArray(value) ? value : [value]) if (item !== undefined && item !== null && item !== '') params.append(key, String(item));
+  }
+  const text = params.toString();
+  return `/v1/${path}${text ? `?${text}` : ''}`;
+}
+
+const id = encodeURIComponent;
+/** @param {string} path @param {Record<string, any>} [query] */
+const get = async (path, query) => (await send(url(path, query))).json();
+/** @param {string} path @param {Record<string, any>} [query] */
+export const getText = async (path, query) => (await send(url(path, query))).text();
+/** @param {string} method @param {string} path @param {any} body @param {Record<string, string>} [extra] */
+const write = async (method, path, body, extra = {}) =>
+  (await send(url(path), { method, body: body === undefined ? undefined : JSON.stringify(body) }, { 'Content-Type': 'application/json', ...extra })).json();
+
+export const api = {
+  about: () => get('about'),
+  /** @param {Record<string, any>} query */
+  jobs: (query) => get('jobs', query),
+  count: () => get('jobs/count'),
+  /** @param {any} body */
+  submit: (body) => write('POST', 'jobs', body),
+  /** @param {string} job @param {string | number} [at] */
+  job: (job, at) => get(`jobs/${id(job)}`, { at }),
+  /** @param {string} job @param {any} body */
+  signal: (job, body) => write('POST', `jobs/${id(job)}/signals`, body),
+  /** @param {string} job @param {any} body */
+  fork: (job, body) => write('POST', `jobs/${id(job)}/forks`, body),
+  /** @param {string} job @param {number} after @param {number} limit */
+  records: (job, after, limit) => get(`jobs/${id(job)}/records`, { after, limit }),
+  inbox: () => get('inbox', { limit: 200 }),
+  /** @param {string} job @param {string} ask @param {any} body */
+  answer: (job, ask, body) => write('POST', `jobs/${id(job)}/questions/${id(ask)}/answers`, body),
+  tools: () => get('tools'),
+  crew: () => get('crew'),
+  /** @param {string} [name] */
+  agents: (name) => get('agents', { name }),
+  /** @param {string} name @param {string} text */
+  setAgent: (name, text) => write('PUT', `agents/${id(name)}`, { text }),
+  /** @param {string} name */
+  dropAgent: (name) => write('DELETE', `agents/${id(name)}`, undefined),
+  dead: () => get('dead'),
+  /** @param {string} sha256 @param {Blob} bytes */
+  piece: async (sha256, bytes) => (await send(url(`pieces/${sha256}`), { method: 'PUT', body: bytes }, { 'Content-Type': 'application/octet-stream' })).json(),
+};
+
+/**
+ * Splits a stream of bytes into frames of server-sent events. Pure; a test covers it.
+ * @returns {(chunk: string) => {event: string, data: string, id?: string}[]}
+ */
+export function frames() {
+  let rest = '';
+  return (chunk) => {
+    rest += chunk;
+    const out = [];
+    const parts = rest.split(/\r?\n\r?\n/);
+    rest = parts.pop() ?? '';
+    for (const part of parts) {
+      /** @type {{event: string, data: string, id?: string}} */
+      const frame = { event: 'message', data: '' };
+      const data = [];
+      for (const line of part.split(/\r?\n/)) {
+        if (line.startsWith(':')) continue;
+        const cut = line.indexOf(':');
+        const field = cut < 0 ? line : line.slice(0, cut);
+        const value = cut < 0 ? '' : line.slice(cut + 1).replace(/^ /, '');
+        if (field === 'event') frame.event = value;
+        else if (field === 'id') frame.id = value;
+        else if (field === 'data') data.push(value);
+      }
+      frame.data = data.join('\n');
+      if (frame.data) out.push(frame);
+    }
+    return out;
+  };
+}
+
+/**
+ * Watches a job: events once and in order over any number of connections, live text and views in between.
+ * @param {string} job
+ * @param {{event: (e: any) => void, live: (m: any) => void, view: (v: any) => void, end: () => void, failed: (p: Problem) => void, caughtUp?: () => void}} on
+ * @returns {() => void} stops the watch
+ */
+export function watch(job, on) {
+  const abort = new AbortController();
+  let last = '0.0';
+  let wait = 500;
+  let stopped = false;
+  (async () => {
+    while (!stopped) {
+      const idle = new AbortController();
+      let timer = 0;
+      const alive = () => {
+        clearTimeout(timer);
+        timer = window.setTimeout(() => idle.abort(), 45_000);
+      };
+      try {
+        const signal = AbortSignal.any([abort.signal, idle.signal]);
+        alive();
+        const response = await send(url(`jobs/${id(job)}/events`, { live: 1 }), { signal }, { 'Last-Event-ID': last, Accept: 'text/event-stream' });
+        const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+        const decode = new TextDecoder();
+        const split = frames();
+        net.live = true;
+        for (;;) {
+          const { done, value } = await reader.read();
+          if (done) break;
+          alive();
+          wait = 500;
+          for (const frame of split(decode.decode(value, { stream: true }))) {
+            const data = JSON.parse(frame.data);
+            if (frame.event === 'event') {
+              last = frame.id ?? data.id;
+              on.event(data);
+            } else if (frame.event === 'live') on.live(data);
+            else if (frame.event === 'view') on.view(data.view ?? data);
+            else if (frame.event === 'end' && !data.error) {
+              stopped = true;
+              on.end();
+            }
+          }
+        }
+      } catch (error) {
+        if (abort.signal.aborted) break;
+        if (error instanceof Problem && ['not_found', 'forbidden', 'invalid_id', 'invalid_request'].includes(error.code)) {
+          on.failed(error);
+          break;
+        }
+        if (!(error instanceof Problem) || error.code === 'unreachable') reached(false);
+      } finally {
+        clearTimeout(timer);
+      }
+      if (stopped) break;
+      await new Promise((resolve) => setTimeout(resolve, wait + Math.random() * 250));
+      wait = Math.min(wait * 2, 10_000);
+    }
+  })();
+  return () => {
+    stopped = true;
+    abort.abort();
+  };
+}

@@ -1,0 +1,182 @@
+// Start, shell and keys of the console.
+
+import { html, nothing, render } from './lit.js';
+import { api, net, token } from './api.js';
+import { emit, onChange } from './state/bus.js';
+import { cached } from './state/cache.js';
+import { go, route, startRouter } from './router.js';
+import { apply, set, settings, t } from './settings.js';
+import { clock } from './format.js';
+import { closeDialog, dialogOpen, dialogView } from './parts/dialog.js';
+import { keysHelp } from './parts/keys.js';
+import { openPalette, paletteOpen, paletteView } from './parts/palette.js';
+import { empty, icon, toastList } from './parts/ui.js';
+import { JobsPage } from './pages/jobs.js';
+import { JobPage } from './pages/job.js';
+import { InboxPage } from './pages/inbox.js';
+import { NewPage } from './pages/new.js';
+import { ChatPage } from './pages/chat.js';
+import { AgentsPage } from './pages/agents.js';
+import { ToolsPage } from './pages/tools.js';
+import { CrewPage } from './pages/crew.js';
+import { HealthPage } from './pages/health.js';
+import { SignInPage } from './pages/signin.js';
+
+/** @typedef {{view: (query: URLSearchParams) => unknown, title: () => string, close?: () => void, keys?: Record<string, () => void>, help?: [string, string][], tick?: () => void}} Page */
+
+const NAV = /** @type {[string, string, string][]} */ ([
+  ['jobs', 'list-checks', 'j'], ['inbox', 'inbox', 'i'], ['chat', 'message-square', 'c'],
+  ['agents', 'bot', 'a'], ['tools', 'wrench', 't'], ['crew', 'users', 'w'], ['health', 'activity', 'h'],
+]);
+
+/** @type {Page | undefined} */
+let page;
+let key = '';
+/** @type {any} */
+let about;
+
+/** @returns {Page} */
+function make() {
+  const { page: name, id } = route();
+  switch (name) {
+    case 'jobs':
+      return id ? new JobPage(id) : new JobsPage();
+    case 'inbox':
+      return new InboxPage();
+    case 'new':
+      return new NewPage();
+    case 'chat':
+      return new ChatPage(id);
+    case 'agents':
+      return new AgentsPage();
+    case 'tools':
+      return new ToolsPage();
+    case 'crew':
+      return new CrewPage();
+    case 'health':
+      return new HealthPage();
+    case 'signin':
+      return new SignInPage();
+  }
+  return { title: () => t('missing_title'), view: () => empty(t('missing_title'), t('missing_text'), html`<a class="button" href="/jobs">${t('nav_jobs')}</a>`) };
+}
+
+function draw() {
+  const now = route();
+  const next = ['jobs', 'chat'].includes(now.page) ? `${now.page}/${now.id}` : now.page;
+  if (next !== key || !page) {
+    page?.close?.();
+    key = next;
+    page = make();
+  }
+  document.title = `${page.title()} · Callboard`;
+  render(shell(now, page), /** @type {HTMLElement} */ (document.getElementById('app')));
+}
+
+/** @param {import('./router.js').Route} now @param {Page} shown */
+function shell(now, shown) {
+  if (now.page === 'signin') return html`<main class="plain" id="main" tabindex="-1">${shown.view(now.query)}</main>${toastList()}`;
+  const inbox = cached('inbox', 5000).value;
+  const open = inbox?.questions?.length ?? 0;
+  const folded = settings.rail === 'folded';
+  const item = (/** @type {[string, string, string]} */ [name, glyph, hot]) => html`<a class="nav" href="/${name}" aria-current=${now.page === name ? 'page' : nothing} title="${t(`nav_${name}`)} (g ${hot})">
+    ${icon(glyph)}<span class="nav-word">${t(`nav_${name}`)}</span>${name === 'inbox' && open ? html`<span class="count" aria-label=${t('questions_open', { n: open })}>${open}${inbox.more ? '+' : ''}</span>` : nothing}</a>`;
+  return html`<a class="skip" href="#main" @click=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>${t('skip')}</a>
+    <div class="shell ${folded ? 'folded' : ''}">
+    <nav class="rail" aria-label=${t('navigation')}>
+      <div class="brand"><svg class="logo" viewBox="0 0 16 16" aria-hidden="true"><rect x="1" y="1" width="14" height="14" rx="3.5"/><path d="M4.5 5.2h7M4.5 8h4.6M4.5 10.8h5.8" stroke-width="1.5" stroke-linecap="round"/></svg><span class="nav-word">Callboard</span>
+        <button class="ghost small end fold" aria-label=${t('fold_rail')} title=${t('fold_rail')} @click=${() => set('rail', folded ? 'open' : 'folded')}>${icon(folded ? 'chevron-right' : 'chevron-left')}</button></div>
+      <a class="nav new" href="/new" title="${t('nav_new')} (g n)">${icon('plus')}<span class="nav-word">${t('nav_new')}</span></a>
+      <button class="nav search" @click=${openPalette}>${icon('search')}<span class="nav-word">${t('search')}</span><kbd class="end nav-word">${/Mac/.test(navigator.platform) ? '⌘K' : 'Ctrl K'}</kbd></button>
+      <div class="nav-list">${NAV.map(item)}</div>
+      <div class="rail-foot">
+        <button class="ghost small" title=${t('theme')} aria-label="${t('theme')}: ${t(`theme_${settings.theme}`)}" @click=${() => set('theme', { system: 'light', light: 'dark', dark: 'system' }[settings.theme] ?? 'system')}>${icon({ light: 'sun', dark: 'moon' }[settings.theme] ?? 'monitor')}<span class="nav-word">${t(`theme_${settings.theme}`)}</span></button>
+        <button class="ghost small" title=${t('language')} aria-label=${t('language')} @click=${() => set('language', settings.language === 'zh' ? 'en' : 'zh')}>${icon('languages')}<span class="nav-word">${settings.language === 'zh' ? 'English' : '中文'}</span></button>
+        <a class="ghost small button" href="/signin" title=${t('identity')} aria-label=${t('identity')}>${icon('log-in')}</a>
+        <button class="ghost small" title="${t('keys')} (?)" aria-label=${t('keys')} @click=${() => keysHelp(shown)}>${icon('keyboard')}</button>
+      </div>
+    </nav>
+    <main id="main" tabindex="-1">
+      ${net.since ? html`<div class="strip" role="status">${icon('triangle-alert')}<span>${t('not_live', { time: clock(net.since) })}</span></div>` : nothing}
+      ${noWorkers()}
+      ${shown.view(now.query)}
+    </main>
+    <nav class="bottom" aria-label=${t('navigation')}>${[NAV[0], NAV[1]].map(item)}<a class="nav" href="/new" aria-current=${now.page === 'new' ? 'page' : nothing}>${icon('plus')}<span>${t('nav_new_short')}</span></a>${item(NAV[2])}<button class="nav" @click=${openPalette}>${icon('ellipsis')}<span>${t('more')}</span></button></nav>
+    </div>${paletteView()}${dialogView()}${toastList()}`;
+}
+
+/** A warning on every page when no process has a role without which jobs stand. */
+function noWorkers() {
+  const crew = cached('crew', 15_000).value;
+  if (!crew) return nothing;
+  const roles = new Set(crew.workers.filter((/** @type {any} */ w) => !w.draining).flatMap((/** @type {any} */ w) => w.roles));
+  const missing = ['supervisor', 'planner', 'executor', 'tools'].filter((role) => !roles.has(role));
+  if (!missing.length) return nothing;
+  return html`<div class="strip" role="status">${icon('triangle-alert')}<span>${t('no_role', { roles: missing.join(', ') })}</span> <code>callboard serve --roles ${missing.join(',')}</code></div>`;
+}
+
+let going = 0;
+/** @param {KeyboardEvent} event */
+function onKey(event) {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+    event.preventDefault();
+    openPalette();
+    return;
+  }
+  if (dialogOpen() || paletteOpen()) return;
+  const target = /** @type {HTMLElement} */ (event.target);
+  const typing = target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+  if ((event.ctrlKey || event.metaKey) && event.key === 'Enter') {
+    page?.keys?.['Ctrl+Enter']?.();
+    return;
+  }
+  if (event.key === 'Escape' && typing) {
+    target.blur();
+    return;
+  }
+  const soft = typing && !(target instanceof HTMLInputElement && ['radio', 'checkbox', 'range'].includes(target.type));
+  if (soft || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (target instanceof HTMLInputElement && target.type === 'range' && event.key.startsWith('Arrow')) return;
+  if (event.key === 'Enter' && target.closest('a, button, summary')) return;
+  if (going && Date.now() - going < 1200) {
+    going = 0;
+    const place = event.key === 'n' ? 'new' : NAV.find(([, , hot]) => hot === event.key)?.[0];
+    if (place) {
+      event.preventDefault();
+      go(`/${place}`);
+    }
+    return;
+  }
+  if (event.key === 'g') {
+    going = Date.now();
+    return;
+  }
+  if (event.key === '?') {
+    if (page) keysHelp(page);
+    return;
+  }
+  const run = page?.keys?.[event.key];
+  if (run) {
+    event.preventDefault();
+    run();
+  }
+}
+
+apply();
+onChange(draw);
+startRouter();
+addEventListener('keydown', onKey);
+addEventListener('focus', emit);
+document.addEventListener('visibilitychange', () => !document.hidden && emit());
+setInterval(() => {
+  if (document.hidden) return;
+  page?.tick?.();
+  emit();
+}, 1000);
+api.about().then((reply) => {
+  about = reply;
+  emit();
+}, () => {});
+export const aboutReply = () => about;
+export { closeDialog, token };
+draw();

@@ -1,0 +1,54 @@
+// Sign in: a token for this tab, and the name that answers carry where the server does not know its callers.
+
+import { html } from '../lit.js';
+import { api, setToken, token } from '../api.js';
+import { emit } from '../state/bus.js';
+import { go, route } from '../router.js';
+import { set, settings, t } from '../settings.js';
+import { command, errorBox } from '../parts/ui.js';
+
+export class SignInPage {
+  constructor() {
+    this.text = '';
+    this.name = settings.name;
+    this.busy = false;
+    /** @type {any} */
+    this.problem = undefined;
+  }
+  title() {
+    return t('identity');
+  }
+  back() {
+    const to = route().query.get('to') ?? '/jobs';
+    go(to.startsWith('/') && !to.startsWith('//') ? to : '/jobs', { replace: true });
+  }
+  async enter() {
+    this.busy = true;
+    this.problem = undefined;
+    const before = token();
+    emit();
+    try {
+      set('name', this.name.trim());
+      if (this.text.trim()) setToken(this.text.trim());
+      await api.jobs({ limit: 1 });
+      this.back();
+    } catch (problem) {
+      setToken(before);
+      this.problem = problem;
+    } finally {
+      this.busy = false;
+      emit();
+    }
+  }
+  view() {
+    return html`<div class="signin"><form class="card stack wide-gap" @submit=${(/** @type {Event} */ e) => { e.preventDefault(); this.enter(); }}>
+      <div class="brand"><svg class="logo" viewBox="0 0 16 16" aria-hidden="true"><rect x="1" y="1" width="14" height="14" rx="3.5"/><path d="M4.5 5.2h7M4.5 8h4.6M4.5 10.8h5.8" stroke-width="1.5" stroke-linecap="round"/></svg><span>Callboard</span></div>
+      <h1>${t('sign_in')}</h1><p class="muted">${t('sign_in_text')}</p>
+      <label class="field"><span>${t('token')}</span><input type="password" autocomplete="off" autofocus .value=${this.text} @input=${(/** @type {any} */ e) => { this.text = e.target.value; emit(); }}></label>
+      <label class="field"><span>${t('your_name')}</span><input maxlength="64" autocomplete="username" .value=${this.name} @input=${(/** @type {any} */ e) => { this.name = e.target.value; emit(); }}><span class="about">${t('your_name_text')}</span></label>
+      ${errorBox(this.problem)}
+      <div class="line"><button class="primary" ?disabled=${this.busy}>${t('sign_in')}</button><button type="button" @click=${() => this.back()}>${t('back')}</button>${token() ? html`<button type="button" class="end" @click=${() => { setToken(''); emit(); }}>${t('sign_out')}</button>` : ''}</div>
+      <details><summary>${t('token_where')}</summary><p class="muted">${t('token_where_text')}</p>${command("printf %s \"$TOKEN\" | sha256sum")}</details>
+    </form></div>`;
+  }
+}

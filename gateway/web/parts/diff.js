@@ -1,0 +1,23 @@
+// A line diff by the longest common subsequence. Pure.
+
+/** @param {string} before @param {string} after @returns {{kind: 'same' | 'added' | 'removed', text: string}[]} */
+export function diff(before, after) {
+  const a = before.split('\n');
+  const b = after.split('\n');
+  const wide = b.length + 1;
+  const table = new Uint32Array((a.length + 1) * wide);
+  for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--) table[i * wide + j] = a[i] === b[j] ? table[(i + 1) * wide + j + 1] + 1 : Math.max(table[(i + 1) * wide + j], table[i * wide + j + 1]);
+  /** @type {{kind: 'same' | 'added' | 'removed', text: string}[]} */
+  const out = [];
+  let i = 0;
+  let j = 0;
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      out.push({ kind: 'same', text: a[i] });
+      i++;
+      j++;
+    } else if (i < a.length && (j === b.length || table[(i + 1) * wide + j] >= table[i * wide + j + 1])) out.push({ kind: 'removed', text: a[i++] });
+    else out.push({ kind: 'added', text: b[j++] });
+  }
+  return out;
+}

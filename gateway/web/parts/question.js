@@ -1,0 +1,223 @@
+// A question to a person: its card, its form, its answer. One draft for each question, wherever it is shown.
+
+import { html, nothing } from '../lit.js';
+import { api, getText } from '../api.js';
+import { emit } from '../state/bus.js';
+import { stale } from '../state/cache.js';
+import { settings, t } from '../settings.js';
+import { byteLength, duration, ms, size } from '../format.js';
+import { compact, indent, rawAt } from '../rawjson.js';
+import { copyAs } from './copyas.js';
+import { planList } from './plancard.js';
+import { markdown } from './markdown.js';
+import { read, schemaForm, startValues } from './schemaform.js';
+import { errorBox, growing, icon, plain, toast, when } from './ui.js';
+
+/** @typedef {{text: string, chosen: any[], values: Record<string, any>, mistakes: Record<string, string>, edit?: string, busy: boolean, problem?: any, sent?: string, raw?: string, rawProblem?: any, winner?: any}} Draft */
+/** @type {Map<string, Draft>} */
+const drafts = new Map();
+/** @param {string} job @param {any} q @returns {Draft} */
+export function draftOf(job, q) {
+  const key = `${job}/${q.id}/${q.digest ?? ''}`;
+  let draft = drafts.get(key);
+  if (!draft) {
+    const fields = formFields(q);
+    draft = { text: '', chosen: [], values: startValues(fields), mistakes: {}, busy: false };
+    drafts.set(key, draft);
+  }
+  return draft;
+}
+/** @param {any} q */
+const formFields = (q) => (q.kind === 'form' ? q.fields ?? [] : []);
+export const KNOWN = ['plan_check', 'question', 'choice', 'form', 'tool_approval'];
+
+/**
+ * @param {string} job @param {any} q @param {any} body @param {() => void} [done]
+ */
+export async function sendAnswer(job, q, body, done) {
+  const draft = draftOf(job, q);
+  if (draft.busy) return;
+  draft.busy = true;
+  draft.problem = undefined;
+  emit();
+  try {
+    await api.answer(job, q.id, { ...body, ...(settings.name ? { by: settings.name } : {}) });
+    draft.sent = body.decision ?? 'respond';
+    toast(q.kind === 'plan_check' && body.decision === 'approve' ? t('plan_runs') : t('answered_toast'));
+    stale('inbox');
+    done?.();
+  } catch (problem) {
+    draft.problem = problem;
+    const winner = /** @type {any} */ (problem).winner;
+    if (winner) {
+      draft.winner = winner;
+      stale('inbox');
+    }
+    if (q.kind === 'plan_check' && !winner && /** @type {any} */ (problem).code === 'unavailable') toast(t('try_later'), 'fail');
+  } finally {
+    draft.busy = false;
+    emit();
+  }
+}
+
+/** The body of an answer with what the draft holds, or nothing if it is not complete. @param {string} job @param {any} q */
+export function answerOf(job, q) {
+  const draft = draftOf(job, q);
+  switch (q.kind) {
+    case 'plan_check':
+      if (draft.edit !== undefined) {
+        try {
+          return { decision: 'edit', value: JSON.parse(draft.edit), digest: q.digest };
+        } catch (error) {
+          draft.problem = { code: 'invalid_answer', message: `${t('must_json')} ${/** @type {Error} */ (error).message}` };
+          emit();
+          return undefined;
+        }
+      }
+      return draft.text.trim() ? { decision: 'respond', text: draft.text } : { decision: 'approve', digest: q.digest };
+    case 'tool_approval':
+      return { decision: 'approve', digest: q.digest };
+    case 'question':
+      return draft.text.trim() ? { value: draft.text } : undefined;
+    case 'choice':
+      return draft.chosen.length ? { value: q.multiple ? draft.chosen : draft.chosen[0] } : undefined;
+    case 'form': {
+      const { value, mistakes } = read(formFields(q), draft.values);
+      draft.mistakes = mistakes;
+      emit();
+      return Object.keys(mistakes).length ? undefined : { value };
+    }
+  }
+  try {
+    return { value: JSON.parse(draft.text) };
+  } catch {
+    return undefined;
+  }
+}
+/** @param {string} job @param {any} q @param {() => void} [done] */
+export function submitAnswer(job, q, done) {
+  const body = answerOf(job, q);
+  if (body) sendAnswer(job, q, body, done);
+}
+/** @param {string} job @param {any} q */
+export function editPlan(job, q) {
+  const draft = draftOf(job, q);
+  draft.edit = draft.edit === undefined ? JSON.stringify(editable(q.plan), null, 2) : undefined;
+  draft.problem = undefined;
+  emit();
+}
+/** The plan in the form in which planners write it. @param {any} plan */
+const editable = (plan) => ({ title: plan.title, steps: plan.steps.map((/** @type {any} */ s) => ({ id: s.id, title: s.title, description: s.description, ...(s.tool ? { tool: s.tool, args: s.args } : {}), ...(s.depends_on?.length ? { depends_on: s.depends_on } : {}) })) });
+
+/** Reads the exact bytes of a call: the reply as text, so that no number is rounded. @param {string} job @param {any} q @param {Draft} draft */
+function loadRaw(job, q, draft) {
+  if (draft.raw !== undefined || draft.rawProblem) return;
+  draft.raw = '';
+  getText(`jobs/${encodeURIComponent(job)}`).then(
+    (text) => {
+      const index = (JSON.parse(text).questions ?? []).findIndex((/** @type {any} */ each) => each.id === q.id && each.digest === q.digest);
+      draft.raw = index < 0 ? undefined : compact(rawAt(text, ['questions', index, 'args']) ?? 'null');
+      if (index < 0) draft.rawProblem = { code: 'stale', message: t('question_gone') };
+      emit();
+    },
+    (problem) => {
+      draft.raw = undefined;
+      draft.rawProblem = problem;
+      emit();
+    },
+  );
+}
+
+/** @param {any} winner @param {any} [at] */
+const settled = (winner, at) => html`<div class="settled">${icon('check')}<div><p>${t('answered_by', { who: winner.by ?? t('somebody') })}${at ? html` · ${when(at)}` : nothing}</p><p class="muted">${plain(answerWords(winner))}</p></div></div>`;
+/** An answer in words. @param {any} a */
+export function answerWords(a) {
+  const value = a.chosen ?? a.value;
+  const said = a.text ?? (value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value));
+  const verdict = a.decision && a.decision !== 'respond' ? t(`decision_${a.decision}`) : '';
+  return [verdict, said].filter(Boolean).join(': ') || (a.because ? t(`closed_${a.because}`) : t('decision_respond'));
+}
+
+/**
+ * @param {string} job @param {any} q @param {{done?: () => void, keys?: boolean, heading?: boolean}} [how]
+ */
+export function questionCard(job, q, how = {}) {
+  const draft = draftOf(job, q);
+  const off = draft.busy || draft.sent !== undefined;
+  const send = (/** @type {any} */ body) => sendAnswer(job, q, body, how.done);
+  const key = (/** @type {string} */ name) => (how.keys ? html`<kbd>${name}</kbd>` : nothing);
+  const until = q.deadline ?? q.expires ?? q.until;
+  if (draft.winner) return html`<section class="question">${settled(draft.winner, draft.winner.at ?? draft.winner.time)}</section>`;
+
+  const note = html`<label class="field"><span class="sr">${q.kind === 'plan_check' ? t('plan_change') : t('answer')}</span>
+    <textarea rows=${q.kind === 'question' ? 3 : 1} ?disabled=${off} .value=${draft.text} ${growing} maxlength="16000" data-answer
+      placeholder=${q.kind === 'plan_check' ? t('plan_change') : q.kind === 'tool_approval' ? t('reject_reason') : t('your_answer')}
+      @input=${(/** @type {any} */ e) => { draft.text = e.target.value; emit(); }}></textarea></label>`;
+  const foot = (/** @type {unknown} */ buttons) => html`${errorBox(draft.problem)}<div class="line wrap question-foot">${buttons}<span class="grow"></span>${copyAs({ cli: cliOf(job, q, draft), verb: 'answer', nats: { job, ask: q.id, ...bodyNow(q, draft) }, method: 'POST', path: `jobs/${job}/questions/${q.id}/answers`, body: bodyNow(q, draft) })}</div>`;
+  const decline = html`<button ?disabled=${off} @click=${() => send({ decision: 'reject', ...(draft.text.trim() && q.kind !== 'question' ? { text: draft.text } : {}) })}>${t('decline')} ${key('r')}</button>`;
+
+  let body;
+  if (q.kind === 'plan_check') {
+    body = html`<div class="line"><span class="plan-badge">${t('plan_badge')}</span><span class="muted num">${t('steps_count', { n: q.plan.steps.length })}</span>${q.revision ? html`<span class="muted">${t('revision', { n: q.revision })}</span>` : nothing}</div>
+      <p class="plan-title">${plain(q.plan.title)}</p>
+      ${q.finished?.length ? html`<p class="muted">${t('finished_before')}: ${q.finished.map((/** @type {any} */ s) => s.label).join(', ')}</p>` : nothing}
+      ${draft.edit === undefined
+        ? html`${planList(q.plan.steps)}${note}`
+        : html`<label class="field"><span>${t('edit_plan_about')}</span><textarea class="mono code-edit" rows="16" spellcheck="false" ?disabled=${off} .value=${draft.edit} @input=${(/** @type {any} */ e) => { draft.edit = e.target.value; emit(); }}></textarea></label>`}
+      ${foot(html`
+        ${draft.edit !== undefined
+          ? html`<button class="primary" ?disabled=${off} @click=${() => submitAnswer(job, q, how.done)}>${t('send_edit')} ${key('Ctrl ↵')}</button>`
+          : draft.text.trim()
+            ? html`<button class="primary" ?disabled=${off} @click=${() => submitAnswer(job, q, how.done)}>${t('send_change')} ${key('Ctrl ↵')}</button>`
+            : html`<button class="primary" ?disabled=${off} @click=${() => send({ decision: 'approve', digest: q.digest })}>${draft.busy ? t('sending') : t('plan_confirm')} ${key('a')}</button>`}
+        <button ?disabled=${off} @click=${() => send({ decision: 'reject', digest: q.digest })}>${t('plan_cancel')} ${key('r')}</button>
+        <button class="ghost" ?disabled=${off} @click=${() => editPlan(job, q)}>${draft.edit === undefined ? t('edit_plan') : t('edit_back')} ${key('e')}</button>`)}`;
+  } else if (q.kind === 'tool_approval') {
+    loadRaw(job, q, draft);
+    const raw = draft.raw;
+    body = html`${draft.rawProblem ? errorBox(draft.rawProblem) : nothing}
+      <div class="approval"><div class="line wrap"><code class="tool-name">${plain(q.tool)}</code><span class="muted">${t('version', { version: q.version })}</span><span class="grow"></span><span class="muted num">${raw ? size(byteLength(raw)) : ''}</span></div>
+      <pre class="block exact" tabindex="0" aria-label=${t('exact_args')}>${raw ? plain(indent(raw)) : t('loading')}</pre>
+      <dl class="pairs"><dt>SHA-256</dt><dd class="mono break">${q.digest}</dd></dl></div>
+      <p class="consequence">${t('say_approve', { tool: q.tool, bytes: raw ? size(byteLength(raw)) : '…' })}</p>${note}
+      ${foot(html`<button class="primary" ?disabled=${off || !raw} @click=${() => send({ decision: 'approve', digest: q.digest })}>${draft.busy ? t('sending') : t('approve')} ${key('a')}</button>
+        <button ?disabled=${off} @click=${() => send({ decision: 'reject', ...(draft.text.trim() ? { text: draft.text } : {}) })}>${t('reject')} ${key('r')}</button>`)}`;
+  } else if (q.kind === 'choice') {
+    const chosen = new Set(draft.chosen);
+    body = html`<div class="options" role=${q.multiple ? 'group' : 'radiogroup'} aria-label=${q.prompt}>${q.options.map((/** @type {any} */ o, /** @type {number} */ n) => html`<label class="option"><input type=${q.multiple ? 'checkbox' : 'radio'} name="choice-${job}-${q.id}" ?disabled=${off} .checked=${chosen.has(o.value)} @change=${(/** @type {any} */ e) => { if (!q.multiple) draft.chosen = [o.value]; else { e.target.checked ? chosen.add(o.value) : chosen.delete(o.value); draft.chosen = q.options.map((/** @type {any} */ x) => x.value).filter((/** @type {any} */ x) => chosen.has(x)); } emit(); }}><span class="grow">${plain(o.label ?? o.value)}</span>${n < 9 ? key(String(n + 1)) : nothing}</label>`)}</div>
+      ${foot(html`<button class="primary" ?disabled=${off || !draft.chosen.length} @click=${() => submitAnswer(job, q, how.done)}>${draft.busy ? t('sending') : t('send')} ${key('Ctrl ↵')}</button>${decline}`)}`;
+  } else if (q.kind === 'form') {
+    body = html`<div class="stack">${schemaForm(`${job}-${q.id}`, formFields(q), draft.values, draft.mistakes, off)}</div>
+      ${foot(html`<button class="primary" ?disabled=${off} @click=${() => submitAnswer(job, q, how.done)}>${draft.busy ? t('sending') : t('send')} ${key('Ctrl ↵')}</button>${decline}`)}`;
+  } else if (q.kind === 'question') {
+    body = html`${note}${foot(html`<button class="primary" ?disabled=${off || !draft.text.trim()} @click=${() => submitAnswer(job, q, how.done)}>${draft.busy ? t('sending') : t('send')} ${key('Ctrl ↵')}</button>${decline}`)}`;
+  } else {
+    body = html`<p class="muted">${t('unknown_question')}</p><pre class="block">${JSON.stringify(q, null, 2)}</pre>
+      <label class="field"><span>JSON</span><textarea class="mono" rows="6" ?disabled=${off} .value=${draft.text} @input=${(/** @type {any} */ e) => { draft.text = e.target.value; emit(); }}></textarea></label>
+      ${foot(html`<button class="primary" ?disabled=${off} @click=${() => submitAnswer(job, q, how.done)}>${t('send')}</button>${decline}`)}`;
+  }
+  return html`<section class="question tone-${q.kind}" id="q-${q.id}" aria-label=${q.prompt}>
+    ${q.kind === 'plan_check' ? nothing : html`<div class="question-prompt">${markdown(q.prompt)}</div>`}
+    ${until ? html`<p class="muted">${t('expires_in', { time: duration(ms(until) - Date.now()) })}</p>` : nothing}
+    ${body}
+    ${draft.sent !== undefined ? html`<p class="muted">${t('answer_sent')}</p>` : nothing}
+  </section>`;
+}
+
+/** @param {any} q @param {Draft} draft */
+function bodyNow(q, draft) {
+  if (q.kind === 'plan_check' || q.kind === 'tool_approval') return draft.text.trim() && q.kind === 'plan_check' ? { decision: 'respond', text: draft.text } : { decision: 'approve', digest: q.digest };
+  if (q.kind === 'question') return { value: draft.text };
+  if (q.kind === 'choice') return { value: q.multiple ? draft.chosen : draft.chosen[0] ?? '' };
+  return { value: q.kind === 'form' ? read(formFields(q), draft.values).value : draft.text };
+}
+/** @param {string} job @param {any} q @param {Draft} draft */
+function cliOf(job, q, draft) {
+  if (q.kind === 'plan_check' && draft.text.trim()) return ['inbox', 'answer', job, q.id, '--text', draft.text];
+  if (q.kind === 'plan_check') return ['inbox', 'approve', job, q.id];
+  if (q.kind === 'tool_approval') return ['inbox', 'approve', job, q.id, '--digest', q.digest];
+  return ['inbox', 'answer', job, q.id, '--value', JSON.stringify(bodyNow(q, draft).value)];
+}
+
+/** @param {any} past */
+export const pastQuestion = (past) => html`<section class="question past"><p class="question-prompt">${plain(past.prompt)}</p>${past.end === 'closed' ? html`<p class="muted">${t(`closed_${past.because}`)}</p>` : settled(past, past.ended)}</section>`;

@@ -1,0 +1,33 @@
+// A list of rows of one height of which only those in sight are in the document.
+
+import { html, ref } from '../lit.js';
+import { emit } from '../state/bus.js';
+
+/** @type {Map<string, {top: number, height: number, stick: boolean}>} */
+const places = new Map();
+
+/**
+ * @template T
+ * @param {string} name @param {T[]} rows @param {number} height @param {(row: T, n: number) => unknown} draw @param {{stick?: boolean, label: string}} how `stick` keeps the end in sight
+ */
+export function virtual(name, rows, height, draw, how) {
+  let place = places.get(name);
+  if (!place) places.set(name, (place = { top: 0, height: 640, stick: !!how.stick }));
+  const state = place;
+  const total = rows.length * height;
+  const first = Math.max(0, Math.min(rows.length, Math.floor(state.top / height) - 8));
+  const last = Math.min(rows.length, Math.ceil((state.top + state.height) / height) + 8);
+  return html`<div class="virtual" role="list" aria-label=${how.label} tabindex="0" @scroll=${(/** @type {Event} */ e) => {
+    const box = /** @type {HTMLElement} */ (e.currentTarget);
+    state.top = box.scrollTop;
+    state.height = box.clientHeight;
+    state.stick = !!how.stick && box.scrollTop + box.clientHeight >= box.scrollHeight - height;
+    emit();
+  }} ${ref((element) => {
+    if (element instanceof HTMLElement) {
+      state.height = element.clientHeight || 640;
+      if (state.stick && element.scrollTop + element.clientHeight < total) element.scrollTop = total;
+    }
+  })}><div class="virtual-space" ${ref((element) => { if (element instanceof HTMLElement) element.style.height = `${total}px`; })}>
+    <div class="virtual-rows" ${ref((element) => { if (element instanceof HTMLElement) element.style.transform = `translateY(${first * height}px)`; })}>${rows.slice(first, last).map((row, n) => draw(row, first + n))}</div></div></div>`;
+}

@@ -1,0 +1,85 @@
+// The reason why a job does not move, as a sentence with the button that unblocks it.
+
+import { t } from '../settings.js';
+import { duration, ms } from '../format.js';
+
+const ROLES = { plan: 'planner', turn: 'executor', call: 'tools', ask: 'interaction' };
+
+/** @param {any} why @returns {string} */
+export function whySentence(why) {
+  if (!why) return '';
+  const pool = `${why.kind ?? ''}.${why.pool ?? ''}`;
+  const now = Date.now();
+  const until = why.until ? ms(why.until) - now : NaN;
+  switch (why.code) {
+    case 'unreadable':
+      return t('why_unreadable', why);
+    case 'paused':
+      return why.by ? t(why.note ? 'why_paused_note' : 'why_paused_by', why) : t('why_paused');
+    case 'no_supervisor':
+      return t('why_no_supervisor', why);
+    case 'no_worker':
+      return t('why_no_worker', { pool });
+    case 'question': {
+      const text = t(why.path && why.path !== why.job ? 'why_question_below' : 'why_question', why);
+      return until > 0 ? `${text} · ${t('expires_in', { time: duration(until) })}` : text;
+    }
+    case 'given_up':
+      return t('why_given_up', why);
+    case 'outage':
+      return t('why_outage', why);
+    case 'retry':
+      return until > 0 ? t('why_retry_at', { ...why, max: why.max_attempts, time: duration(until) }) : t('why_retry', { ...why, max: why.max_attempts });
+    case 'child':
+      return why.why ? t('why_child_because', { path: why.path ?? why.job, why: whySentence(why.why) }) : t('why_child', { path: why.path ?? why.job });
+    case 'queued':
+      return t('why_queued', { pool, waiting: why.waiting ?? '?', n: why.waiting });
+    case 'sent':
+      return t('why_sent', { pool });
+    case 'running':
+      return why.kind === 'plan' ? t('why_running_plan') : why.kind === 'turn' ? t(why.step ? 'why_running_turn_step' : 'why_running_turn', why) : why.tool ? t('why_running_tool', why) : t('why_running', why);
+    case 'budget_used':
+      return t('why_budget_used', { ...why, axis: t(`axis_${why.axis}`) });
+    case 'ending':
+      return t('why_ending', { failure: why.failure?.reason ?? why.failure ?? '' });
+    case 'deciding':
+      return t('why_deciding');
+  }
+  return why.code;
+}
+
+/** What unblocks the job: an action of the console, or a command for an operator. @param {any} why @returns {{action?: string, command?: string, label?: string}} */
+export function unblock(why) {
+  switch (why?.code) {
+    case 'paused':
+      return { action: 'resume', label: t('act_resume') };
+    case 'question':
+      return { action: 'answer', label: t('answer') };
+    case 'given_up':
+      return { action: 'retry', label: t('act_retry') };
+    case 'retry':
+    case 'outage':
+      return { action: 'retry', label: t('try_now') };
+    case 'unreadable':
+      return { action: 'roll_back', label: t('act_roll_back') };
+    case 'no_supervisor':
+      return { command: 'callboard serve --roles supervisor' };
+    case 'no_worker':
+      return why.kind === 'call' && why.pool !== 'builtin' ? {} : { command: `callboard serve --roles ${ROLES[/** @type {keyof typeof ROLES} */ (why.kind)] ?? 'tools'}` };
+    case 'child':
+      return why.why ? unblock(why.why) : {};
+  }
+  return {};
+}
+
+/** The sentence of a job: why it does not move, or how it ended. @param {any} job */
+export function sentence(job) {
+  const why = Array.isArray(job.why) ? job.why[0] : job.why;
+  if (why) return whySentence(why);
+  const outcome = job.outcome;
+  if (job.state === 'failed') return outcome?.message || t(`failure_${job.failure ?? outcome?.reason}`);
+  if (job.state === 'completed') return outcome?.summary ? String(outcome.summary).split('\n')[0] : t('ended_completed');
+  if (job.state === 'canceled') return outcome?.reason ? t('ended_canceled_because', { reason: outcome.reason }) : t('ended_canceled');
+  if (job.state === 'rejected') return t('ended_rejected');
+  return t(`state_${job.state}`);
+}

@@ -1,0 +1,52 @@
+// Routes by the History API. All selection is in the address.
+
+import { emit } from './state/bus.js';
+
+/** @typedef {{page: string, id: string, query: URLSearchParams}} Route */
+
+const PAGES = ['jobs', 'inbox', 'new', 'chat', 'agents', 'tools', 'crew', 'health', 'signin'];
+
+/** @returns {Route} */
+export function route() {
+  const [page = '', rest = ''] = location.pathname.replace(/^\//, '').split('/');
+  let id = '';
+  try {
+    id = decodeURIComponent(rest);
+  } catch {
+    id = rest;
+  }
+  return { page: page === '' ? 'jobs' : PAGES.includes(page) ? page : 'missing', id, query: new URLSearchParams(location.search) };
+}
+
+/** @param {string} to @param {{replace?: boolean}} [how] */
+export function go(to, how = {}) {
+  if (to === location.pathname + location.search) return;
+  if (how.replace) history.replaceState(null, '', to);
+  else history.pushState(null, '', to);
+  if (!how.replace) document.querySelector('main')?.scrollTo(0, 0);
+  emit();
+}
+
+/** Changes parameters of the present address; an empty value removes one. @param {Record<string, string | undefined>} change @param {{replace?: boolean}} [how] */
+export function select(change, how = { replace: true }) {
+  const query = new URLSearchParams(location.search);
+  for (const [key, value] of Object.entries(change)) value ? query.set(key, value) : query.delete(key);
+  const text = query.toString();
+  go(location.pathname + (text ? `?${text}` : ''), how);
+}
+
+export function goSignIn() {
+  if (route().page === 'signin') return;
+  go(`/signin?to=${encodeURIComponent(location.pathname + location.search)}`);
+}
+
+export function startRouter() {
+  addEventListener('popstate', emit);
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = /** @type {Element} */ (event.target).closest?.('a[href^="/"]');
+    if (!link || link.hasAttribute('target') || link.hasAttribute('download')) return;
+    event.preventDefault();
+    go(/** @type {string} */ (link.getAttribute('href')));
+  });
+}

@@ -1,0 +1,42 @@
+// Replies that several pages show: the inbox, tools, agents, crew and dead letters, each with its age.
+
+import { api } from '../api.js';
+import { emit } from './bus.js';
+
+/** @type {Record<string, {value?: any, problem?: any, at: number, busy: boolean}>} */
+const cells = {};
+/** @type {Record<string, () => Promise<any>>} */
+const READ = { inbox: api.inbox, tools: api.tools, agents: () => api.agents(), crew: api.crew, dead: api.dead, count: api.count };
+
+/**
+ * The newest reply of a verb; asks for a newer one if it is older than `age`.
+ * @param {'inbox' | 'tools' | 'agents' | 'crew' | 'dead' | 'count'} name @param {number} [age] milliseconds
+ */
+export function cached(name, age = 30_000) {
+  const cell = (cells[name] ??= { at: 0, busy: false });
+  if (!cell.busy && Date.now() - cell.at > age) {
+    cell.busy = true;
+    READ[name]()
+      .then(
+        (value) => {
+          cell.value = value;
+          cell.problem = undefined;
+        },
+        (problem) => {
+          cell.problem = problem;
+        },
+      )
+      .finally(() => {
+        cell.busy = false;
+        cell.at = Date.now();
+        emit();
+      });
+  }
+  return cell;
+}
+
+/** @param {string} name */
+export function stale(name) {
+  if (cells[name]) cells[name].at = 0;
+  emit();
+}

@@ -1,0 +1,135 @@
+//! A bounded HTTP listener: its connections, their time and the sizes of heads. Routes are elsewhere.
+
+use std::{net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+};
+use tokio_io_timeout::TimeoutStream;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// Bound of a request's head, in bytes.
+const HEAD_BYTES_MAX: usize = 16 * 1024;
+/// Bound of a request's headers.
+const HEADERS_MAX: usize = 64;
+/// Wait after a failed accept, which happens when no file descriptors are left.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(200);
+
+/// The bounds of a listener.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// The maximum number of connections. Further ones wait in the operating system's queue.
+    pub connections: usize,
+    /// Timeout of a request's head.
+    pub head_timeout: Duration,
+    /// Time without progress after which a peer that does not read loses its connection.
+    pub write_timeout: Duration,
+    /// Timeout of a whole connection; absent where responses are streams.
+    pub connection_timeout: Option<Duration>,
+    /// `true` if a connection may carry several requests.
+    pub keep_alive: bool,
+    /// The time that open connections have to end when the listener stops.
+    pub end_grace: Duration,
+}
+
+/// A running listener. Dropping it stops the listener.
+#[derive(Debug)]
+pub struct Serving {
+    stop: CancellationToken,
+    connections: TaskTracker,
+    end_grace: Duration,
+}
+
+impl Serving {
+    /// Stops accepting connections, and waits a bounded time for the open ones.
+    pub async fn end(self) {
+        self.stop.cancel();
+        self.connections.close();
+        let _ = tokio::time::timeout(self.end_grace, self.connections.wait()).await;
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// Serves every connection with the router.
+#[must_use]
+pub fn serve(listener: TcpListener, router: Router, bounds: Bounds) -> Serving {
+    let (stop, connections) = (CancellationToken::new(), TaskTracker::new());
+    let accept = accept(listener, router, bounds, stop.clone(), connections.clone());
+    tokio::spawn(stop.clone().run_until_cancelled_owned(accept));
+    Serving { stop, connections, end_grace: bounds.end_grace }
+}
+
+async fn accept(
+    listener: TcpListener,
+    router: Router,
+    bounds: Bounds,
+    stop: CancellationToken,
+    connections: TaskTracker,
+) {
+    let places = Arc::new(Semaphore::new(bounds.connections));
+    loop {
+        // Connections beyond the bound stay in the operating system's queue.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let (stream, from) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::debug!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_AGAIN).await;
+                continue;
+            }
+        };
+        let (router, stop) = (router.clone(), stop.clone());
+        connections.spawn(async move {
+            let answered = answer(stream, from, router, bounds, stop);
+            match bounds.connection_timeout {
+                Some(limit) => _ = tokio::time::timeout(limit, answered).await,
+                None => answered.await,
+            }
+            drop(place);
+        });
+    }
+}
+
+/// Serves the requests of a connection. A response that has begun is completed when the listener
+/// stops.
+async fn answer(
+    stream: TcpStream,
+    from: SocketAddr,
+    router: Router,
+    bounds: Bounds,
+    stop: CancellationToken,
+) {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(bounds.write_timeout));
+    let stream: Pin<Box<TimeoutStream<TcpStream>>> = Box::pin(stream);
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(bounds.head_timeout)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .keep_alive(bounds.keep_alive)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%from, %error, "a connection ended early");
+    }
+}

@@ -1,0 +1,72 @@
+//! Tests of who may ask for what.
+
+use std::collections::BTreeMap;
+
+use reqwest::Method;
+use rstest::rstest;
+use serde_json::json;
+
+use super::Stage;
+
+/// A page of another site in a person's browser.
+#[rstest]
+#[case::of_another_site("sec-fetch-site", "cross-site", 403)]
+#[case::of_another_origin("origin", "http://evil.example", 403)]
+#[case::of_a_sandbox("origin", "null", 403)]
+#[case::by_a_rebound_name("host", "evil.example", 421)]
+#[case::with_a_form("content-type", "text/plain", 415)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_page_changes_nothing(
+    #[case] name: &str,
+    #[case] value: &str,
+    #[case] status: u16,
+) {
+    let stage = Stage::start().await;
+    let request = stage.request(Method::POST, "/v1/jobs").body("{\"goal\": \"steal\"}");
+    let request = match name {
+        "content-type" => request,
+        _ => request.header("content-type", "application/json"),
+    };
+    let response = request.header(name, value).send().await.unwrap();
+    assert_eq!(response.status().as_u16(), status);
+    assert_eq!(stage.read("/v1/jobs").await["jobs"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_has_the_rights_of_the_token_and_no_others() {
+    let config = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
+    // The SHA-256 of `reader-token` and `writer-token`.
+    let people = ["reader", "writer"].map(|name| {
+        let digest = proto::digest::of_bytes(format!("{name}-token").as_bytes());
+        let roles = if name == "reader" { "\"read\"" } else { "\"read\", \"submit\"" };
+        format!("[door.people.{name}]\nroles = [{roles}]\ntoken_sha256 = \"{digest}\"\n")
+    });
+    std::fs::write(config.path(), people.concat()).unwrap();
+    let path = config.path().display().to_string();
+    let stage = Stage::with(|company| company.variable("CALLBOARD_CONFIG", &path)).await;
+    let status = async |method: Method, path: &str, token: Option<&str>| {
+        let request = stage.request(method.clone(), path);
+        let request = match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        let body = json!({"goal": "two echoes"});
+        let request = if method == Method::POST { request.json(&body) } else { request };
+        request.send().await.unwrap().status().as_u16()
+    };
+    let expected: BTreeMap<(&str, Option<&str>), u16> = [
+        (("GET", None), 401),
+        (("GET", Some("wrong-token")), 401),
+        (("GET", Some("reader-token")), 200),
+        (("GET", Some("writer-token")), 200),
+        (("POST", None), 401),
+        (("POST", Some("reader-token")), 403),
+        (("POST", Some("writer-token")), 201),
+    ]
+    .into();
+    for ((method, token), expected) in expected {
+        let got = status(method.parse().unwrap(), "/v1/jobs", token).await;
+        assert_eq!(got, expected, "{method} with {token:?}");
+    }
+    assert!(!stage.gateway.logged().contains("-token"), "a token is in the log");
+}

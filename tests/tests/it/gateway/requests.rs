@@ -1,0 +1,187 @@
+//! Tests of requests and their refusals.
+
+use broker::testing::wait::soon;
+use reqwest::{Method, StatusCode, header};
+use serde_json::{Value, json};
+
+use super::{Frames, Stage, is_end, taken};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_is_submitted_answered_and_read_over_http() {
+    let stage = Stage::start().await;
+    let goal = json!({"goal": "two echoes", "confirm": true});
+    let submit = |goal: &Value| {
+        stage.request(Method::POST, "/v1/jobs").header("idempotency-key", "j1").json(goal)
+    };
+    let created = submit(&goal).send().await.unwrap();
+    assert_eq!(created.headers()[header::LOCATION], "/v1/jobs/j1");
+    let (status, reply) = taken(created).await;
+    assert_eq!((status, &reply["created"]), (StatusCode::CREATED, &json!(true)), "{reply}");
+    let (status, reply) = taken(submit(&goal).send().await.unwrap()).await;
+    assert_eq!((status, &reply["created"]), (StatusCode::OK, &json!(false)), "{reply}");
+    let other = json!({"goal": "something else"});
+    let (status, problem) = taken(submit(&other).send().await.unwrap()).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("idempotency_conflict")));
+
+    let ask = stage.question("j1").await;
+    let inbox = stage.read("/v1/inbox").await;
+    assert_eq!(inbox["questions"][0]["question"]["id"], json!(ask), "{inbox}");
+    let (status, reply) = stage.answer("j1", &ask, &json!({"decision": "approve"})).await;
+    assert_eq!(status, StatusCode::OK, "{reply}");
+    let (status, problem) = stage.answer("j1", &ask, &json!({"decision": "reject"})).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("already_answered")));
+    assert_eq!(problem["winner"]["decision"], "approve", "{problem}");
+
+    let ask = stage.question("j1").await;
+    let view = stage.get("/v1/jobs/j1").send().await.unwrap();
+    let tag = view.headers()[header::ETAG].clone();
+    let again = stage.get("/v1/jobs/j1").header(header::IF_NONE_MATCH, &tag).send().await.unwrap();
+    assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+    let (status, reply) = stage.answer("j1", &ask, &json!({"value": "Ann"})).await;
+    assert_eq!(status, StatusCode::OK, "{reply}");
+
+    let mut seen = Vec::new();
+    let events = stage.get("/v1/jobs/j1/events").send().await.unwrap();
+    assert_eq!(events.headers()[header::CONTENT_TYPE], "text/event-stream");
+    assert!(Frames::of(events).until(&mut seen, is_end).await, "{seen:?}");
+    let view = stage.read("/v1/jobs/j1").await;
+    assert_eq!(view["state"], "completed", "{view}");
+    let changed =
+        stage.get("/v1/jobs/j1").header(header::IF_NONE_MATCH, &tag).send().await.unwrap();
+    assert_eq!(changed.status(), StatusCode::OK);
+    let listed = stage.read("/v1/jobs?state=completed&state=failed&limit=5").await;
+    assert_eq!(listed["jobs"][0]["job"], "j1", "{listed}");
+    assert_eq!(stage.read("/v1/jobs/count").await["completed"], 1);
+    let records = stage.read("/v1/jobs/j1/records?limit=3").await;
+    let (page, more) = (records["records"].as_array().unwrap(), &records["more"]);
+    assert_eq!((page.len(), more), (3, &json!(true)), "{records}");
+    let last = &page[2]["seq"];
+    let rest = stage.read(&format!("/v1/jobs/j1/records?after={last}")).await;
+    let rest = (rest["records"].as_array().unwrap().len(), &rest["more"]).0;
+    assert_eq!(json!(rest + 3), view["records"]);
+
+    let cancel = json!({"signal": "cancel"});
+    let (status, problem) = stage.post("/v1/jobs/j1/signals", &cancel).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("job_ended")));
+    let (status, fork) = stage.post("/v1/jobs/j1/forks", &json!({"id": "j2", "at": 5})).await;
+    assert_eq!((status, &fork["job"]), (StatusCode::CREATED, &json!("j2")), "{fork}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_of_a_client_is_carried_out_or_refused() {
+    let stage = Stage::start().await;
+    let step = |tool: &str| json!({"id": "s1", "description": "say it", "tool": tool, "args": {"value": "hi"}});
+    let plan = |tool: &str, id: &str| json!({"id": id, "plan": {"title": "say it", "steps": [step(tool)]}});
+    let execute = "/v1/plans:execute";
+    for _ in 0..2 {
+        let (status, reply) = stage.post(execute, &plan("echo", "p1")).await;
+        assert_eq!((status, &reply["success"]), (StatusCode::OK, &json!(true)), "{reply}");
+        assert_eq!(reply["logs"][0]["state"], "completed", "{reply}");
+    }
+    assert_eq!(stage.read("/v1/jobs/p1").await["goal"], "say it");
+    let (status, problem) = stage.post(execute, &plan("no_such_tool", "p2")).await;
+    assert_eq!(
+        (status, &problem["field"]),
+        (StatusCode::BAD_REQUEST, &json!("plan.steps[0].tool"))
+    );
+    let (status, problem) = stage.post(execute, &json!({"goal": "say it"})).await;
+    assert_eq!((status, &problem["field"]), (StatusCode::BAD_REQUEST, &json!("plan")), "{problem}");
+    let missing = json!({"id": "s1", "description": "read", "tool": "read_file", "args": {"path": "none.md"}});
+    let failing = json!({"id": "p3", "plan": {"title": "read", "steps": [missing]}});
+    let (status, reply) = stage.post(execute, &failing).await;
+    assert_eq!((status, &reply["success"]), (StatusCode::INTERNAL_SERVER_ERROR, &json!(false)));
+    assert!(!reply["error"].as_str().unwrap().is_empty(), "{reply}");
+}
+
+/// A wrong request, and its refusal: the status, the code and the field.
+type Wrong = (&'static str, &'static str, &'static str, u16, &'static str, &'static str);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_request_is_refused_by_its_field() {
+    let stage = Stage::start().await;
+    let wrong: &[Wrong] = &[
+        ("POST", "/v1/jobs", "{\"goal\": \" \"}", 400, "invalid_request", "goal"),
+        ("POST", "/v1/jobs", "{\"goal\": \"a\", \"gaol\": 1}", 400, "invalid_request", "gaol"),
+        ("POST", "/v1/jobs", "{\"goal\": \"a\", \"goal\": \"b\"}", 400, "invalid_request", ""),
+        ("POST", "/v1/jobs", "[]", 400, "invalid_request", ""),
+        ("POST", "/v1/jobs", "", 400, "invalid_request", ""),
+        (
+            "POST",
+            "/v1/jobs",
+            "{\"goal\": \"a\", \"agent\": \"nobody\"}",
+            404,
+            "unknown_agent",
+            "agent",
+        ),
+        ("GET", "/v1/jobs?state=done", "", 400, "invalid_request", "state"),
+        ("GET", "/v1/jobs?limit=0", "", 400, "invalid_request", "limit"),
+        ("GET", "/v1/jobs?limit=1&limit=2", "", 400, "invalid_request", "limit"),
+        ("GET", "/v1/jobs?stat=working", "", 400, "invalid_request", "stat"),
+        ("GET", "/v1/jobs?token=secret", "", 401, "invalid_request", ""),
+        ("GET", "/v1/jobs/nothing", "", 404, "not_found", "job"),
+        ("GET", "/v1/jobs/not%20an%20id", "", 400, "invalid_id", ""),
+        ("GET", "/v1/jobs/nothing/events", "", 404, "not_found", "job"),
+        ("GET", "/v1/jobs/nothing/events?after=x", "", 400, "invalid_request", "after"),
+        (
+            "POST",
+            "/v1/jobs/x/signals",
+            "{\"signal\": \"cancel\", \"job\": \"y\"}",
+            400,
+            "invalid_request",
+            "job",
+        ),
+        (
+            "POST",
+            "/v1/jobs/x/signals",
+            "{\"signal\": \"explode\"}",
+            400,
+            "invalid_request",
+            "signal",
+        ),
+        (
+            "POST",
+            "/v1/jobs/x/signals?dry_run=1",
+            "{\"signal\": \"cancel\"}",
+            400,
+            "invalid_request",
+            "dry_run",
+        ),
+        ("GET", "/v1/jobs/count?state=failed", "", 400, "invalid_request", "state"),
+        ("PUT", "/v1/pieces/00", "{}", 422, "invalid_request", ""),
+        ("GET", "/v1/nothing", "", 404, "invalid_request", ""),
+        ("DELETE", "/v1/jobs", "", 405, "invalid_request", ""),
+    ];
+    for (method, path, body, status, code, field) in wrong {
+        let request = stage.request(method.parse().unwrap(), path);
+        let request = request.header(header::CONTENT_TYPE, "application/json").body(*body);
+        let response = request.send().await.unwrap();
+        let kind = response.headers()[header::CONTENT_TYPE].to_str().unwrap().to_owned();
+        let (got, problem) = taken(response).await;
+        let said = format!("{method} {path} {body}: {problem}");
+        assert_eq!((got.as_u16(), &problem["code"]), (*status, &json!(code)), "{said}");
+        assert_eq!(problem["field"].as_str().unwrap_or_default(), *field, "{said}");
+        assert!(kind.starts_with("application/problem+json"), "{said}");
+        assert!(!problem["detail"].as_str().unwrap().is_empty(), "{said}");
+        assert!(!problem["hint"].as_str().unwrap().is_empty(), "{said}");
+    }
+    let asked = stage.get("/v1/jobs/nothing").header(header::ACCEPT_LANGUAGE, "zh-CN");
+    let (_, problem) = taken(asked.send().await.unwrap()).await;
+    assert!(problem["detail"].as_str().unwrap().contains("没有"), "{problem}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_never_ends_does_not_keep_its_connection() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let stage = Stage::start().await;
+    let mut connection = tokio::net::TcpStream::connect(&stage.address).await.unwrap();
+    let head = format!(
+        "POST /v1/jobs HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: 200000\r\n\r\n{{",
+        stage.address
+    );
+    connection.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 64];
+    let read = soon("an answer", connection.read(&mut answer)).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+}

@@ -1,0 +1,67 @@
+//! Tests of streams of events across crashes.
+
+use broker::testing::wait::eventually;
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use super::{ASKED, Frame, Frames, Stage, is_end, taken};
+
+/// Streams the events of a job and resumes after each kill, until the job has ended.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_misses_and_repeats_nothing_across_kills() {
+    let mut stage = Stage::start().await;
+    let goal = json!({"goal": "two echoes", "confirm": true, "id": "j1"});
+    assert_eq!(stage.post("/v1/jobs", &goal).await.0, StatusCode::CREATED);
+    let mut seen: Vec<Frame> = Vec::new();
+    let mut asked = 0;
+    loop {
+        let last = seen.iter().rev().find(|frame| !frame.id.is_empty()).map(|f| f.id.clone());
+        let mut request = stage.get("/v1/jobs/j1/events");
+        if let Some(last) = last {
+            request = request.header("last-event-id", last);
+        }
+        // The gateway that was killed is not back yet.
+        let Ok(response) = request.send().await else { continue };
+        let stops = |frame: &Frame| is_end(frame) || frame.data.contains(ASKED);
+        let mut open = Frames::of(response);
+        if !open.until(&mut seen, stops).await {
+            continue;
+        }
+        if seen.last().is_some_and(is_end) {
+            break;
+        }
+        asked += 1;
+        // The first time the gateway dies under the open stream; the second time everything else
+        // does, and the gateway carries the stream on.
+        if asked == 1 {
+            stage.gateway.restart(&stage.company);
+            assert!(!open.until(&mut seen, |_| false).await);
+        } else {
+            stage.others.restart(&stage.company);
+            stage.company.nats.kill9();
+            stage.company.nats.restart().await;
+        }
+        let ask = stage.question("j1").await;
+        let body =
+            if asked == 1 { json!({"decision": "approve"}) } else { json!({"value": "Ann"}) };
+        eventually("an answer", async || {
+            let path = format!("/v1/jobs/j1/questions/{ask}/answers");
+            let sent = stage.request(Method::POST, &path).json(&body).send().await;
+            let (status, reply) = taken(sent.map_err(|e| e.to_string())?).await;
+            // A repeated answer finds its first attempt.
+            let is_taken = status.is_success() || reply["code"] == "already_answered";
+            if is_taken { Ok(()) } else { Err(reply.to_string()) }
+        })
+        .await;
+        if asked == 2 && open.until(&mut seen, is_end).await {
+            break;
+        }
+    }
+    assert_eq!(asked, 2);
+    let ids: Vec<&String> = seen.iter().map(|f| &f.id).filter(|id| !id.is_empty()).collect();
+    let mut whole = Vec::new();
+    let response = stage.get("/v1/jobs/j1/events").send().await.unwrap();
+    assert!(Frames::of(response).until(&mut whole, is_end).await);
+    let whole: Vec<&String> = whole.iter().map(|f| &f.id).filter(|id| !id.is_empty()).collect();
+    assert_eq!(ids, whole);
+}
