@@ -60,6 +60,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/jobs/{job}", &["at"]),
     ("/v1/jobs/{job}/events", &["after", "live"]),
     ("/v1/jobs/{job}/records", &["after", "limit"]),
+    ("/v1/agents", &["name"]),
     ("/v1/inbox", &["job", "limit"]),
     ("/v1/dead", &["job", "limit"]),
 ];
@@ -99,8 +100,8 @@ pub(crate) fn router(desk: Desk) -> Router {
         .with_state(desk)
 }
 
-/// Refuses what a request asks for and no route does, so that it is not done without it. Adds the
-/// headers of every reply.
+/// Refuses parameters and conditions that the route does not have: to ignore one could do what its
+/// sender did not want. Adds the headers of every reply.
 async fn checked(caller: Caller, path: MatchedPath, request: Request, next: Next) -> Answered {
     let is_read = request.method().is_safe();
     let known = PARAMETERS.iter().find(|(route, _)| is_read && *route == path.as_str());
@@ -367,8 +368,9 @@ async fn inbox(caller: Caller, uri: Uri) -> Answered {
     reply(&caller, caller.client.call(&inbox).await)
 }
 
-async fn agents(caller: Caller) -> Answered {
-    reply(&caller, caller.client.call(&Agents { name: None }).await)
+async fn agents(caller: Caller, uri: Uri) -> Answered {
+    let name = Params::read(&caller, &uri).one("name")?;
+    reply(&caller, caller.client.call(&Agents { name }).await)
 }
 
 async fn agent(caller: Caller, Path(name): Path<String>) -> Answered {

@@ -1,5 +1,8 @@
 //! Tests of the files of the console.
 
+use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
+
+use callboard_tests::{installed, root};
 use reqwest::{StatusCode, header};
 
 use super::Stage;
@@ -41,4 +44,46 @@ async fn every_file_that_the_console_names_is_served_under_its_policy() {
     }
     let old = stage.get("/ui/000000000000/app.js").send().await.unwrap();
     assert_eq!(old.status(), StatusCode::NOT_FOUND, "a file of another build");
+}
+
+fn web(path: &str) -> PathBuf {
+    root().join("gateway/web").join(path)
+}
+
+#[test]
+fn vendored_files_are_those_of_their_packages() {
+    let sums = fs::read_to_string(web("vendor/lit-html/SHA256SUMS")).unwrap();
+    for line in sums.lines() {
+        let (sum, name) = line.split_once("  ").unwrap();
+        let file = fs::read(web("vendor/lit-html").join(name)).unwrap();
+        assert_eq!(proto::digest::of_bytes(&file), sum, "{name}");
+    }
+    assert!(sums.lines().count() > 3, "{sums}");
+}
+
+/// Returns the names of the texts of a language.
+fn texts(language: &str) -> BTreeSet<String> {
+    let file = fs::read_to_string(web(&format!("words/{language}.js"))).unwrap();
+    let names = file.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(':'));
+    let plain = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    names.map(|(name, _)| name.trim_matches('\'').to_owned()).filter(|name| plain(name)).collect()
+}
+
+#[test]
+fn every_text_of_the_console_is_in_both_languages() {
+    let (english, chinese) = (texts("en"), texts("zh"));
+    assert!(english.len() > 100, "{}", english.len());
+    let differ: Vec<&String> = english.symmetric_difference(&chinese).collect();
+    assert_eq!(differ, Vec::<&String>::new());
+}
+
+#[test]
+fn the_pure_modules_of_the_console_pass_their_tests() {
+    // Node.js is beside npm, unless both are on the PATH.
+    let beside = installed("npm").with_file_name("node");
+    let node = if beside.exists() { beside } else { PathBuf::from("node") };
+    let ran = Command::new(node).arg("--test").arg(web("tests/layout.test.js")).output();
+    let ran = ran.expect("make npm installs Node.js");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{said}");
 }
