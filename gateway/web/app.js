@@ -90,7 +90,7 @@ function shell(now, shown) {
       <button class="nav search" @click=${openPalette}>${icon('search')}<span class="nav-word">${t('search')}</span><kbd class="end nav-word">${/Mac/.test(navigator.platform) ? '⌘K' : 'Ctrl K'}</kbd></button>
       <div class="nav-list">${NAV.map(item)}</div>
       <div class="rail-foot">
-        <button class="ghost small" title=${t('theme')} aria-label="${t('theme')}: ${t(`theme_${settings.theme}`)}" @click=${() => set('theme', { system: 'light', light: 'dark', dark: 'system' }[settings.theme] ?? 'system')}>${icon({ light: 'sun', dark: 'moon' }[settings.theme] ?? 'monitor')}<span class="nav-word">${t(`theme_${settings.theme}`)}</span></button>
+        <button class="ghost small" title=${t('theme')} aria-label="${t('theme')}: ${t(`theme_${settings.theme}`)}" @click=${() => set('theme', { system: 'light', light: 'dark', dark: 'system' }[settings.theme] ?? 'system')}>${icon({ light: 'sun', dark: 'moon' }[settings.theme] ?? 'monitor')}</button>
         <button class="ghost small" title=${t('language')} aria-label=${t('language')} @click=${() => set('language', settings.language === 'zh' ? 'en' : 'zh')}>${icon('languages')}<span class="nav-word">${settings.language === 'zh' ? 'English' : '中文'}</span></button>
         <a class="ghost small button" href="/signin" title=${t('identity')} aria-label=${t('identity')}>${icon('log-in')}</a>
         <button class="ghost small" title="${t('keys')} (?)" aria-label=${t('keys')} @click=${() => keysHelp(shown)}>${icon('keyboard')}</button>

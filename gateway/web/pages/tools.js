@@ -58,8 +58,7 @@ export class ToolsPage {
       emit();
       try {
         const reply = await api.submit({ goal: `/${tool.name} ${JSON.stringify(value)}`.slice(0, 1000), call: { tool: tool.name, args: value } });
-        go(`/jobs/${reply.job}?step=${'call'}`);
-        go(`/jobs/${reply.job}`, { replace: true });
+        go(`/jobs/${reply.job}`);
       } catch (problem) {
         state.problem = problem;
       } finally {

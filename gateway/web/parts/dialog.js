@@ -41,10 +41,12 @@ async function submit() {
 
 /** @param {Element | undefined} element */
 function show(element) {
-  if (element instanceof HTMLDialogElement && !element.open) {
+  // The element joins the document when the drawing is done.
+  queueMicrotask(() => {
+    if (!(element instanceof HTMLDialogElement) || element.open || !element.isConnected) return;
     element.showModal();
     /** @type {HTMLElement | null} */ (element.querySelector('textarea, input:not([type=checkbox]):not([type=radio]), [autofocus]'))?.focus();
-  }
+  });
 }
 
 export function dialogView() {

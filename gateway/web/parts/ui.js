@@ -68,6 +68,10 @@ export const skeleton = (count) => html`<div class="skeleton" aria-busy="true"><
 /** A text area that grows with its text. @param {Element | undefined} element */
 export function grow(element) {
   if (!(element instanceof HTMLTextAreaElement)) return;
+  if (!element.scrollHeight) {
+    requestAnimationFrame(() => element.isConnected && element.scrollHeight && grow(element));
+    return;
+  }
   element.style.height = 'auto';
   element.style.height = `${Math.min(element.scrollHeight + 2, 480)}px`;
 }

@@ -37,7 +37,7 @@ export function rows(fold, now, t) {
 }
 
 /**
- * Maps times to 0…1. An interval without running work that takes more than a tenth of the whole is folded to a narrow strip.
+ * Maps times to 0…1. A long interval without running work is folded to a narrow strip.
  * @param {Row[]} rows @param {number} from @param {number} to
  */
 export function axis(rows, from, to) {
@@ -46,8 +46,14 @@ export function axis(rows, from, to) {
   /** @type {{from: number, to: number}[]} */
   const gaps = [];
   let reached = from;
+  let ran = 0;
+  for (const [start, end] of busy) {
+    if (end > reached) ran += end - Math.max(start, reached);
+    reached = Math.max(reached, end);
+  }
+  reached = from;
   for (const [start, end] of [...busy, /** @type {[number, number]} */ ([to, to])]) {
-    if (start - reached > Math.max(4000, whole * 0.1)) gaps.push({ from: reached, to: start });
+    if (start - reached > Math.max(4000, ran * 0.6)) gaps.push({ from: reached, to: start });
     reached = Math.max(reached, end);
   }
   const STRIP = gaps.length > 6 ? 0.3 / gaps.length : 0.05;

@@ -44,7 +44,7 @@ function sayLine(line, open, brief) {
     case 'plan':
       return html`<article class="say event">${time}<span class="plan-badge">${t('plan_badge')}</span><span>${plain(line.title)} · <span class="muted">${t('steps_count', { n: line.count })}</span></span></article>`;
     case 'step':
-      return html`<article class="say step-head">${time}<button class="link" @click=${() => open(line.step)}>${mark('running', true)}${plain(line.title)}</button>${line.again ? html`<span class="chip warn">${t('again')}</span>` : nothing}</article>`;
+      return html`<article class="say step-head">${time}<button class="link" @click=${() => open(line.step)}>${mark('ready', true)}${plain(line.title)}</button>${line.again ? html`<span class="chip warn">${t('again')}</span>` : nothing}</article>`;
     case 'stepped':
       return html`<article class="say stepped">${time}<div><button class="link" @click=${() => open(line.step)}>${mark(line.unsuccessful ? 'unsuccessful' : line.phase)}${plain(line.title)}</button>${line.text ? html`<div class="step-result">${markdown(String(line.text).slice(0, 4000))}</div>` : nothing}</div></article>`;
     case 'call': {
