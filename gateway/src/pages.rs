@@ -31,6 +31,7 @@ const BUILD: &str = "/ui/BUILD/";
 #[derive(RustEmbed)]
 #[folder = "web/"]
 #[exclude = "tests/*"]
+#[exclude = "package.json"]
 struct Web;
 
 /// A file, as it is and compressed.

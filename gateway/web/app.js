@@ -1,26 +1,16 @@
 // Start, shell and keys of the console.
 
 import { html, nothing, render } from './lit.js';
-import { api, net, token } from './api.js';
+import { net } from './api.js';
 import { emit, onChange } from './state/bus.js';
 import { cached } from './state/cache.js';
 import { go, route, startRouter } from './router.js';
 import { apply, set, settings, t } from './settings.js';
 import { clock } from './format.js';
-import { closeDialog, dialogOpen, dialogView } from './parts/dialog.js';
+import { dialogOpen, dialogView } from './parts/dialog.js';
 import { keysHelp } from './parts/keys.js';
 import { openPalette, paletteOpen, paletteView } from './parts/palette.js';
 import { empty, icon, toastList } from './parts/ui.js';
-import { JobsPage } from './pages/jobs.js';
-import { JobPage } from './pages/job.js';
-import { InboxPage } from './pages/inbox.js';
-import { NewPage } from './pages/new.js';
-import { ChatPage } from './pages/chat.js';
-import { AgentsPage } from './pages/agents.js';
-import { ToolsPage } from './pages/tools.js';
-import { CrewPage } from './pages/crew.js';
-import { HealthPage } from './pages/health.js';
-import { SignInPage } from './pages/signin.js';
 
 /** @typedef {{view: (query: URLSearchParams) => unknown, title: () => string, close?: () => void, keys?: Record<string, () => void>, help?: [string, string][], tick?: () => void}} Page */
 
@@ -32,34 +22,23 @@ const NAV = /** @type {[string, string, string][]} */ ([
 /** @type {Page | undefined} */
 let page;
 let key = '';
-/** @type {any} */
-let about;
 
-/** @returns {Page} */
-function make() {
-  const { page: name, id } = route();
-  switch (name) {
-    case 'jobs':
-      return id ? new JobPage(id) : new JobsPage();
-    case 'inbox':
-      return new InboxPage();
-    case 'new':
-      return new NewPage();
-    case 'chat':
-      return new ChatPage(id);
-    case 'agents':
-      return new AgentsPage();
-    case 'tools':
-      return new ToolsPage();
-    case 'crew':
-      return new CrewPage();
-    case 'health':
-      return new HealthPage();
-    case 'signin':
-      return new SignInPage();
-  }
-  return { title: () => t('missing_title'), view: () => empty(t('missing_title'), t('missing_text'), html`<a class="button" href="/jobs">${t('nav_jobs')}</a>`) };
-}
+/** Modules of the pages; each loads when it is first shown. @type {Record<string, (id: string) => Promise<Page>>} */
+const MAKE = {
+  jobs: async (id) => (id ? new (await import('./pages/job.js')).JobPage(id) : new (await import('./pages/jobs.js')).JobsPage()),
+  inbox: async () => new (await import('./pages/inbox.js')).InboxPage(),
+  new: async () => new (await import('./pages/new.js')).NewPage(),
+  chat: async (id) => new (await import('./pages/chat.js')).ChatPage(id),
+  agents: async () => new (await import('./pages/agents.js')).AgentsPage(),
+  tools: async () => new (await import('./pages/tools.js')).ToolsPage(),
+  crew: async () => new (await import('./pages/crew.js')).CrewPage(),
+  health: async () => new (await import('./pages/health.js')).HealthPage(),
+  signin: async () => new (await import('./pages/signin.js')).SignInPage(),
+};
+/** @type {Page} */
+const MISSING = { title: () => t('missing_title'), view: () => empty(t('missing_title'), t('missing_text'), html`<a class="button" href="/jobs">${t('nav_jobs')}</a>`) };
+/** @type {Page} */
+const LOADING = { title: () => 'Callboard', view: () => nothing };
 
 function draw() {
   const now = route();
@@ -67,9 +46,23 @@ function draw() {
   if (next !== key || !page) {
     page?.close?.();
     key = next;
-    page = make();
+    page = LOADING;
+    const load = MAKE[now.page] ?? (async () => MISSING);
+    load(now.id).then(
+      (made) => {
+        if (key === next) page = made;
+        else made.close?.();
+        emit();
+      },
+      () => {
+        // A module that did not arrive: ask for it again with the next drawing.
+        if (key === next) page = undefined;
+        net.since ||= Date.now();
+        setTimeout(emit, 2000);
+      },
+    );
   }
-  document.title = `${page.title()} · Callboard`;
+  document.title = page === LOADING ? 'Callboard' : `${page.title()} · Callboard`;
   render(shell(now, page), /** @type {HTMLElement} */ (document.getElementById('app')));
 }
 
@@ -91,7 +84,7 @@ function shell(now, shown) {
       <div class="nav-list">${NAV.map(item)}</div>
       <div class="rail-foot">
         <button class="ghost small" title=${t('theme')} aria-label="${t('theme')}: ${t(`theme_${settings.theme}`)}" @click=${() => set('theme', { system: 'light', light: 'dark', dark: 'system' }[settings.theme] ?? 'system')}>${icon({ light: 'sun', dark: 'moon' }[settings.theme] ?? 'monitor')}</button>
-        <button class="ghost small" title=${t('language')} aria-label=${t('language')} @click=${() => set('language', settings.language === 'zh' ? 'en' : 'zh')}>${icon('languages')}<span class="nav-word">${settings.language === 'zh' ? 'English' : '中文'}</span></button>
+        <button class="ghost small" title=${t('language')} @click=${() => set('language', settings.language === 'zh' ? 'en' : 'zh')}>${icon('languages')}<span lang=${settings.language === 'zh' ? 'en' : 'zh-CN'}>${settings.language === 'zh' ? 'English' : '中文'}</span></button>
         <a class="ghost small button" href="/signin" title=${t('identity')} aria-label=${t('identity')}>${icon('log-in')}</a>
         <button class="ghost small" title="${t('keys')} (?)" aria-label=${t('keys')} @click=${() => keysHelp(shown)}>${icon('keyboard')}</button>
       </div>
@@ -173,10 +166,4 @@ setInterval(() => {
   page?.tick?.();
   emit();
 }, 1000);
-api.about().then((reply) => {
-  about = reply;
-  emit();
-}, () => {});
-export const aboutReply = () => about;
-export { closeDialog, token };
 draw();

@@ -85,7 +85,8 @@ export function layout(nodes, box, earlier = []) {
     for (const parent of kept[node]) {
       const path = [parent];
       let at = parent;
-      if (dummies < 4000)
+      // An edge across many layers, or one of very many, is drawn straight.
+      if (dummies < 2000 && rank[node] - rank[parent] <= 16)
         for (let layer = rank[parent] + 1; layer < rank[node]; layer++) {
           const dummy = add(layer);
           dummies++;
@@ -106,6 +107,7 @@ export function layout(nodes, box, earlier = []) {
   const weight = new Float64Array(up.length);
   for (let sweep = 0; sweep < 8; sweep++) {
     const downwards = sweep % 2 === 0;
+    let moved = false;
     for (let k = 0; k < layers.length; k++) {
       const layer = layers[downwards ? k : layers.length - 1 - k];
       for (const node of layer) {
@@ -114,9 +116,14 @@ export function layout(nodes, box, earlier = []) {
         for (const other of near) sum += position[other];
         weight[node] = near.length ? sum / near.length : position[node];
       }
+      let sorted = true;
+      for (let i = 1; i < layer.length && sorted; i++) sorted = weight[layer[i - 1]] <= weight[layer[i]];
+      if (sorted) continue;
+      moved = true;
       layer.sort((a, b) => weight[a] - weight[b] || position[a] - position[b]);
-      layer.forEach((node, i) => (position[node] = i));
+      for (let i = 0; i < layer.length; i++) position[layer[i]] = i;
     }
+    if (!moved && sweep > 0) break;
   }
 
   // Coordinates: nodes of a layer keep their distance and move towards the mean of their neighbours.

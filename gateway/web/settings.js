@@ -1,10 +1,14 @@
 // What a user chose on this machine: theme, language, folded rail.
 
 import { emit } from './state/bus.js';
-import en from './words/en.js';
-import zh from './words/zh.js';
 
-const WORDS = { en, zh };
+/** Words by language; each language loads when it is first chosen. @type {Record<string, Record<string, string>>} */
+const WORDS = {};
+const LOAD = /** @type {Record<string, () => Promise<{default: Record<string, string>}>>} */ ({ en: () => import('./words/en.js'), zh: () => import('./words/zh.js') });
+/** @param {string} language */
+const loadWords = async (language) => {
+  WORDS[language] ??= (await LOAD[language]()).default;
+};
 /** @param {string} key @param {string} [otherwise] */
 const read = (key, otherwise = '') => {
   try {
@@ -29,8 +33,12 @@ export const settings = {
   name: read('name'),
 };
 
+if (!(settings.language in LOAD)) settings.language = 'en';
+await loadWords(settings.language);
+
 /** @param {'theme' | 'language' | 'rail' | 'name'} key @param {string} value */
-export function set(key, value) {
+export async function set(key, value) {
+  if (key === 'language') await loadWords(value);
   settings[key] = value;
   keep(key, value);
   apply();
@@ -50,10 +58,8 @@ export function apply() {
  * @returns {string}
  */
 export function t(key, args) {
-  const words = /** @type {Record<string, string>} */ (WORDS[settings.language === 'zh' ? 'zh' : 'en']);
+  const words = WORDS[settings.language];
   const text = (args?.n === 1 ? words[`${key}_one`] : undefined) ?? words[key] ?? key;
   return args ? text.replace(/\{(\w+)\}/g, (whole, name) => (args[name] === undefined ? whole : String(args[name]))) : text;
 }
 
-/** Whether a text with this key exists. @param {string} key */
-export const has = (key) => key in en;

@@ -9,7 +9,7 @@ import { t } from '../settings.js';
 import { diff } from '../parts/diff.js';
 import { openDialog } from '../parts/dialog.js';
 import { offer } from '../parts/palette.js';
-import { copyButton, empty, errorBox, icon, plain, skeleton, toast } from '../parts/ui.js';
+import { copyButton, errorBox, icon, plain, skeleton, toast } from '../parts/ui.js';
 import { tree } from './job/agent.js';
 
 export class AgentsPage {
@@ -82,7 +82,7 @@ export class AgentsPage {
       <p class="muted">${plain(agent.about ?? '')} · <code>${agent.place}</code></p>
       ${agent.ignored ? html`<p class="warn-line">${icon('triangle-alert')} ${plain(agent.ignored)}</p>` : nothing}
       ${agent.mistakes?.length ? html`<div class="error-box">${agent.mistakes.map((/** @type {any} */ m) => html`<p>${plain(typeof m === 'string' ? m : JSON.stringify(m))}</p>`)}</div>` : nothing}
-      <div class="line"><h2 class="grow">${t('text')}</h2>${copyButton(agent.text ?? '')}</div><pre class="block">${plain(agent.text ?? '')}</pre>
+      <div class="line"><h2 class="grow">${t('text')}</h2>${copyButton(agent.text ?? '')}</div><pre class="block" tabindex="0" aria-label=${t('text')}>${plain(agent.text ?? '')}</pre>
       ${agent.policies ? html`<h2>${t('policies')}</h2>${tree(agent.policies)}` : nothing}`;
   }
   editor() {
@@ -99,4 +99,3 @@ export class AgentsPage {
       <p class="muted">${t('agent_docs')}</p>`;
   }
 }
-export { empty };

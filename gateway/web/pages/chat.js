@@ -95,6 +95,11 @@ export class ChatPage {
     const plainTools = tools.filter((/** @type {any} */ tool) => !tool.commands?.length).map((/** @type {any} */ tool) => ({ word: `/${tool.name}`, about: tool.translations?.[settings.language]?.description ?? tool.description, tool }));
     return [...declared, ...own, ...plainTools];
   }
+  /** Whether the menu of commands is open: some match, and none is followed by words. */
+  menu() {
+    const found = this.matches();
+    return found.length > 0 && !found.some((c) => this.text.startsWith(`${c.word} `)) ? found : [];
+  }
   matches() {
     if (!this.text.startsWith('/') || this.text.includes('\n')) return [];
     const text = this.text.toLowerCase();
@@ -161,7 +166,11 @@ export class ChatPage {
     } finally {
       this.busy = false;
       emit();
-      requestAnimationFrame(() => grow(document.querySelector('.composer textarea') ?? undefined));
+      setTimeout(() => {
+        const box = /** @type {HTMLElement | null} */ (document.querySelector('.composer textarea'));
+        grow(box ?? undefined);
+        if (innerWidth > 720) box?.focus();
+      }, 60);
     }
   }
   /** @param {any} body */
@@ -187,8 +196,8 @@ export class ChatPage {
       ${this.recent === undefined && !this.problem ? skeleton(3) : groups.size ? html`<div class="talks">${[...groups].map(([id, jobs]) => html`<a class="talk" href="/chat/${id}">${mark(shown(jobs[0]))}<span class="grow cut"><strong>${plain(jobs.at(-1).goal)}</strong><span class="muted"> · ${plain(id)}</span></span><span class="muted num">${t('tasks_count', { n: jobs.length })}</span><span class="muted num">${when(jobs[0].updated)}</span></a>`)}</div>` : empty(t('no_talks'), t('no_talks_text'), html`<div class="commands">${command('callboard chat --conversation trip')}</div>`)}</div>`;
   }
   composer() {
-    const found = this.matches();
-    const menu = found.length > 0 && !found.some((c) => this.text.startsWith(`${c.word} `));
+    const found = this.menu();
+    const menu = found.length > 0;
     const task = this.current();
     const question = task && this.streams.get(task.job)?.view?.questions?.[0];
     const hint = question ? (question.kind === 'plan_check' ? t('compose_plan') : t('compose_answer')) : task ? t('compose_steer') : t('compose_task');
@@ -199,6 +208,8 @@ export class ChatPage {
         @input=${(/** @type {any} */ e) => { this.text = e.target.value; this.at = 0; grow(e.target); emit(); }}
         @keydown=${(/** @type {KeyboardEvent} */ e) => {
           if (e.isComposing) return;
+          const found = this.menu();
+          const menu = found.length > 0;
           if (menu && (e.key === 'ArrowDown' || e.key === 'ArrowUp')) {
             e.preventDefault();
             this.at = (this.at + (e.key === 'ArrowDown' ? 1 : found.length - 1)) % found.length;
@@ -216,8 +227,8 @@ export class ChatPage {
   thread() {
     const jobs = this.jobs;
     return html`<div class="chat"><header class="chat-head line"><a class="button ghost small" href="/chat" aria-label=${t('conversations')}>${icon('chevron-left')}</a><h1 class="cut grow">${plain(this.id)}</h1><a class="button small" href="/jobs?conversation=${this.id}">${t('nav_jobs')}</a></header>
-      <div class="thread" aria-live="polite" @scroll=${(/** @type {Event} */ e) => { const box = /** @type {HTMLElement} */ (e.currentTarget); this.stick = box.scrollTop + box.clientHeight > box.scrollHeight - 60; }} ${ref((element) => { if (element instanceof HTMLElement && this.stick) requestAnimationFrame(() => { element.scrollTop = element.scrollHeight; }); })}>
-        <div class="thread-inner">${jobs === undefined ? (this.problem ? nothing : skeleton(3)) : jobs.length ? repeat(jobs, (job) => job.job, (job) => this.task(job)) : empty(t('talk_empty'), t('chat_about'))}</div></div>
+      <div class="thread" aria-live="polite" @scroll=${(/** @type {Event} */ e) => { const box = /** @type {HTMLElement} */ (e.currentTarget); this.stick = box.scrollTop + box.clientHeight > box.scrollHeight - 60; }} ${ref((/** @type {any} */ element) => { if (element instanceof HTMLElement && this.stick) requestAnimationFrame(() => { element.scrollTop = element.scrollHeight; }); })}>
+        <div class="thread-inner">${jobs === undefined ? (this.problem ? nothing : skeleton(3)) : jobs.length ? repeat(jobs, (/** @type {any} */ job) => job.job, (/** @type {any} */ job) => this.task(job)) : empty(t('talk_empty'), t('chat_about'))}</div></div>
       ${this.composer()}</div>`;
   }
   /** @param {any} job */
@@ -233,12 +244,12 @@ export class ChatPage {
     const lines = (stream?.fold.lines ?? []).filter((/** @type {any} */ line) => ['thought', 'call', 'told', 'notice'].includes(line.kind));
     const result = outcome?.summary || (outcome?.results && !outcome.summary ? JSON.stringify(outcome.results, null, 2) : '') || outcome?.message || outcome?.reason;
     return html`<section class="task"><div class="say person"><div class="bubble" dir="auto">${plain(job.goal)}</div></div>
-      ${steps.length > 0 ? html`<details class="plan-bar" ?open=${false}><summary class="line">${mark(state)}<span class="plan-badge">${t('plan_badge')}</span><span class="cut grow">${plain(ended ? view.plan.title : running ? running.title || running.description : view.plan.title)}</span><span class="num muted">${done} / ${steps.length}</span><a href="/jobs/${job.job}" class="ghost small button" aria-label=${t('open')}>${icon('external-link')}</a></summary>
-        <ol class="plan-list">${steps.map((/** @type {any} */ s, /** @type {number} */ n) => html`<li><span class="plan-number num">${n + 1}</span>${mark(s.success === false && s.state === 'completed' ? 'unsuccessful' : s.state)}<span class="grow">${plain(s.title || s.description)}${s.tool ? html` <code class="tool-name">${s.tool}</code>` : nothing}</span></li>`)}</ol></details>` : nothing}
+      ${steps.length > 0 ? html`<details class="plan-bar" ?open=${false}><summary class="line">${mark(state)}<span class="plan-badge">${t('plan_badge')}</span><span class="cut grow">${plain(ended ? view.plan.title : running ? running.title || running.description : view.plan.title)}</span><span class="num muted">${done} / ${steps.length}</span></summary>
+        <ol class="plan-list">${steps.map((/** @type {any} */ s, /** @type {number} */ n) => html`<li><span class="plan-number num">${n + 1}</span>${mark(s.success === false && s.state === 'completed' ? 'unsuccessful' : s.state)}<span class="grow">${plain(s.title || s.description)}${s.tool ? html` <code class="tool-name">${s.tool}</code>` : nothing}</span></li>`)}</ol><p class="plan-open"><a href="/jobs/${job.job}">${t('open')}</a></p></details>` : nothing}
       ${lines.length ? html`<div class="said brief">${transcript(lines.slice(-12), (step) => go(`/jobs/${job.job}?step=${step}`), true)}</div>` : nothing}
       ${stream ? html`<div class="said brief">${liveTexts([...stream.live.texts.values()].filter((text) => text.text || text.thought), stream.fold)}</div>` : nothing}
       ${(view?.questions ?? []).map((/** @type {any} */ q) => html`<div class="card ask">${questionCard(job.job, q, {})}</div>`)}
-      ${ended ? html`<div class="task-end ${state}"><div class="line">${mark(state, true)}<strong>${t(state === 'completed' ? 'run_done' : state === 'failed' ? 'run_failed' : `state_${state}`)}</strong><a class="end muted" href="/jobs/${job.job}">${t('open')}</a></div>${result ? markdown(String(result)) : nothing}</div>` : view && !view.questions?.length ? html`<p class="muted line task-why">${mark(state, true)}${plain(sentence(view))}</p>` : nothing}
+      ${ended ? html`<div class="task-end ${state}"><div class="line">${mark(state, true)}<strong>${t(state === 'completed' ? 'run_done' : state === 'failed' ? 'run_failed' : `state_${state}`)}</strong><a class="end muted" href="/jobs/${job.job}">${t('open')}</a></div>${result ? markdown(String(result)) : nothing}</div>` : view && !view.questions?.length ? html`<p class="muted line task-why">${mark(state, true)}${plain(sentence(view))}<a class="end" href="/jobs/${job.job}">${t('open')}</a></p>` : nothing}
     </section>`;
   }
 }

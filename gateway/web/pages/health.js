@@ -34,7 +34,7 @@ export class HealthPage {
         ${crew.value ? finding(versions.size < 2, versions.size < 2 ? t('one_version', { version: [...versions].join() }) : t('many_versions', { versions: [...versions].join(', ') })) : nothing}
         ${dead.value ? finding(!letters.length, letters.length ? t('dead_count', { n: `${letters.length}${dead.value.more ? '+' : ''}` }) : t('no_dead')) : nothing}
       </ul>
-      ${letters.length ? html`<h2 class="section-head">${t('dead_letters')}</h2><div class="scroll"><table class="table"><thead><tr><th>${t('job_id')}</th><th>${t('kind')}</th><th>${t('col_why')}</th><th class="num">${t('record')}</th><th class="num">${t('since_word')}</th><th></th></tr></thead><tbody>
+      ${letters.length ? html`<h2 class="section-head">${t('dead_letters')}</h2><div class="scroll" tabindex="0" role="group" aria-label=${t('dead_letters')}><table class="table"><thead><tr><th>${t('job_id')}</th><th>${t('kind')}</th><th>${t('col_why')}</th><th class="num">${t('record')}</th><th class="num">${t('since_word')}</th><th></th></tr></thead><tbody>
         ${letters.map((/** @type {any} */ l) => html`<tr><td><a href="/jobs/${l.job}">${l.job}</a>${l.work ? html`<div class="muted mono">${l.work}#${l.attempt}</div>` : nothing}</td><td><span class="chip warn">${t(`dead_${l.kind}`)}</span></td><td>${plain(l.reason ?? '')}</td><td class="num"><a href="/jobs/${l.job}?tab=log&log=records&event=${l.seq}">#${l.seq}</a></td><td class="num">${when(l.since)}</td><td class="num"><button class="small" @click=${() => openAction('retry', { job: l.job, done: () => stale('dead') })}>${t('act_retry')}</button></td></tr>`)}</tbody></table></div>` : nothing}
     </div>`;
   }

@@ -83,7 +83,7 @@ export class InboxPage {
         ${cell.value && !list.length ? empty(t('inbox_empty'), t('inbox_empty_text'), html`<div class="stack commands">${command('callboard inbox ls')}</div>`) : nothing}
       </section>
       <section class="inbox-main" aria-live="polite">
-        ${job ? html`<a class="back button ghost" href="/inbox">${icon('chevron-left')}${t('nav_inbox')}</a>` : nothing}
+        ${job ? html`<a class="back button ghost" href="/inbox">${icon('chevron-left')}${t('nav_inbox')}</a>${narrow ? html`<h1 class="sr">${t('nav_inbox')}</h1>` : nothing}` : nothing}
         ${shown && !gone
           ? html`<div class="inbox-question"><p class="muted line wrap"><a href="/jobs/${shown.job}">${plain(shown.goal)}</a>${shown.question.step ? html`<span>· ${t('step')} <code>${shown.question.step}</code></span>` : nothing}<span>· ${t('asked', { time: ago(shown.asked) })}</span></p>
             <div class="card">${questionCard(shown.job, shown.question, { keys: !narrow, done: () => { setTimeout(() => this.next(1), 50); } })}</div></div>`
@@ -101,6 +101,6 @@ export class InboxPage {
     if (!this.past) return html`<div class="inbox-question">${skeleton(2)}</div>`;
     if (this.past.problem) return html`<div class="inbox-question">${errorBox(this.past.problem)}</div>`;
     return html`<div class="inbox-question"><p class="muted"><a href="/jobs/${job}">${plain(this.past.view.goal)}</a></p><div class="card">${this.past.q ? pastQuestion(this.past.q) : html`<p>${t('question_gone')}</p>`}</div>
-      ${this.questions().length ? html`<button class="primary" @click=${() => this.next(1)}>${t('key_next')} <kbd>n</kbd></button>` : nothing}</div>`;
+      ${this.questions().length ? html`<div class="line"><button class="primary" @click=${() => this.next(1)}>${t('key_next')} <kbd>n</kbd></button></div>` : nothing}</div>`;
   }
 }

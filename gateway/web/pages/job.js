@@ -3,17 +3,16 @@
 import { html, nothing } from '../lit.js';
 import { api } from '../api.js';
 import { emit } from '../state/bus.js';
-import { cached } from '../state/cache.js';
 import { foldTo, recordOf, times } from '../state/fold.js';
 import { JobStream } from '../state/stream.js';
 import { route, select } from '../router.js';
 import { t } from '../settings.js';
-import { clock, duration, exact, money, ms, short } from '../format.js';
+import { duration, money, ms, short } from '../format.js';
 import { actionsOf, ICONS, openAction } from '../parts/actions.js';
-import { badge, mark, shown, tone } from '../parts/mark.js';
+import { mark, shown, tone } from '../parts/mark.js';
 import { markdown } from '../parts/markdown.js';
 import { offer } from '../parts/palette.js';
-import { pastQuestion, questionCard } from '../parts/question.js';
+import { questionCard } from '../parts/question.js';
 import { copyButton, empty, errorBox, icon, plain, skeleton, when } from '../parts/ui.js';
 import { sentence, unblock, whySentence } from '../parts/why.js';
 import { planTab } from './job/plan.js';
@@ -157,7 +156,7 @@ export class JobPage {
           ${this.menu ? html`<div class="menu-list" role="menu" @keydown=${(/** @type {KeyboardEvent} */ e) => this.menuKey(e)}>${rest.map((kind) => html`<button role="menuitem" class=${kind === 'cancel' ? 'text-fail' : ''} @click=${() => this.act(kind)}>${icon(ICONS[kind])}${t(`act_${kind}`)}</button>`)}</div>` : nothing}</div></div>`}
       </div>
       <div class="why-bar tint-${tone(state)}">${mark(state, true)}<div class="grow"><strong>${t(`state_${state}`)}</strong>${first || ENDED.includes(view.state) ? html`<span class="why-text">${plain(first ? whySentence(first) : sentence(view))}</span>` : nothing}
-          ${first?.since ? html`<span class="muted num"> · ${t('since', { time: duration(Date.now() - ms(first.since)) })}</span>` : nothing}
+          ${first?.since && Date.now() - ms(first.since) > 1500 ? html`<span class="muted num"> · ${t('since', { time: duration(Date.now() - ms(first.since)) })}</span>` : nothing}
           ${(view.why?.length ?? 0) > 1 && !this.past ? html`<details class="more-why"><summary>${t('more_reasons', { n: view.why.length - 1 })}</summary>${view.why.slice(1).map((/** @type {any} */ why) => html`<p>${plain(whySentence(why))}</p>`)}</details>` : nothing}</div>
         ${next.action === 'answer' ? (answered ? html`<button @click=${() => document.querySelector('.card.ask')?.scrollIntoView({ behavior: 'smooth', block: 'center' })}>${t('answer')}</button>` : html`<a class="button" href="/inbox">${t('answer')}</a>`) : next.action ? html`<button @click=${() => this.act(/** @type {string} */ (next.action))}>${next.label}</button>` : next.command ? html`<code>${next.command}</code>${copyButton(next.command)}` : nothing}
       </div>
@@ -199,4 +198,3 @@ export class JobPage {
       ${results.length && !text ? html`<dl class="results">${results.map(([id, value]) => html`<dt>${plain(view.plan?.steps.find((/** @type {any} */ s) => s.id === id)?.title ?? id)}</dt><dd>${markdown(typeof value === 'string' ? value : String(/** @type {any} */ (value)?.response ?? JSON.stringify(value)))}</dd>`)}</dl>` : nothing}</section>`;
   }
 }
-export { badge, cached, clock, exact, pastQuestion };

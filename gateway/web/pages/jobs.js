@@ -153,9 +153,9 @@ export class JobsPage {
       ${this.fresh.length ? html`<button class="fresh" @click=${() => { document.getElementById('main')?.scrollTo({ top: 0 }); this.rows = [...this.fresh, ...this.rows]; this.fresh = []; emit(); }}>${icon('arrow-up')}${t('new_rows', { n: this.fresh.length })}</button>` : nothing}
       ${!this.readAt && !this.problem && Date.now() - this.started > 200 ? skeleton(8) : nothing}
       ${rows.length
-        ? html`<div class="job-list" role="table" aria-label=${t('nav_jobs')}>
-          <div class="job-row head" role="row"><span role="columnheader"><span class="sr">${t('col_state')}</span></span><span role="columnheader">${t('col_goal')}</span><span role="columnheader">${t('col_why')}</span><span role="columnheader" class="c-steps num">${t('col_steps')}</span><span role="columnheader" class="c-agent">${t('col_agent')}</span><span role="columnheader" class="num">${t('col_age')}</span></div>
-          ${repeat(rows, (job) => job.job, (job, n) => this.row(job, n))}</div>`
+        ? html`<div class="job-list" role="group" aria-label=${t('nav_jobs')}>
+          <div class="job-row head" aria-hidden="true"><span></span><span>${t('col_goal')}</span><span>${t('col_why')}</span><span class="c-steps num">${t('col_steps')}</span><span class="c-agent">${t('col_agent')}</span><span class="num">${t('col_age')}</span></div>
+          ${repeat(rows, (/** @type {any} */ job) => job.job, (/** @type {any} */ job, /** @type {number} */ n) => this.row(job, n))}</div>`
         : this.readAt && !this.problem ? this.none(filter) : nothing}
       ${this.more && this.rows.length ? html`<div class="more line"><button ?disabled=${this.busy} @click=${() => this.load(true)}>${t('load_more')}</button>${filter.text ? html`<span class="muted">${t('searched', { n: this.rows.length })}</span>` : nothing}</div>` : nothing}
     </div>`;
@@ -164,13 +164,13 @@ export class JobsPage {
   row(job, n) {
     const state = shown(job);
     const hot = Date.now() - (this.changed.get(job.job) ?? 0) < 700;
-    return html`<a role="row" class="job-row ${n === this.at ? 'at' : ''} ${hot ? 'hot' : ''}" href="/jobs/${job.job}" @focus=${() => { this.at = n; }}>
-      <span role="cell" class="c-mark">${mark(state)}</span>
-      <span role="cell" class="c-goal cut" title=${job.goal}>${plain(job.goal)}${job.conversation ? html`<span class="chip">${plain(job.conversation)}</span>` : nothing}${job.parent ? html`<span class="chip">${t('child')}</span>` : nothing}</span>
-      <span role="cell" class="c-why cut text-${tone(state)}" title=${sentence(job)}>${plain(sentence(job))}</span>
-      <span role="cell" class="c-steps num">${job.steps ? html`${stepBar(job)}<span>${job.steps_done}/${job.steps}</span>` : html`<span class="muted">–</span>`}</span>
-      <span role="cell" class="c-agent muted cut">${job.agent}</span>
-      <span role="cell" class="c-age num muted">${when(job.updated)}</span></a>`;
+    return html`<a class="job-row ${n === this.at ? 'at' : ''} ${hot ? 'hot' : ''}" href="/jobs/${job.job}" @focus=${() => { this.at = n; }}>
+      <span class="c-mark">${mark(state)}</span>
+      <span class="c-goal cut" title=${job.goal}>${plain(job.goal)}${job.conversation ? html`<span class="chip">${plain(job.conversation)}</span>` : nothing}${job.parent ? html`<span class="chip">${t('child')}</span>` : nothing}</span>
+      <span class="c-why cut text-${tone(state)}" title=${sentence(job)}>${plain(sentence(job))}</span>
+      <span class="c-steps num">${job.steps ? html`${stepBar(job)}<span>${job.steps_done}/${job.steps}</span>` : html`<span class="muted">–</span>`}</span>
+      <span class="c-agent muted cut">${job.agent}</span>
+      <span class="c-age num muted">${when(job.updated)}</span></a>`;
   }
   /** @param {{state: string, conversation: string, text: string}} filter */
   none(filter) {

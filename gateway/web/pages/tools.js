@@ -73,6 +73,6 @@ export class ToolsPage {
       <section class="card"><h2>${t('try_tool')}</h2><p class="muted">${t('try_tool_text')}</p>
         <form class="stack" @submit=${(/** @type {Event} */ e) => { e.preventDefault(); run(); }}>${schemaForm(`try-${tool.name}`, fields, state.values, state.mistakes, state.busy)}${fields.length ? nothing : html`<p class="muted">${t('no_arguments')}</p>`}${errorBox(state.problem)}
         <div class="line wrap"><button class="primary" ?disabled=${state.busy}>${state.busy ? t('sending') : t('run_tool')}</button><span class="grow"></span>${copyAs({ verb: 'submit', nats: { goal: `/${tool.name}`, call }, method: 'POST', path: 'jobs', body: { goal: `/${tool.name}`, call } })}</div></form></section>
-      <details><summary>${t('schema')}</summary><pre class="block">${json(tool.schema)}</pre></details>`;
+      <details><summary>${t('schema')}</summary><pre class="block" tabindex="0">${json(tool.schema)}</pre></details>`;
   }
 }

@@ -67,7 +67,7 @@ export function markdown(source) {
         else items[items.length - 1] += `\n${lines[i].trim()}`;
       }
       const list = items.map((each) => html`<li>${inline(each)}</li>`);
-      out.push(ordered ? html`<ol class="md">${list}</ol>` : html`<ul class="md">${list}</ul>`);
+      out.push(ordered ? html`<ol class="md" start=${parseInt(row, 10)}>${list}</ol>` : html`<ul class="md">${list}</ul>`);
       continue;
     }
     if (/^\s*>/.test(row)) {

@@ -68,7 +68,7 @@ export function paletteView() {
   if (!open) return nothing;
   const list = items();
   let group = '';
-  return html`<dialog class="palette" aria-label=${t('search')} ${ref((element) => queueMicrotask(() => element instanceof HTMLDialogElement && element.isConnected && !element.open && element.showModal()))} @close=${close} @keydown=${onKey} @click=${(/** @type {MouseEvent} */ e) => e.target === e.currentTarget && close()}>
+  return html`<dialog class="palette" aria-label=${t('search')} ${ref((/** @type {any} */ element) => queueMicrotask(() => element instanceof HTMLDialogElement && element.isConnected && !element.open && element.showModal()))} @close=${close} @keydown=${onKey} @click=${(/** @type {MouseEvent} */ e) => e.target === e.currentTarget && close()}>
     <div class="line palette-input">${icon('search')}<input role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant="p-${at}" autofocus placeholder=${t('palette_hint')} aria-label=${t('palette_hint')} .value=${text} @input=${(/** @type {any} */ e) => { text = e.target.value; at = 0; emit(); }}></div>
     <div class="palette-list" id="palette-list" role="listbox" aria-label=${t('search')}>${list.map((item, n) => {
       const head = item.group === group ? nothing : html`<div class="palette-group" role="presentation">${item.group}</div>`;

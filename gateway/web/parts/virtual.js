@@ -23,11 +23,11 @@ export function virtual(name, rows, height, draw, how) {
     state.height = box.clientHeight;
     state.stick = !!how.stick && box.scrollTop + box.clientHeight >= box.scrollHeight - height;
     emit();
-  }} ${ref((element) => {
+  }} ${ref((/** @type {any} */ element) => {
     if (element instanceof HTMLElement) {
       state.height = element.clientHeight || 640;
       if (state.stick && element.scrollTop + element.clientHeight < total) element.scrollTop = total;
     }
-  })}><div class="virtual-space" ${ref((element) => { if (element instanceof HTMLElement) element.style.height = `${total}px`; })}>
-    <div class="virtual-rows" ${ref((element) => { if (element instanceof HTMLElement) element.style.transform = `translateY(${first * height}px)`; })}>${rows.slice(first, last).map((row, n) => draw(row, first + n))}</div></div></div>`;
+  })}><div class="virtual-space" ${ref((/** @type {any} */ element) => { if (element instanceof HTMLElement) element.style.height = `${total}px`; })}>
+    <div class="virtual-rows" ${ref((/** @type {any} */ element) => { if (element instanceof HTMLElement) element.style.transform = `translateY(${first * height}px)`; })}>${rows.slice(first, last).map((row, n) => draw(row, first + n))}</div></div></div>`;
 }

@@ -78,7 +78,7 @@ export function sentence(job) {
   if (why) return whySentence(why);
   const outcome = job.outcome;
   if (job.state === 'failed') return outcome?.message || t(`failure_${job.failure ?? outcome?.reason}`);
-  if (job.state === 'completed') return outcome?.summary ? String(outcome.summary).split('\n')[0] : t('ended_completed');
+  if (job.state === 'completed') return outcome?.summary ? String(outcome.summary).split('\n')[0].replace(/[:：]$/, '') : t('ended_completed');
   if (job.state === 'canceled') return outcome?.reason ? t('ended_canceled_because', { reason: outcome.reason }) : t('ended_canceled');
   if (job.state === 'rejected') return t('ended_rejected');
   return t(`state_${job.state}`);

@@ -67,7 +67,20 @@ export class Fold {
     const { events, dropped } = this;
     const oldPhases = this.phases;
     Object.assign(this, again, { events, dropped });
-    if (this.created !== this.created && oldPhases[0]) this.created = oldPhases[0].from;
+    if (Number.isNaN(this.created) && oldPhases[0]) this.created = oldPhases[0].from;
+    // Neither time that was taken out nor the time until the rollback counts.
+    const now = ms(e.time);
+    const kept = this.events.findLast((old) => !this.dropped.has(old.id) && old !== e);
+    const open = this.phases.at(-1);
+    if (open && kept) {
+      open.to = Math.max(open.from, ms(kept.time));
+      this.phases.push({ state: this.state, sub: this.sub, from: now });
+    }
+    for (const step of this.steps.values()) {
+      for (const span of step.spans) span.to ??= kept ? ms(kept.time) : now;
+      if (step.queued !== undefined) step.queued = now;
+    }
+    for (const id of [...this.last.keys()]) this.last.set(id, now);
   }
 
   /** @param {string} id @returns {Step} */

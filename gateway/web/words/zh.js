@@ -132,7 +132,6 @@ export default {
   rows_read: '已加载 {of} 个，显示 {n} 个 · {time}读取',
   new_rows: '{n} 个新任务',
   searched: '已在加载的最新 {n} 个任务中搜索。',
-  col_state: '状态',
   col_goal: '目标',
   col_why: '原因',
   col_steps: '步骤',

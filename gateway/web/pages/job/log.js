@@ -56,7 +56,7 @@ export function logTab(page, fold) {
     ${errorBox(page.memo.recordsProblem)}
     <div class="split ${selected ? 'with-panel' : ''}"><div class="split-main">${virtual(`log-${page.job}-${how}`, rows, 30, draw, { stick: !page.past && how === 'events', label: t('tab_log') })}
     ${how === 'records' && page.memo.recordsMore ? html`<p><button ?disabled=${page.memo.recordsBusy} @click=${() => loadRecords(page, true)}>${t('load_more')}</button></p>` : nothing}</div>
-    ${selected ? html`<aside class="panel"><header class="line"><h2 class="grow mono">${chosen}</h2>${copyButton(json(selected))}<button class="ghost small" aria-label=${t('close')} @click=${() => select({ event: undefined })}>${icon('x')}</button></header><pre class="block">${plain(json(selected))}</pre>
+    ${selected ? html`<aside class="panel"><header class="line"><h2 class="grow mono">${chosen}</h2>${copyButton(json(selected))}<button class="ghost small" aria-label=${t('close')} @click=${() => select({ event: undefined })}>${icon('x')}</button></header><pre class="block" tabindex="0">${plain(json(selected))}</pre>
       ${page.past ? nothing : html`<footer class="line wrap"><button @click=${() => select({ at: String(how === 'events' ? recordOf(selected.id) : selected.seq) })}>${t('show_then')}</button></footer>`}</aside>` : nothing}</div>`;
 }
 

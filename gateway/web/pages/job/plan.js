@@ -82,7 +82,7 @@ function graph(page, steps, now) {
   const near = new Set(chosen ? [chosen, ...(at.get(chosen)?.depends_on ?? []), ...steps.filter((s) => s.depends_on.includes(chosen)).map((s) => s.id)] : []);
   const pad = 8;
   return html`<div class="graph" role="group" aria-label=${t('graph_of', { n: steps.length })}>
-    <svg width=${width + 2 * pad} height=${height + 2 * pad} viewBox="${-pad} ${-pad} ${width + 2 * pad} ${height + 2 * pad}" ${ref((element) => { if (element instanceof SVGElement) element.style.minWidth = `${Math.min(width + 2 * pad, Math.max(300, width * 0.72))}px`; })}>
+    <svg width=${width + 2 * pad} height=${height + 2 * pad} viewBox="${-pad} ${-pad} ${width + 2 * pad} ${height + 2 * pad}" ${ref((/** @type {any} */ element) => { if (element instanceof SVGElement) element.style.minWidth = `${Math.min(width + 2 * pad, Math.max(300, width * 0.72))}px`; })}>
       <g class="edges">${edges.map((/** @type {any} */ edge) => {
         const from = at.get(edge.from);
         const lit = from?.state === 'completed';

@@ -27,10 +27,10 @@ export function saidTab(page, view, fold) {
 }
 
 /** @param {any[]} lines @param {(step: string) => void} open @param {boolean} [brief] */
-export const transcript = (lines, open, brief = false) => repeat(lines, (line) => line.key, (line) => sayLine(line, open, brief));
+export const transcript = (lines, open, brief = false) => repeat(lines, (/** @type {any} */ line) => line.key, (/** @type {any} */ line) => sayLine(line, open, brief));
 
 /** @param {any[]} live @param {any} fold */
-export const liveTexts = (live, fold) => repeat(live, (text) => text.work, (text) => html`<article class="say writing" aria-label=${t('writes_now')}><div class="say-head muted"><span class="live-dot"></span>${plain(fold.steps.get(text.step)?.title ?? t(text.step ? 'model' : 'planner'))}</div>
+export const liveTexts = (live, fold) => repeat(live, (/** @type {any} */ text) => text.work, (/** @type {any} */ text) => html`<article class="say writing" aria-label=${t('writes_now')}><div class="say-head muted"><span class="live-dot"></span>${plain(fold.steps.get(text.step)?.title ?? t(text.step ? 'model' : 'planner'))}</div>
   ${text.thought ? html`<details class="thought" ?open=${!text.text}><summary class="muted">${t('thinks')}</summary><p class="thought-text">${plain(text.thought)}</p></details>` : nothing}
   ${text.text ? (text.step ? markdown(text.text) : html`<pre class="block plan-writing">${plain(text.text)}</pre>`) : nothing}
   ${text.tool ? html`<pre class="block">${plain(text.tool)}</pre>` : nothing}<span class="caret"></span></article>`);

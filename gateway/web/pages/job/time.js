@@ -20,6 +20,7 @@ export function timeTab(page, fold) {
   const { x, gaps, rest, room } = axis(all, from, to);
   const chosen = route().query.get('step');
   const step = tickStep(rest, 6 * room);
+  /** @type {{at: number, x: number, label: string}[]} */
   const ticks = [];
   for (let busy = 0, at = from; ticks.length < 14; busy += step) {
     at = from + busy;
@@ -27,6 +28,11 @@ export function timeTab(page, fold) {
     if (at >= to) break;
     ticks.push({ at, x: x(at), label: duration(busy + gaps.filter((gap) => gap.to <= at).reduce((sum, gap) => sum + gap.to - gap.from, 0)) });
   }
+  const needed = innerWidth < 720 ? 0.24 : 0.09;
+  const labelled = ticks.filter((tick, n) => {
+    const limit = Math.min(ticks[n + 1]?.x ?? 1, ...gaps.map((gap) => x(gap.from)).filter((at) => at > tick.x + 0.001), 1);
+    return limit - tick.x >= needed || n === 0;
+  });
   const pc = (/** @type {number} */ value) => `${(value * 100).toFixed(3)}%`;
   const grid = svg`${gaps.map((gap) => svg`<rect class="gap" x=${pc(x(gap.from))} width=${pc(x(gap.to) - x(gap.from))} y="0" height="100%"></rect>`)}${ticks.map((tick) => svg`<line class="grid" x1=${pc(tick.x)} x2=${pc(tick.x)} y1="0" y2="100%"></line>`)}`;
   const draw = (/** @type {import('../../state/spans.js').Row} */ row) => {
@@ -43,7 +49,7 @@ export function timeTab(page, fold) {
   };
   return html`<div class="fall">
     <svg class="defs" width="0" height="0" aria-hidden="true"><defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" class="hatch-ground"></rect><rect width="2" height="6" class="hatch-line"></rect></pattern><pattern id="dots" width="5" height="5" patternUnits="userSpaceOnUse"><rect width="5" height="5" class="dots-ground"></rect><circle cx="2.5" cy="2.5" r="1.1" class="dots-dot"></circle></pattern></defs></svg>
-    <div class="fall-row fall-head"><span class="fall-label muted">${clock(from)}</span><svg class="fall-bars" width="100%" height="100%">${ticks.map((tick, n) => svg`<text x=${pc(tick.x)} dx=${n ? 3 : 0} y="70%">${tick.label}</text>`)}${gaps.map((gap) => svg`<rect class="gap" x=${pc(x(gap.from))} width=${pc(x(gap.to) - x(gap.from))} y="0" height="100%"><title>${t('gap', { time: duration(gap.to - gap.from) })}</title></rect>`)}</svg><span class="num muted fall-time"></span></div>
+    <div class="fall-row fall-head"><span class="fall-label muted">${clock(from)}</span><svg class="fall-bars" width="100%" height="100%">${labelled.map((tick, n) => svg`<text x=${pc(tick.x)} dx=${n ? 3 : 0} y="70%">${tick.label}</text>`)}${gaps.map((gap) => svg`<rect class="gap" x=${pc(x(gap.from))} width=${pc(x(gap.to) - x(gap.from))} y="0" height="100%"><title>${t('gap', { time: duration(gap.to - gap.from) })}</title></rect>`)}</svg><span class="num muted fall-time"></span></div>
     ${virtual(`fall-${page.job}`, all, 28, draw, { label: t('tab_time') })}
     <div class="line wrap legend muted"><svg width="22" height="10" aria-hidden="true"><rect class="bar-queue" width="22" height="10" rx="2"></rect></svg>${t('bar_queue')}<svg width="22" height="10" aria-hidden="true"><rect class="bar-done" width="22" height="10" rx="2"></rect></svg>${t('bar_run')}<svg width="22" height="10" aria-hidden="true"><rect class="bar-turn" width="22" height="10" rx="2"></rect></svg>${t('bar_turn')}<svg width="22" height="10" aria-hidden="true"><rect class="bar-wait" width="22" height="10" rx="2"></rect></svg>${t('bar_wait')}${gaps.length ? html`<span class="end">${t('gaps_folded', { n: gaps.length, time: duration(gaps.reduce((sum, gap) => sum + gap.to - gap.from, 0)) })}</span>` : nothing}</div>
   </div>`;

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
 use callboard_tests::{installed, root};
 use reqwest::{StatusCode, header};
+use rstest::rstest;
 
 use super::Stage;
 
@@ -50,15 +51,17 @@ fn web(path: &str) -> PathBuf {
     root().join("gateway/web").join(path)
 }
 
-#[test]
-fn vendored_files_are_those_of_their_packages() {
-    let sums = fs::read_to_string(web("vendor/lit-html/SHA256SUMS")).unwrap();
+#[rstest]
+#[case::lit("vendor/lit-html", 7)]
+#[case::lucide("vendor/lucide", 2)]
+fn vendored_files_are_those_of_their_packages(#[case] directory: &str, #[case] least: usize) {
+    let sums = fs::read_to_string(web(directory).join("SHA256SUMS")).unwrap();
     for line in sums.lines() {
         let (sum, name) = line.split_once("  ").unwrap();
-        let file = fs::read(web("vendor/lit-html").join(name)).unwrap();
+        let file = fs::read(web(directory).join(name)).unwrap();
         assert_eq!(proto::digest::of_bytes(&file), sum, "{name}");
     }
-    assert!(sums.lines().count() > 3, "{sums}");
+    assert!(sums.lines().count() >= least, "{sums}");
 }
 
 /// Returns the names of the texts of a language.
@@ -79,10 +82,13 @@ fn every_text_of_the_console_is_in_both_languages() {
 
 #[test]
 fn the_pure_modules_of_the_console_pass_their_tests() {
+    let files = fs::read_dir(web("tests")).unwrap().map(|file| file.unwrap().path());
+    let tests: Vec<_> = files.filter(|file| file.to_string_lossy().ends_with(".test.js")).collect();
+    assert!(!tests.is_empty());
     // Node.js is beside npm, unless both are on the PATH.
     let beside = installed("npm").with_file_name("node");
     let node = if beside.exists() { beside } else { PathBuf::from("node") };
-    let ran = Command::new(node).arg("--test").arg(web("tests/layout.test.js")).output();
+    let ran = Command::new(node).arg("--test").args(tests).output();
     let ran = ran.expect("make npm installs Node.js");
     let said = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success(), "{said}");

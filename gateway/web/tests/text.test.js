@@ -1,0 +1,53 @@
+import { frames } from '../api.js';
+import { duration, shell, visible } from '../format.js';
+import { compact, indent, rawAt } from '../rawjson.js';
+import { diff } from '../parts/diff.js';
+import en from '../words/en.js';
+import zh from '../words/zh.js';
+import { equal, ok, test } from './assert.js';
+
+test('frames of server-sent events come whole, however they are cut', () => {
+  const text = ': keep-alive\n\nid: 1.1\nevent: event\ndata: {"a":1}\n\nevent: end\ndata: {}\n\n';
+  const split = frames();
+  const out = [...text].flatMap((c) => split(c));
+  equal(out, [{ event: 'event', data: '{"a":1}', id: '1.1' }, { event: 'end', data: '{}' }]);
+});
+
+test('a value is found in JSON with its digits', () => {
+  const text = '{"questions":[{"id":"q0"},{"id":"q1","args": {"n": 12345678901234567890, "s":"a\\"]}"}}]}';
+  const raw = rawAt(text, ['questions', 1, 'args']) ?? '';
+  equal(compact(raw), '{"n":12345678901234567890,"s":"a\\"]}"}');
+  ok(indent(raw).includes('"n": 12345678901234567890'));
+  equal(rawAt(text, ['questions', 7]), undefined);
+  equal(indent('{"a":[],"b":{}}'), '{\n  "a": [],\n  "b": {}\n}');
+});
+
+test('invisible characters show', () => {
+  equal(visible('a\u202eb\u200b').map((part) => part.text).join(''), 'a\\u{202e}b\\u{200b}');
+  equal(visible('plain').length, 1);
+});
+
+test('durations have at most two units', () => {
+  equal(duration(999), '999 ms');
+  equal(duration(90_000), '1 m 30 s');
+  equal(duration((2 * 24 + 4) * 3_600_000 + 59_000), '2 d 4 h');
+});
+
+test('shell words are quoted', () => {
+  equal(shell("it's"), `'it'\\''s'`);
+  equal(shell('rel-1'), 'rel-1');
+});
+
+test('a diff has every line', () => {
+  equal(diff('a\nb\nc', 'a\nx\nc').map((line) => line.kind[0] + line.text), ['sa', 'rb', 'ax', 'sc']);
+});
+
+test('both languages have the same words and arguments', () => {
+  equal(Object.keys(en), Object.keys(zh));
+  const names = (/** @type {string} */ text) => [...text.matchAll(/\{(\w+)\}/g)].map((m) => m[1]).sort();
+  const words = /** @type {Record<string, string>} */ (en);
+  for (const key of Object.keys(words)) {
+    const other = /** @type {Record<string, string>} */ (zh)[key];
+    ok(names(other).every((name) => names(words[key]).includes(name) || name === 'n'), `${key}: ${other}`);
+  }
+});
