@@ -307,8 +307,9 @@ async fn events(
             Some(id.parse::<EventId>().map_err(wrong)?)
         }
     };
-    let from = stream::From { after: last.or(params.one("after")?), live: params.is_set("live")? };
-    let opened = stream::response(&caller.client, &job, from, desk.shutdown).await;
+    let start =
+        stream::Start { after: last.or(params.one("after")?), live: params.is_set("live")? };
+    let opened = stream::response(&caller.client, &job, start, desk.shutdown).await;
     opened.map_err(|failure| caller.refused(failure))
 }
 

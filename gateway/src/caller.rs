@@ -28,7 +28,7 @@ const TOKEN_PARAMETERS: [&str; 3] = ["token", "access_token", "api_key"];
 /// Header with the caller's span.
 const TRACEPARENT: header::HeaderName = header::HeaderName::from_static("traceparent");
 
-/// The host names by which this gateway may be called, besides loopback addresses.
+/// The host names by which this gateway may be called, besides addresses and `localhost`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hosts(Arc<[String]>);
 

@@ -49,7 +49,7 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 
 /// The start of a stream.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct From {
+pub(crate) struct Start {
     /// The event that the reader has last.
     pub(crate) after: Option<EventId>,
     /// `true` for the text of work in progress, too.
@@ -63,10 +63,10 @@ pub(crate) struct From {
 pub(crate) async fn response(
     client: &Client,
     job: &JobId,
-    from: From,
+    start: Start,
     shutdown: CancellationToken,
 ) -> Result<Response, Failure> {
-    let From { after, live } = from;
+    let Start { after, live } = start;
     let from = Position::Events(after.unwrap_or_default());
     let options = WatchOptions { from, live, give_up_after: GIVE_UP_AFTER };
     let mut items = client.watch(job, options).boxed();

@@ -2,7 +2,7 @@
 //! each burst; and, on request, live output of running work.
 //!
 //! A watcher that reconnects with its last position gets exactly what it missed. A watch ends by
-//! itself with the first heartbeat that nobody receives. It ends after
+//! itself after [`GONE_AFTER`] heartbeats that nobody receives. It ends after
 //! [`limits::WATCH_SECONDS_MAX`] in any case, as not every bus can tell that a watcher has gone.
 
 mod feed;
@@ -36,6 +36,10 @@ use self::{
 };
 pub(super) use self::{hub::Hub, slots::Slots};
 use super::{Door, fold, truncate};
+
+/// Number of heartbeats in a row without a receiver after which a watcher has gone. After a restart
+/// of the broker the door may be connected before the watcher is.
+const GONE_AFTER: u32 = 2;
 
 /// The reason for which a watch ends before its job does.
 enum Cut {
@@ -116,7 +120,7 @@ impl Watcher<'_> {
         let mut over = pin!(tokio::time::sleep_until(over));
         let heartbeat = truncate::bytes(&Watched::Heartbeat)?;
         let call = self.call;
-        let mut beats = FuturesUnordered::new();
+        let (mut beats, mut unheard) = (FuturesUnordered::new(), 0);
         loop {
             tokio::select! {
                 changed = self.feed.changed() => {
@@ -128,7 +132,9 @@ impl Watcher<'_> {
                 said = heard(&mut live) => self.send(said).await?,
                 _ = quiet.tick() => beats.push(call.is_heard(heartbeat.clone())),
                 Some(is_heard) = beats.next() => {
-                    if !is_heard.map_err(|error| self.unreachable(&error))? {
+                    let is_heard = is_heard.map_err(|error| self.unreachable(&error))?;
+                    unheard = if is_heard { 0 } else { unheard + 1 };
+                    if unheard == GONE_AFTER {
                         return Err(Cut::Gone);
                     }
                 }
