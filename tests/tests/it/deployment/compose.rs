@@ -192,8 +192,23 @@ fn every_service_is_hardened_bounded_pinned_and_watched() {
     }
     for line in text("compose/.env.example").lines().filter(|line| !line.starts_with('#')) {
         if let Some((name, value)) = line.split_once('=') {
-            assert!(name == "CALLBOARD_IMAGE" || value.is_empty(), "{name} has a default");
+            assert!(name.ends_with("_IMAGE") || value.is_empty(), "{name} has a default");
         }
+    }
+}
+
+/// Everybody can pin the images of others by digest, and the example names the releases that the
+/// file starts without it.
+#[test]
+fn every_image_can_be_given_by_its_digest() {
+    let file = text("compose/compose.yaml");
+    let given = environment(&text("compose/.env.example"));
+    let images: Vec<_> = file.lines().filter_map(|l| l.trim().strip_prefix("image: ")).collect();
+    assert_eq!(images.len(), file.matches("image:").count());
+    for image in images {
+        let variable = image.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+        let (name, release) = variable.and_then(|v| v.split_once(":-")).expect(image);
+        assert_eq!(given.get(name).map(String::as_str), Some(release), "{name}");
     }
 }
 
