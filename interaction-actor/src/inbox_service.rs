@@ -247,7 +247,9 @@ impl Service for InboxService {
             | Verb::Agents
             | Verb::SetAgent
             | Verb::DropAgent
-            | Verb::Upload => Err(call.served_elsewhere()),
+            | Verb::AgentRevisions
+            | Verb::Upload
+            | Verb::Download => Err(call.served_elsewhere()),
         }
     }
 }

@@ -17,8 +17,11 @@ use serde::{
 use serde_json::Value;
 
 pub use self::{
-    agents::{AgentChanged, AgentEntry, AgentList, Agents, DropAgent, SetAgent},
-    files::{FileSource, SubmitFile, Upload, Uploaded},
+    agents::{
+        AgentChanged, AgentEntry, AgentHistory, AgentList, AgentRevision, AgentRevisions, Agents,
+        DropAgent, SetAgent,
+    },
+    files::{Data, Download, Downloaded, FileSource, SubmitFile, Upload, Uploaded},
     inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
     verb::{Request, Role, Server, Verb, VerbSpec},
 };

@@ -22,12 +22,15 @@ use clap::{ArgAction, Args, FromArgMatches as _, Parser, Subcommand, builder::St
 use proto::lang::Language;
 
 pub(crate) use self::{
-    agents::{AgentsCommand, CheckAgentsArgs, PutAgentArgs},
+    agents::{AgentsCommand, CheckAgentsArgs, DiffAgentArgs, PutAgentArgs, RollBackAgentArgs},
     chat::ChatArgs,
     ctx::ContextCommand,
     fsck::{DeadCommand, DeadListArgs, FsckArgs, RetryArgs},
     inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
-    jobs::{JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SignalArgs, SteerArgs},
+    jobs::{
+        FilesArgs, JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SignalArgs, SpansArgs,
+        SteerArgs,
+    },
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
     positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
     purge::PurgeArgs,

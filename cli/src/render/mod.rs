@@ -2,6 +2,7 @@
 //! a person is escaped here.
 
 pub(crate) mod agents;
+pub(crate) mod agents_history;
 pub(crate) mod crew;
 pub(crate) mod dead;
 pub(crate) mod describe;
@@ -9,6 +10,7 @@ pub(crate) mod diff;
 pub(crate) mod dot;
 pub(crate) mod event;
 mod family;
+pub(crate) mod files;
 pub(crate) mod findings;
 pub(crate) mod fsck;
 pub(crate) mod history;
@@ -24,6 +26,7 @@ pub(crate) mod table;
 pub(crate) mod tools;
 pub(crate) mod tree;
 pub(crate) mod value;
+pub(crate) mod waterfall;
 
 #[cfg(test)]
 pub(crate) mod samples;

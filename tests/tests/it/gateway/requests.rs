@@ -60,6 +60,13 @@ async fn a_job_is_submitted_answered_and_read_over_http() {
     let rest = (rest["records"].as_array().unwrap().len(), &rest["more"]).0;
     assert_eq!(json!(rest + 3), view["records"]);
 
+    let spans = stage.read("/v1/jobs/j1/spans").await;
+    let spans = spans["spans"].as_array().unwrap();
+    let kinds = |kind: &str| spans.iter().filter(|span| span["kind"] == kind).count();
+    let counts = ["job", "step", "turn", "call", "waiting"].map(kinds);
+    assert_eq!(counts, [1, 3, 3, 2, 2], "{spans:?}");
+    assert!(spans.iter().all(|span| span["end"].is_string()), "{spans:?}");
+
     let cancel = json!({"signal": "cancel"});
     let (status, problem) = stage.post("/v1/jobs/j1/signals", &cancel).await;
     assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("job_ended")));
@@ -91,6 +98,105 @@ async fn a_plan_of_a_client_is_carried_out_or_refused() {
     let (status, reply) = stage.post(execute, &failing).await;
     assert_eq!((status, &reply["success"]), (StatusCode::INTERNAL_SERVER_ERROR, &json!(false)));
     assert!(!reply["error"].as_str().unwrap().is_empty(), "{reply}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_is_changed_only_by_who_saw_its_last_revision() {
+    let stage = Stage::start().await;
+    let put = async |text: &str, condition: Option<&str>, query: &str| {
+        let path = format!("/v1/agents/mine{query}");
+        let mut request = stage.request(Method::PUT, &path).json(&json!({"text": text}));
+        if let Some(condition) = condition {
+            request = request.header(header::IF_MATCH, condition);
+        }
+        taken(request.send().await.unwrap()).await
+    };
+    let (status, checked) = put("about: one", None, "?check=1").await;
+    assert_eq!((status, checked.get("revision")), (StatusCode::OK, None), "{checked}");
+    assert_eq!(stage.get("/v1/agents/mine").send().await.unwrap().status(), 404);
+    let (status, first) = put("about: one", Some("\"0\""), "").await;
+    assert_eq!(status, StatusCode::OK, "{first}");
+    let shown = stage.get("/v1/agents/mine").send().await.unwrap();
+    let tag = shown.headers()[header::ETAG].to_str().unwrap().to_owned();
+    assert_eq!(tag, format!("\"{}\"", first["revision"]));
+    let (status, second) = put("about: two", Some(&tag), "").await;
+    assert_eq!(status, StatusCode::OK, "{second}");
+    let (status, problem) = put("about: three", Some(&tag), "").await;
+    assert_eq!((status, &problem["code"]), (StatusCode::PRECONDITION_FAILED, &json!("stale")));
+    for wrong in ["*", "W/\"1\"", "\"1\", \"2\"", "\"x\"", "1"] {
+        let (status, problem) = put("about: three", Some(wrong), "").await;
+        let field = &problem["field"];
+        assert_eq!((status, field), (StatusCode::BAD_REQUEST, &json!("If-Match")), "{wrong}");
+    }
+    let delete = stage.request(Method::DELETE, "/v1/agents/mine?check=1").send().await.unwrap();
+    let (status, problem) = taken(delete).await;
+    assert_eq!((status, &problem["field"]), (StatusCode::BAD_REQUEST, &json!("check")));
+    let delete = stage.request(Method::DELETE, "/v1/agents/mine").header(header::IF_MATCH, &tag);
+    let (status, _) = taken(delete.send().await.unwrap()).await;
+    assert_eq!(status, StatusCode::PRECONDITION_FAILED);
+
+    let all = stage.read("/v1/agents/mine/revisions").await;
+    assert_eq!(
+        (&all["current"], all["revisions"].as_array().unwrap().len()),
+        (&second["revision"], 2)
+    );
+    let old = format!("/v1/agents/mine/revisions?revision={}", first["revision"]);
+    assert_eq!(stage.read(&old).await["revisions"][0]["text"], "about: one");
+    let unknown = stage.get("/v1/jobs/x").header(header::IF_MATCH, "\"1\"").send().await.unwrap();
+    assert_eq!(unknown.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_a_job_is_saved_and_never_shown() {
+    let stage = Stage::start().await;
+    let name = "<b>\"; 会议.html";
+    let page = "<script>alert(1)</script>";
+    let large = vec![7_u8; 700_000];
+    let mut pieces = Vec::new();
+    for piece in large.chunks(512 * 1024) {
+        let digest = proto::digest::of_bytes(piece);
+        let put = stage.request(Method::PUT, &format!("/v1/pieces/{digest}")).body(piece.to_vec());
+        let (status, stored) = taken(put.send().await.unwrap()).await;
+        assert_eq!(status, StatusCode::OK, "{stored}");
+        pieces.push(stored["piece"].clone());
+    }
+    let files = json!([
+        {"name": name, "media_type": "text/html", "content": {"text": page}},
+        {"name": "large", "content": {"pieces": pieces}},
+        {"name": "empty", "content": {"text": ""}},
+        {"name": "away", "content": {"url": "https://example.com/x?key=secret"}},
+    ]);
+    let submit = json!({"id": "f1", "goal": "read them", "files": files, "confirm": true});
+    let (status, reply) = stage.post("/v1/jobs", &submit).await;
+    assert_eq!(status, StatusCode::CREATED, "{reply}");
+    let listed = stage.read("/v1/jobs/f1/files").await;
+    assert_eq!(listed["files"].as_array().unwrap().len(), 4, "{listed}");
+    let get = async |name: &str| {
+        let mut url = reqwest::Url::parse(&format!("http://{}", stage.address)).unwrap();
+        url.path_segments_mut().unwrap().extend(["v1", "jobs", "f1", "files", name]);
+        stage.http.get(url).send().await.unwrap()
+    };
+    let got = get(name).await;
+    assert_eq!(got.status(), StatusCode::OK);
+    let header = |name| got.headers()[name].to_str().unwrap();
+    assert_eq!(header(header::CONTENT_TYPE), "application/octet-stream");
+    assert_eq!(header(header::X_CONTENT_TYPE_OPTIONS), "nosniff");
+    assert!(header(header::CONTENT_SECURITY_POLICY).starts_with("sandbox"));
+    let disposition = header(header::CONTENT_DISPOSITION);
+    assert!(disposition.starts_with("attachment; filename=\"_b____ __.html\"; "), "{disposition}");
+    assert_eq!(got.text().await.unwrap(), page);
+    assert_eq!(get("large").await.bytes().await.unwrap(), large);
+    assert_eq!(get("empty").await.bytes().await.unwrap(), Vec::new());
+    for (name, status, said) in [
+        ("nothing", 404, "has no file nothing"),
+        ("away", 400, "https://example.com/x"),
+        ("a\u{202e}b", 400, "name of a file"),
+    ] {
+        let (got, problem) = taken(get(name).await).await;
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(got == status && detail.contains(said), "{problem}");
+        assert!(!detail.contains("secret"), "{problem}");
+    }
 }
 
 /// A wrong request, and its refusal: the status, the code and the field.
