@@ -1,21 +1,19 @@
-//! The routes of a job's files. Their content comes from outside, so a browser never shows it as a
-//! page of this origin: it is saved.
+//! Files: the pieces of submissions, and the files of a job. Their content comes from outside, so a
+//! browser never shows it as a page of this origin: it is saved.
 
 use axum::{
     Json,
     body::{Body, Bytes},
-    extract::Path,
-    http::{HeaderName, HeaderValue, header},
+    extract::{Path, Request, State},
+    http::{HeaderName, HeaderValue, StatusCode, header},
     response::IntoResponse,
 };
 use futures::stream;
 use proto::{file::FileName, id::JobId, view::JobView};
 use serde_json::{Value, json};
 
-use crate::{
-    api::{Answered, named},
-    caller::Caller,
-};
+use super::body::{self, Answered, named, reply};
+use crate::{Desk, caller::Caller, words::Text};
 
 /// The policy of a file that is opened nevertheless: no script, no form, no origin.
 const SANDBOX: &str = "sandbox; default-src 'none'";
@@ -23,7 +21,7 @@ const SANDBOX: &str = "sandbox; default-src 'none'";
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// `GET /v1/jobs/{job}/files`.
-pub(crate) async fn list(caller: Caller, Path(job): Path<String>) -> Answered {
+pub(super) async fn list(caller: Caller, Path(job): Path<String>) -> Answered {
     let job: JobId = named(&caller, &job)?;
     let view = caller.client.get(&job).await.map_err(|failure| caller.refused(failure))?;
     Ok(Json(json!({"files": view.files, "steps": of_steps(&view)})).into_response())
@@ -38,7 +36,7 @@ fn of_steps(view: &JobView) -> Vec<Value> {
 
 /// `GET /v1/jobs/{job}/files/{name}`. A failure after the first piece breaks the connection off, so
 /// the reader sees that the file is not whole.
-pub(crate) async fn file_of(caller: Caller, Path((job, name)): Path<(String, String)>) -> Answered {
+pub(super) async fn file_of(caller: Caller, Path((job, name)): Path<(String, String)>) -> Answered {
     let job: JobId = named(&caller, &job)?;
     let name = FileName::new(name)
         .map_err(|invalid| caller.wrong_field("name", &invalid.to_string().into()))?;
@@ -69,6 +67,20 @@ pub(crate) async fn file_of(caller: Caller, Path((job, name)): Path<(String, Str
     Ok((headers, body).into_response())
 }
 
+/// `PUT /v1/pieces/{sha256}`.
+pub(super) async fn piece(
+    State(desk): State<Desk>,
+    caller: Caller,
+    Path(sha256): Path<String>,
+    request: Request,
+) -> Answered {
+    let body = body::read(request, &desk).await?;
+    if proto::digest::of_bytes(&body) != sha256.to_ascii_lowercase() {
+        return Err(caller.wrong(StatusCode::UNPROCESSABLE_ENTITY, Text::OtherDigest));
+    }
+    reply(&caller, caller.client.upload(body).await)
+}
+
 /// Builds the header that has a browser save a file under its name (RFC 6266): the name in ASCII
 /// for old readers, and in full for others.
 fn disposition(name: &str) -> HeaderValue {
@@ -94,10 +106,19 @@ mod tests {
 
     #[rstest]
     #[case("notes.md", "attachment; filename=\"notes.md\"; filename*=UTF-8''notes.md")]
-    #[case("a\"; x=\".sh", "attachment; filename=\"a__ x__.sh\"; filename*=UTF-8''a%22%3B%20x%3D%22.sh")]
+    #[case(
+        "a\"; x=\".sh",
+        "attachment; filename=\"a__ x__.sh\"; filename*=UTF-8''a%22%3B%20x%3D%22.sh"
+    )]
     #[case("会议.txt", "attachment; filename=\"__.txt\"; filename*=UTF-8''%E4%BC%9A%E8%AE%AE.txt")]
-    #[case("gpj.\u{202e}exe", "attachment; filename=\"gpj._exe\"; filename*=UTF-8''gpj.%E2%80%AEexe")]
-    #[case("a\r\nSet-Cookie: x", "attachment; filename=\"a__Set-Cookie_ x\"; filename*=UTF-8''a%0D%0ASet-Cookie%3A%20x")]
+    #[case(
+        "gpj.\u{202e}exe",
+        "attachment; filename=\"gpj._exe\"; filename*=UTF-8''gpj.%E2%80%AEexe"
+    )]
+    #[case(
+        "a\r\nSet-Cookie: x",
+        "attachment; filename=\"a__Set-Cookie_ x\"; filename*=UTF-8''a%0D%0ASet-Cookie%3A%20x"
+    )]
     fn a_name_is_only_a_name(#[case] name: &str, #[case] header: &str) {
         assert_eq!(disposition(name), header);
     }

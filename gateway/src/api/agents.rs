@@ -3,7 +3,7 @@
 use axum::{
     Json,
     extract::Path,
-    http::{HeaderMap, Method, StatusCode, Uri, header},
+    http::{HeaderMap, StatusCode, Uri, header},
     response::IntoResponse,
 };
 use proto::{
@@ -12,35 +12,17 @@ use proto::{
     id::AgentName,
 };
 
-use crate::{
-    api::{Answered, Body, named, reply},
-    caller::Caller,
-    params::Params,
-    problem::Problem,
-    words::Text,
-};
-
-/// The route of one agent.
-const AGENT: &str = "/v1/agents/{name}";
-
-/// Returns the parameters of a request that changes an agent.
-pub(crate) fn parameters(method: &Method, route: &str) -> &'static [&'static str] {
-    if route == AGENT && *method == Method::PUT { &["check"] } else { &[] }
-}
-
-/// `true` for requests that may name the revision that they change.
-pub(crate) fn honours_if_match(method: &Method, route: &str) -> bool {
-    route == AGENT && (*method == Method::PUT || *method == Method::DELETE)
-}
+use super::body::{Answered, Body, named, reply};
+use crate::{caller::Caller, params::Params, problem::Problem, words::Text};
 
 /// `GET /v1/agents`.
-pub(crate) async fn list(caller: Caller, uri: Uri) -> Answered {
+pub(super) async fn list(caller: Caller, uri: Uri) -> Answered {
     let name = Params::read(&caller, &uri).one("name")?;
     reply(&caller, caller.client.call(&Agents { name }).await)
 }
 
 /// `GET /v1/agents/{name}`, with the revision as its tag; 0 for an agent that the bucket lacks.
-pub(crate) async fn show(caller: Caller, Path(name): Path<String>) -> Answered {
+pub(super) async fn show(caller: Caller, Path(name): Path<String>) -> Answered {
     let name: AgentName = named(&caller, &name)?;
     let found = caller.client.agents(Some(&name)).await.map_err(|e| caller.refused(e))?;
     let revision = found.agents.first().and_then(|agent| agent.revision).unwrap_or_default();
@@ -49,7 +31,7 @@ pub(crate) async fn show(caller: Caller, Path(name): Path<String>) -> Answered {
 }
 
 /// `PUT /v1/agents/{name}`.
-pub(crate) async fn set(
+pub(super) async fn set(
     caller: Caller,
     Path(name): Path<String>,
     uri: Uri,
@@ -65,7 +47,7 @@ pub(crate) async fn set(
 }
 
 /// `DELETE /v1/agents/{name}`.
-pub(crate) async fn drop(caller: Caller, Path(name): Path<String>, headers: HeaderMap) -> Answered {
+pub(super) async fn drop(caller: Caller, Path(name): Path<String>, headers: HeaderMap) -> Answered {
     let name: AgentName = named(&caller, &name)?;
     let expected_revision = condition(&caller, &headers)?;
     let dropped = caller.client.call(&DropAgent { name, expected_revision, by: None }).await;
@@ -73,7 +55,7 @@ pub(crate) async fn drop(caller: Caller, Path(name): Path<String>, headers: Head
 }
 
 /// `GET /v1/agents/{name}/revisions`.
-pub(crate) async fn revisions(caller: Caller, Path(name): Path<String>, uri: Uri) -> Answered {
+pub(super) async fn revisions(caller: Caller, Path(name): Path<String>, uri: Uri) -> Answered {
     let revision = Params::read(&caller, &uri).one("revision")?;
     let request = AgentRevisions { name: named(&caller, &name)?, revision };
     reply(&caller, caller.client.call(&request).await)
