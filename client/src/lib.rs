@@ -5,6 +5,7 @@
 //! logs, so it needs no permission but that of sending requests.
 
 mod ask;
+mod pulses;
 mod retry_policy;
 pub mod session;
 pub mod spans;
@@ -19,8 +20,9 @@ use broker::{
 use bytes::Bytes;
 use proto::{
     door::{
-        AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, Crew, Download, Downloaded, FileSource, Get,
-        GetCrew, GetTools, SetAgent, Submit, SubmitFile, Submitted, Tools, Upload, Uploaded,
+        AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, Crew, Download, Downloaded,
+        FileSource, Get, GetCrew, GetTools, SetAgent, Submit, SubmitFile, Submitted, Tools, Upload,
+        Uploaded,
     },
     error::{Code, Failure},
     file::FileName,

@@ -2,6 +2,7 @@
 
 mod agents;
 mod body;
+pub(crate) mod feed;
 mod files;
 mod installation;
 mod jobs;
@@ -60,6 +61,7 @@ fn routes() -> Vec<Route> {
         Route::post("/v1/jobs/{job}/forks", jobs::fork).verb(Verb::Submit),
         Route::post("/v1/jobs/{job}/questions/{ask}/answers", questions::answer).verb(Verb::Answer),
         Route::post("/v1/plans:execute", jobs::execute).verb(Verb::Submit).verb(Verb::Watch),
+        Route::get("/v1/feed", feed::open).verb(Verb::Count).verb(Verb::Inbox).verb(Verb::Crew),
         Route::get("/v1/inbox", questions::inbox).verb(Verb::Inbox).query(&["job", "limit"]),
         Route::get("/v1/agents", agents::list).verb(Verb::Agents).query(&["name"]),
         Route::get("/v1/agents/{name}", agents::show).verb(Verb::Agents),

@@ -31,6 +31,8 @@ pub(crate) struct Desk {
     version: &'static str,
     /// Canceled when streams are to end.
     shutdown: CancellationToken,
+    /// Live figures for lists.
+    feed: api::feed::Hub,
     /// Host names by which the gateway may be called.
     hosts: caller::Hosts,
 }

@@ -10,7 +10,7 @@ use crate::{Desk, caller::Caller, params::Params};
 pub(super) async fn about(State(desk): State<Desk>, caller: Caller) -> Json<Value> {
     let verbs: Vec<&str> = Verb::ALL.iter().map(|verb| verb.name()).collect();
     Json(
-        json!({"version": desk.version, "language": caller.language, "verbs": verbs, "pulse": false}),
+        json!({"version": desk.version, "language": caller.language, "verbs": verbs, "pulse": true}),
     )
 }
 
