@@ -6,6 +6,7 @@
 
 mod admit;
 pub mod agents;
+mod batch;
 mod conversation;
 mod count;
 mod dead_letters;
@@ -39,8 +40,8 @@ use broker::{Broker, clock::Clock};
 use proto::{
     budget::Price,
     door::{
-        self, AgentRevisions, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools, List,
-        RefusedTool, SendSignal, Server, SetAgent, Submit, Tools, Upload, Verb,
+        self, AgentRevisions, Batch, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools,
+        List, RefusedTool, SendSignal, Server, SetAgent, Submit, Tools, Upload, Verb,
     },
     error::Failure,
     id::ToolName,
@@ -196,6 +197,7 @@ impl Service for Door {
             Verb::Count => call.answer::<Count>(people, self).await,
             Verb::Watch => self.watch(Asked::admit(call, people)?).await,
             Verb::Signal => call.answer::<SendSignal>(people, self).await,
+            Verb::Batch => call.answer::<Batch>(people, self).await,
             Verb::Dead => call.answer::<Dead>(people, self).await,
             Verb::Tools => call.answer::<GetTools>(people, self).await,
             Verb::Crew => call.answer::<GetCrew>(people, self).await,

@@ -4,6 +4,7 @@ mod agents;
 mod body;
 pub(crate) mod feed;
 mod files;
+mod filter;
 mod installation;
 mod jobs;
 mod log;
@@ -39,14 +40,9 @@ use crate::{
 fn routes() -> Vec<Route> {
     vec![
         Route::get("/v1/about", installation::about),
-        Route::get("/v1/jobs", jobs::list).verb(Verb::List).query(&[
-            "state",
-            "conversation",
-            "after",
-            "limit",
-        ]),
+        Route::get("/v1/jobs", jobs::list).verb(Verb::List).query(&filter::OF_LIST),
         Route::post("/v1/jobs", jobs::submit).verb(Verb::Submit),
-        Route::get("/v1/jobs/count", jobs::count).verb(Verb::Count),
+        Route::get("/v1/jobs/count", jobs::count).verb(Verb::Count).query(&filter::NAMES),
         Route::get("/v1/jobs/{job}", jobs::job).verb(Verb::Get).query(&["at"]),
         Route::get("/v1/jobs/{job}/events", log::events)
             .verb(Verb::Watch)
@@ -60,6 +56,7 @@ fn routes() -> Vec<Route> {
         Route::post("/v1/jobs/{job}/signals", jobs::signal).verb(Verb::Signal),
         Route::post("/v1/jobs/{job}/forks", jobs::fork).verb(Verb::Submit),
         Route::post("/v1/jobs/{job}/questions/{ask}/answers", questions::answer).verb(Verb::Answer),
+        Route::post("/v1/batches", jobs::batch).verb(Verb::Batch),
         Route::post("/v1/plans:execute", jobs::execute).verb(Verb::Submit).verb(Verb::Watch),
         Route::get("/v1/feed", feed::open).verb(Verb::Count).verb(Verb::Inbox).verb(Verb::Crew),
         Route::get("/v1/inbox", questions::inbox).verb(Verb::Inbox).query(&["job", "limit"]),

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use proto::{file::FileName, id::ConversationId, job::JobState};
+use proto::file::FileName;
 
 use super::{
+    filter::FilterArgs,
     fsck::DeadCommand,
     positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
     purge::PurgeArgs,
-    retry::RetryJobsArgs,
+    select::{RetryJobsArgs, SignalArgs},
 };
 
 /// `jobs`.
@@ -19,7 +20,7 @@ pub(crate) enum JobsCommand {
     #[command(visible_alias = "list")]
     Ls(ListArgs),
     /// Count jobs: open, completed, failed, canceled
-    Count,
+    Count(FilterArgs),
     /// Show everything about a job: state and reason, plan, questions, result
     #[command(visible_alias = "get")]
     Describe(DescribeArgs),
@@ -33,11 +34,11 @@ pub(crate) enum JobsCommand {
     Spans(SpansArgs),
     /// List the files of a job, or fetch one of them
     Files(FilesArgs),
-    /// Cancel a job; no new work starts, and completed work is not undone
+    /// Cancel jobs: no new work starts, and completed work is not undone
     Cancel(SignalArgs),
-    /// Pause a job: no new work starts, and running work may finish
+    /// Pause jobs: no new work starts, and running work may finish
     Pause(SignalArgs),
-    /// Resume a paused job
+    /// Resume paused jobs
     Resume(SignalArgs),
     /// Send an instruction to a running job: the next plan or model turn includes it
     Steer(SteerArgs),
@@ -128,12 +129,8 @@ pub(crate) struct SteerArgs {
 /// `jobs ls`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ListArgs {
-    /// Only jobs in these states; comma-separated or repeated
-    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = state)]
-    pub(crate) state: Vec<JobState>,
-    /// Only jobs of this conversation
-    #[arg(long, value_name = "ID")]
-    pub(crate) conversation: Option<ConversationId>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
     /// Show child jobs below their parents
     #[arg(long)]
     pub(crate) tree: bool,
@@ -162,24 +159,6 @@ pub(crate) struct ShowArgs {
     pub(crate) reasoning: bool,
 }
 
-/// `jobs cancel`, `pause`, `resume`.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct SignalArgs {
-    /// Job: its id or a unique prefix
-    #[arg(value_name = "JOB")]
-    pub(crate) job: String,
-    /// Reason, for the log
-    #[arg(long, value_name = "WORDS")]
-    pub(crate) reason: Option<String>,
-}
-
 fn file_name(text: &str) -> Result<FileName, String> {
     FileName::new(text).map_err(|invalid| invalid.to_string())
-}
-
-fn state(text: &str) -> Result<JobState, String> {
-    text.parse().map_err(|_| {
-        let all: Vec<_> = JobState::ALL.iter().map(|state| state.as_str()).collect();
-        format!("the states are {}", all.join(", "))
-    })
 }

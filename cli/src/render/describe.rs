@@ -4,6 +4,7 @@ use proto::{
     agent::{self, Agent, Policy},
     escape,
     job::Outcome,
+    label::Labels,
     progress,
     view::JobView,
 };
@@ -52,6 +53,7 @@ pub(crate) fn whole(style: &Style, view: &JobView, agent: Option<&Agent>) -> Str
             (Text::FilesLabel, plain(files(view))),
             (Text::AgentLabel, plain(format!("{} ({})", view.agent, view.language.code()))),
             (Text::PoliciesLabel, plain(policies(agent))),
+            (Text::LabelsLabel, plain(labels(&view.labels))),
             (Text::SubmittedLabel, plain(style.time(view.created))),
             (Text::ChangedLabel, plain(style.time(view.updated))),
             (Text::TookLabel, plain(tree::age(view, style.now))),
@@ -113,6 +115,12 @@ fn past_questions(style: &Style, view: &JobView) -> String {
         out.push_str(&question::past(style, past));
     }
     out
+}
+
+/// Lists labels, separated by commas.
+pub(crate) fn labels(labels: &Labels) -> String {
+    let each = labels.iter().map(|label| escape::line(&label.to_string()).into_owned());
+    each.collect::<Vec<_>>().join(", ")
 }
 
 fn files(view: &JobView) -> String {

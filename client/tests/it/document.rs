@@ -8,7 +8,7 @@ use std::path::Path;
 
 use proto::{
     door::{
-        AgentRevisions, Agents, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools,
+        AgentRevisions, Agents, Batch, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools,
         GiveAnswer, Inbox, List, Refusal, Request, SendSignal, SetAgent, Submit, Uploaded, Verb,
         VerbSpec, Watch,
     },
@@ -52,6 +52,7 @@ fn check(verb: Verb, half: Half, text: &str) {
         Verb::Count => check_of::<Count>(half, text),
         Verb::Watch => check_of::<Watch>(half, text),
         Verb::Signal => check_of::<SendSignal>(half, text),
+        Verb::Batch => check_of::<Batch>(half, text),
         Verb::Dead => check_of::<Dead>(half, text),
         Verb::Inbox => check_of::<Inbox>(half, text),
         Verb::Answer => check_of::<GiveAnswer>(half, text),

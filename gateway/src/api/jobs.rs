@@ -7,7 +7,7 @@ use axum::{
     response::IntoResponse,
 };
 use proto::{
-    door::{Count, Get, List, SendSignal, Submit},
+    door::{Batch, Count, Get, List, SendSignal, Submit},
     error::{Code, Failure},
     id::JobId,
     point::Point,
@@ -15,7 +15,10 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-use super::body::{Answered, Body, named, reply};
+use super::{
+    body::{Answered, Body, named, reply},
+    filter,
+};
 use crate::{Desk, caller::Caller, params::Params, plan, problem::Problem, words::Text};
 
 /// Header with the id of a submission.
@@ -23,17 +26,19 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 pub(super) async fn list(caller: Caller, uri: Uri) -> Answered {
     let params = Params::read(&caller, &uri);
-    let list = List {
-        states: params.all("state")?,
-        limit: params.one("limit")?,
-        conversation: params.one("conversation")?,
-        after: params.one("after")?,
-    };
+    let filter = filter::read(&params)?;
+    let list = List { filter, limit: params.one("limit")?, after: params.one("after")? };
     reply(&caller, caller.client.call(&list).await)
 }
 
-pub(super) async fn count(caller: Caller) -> Answered {
-    reply(&caller, caller.client.call(&Count {}).await)
+pub(super) async fn count(caller: Caller, uri: Uri) -> Answered {
+    let filter = filter::read(&Params::read(&caller, &uri))?;
+    reply(&caller, caller.client.call(&Count { filter }).await)
+}
+
+pub(super) async fn batch(caller: Caller, body: Body) -> Answered {
+    let batch: Batch = body.with(&caller, &[])?;
+    reply(&caller, caller.client.call(&batch).await)
 }
 
 pub(super) async fn submit(caller: Caller, headers: HeaderMap, body: Body) -> Answered {
