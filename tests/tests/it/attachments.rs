@@ -115,7 +115,7 @@ async fn files_of_a_submission_are_read_by_its_tools_its_children_and_its_forks(
     }
     // A name that the submission chose replaces nothing.
     let mut command = company.command();
-    command.current_dir(files).args(["jobs", "files", "compared", "note.md"]);
+    command.current_dir(&files).args(["jobs", "files", "compared", "note.md"]);
     let refused = command.output().unwrap();
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code() == Some(2) && said.contains("note.md exists"), "{said}");
