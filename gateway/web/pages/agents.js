@@ -64,8 +64,10 @@ export class AgentsPage {
   view() {
     const cell = cached('agents', 10_000);
     const agents = cell.value?.agents ?? [];
-    const name = route().query.get('name') ?? '';
-    return html`<div class="two ${name || this.edit ? 'has-choice' : ''}"><section class="two-list">
+    const asked = route().query.get('name') ?? '';
+    // Beside the list there is room for one: the agent of a job that names none.
+    const name = asked || (innerWidth < 720 || !agents.length ? '' : agents.find((/** @type {any} */ a) => a.name === 'default')?.name ?? agents[0].name);
+    return html`<div class="two ${asked || this.edit ? 'has-choice' : ''}"><section class="two-list">
         <header class="page-head"><h1>${t('nav_agents')}</h1><span class="grow"></span><button @click=${() => this.create(name || 'default')}>${icon('plus')}${t('new_agent')}</button></header>
         ${cell.problem ? errorBox(cell.problem, () => stale('agents')) : nothing}${cell.value ? nothing : skeleton(6)}
         ${agents.map((/** @type {any} */ a) => html`<a class="item ${a.name === name ? 'at' : ''}" href="/agents?name=${a.name}" @click=${() => { this.edit = undefined; }}><span class="line"><strong>${a.name}</strong>${a.extends ? html`<span class="muted">← ${a.extends}</span>` : nothing}<span class="chip end">${t(`layer_${a.layer}`)}</span></span><span class="muted">${plain(a.about ?? '')}</span></a>`)}

@@ -25,7 +25,7 @@ export class HealthPage {
     const versions = new Set((crew.value?.workers ?? []).map((/** @type {any} */ w) => w.version));
     const letters = dead.value?.letters ?? [];
     const finding = (/** @type {boolean} */ ok, /** @type {unknown} */ words, /** @type {unknown} */ more = nothing) => html`<li class="finding">${mark(ok ? 'completed' : 'attention')}<div class="grow"><p>${words}</p>${more}</div></li>`;
-    return html`<div class="page"><header class="page-head"><h1>${t('nav_health')}</h1></header>
+    return html`<div class="page health"><header class="page-head"><h1>${t('nav_health')}</h1></header>
       ${[dead, crew].map((cell) => (cell.problem ? errorBox(cell.problem, () => stale('dead')) : nothing))}
       <ul class="card findings">
         ${crew.value ? finding(!missing.length, missing.length ? t('no_role', { roles: missing.join(', ') }) : t('all_roles'), missing.length ? command(`callboard serve --roles ${missing.join(',')}`) : nothing) : skeleton(1)}

@@ -15,6 +15,7 @@ import { offer } from '../parts/palette.js';
 import { questionCard } from '../parts/question.js';
 import { copyButton, empty, errorBox, icon, plain, skeleton, when } from '../parts/ui.js';
 import { sentence, unblock, whySentence } from '../parts/why.js';
+import { openCompare } from './job/compare.js';
 import { planTab } from './job/plan.js';
 import { timeTab } from './job/time.js';
 import { saidTab } from './job/said.js';
@@ -33,7 +34,7 @@ export class JobPage {
     this.stream = new JobStream(job);
     this.menu = false;
     this.started = Date.now();
-    /** View and fold of the position that is shown, if it is a past one. @type {{at: number, view?: any, fold?: any, events: number, problem?: any} | undefined} */
+    /** View and fold of the position that is shown, if it is a past one. @type {{asked: number, at: number, view?: any, fold?: any, events: number, problem?: any} | undefined} */
     this.past = undefined;
     /** Pages keep what their tabs need between two drawings. @type {Record<string, any>} */
     this.memo = {};
@@ -99,15 +100,20 @@ export class JobPage {
       return;
     }
     const { events } = this.stream.fold;
-    if (this.past?.at === at && this.past.fold) return;
+    if (this.past?.asked === at && this.past.fold) return;
     let count = 0;
     while (count < events.length && recordOf(events[count].id) <= at) count++;
-    const past = { at, events: count, fold: count ? foldTo(events, count) : undefined, view: undefined, problem: undefined };
+    // Positions are shared by all jobs of a shard: an address may name one that is not this job's.
+    const past = { asked: at, at: count ? recordOf(events[count - 1].id) : at, events: count, fold: count ? foldTo(events, count) : undefined, view: undefined, problem: undefined };
     this.past = past;
     clearTimeout(this.memo.timer);
     this.memo.timer = setTimeout(() => {
-      api.job(this.job, at).then((view) => { past.view = view; emit(); }, (problem) => { past.problem = problem; emit(); });
+      api.job(this.job, past.at).then((view) => { past.view = view; emit(); }, (problem) => { past.problem = problem; emit(); });
     }, 180);
+  }
+  /** Shows what changed between the past position and now. */
+  compare() {
+    if (this.past?.fold) openCompare(this.past.at, this.past.fold, this.stream.fold);
   }
   shownFold() {
     return this.past?.fold ?? this.stream.fold;
@@ -129,11 +135,10 @@ export class JobPage {
       ${this.header(view, fold, now)}
       ${this.past ? nothing : html`${questions.map((/** @type {any} */ q) => html`<div class="card ask">${questionCard(this.job, q, { keys: false })}</div>`)}
         ${below.map((q) => html`<div class="card ask"><p class="muted">${t('child_asks')} <a href="/jobs/${q.below.job}">${q.below.path}</a></p>${questionCard(q.below.job, q, {})}</div>`)}`}
-      ${this.outcome(view)}
       ${scrubber(this)}
       <div class="tabs" role="tablist" aria-label=${t('views')}>${TABS.map((name, n) => html`<button role="tab" id="tab-${name}" aria-selected=${name === tab ? 'true' : 'false'} aria-controls="tab-panel" @click=${() => select({ tab: n ? name : undefined })}>${t(`tab_${name}`)}</button>`)}</div>
       <div class="split ${step && tab !== 'log' ? 'with-panel' : ''}"><div class="split-main" role="tabpanel" id="tab-panel" aria-labelledby="tab-${tab}">
-        ${tab === 'plan' ? planTab(this, view, fold) : tab === 'time' ? timeTab(this, fold) : tab === 'said' ? saidTab(this, view, fold) : tab === 'log' ? logTab(this, fold) : agentTab(this, now)}</div>
+        ${tab === 'plan' ? html`${this.outcome(view)}${planTab(this, view, fold)}` : tab === 'time' ? timeTab(this, fold) : tab === 'said' ? saidTab(this, view, fold) : tab === 'log' ? logTab(this, fold) : agentTab(this, now)}</div>
         ${step && tab !== 'log' ? stepPanel(this, view, fold, step) : nothing}</div>
     </div>`;
   }
@@ -148,17 +153,18 @@ export class JobPage {
     const next = unblock(first);
     const buttons = can.filter((kind) => ['pause', 'resume', 'steer', 'recover'].includes(kind)).slice(0, 2);
     const rest = can.filter((kind) => !buttons.includes(kind));
-    const answered = next.action === 'answer' && (now.questions?.length || fold.questions.size);
+    const answered = next.action === 'answer' && (now.questions?.length || [...fold.questions.values()].some((q) => q.below && !q.ended));
+    const title = (/** @type {string} */ id) => fold.steps.get(id)?.title;
     return html`<header class="job-head">
       <div class="job-title"><div class="grow"><h1 dir="auto">${plain(view.goal.length > 300 ? `${view.goal.slice(0, 300)} …` : view.goal)}</h1></div>
-        ${this.past ? nothing : html`<div class="line job-actions">${buttons.map((kind) => html`<button @click=${() => this.act(kind)}>${icon(ICONS[kind])}<span>${t(`act_${kind}`)}</span></button>`)}
+        ${this.past ? nothing : html`<div class="line job-actions">${buttons.map((kind) => html`<button title=${t(`act_${kind}`)} @click=${() => this.act(kind)}>${icon(ICONS[kind])}<span>${t(`act_${kind}`)}</span></button>`)}
           <div class="menu"><button aria-haspopup="menu" aria-expanded=${this.menu ? 'true' : 'false'} aria-label=${t('actions')} title="${t('actions')} (.)" @click=${() => { this.menu = !this.menu; emit(); }}>${icon('ellipsis')}</button>
           ${this.menu ? html`<div class="menu-list" role="menu" @keydown=${(/** @type {KeyboardEvent} */ e) => this.menuKey(e)}>${rest.map((kind) => html`<button role="menuitem" class=${kind === 'cancel' ? 'text-fail' : ''} @click=${() => this.act(kind)}>${icon(ICONS[kind])}${t(`act_${kind}`)}</button>`)}</div>` : nothing}</div></div>`}
       </div>
-      <div class="why-bar tint-${tone(state)}">${mark(state, true)}<div class="grow"><strong>${t(`state_${state}`)}</strong>${first || ENDED.includes(view.state) ? html`<span class="why-text">${plain(first ? whySentence(first) : sentence(view))}</span>` : nothing}
+      <div class="why-bar tint-${tone(state)}">${mark(state, true)}<div class="grow"><strong>${t(`state_${state}`)}</strong>${first || ENDED.includes(view.state) ? html`<span class="why-text">${plain(first ? whySentence(first, title) : sentence(view))}</span>` : nothing}
           ${first?.since && Date.now() - ms(first.since) > 1500 ? html`<span class="muted num"> · ${t('since', { time: duration(Date.now() - ms(first.since)) })}</span>` : nothing}
-          ${(view.why?.length ?? 0) > 1 && !this.past ? html`<details class="more-why"><summary>${t('more_reasons', { n: view.why.length - 1 })}</summary>${view.why.slice(1).map((/** @type {any} */ why) => html`<p>${plain(whySentence(why))}</p>`)}</details>` : nothing}</div>
-        ${next.action === 'answer' ? (answered ? html`<button @click=${() => document.querySelector('.card.ask')?.scrollIntoView({ behavior: 'smooth', block: 'center' })}>${t('answer')}</button>` : html`<a class="button" href="/inbox">${t('answer')}</a>`) : next.action ? html`<button @click=${() => this.act(/** @type {string} */ (next.action))}>${next.label}</button>` : next.command ? html`<code>${next.command}</code>${copyButton(next.command)}` : nothing}
+          ${(view.why?.length ?? 0) > 1 && !this.past ? html`<details class="more-why"><summary>${t('more_reasons', { n: view.why.length - 1 })}</summary>${view.why.slice(1).map((/** @type {any} */ why) => html`<p>${plain(whySentence(why, title))}</p>`)}</details>` : nothing}</div>
+        ${next.action === 'answer' ? (answered ? nothing : html`<a class="button" href="/inbox">${t('answer')}</a>`) : next.action ? html`<button @click=${() => this.act(/** @type {string} */ (next.action))}>${next.label}</button>` : next.command ? html`<code>${next.command}</code>${copyButton(next.command)}` : nothing}
       </div>
       <dl class="facts">
         <div><dt>${t('agent')}</dt><dd><a href="/agents?name=${view.agent}">${view.agent}</a></dd></div>
@@ -193,8 +199,9 @@ export class JobPage {
     const text = outcome.summary ?? '';
     const results = outcome.results && typeof outcome.results === 'object' ? Object.entries(outcome.results) : [];
     if (!text && !results.length) return nothing;
+    const long = text.length > 400 || text.split('\n').length > 8;
     return html`<section class="card outcome"><div class="line"><h2>${t('result')}</h2><span class="grow"></span>${copyButton(text || JSON.stringify(outcome.results, null, 2))}</div>
-      ${text ? markdown(String(text)) : nothing}
+      ${text ? html`<div class="outcome-text ${!long || this.memo.allOutcome ? 'all' : ''}">${markdown(String(text))}</div>${long ? html`<button class="small ghost more-text" aria-expanded=${this.memo.allOutcome ? 'true' : 'false'} @click=${() => { this.memo.allOutcome = !this.memo.allOutcome; emit(); }}>${t(this.memo.allOutcome ? 'show_less' : 'show_all_text')}</button>` : nothing}` : nothing}
       ${results.length && !text ? html`<dl class="results">${results.map(([id, value]) => html`<dt>${plain(view.plan?.steps.find((/** @type {any} */ s) => s.id === id)?.title ?? id)}</dt><dd>${markdown(typeof value === 'string' ? value : String(/** @type {any} */ (value)?.response ?? JSON.stringify(value)))}</dd>`)}</dl>` : nothing}</section>`;
   }
 }

@@ -148,7 +148,7 @@ export class JobsPage {
         ${TONES[name] ? html`<i class="dot dot-${tone(TONES[name])}"></i>` : nothing}<span>${t(`show_${name}`)}</span><span class="num muted">${counts[name] === undefined ? ' ' : number(counts[name] ?? 0)}${name === 'waiting' ? waitsMore : ''}</span></button>`)}</div>
       <div class="filters line wrap"><label class="search-field">${icon('search')}<span class="sr">${t('filter_text')}</span><input id="filter" type="search" placeholder=${t('filter_text')} .value=${filter.text} @input=${(/** @type {any} */ e) => { this.at = 0; select({ q: e.target.value }); }}></label>
         ${filter.conversation ? html`<button class="chip removable" @click=${() => select({ conversation: undefined })} aria-label=${t('drop_filter')}>${t('conversation')}: ${plain(filter.conversation)} ${icon('x')}</button>` : nothing}
-        <span class="grow"></span><span class="muted num">${this.loaded && this.readAt ? t('rows_read', { n: number(rows.length), of: number(this.rows.length), time: ago(this.readAt) }) : ''}</span></div>
+        <span class="grow"></span><span class="muted num">${this.loaded && this.readAt && !(this.problem && !this.rows.length) ? t(rows.length < this.rows.length ? 'rows_some' : 'rows_all', { n: number(rows.length), of: number(this.rows.length), time: ago(this.readAt) }) : ''}</span></div>
       ${this.problem && !this.rows.length ? errorBox(this.problem, () => this.load()) : nothing}
       ${this.fresh.length ? html`<button class="fresh" @click=${() => { document.getElementById('main')?.scrollTo({ top: 0 }); this.rows = [...this.fresh, ...this.rows]; this.fresh = []; emit(); }}>${icon('arrow-up')}${t('new_rows', { n: this.fresh.length })}</button>` : nothing}
       ${!this.readAt && !this.problem && Date.now() - this.started > 200 ? skeleton(8) : nothing}
@@ -166,7 +166,7 @@ export class JobsPage {
     const hot = Date.now() - (this.changed.get(job.job) ?? 0) < 700;
     return html`<a class="job-row ${n === this.at ? 'at' : ''} ${hot ? 'hot' : ''}" href="/jobs/${job.job}" @focus=${() => { this.at = n; }}>
       <span class="c-mark">${mark(state)}</span>
-      <span class="c-goal cut" title=${job.goal}>${plain(job.goal)}${job.conversation ? html`<span class="chip">${plain(job.conversation)}</span>` : nothing}${job.parent ? html`<span class="chip">${t('child')}</span>` : nothing}</span>
+      <span class="c-goal cut" title=${job.goal}>${plain(job.goal)}${job.conversation ? html`<span class="chip talk-chip">${plain(job.conversation)}</span>` : nothing}${job.parent ? html`<span class="chip">${t('child')}</span>` : nothing}</span>
       <span class="c-why cut text-${tone(state)}" title=${sentence(job)}>${plain(sentence(job))}</span>
       <span class="c-steps num">${job.steps ? html`${stepBar(job)}<span>${job.steps_done}/${job.steps}</span>` : html`<span class="muted">–</span>`}</span>
       <span class="c-agent muted cut">${job.agent}</span>

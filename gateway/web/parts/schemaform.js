@@ -15,7 +15,7 @@ export function fieldsOf(schema, tool) {
     const s = /** @type {any} */ (spec);
     const types = [s.type ?? 'json'].flat();
     const type = s.enum ? 'select' : types.includes('string') && types.length === 1 ? 'text' : types.length === 1 && ['integer', 'number'].includes(types[0]) ? 'number' : types[0] === 'boolean' ? 'boolean' : types.includes('string') ? 'either' : 'json';
-    return { key, label: key, type, required: required.has(key), description: words[key] ?? s.description, default: s.default, options: s.enum?.map((/** @type {any} */ value) => ({ value, label: String(value) })), min: s.minimum, max: s.maximum, integer: types[0] === 'integer', min_length: s.minLength, max_length: s.maxLength, multiline: (s.maxLength ?? 0) > 2000 };
+    return { key, label: key, type, required: required.has(key), description: words[key] ?? s.description, default: s.default, options: s.enum?.map((/** @type {any} */ value) => ({ value, label: String(value) })), min: s.minimum, max: s.maximum, integer: types[0] === 'integer', min_length: s.minLength, max_length: s.maxLength, multiline: (s.maxLength ?? 0) > 2000 && !/(^|_)(url|path|name|id)$/.test(key) };
   });
 }
 

@@ -3,11 +3,26 @@
 import { t } from '../settings.js';
 import { duration, ms } from '../format.js';
 
+/**
+ * The words for a unit of work, such as `g0.r0.draft.n1.t2`: the step's title where it is known, otherwise its id.
+ * @param {string} work @param {(step: string) => string | undefined} title
+ */
+export function workWords(work, title) {
+  const part = work.split('.')[2];
+  if (part !== undefined) return title(part) ?? part;
+  return /^g\d+\.p\d+$/.test(work) ? t('row_planning') : work;
+}
+/** A text on one line, without the marks of Markdown. @param {string} text */
+export const oneLine = (text) => text.replace(/(\*\*|__|`)(?=\S)([^\n]*?\S)\1/g, '$2').replace(/^#+\s+/, '').replace(/\s+/g, ' ').trim();
+/** @param {string} _step @returns {string | undefined} */
+const untitled = (_step) => undefined;
+
 const ROLES = { plan: 'planner', turn: 'executor', call: 'tools', ask: 'interaction' };
 
-/** @param {any} why @returns {string} */
-export function whySentence(why) {
-  if (!why) return '';
+/** @param {any} given @param {(step: string) => string | undefined} [title] the titles of steps, where they are known @returns {string} */
+export function whySentence(given, title = untitled) {
+  if (!given) return '';
+  const why = { ...given, ...(given.work ? { work: workWords(given.work, title) } : {}), ...(given.step ? { step: title(given.step) ?? given.step } : {}), ...(given.prompt ? { prompt: oneLine(given.prompt) } : {}) };
   const pool = `${why.kind ?? ''}.${why.pool ?? ''}`;
   const now = Date.now();
   const until = why.until ? ms(why.until) - now : NaN;
@@ -31,7 +46,7 @@ export function whySentence(why) {
     case 'retry':
       return until > 0 ? t('why_retry_at', { ...why, max: why.max_attempts, time: duration(until) }) : t('why_retry', { ...why, max: why.max_attempts });
     case 'child':
-      return why.why ? t('why_child_because', { path: why.path ?? why.job, why: whySentence(why.why) }) : t('why_child', { path: why.path ?? why.job });
+      return why.why ? t('why_child_because', { path: why.path ?? why.job, why: whySentence(why.why, title) }) : t('why_child', { path: why.path ?? why.job });
     case 'queued':
       return t('why_queued', { pool, waiting: why.waiting ?? '?', n: why.waiting });
     case 'sent':
@@ -78,7 +93,7 @@ export function sentence(job) {
   if (why) return whySentence(why);
   const outcome = job.outcome;
   if (job.state === 'failed') return outcome?.message || t(`failure_${job.failure ?? outcome?.reason}`);
-  if (job.state === 'completed') return outcome?.summary ? String(outcome.summary).split('\n')[0].replace(/[:：]$/, '') : t('ended_completed');
+  if (job.state === 'completed') return outcome?.summary ? oneLine(String(outcome.summary).split('\n')[0]).replace(/[:：]$/, '') : t('ended_completed');
   if (job.state === 'canceled') return outcome?.reason ? t('ended_canceled_because', { reason: outcome.reason }) : t('ended_canceled');
   if (job.state === 'rejected') return t('ended_rejected');
   return t(`state_${job.state}`);

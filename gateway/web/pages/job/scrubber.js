@@ -33,9 +33,10 @@ export function scrubber(page) {
       <input type="range" min="1" max=${events.length} .value=${String(at)} aria-label=${t('scrubber')} aria-valuetext="#${record} ${clock(ms(event.time))} ${eventWords(event, page.stream.fold)}" @input=${(/** @type {any} */ e) => page.goTo(Number(e.target.value))}></div>
     ${page.past
       ? html`<div class="line wrap scrub-bar"><span class="num">#${record}</span><span class="muted num">${clock(ms(event.time))} · ${ago(ms(event.time))}</span><span class="cut grow scrub-words">${eventWords(event, page.past.fold ?? page.stream.fold)}</span>
-          <button class="small" @click=${() => page.act('roll_back', point)}>${icon('undo-2')}${t('act_roll_back')}</button>
+          <span class="line wrap scrub-actions"><button class="small" @click=${() => page.act('roll_back', point)}>${icon('undo-2')}${t('act_roll_back')}</button>
           <button class="small" @click=${() => page.act('fork', point)}>${icon('git-fork')}${t('act_fork')}</button>
-          <button class="small primary" @click=${() => select({ at: undefined })}>${icon('radio')}${t('live')}</button></div>`
+          <button class="small" @click=${() => page.compare()}>${icon('history')}${t('act_compare')}</button>
+          <button class="small primary" @click=${() => select({ at: undefined })}>${icon('radio')}${t('live')}</button></span></div>`
       : html`<div class="line scrub-bar"><span class="live-dot ${page.stream.ended ? 'off' : ''}"></span><span class="muted">${page.stream.ended ? t('ended_at', { time: clock(ms(event.time)) }) : t('live')}</span><span class="grow"></span><span class="muted num">${t('events_count', { n: events.length })}</span></div>`}
   </section>`;
 }
