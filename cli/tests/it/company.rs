@@ -166,8 +166,8 @@ fn jobs_are_selected_by_labels_and_get_signals_together() {
     assert_eq!(dev.state("s1"), "input-required");
     dev.run(&["jobs", "cancel"]).refused(2, "--all");
     dev.run(&["jobs", "cancel", "s1", "--all"]).refused(2, "cannot be used with");
-    let two = dev.run(&["jobs", "cancel", "s1", "b1", "--yes"]).refused(6, "b1 has ended");
-    assert!(two.out.contains("s1 is canceled"), "{}", two.out);
+    let two = dev.run(&["jobs", "cancel", "s1", "b1", "--yes"]).expect(6);
+    assert!(two.out.contains("s1 is canceled") && two.err.contains("b1 has ended"), "{}", two.err);
 }
 
 #[test]
