@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use proto::{
-    door::{Count, Dead, List},
+    door::{Count, Dead, Filter, List},
     job::JobState,
 };
 use serde::Serialize;
@@ -56,12 +56,13 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<List
         jobs += some;
         say(&format!("l: {jobs} jobs ended"));
     }
-    let of_state = |state| List { states: vec![state], limit: Some(50), ..List::default() };
+    let of_state =
+        |state| List { filter: Filter::of_states([state]), limit: Some(50), ..List::default() };
     let client = &company.client;
     let completed = async || client.call(&of_state(JobState::Completed)).await.map(|_| ());
     let failed = async || client.call(&of_state(JobState::Failed)).await.map(|_| ());
     let dead = async || client.call(&Dead::default()).await.map(|_| ());
-    let count = async || client.call(&Count {}).await.map(|_| ());
+    let count = async || client.call(&Count::default()).await.map(|_| ());
     let requests = vec![
         timed("list completed, 50 of them", completed).await?,
         timed("list failed, none of them", failed).await?,

@@ -18,6 +18,7 @@ use proto::{
     fact::Submitted,
     family::{Callee, Callees},
     id::{AgentName, JobId, ToolName},
+    label::Labels,
     lang::{Language, Words},
     limits,
     point::Fork,
@@ -81,8 +82,8 @@ pub(super) fn submission(
     if let Some(only) = request.tools.take() {
         narrow(&mut agent, &mut agents, only)?;
     }
-    let conversation =
-        request.conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
+    let Submit { id, conversation, call, plan, files, labels, .. } = request;
+    let conversation = conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
     let submitted = Submitted {
         goal,
         agent,
@@ -96,9 +97,9 @@ pub(super) fn submission(
         forked: None,
         plan: None,
         files: Vec::new(),
+        labels,
         rules: proto::rules::Rules::NOW,
     };
-    let Submit { id, call, plan, files, .. } = request;
     let given = match (call, plan) {
         (Some(_), Some(_)) => {
             return Err(Failure::about(Code::InvalidRequest, "plan", Text::CallAndPlan));
@@ -131,6 +132,7 @@ fn forked(
         plan,
         call,
         files,
+        labels,
     } = request;
     let said = [
         ("goal", !goal.is_empty()),
@@ -143,6 +145,7 @@ fn forked(
         ("plan", plan.is_some()),
         ("call", call.is_some()),
         ("files", !files.is_empty()),
+        ("labels", !labels.is_empty()),
     ];
     if let Some((field, _)) = said.into_iter().find(|(_, is_there)| *is_there) {
         return Err(Failure::about(Code::InvalidRequest, field, Text::Inherited));
@@ -160,6 +163,7 @@ fn forked(
         forked: None,
         plan: None,
         files: Vec::new(),
+        labels: Labels::default(),
         rules: proto::rules::Rules::NOW,
     };
     Ok(Admitted { id, submitted, fork: Some(fork), given: None, files })

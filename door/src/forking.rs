@@ -60,6 +60,7 @@ pub(super) async fn submission(
         conversation,
         agents,
         files,
+        labels,
         rules,
         ..
     } = first;
@@ -77,6 +78,7 @@ pub(super) async fn submission(
         plan: None,
         forked: Some(Box::new(forked)),
         files,
+        labels,
         rules,
     })
 }

@@ -1,11 +1,12 @@
-//! The index of jobs: the state in which each job ended, and the order of submissions, in memory.
+//! The index of jobs: the headline of each, the state in which it ended, and the order of submissions,
+//! in memory.
 //!
 //! It is read from the milestones of all shards once, in the background, and continued at each use.
 //! It selects jobs and decides nothing: a list reads the log of every job that it shows. A job whose
 //! end is in doubt, because a rollback may have opened it again, counts as open.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -17,8 +18,9 @@ use broker::log::{Log, LogError, Milestone, Passed};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use proto::{
-    door::Counted,
-    id::{JobId, Seq, Shard},
+    door::{Counted, Filter},
+    headline::Headline,
+    id::{AgentName, JobId, Seq, Shard},
     job::JobState,
     milestone,
 };
@@ -50,6 +52,8 @@ pub(super) struct Jobs {
     passed: BTreeMap<Shard, Passed>,
     known: HashMap<JobId, Known>,
     order: BTreeMap<Place, JobId>,
+    /// Names of agents, so that headlines share them.
+    agents: HashSet<AgentName>,
     /// Ends that were read before the submissions of their jobs.
     early: HashMap<JobId, (Seq, Option<JobState>)>,
     is_whole: bool,
@@ -62,6 +66,8 @@ pub(super) struct Jobs {
 #[derive(Debug)]
 struct Known {
     place: Place,
+    /// Headline, or `None` if only the log has it.
+    headline: Option<Box<Headline>>,
     /// Position of the last end, with its state.
     end: Option<(Seq, Option<JobState>)>,
     /// `true` if a rollback may have opened the job again.
@@ -98,12 +104,16 @@ impl Index {
         Ok(jobs.is_whole.then(|| jobs.select(selection, cursor, limit)).flatten())
     }
 
-    /// Counts the jobs of the current index, which is read first if need be. Returns `None` if the
+    /// Counts the jobs that match, from the current index, which is read first if need be. Returns `None` if the
     /// broker has no milestones, or with too many jobs.
     ///
     /// # Errors
     /// [`LogError::Lost`] while a shard is lost.
-    pub(super) async fn count(&self, log: &Arc<dyn Log>) -> Result<Option<Numbers>, LogError> {
+    pub(super) async fn count(
+        &self,
+        log: &Arc<dyn Log>,
+        filter: &Filter,
+    ) -> Result<Option<Numbers>, LogError> {
         let is_whole = {
             let mut jobs = self.0.jobs.lock().await;
             jobs.drop_if_old();
@@ -118,7 +128,7 @@ impl Index {
             return Ok(None);
         }
         jobs.catch_up(&**log).await?;
-        Ok(jobs.is_whole.then(|| jobs.count()))
+        Ok(jobs.is_whole.then(|| jobs.count(filter)))
     }
 
     /// Reads the whole index in the background; `None` if that is under way already.
@@ -149,30 +159,27 @@ impl Index {
 /// The numbers of jobs in the index.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
-    /// Jobs whose state is certain, as far as counts distinguish states.
+    /// Jobs that certainly match and whose state is certain, as far as counts distinguish states.
     pub(super) certain: Counted,
-    /// Jobs that have ended, unless a rollback opened them again, and jobs whose end cannot be read.
+    /// Jobs that may match, or whose state is not certain: those that have ended, unless a rollback
+    /// opened them again, and those whose end cannot be read.
     pub(super) doubtful: Vec<JobId>,
 }
 
 /// The jobs of a list.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Selection<'a> {
-    /// Jobs that may be in one of these states.
-    States(&'a [JobState]),
+    /// Jobs that may match.
+    Matching(&'a Filter),
     /// Jobs that may be open.
     Open,
 }
 
 impl Selection<'_> {
     fn has(self, known: &Known) -> bool {
-        match (known.state(), self) {
-            (Some(state), Self::States(states)) => states.contains(&state),
-            (Some(_), Self::Open) => false,
-            (None, Self::States(states)) => {
-                known.end.is_some() || states.iter().any(|state| !state.is_terminal())
-            }
-            (None, Self::Open) => true,
+        match self {
+            Self::Matching(filter) => known.may_match(filter),
+            Self::Open => known.state().is_none(),
         }
     }
 }
@@ -182,7 +189,37 @@ impl Known {
     fn state(&self) -> Option<JobState> {
         self.end.filter(|_| !self.may_be_open).and_then(|(_, state)| state)
     }
+
+    fn may_match(&self, filter: &Filter) -> bool {
+        let is_in_state = match self.state() {
+            Some(state) => filter.admits_state(state),
+            None if self.end.is_some() => true,
+            None => OPEN.into_iter().any(|state| filter.admits_state(state)),
+        };
+        is_in_state
+            && filter.admits_time(self.place.0)
+            && self.headline.as_ref().is_none_or(|headline| filter.admits(headline))
+    }
+
+    /// Returns the state that stands for the job in a count, if the job certainly matches.
+    fn matches(&self, filter: &Filter) -> Option<JobState> {
+        if !filter.needs_no_row() || (self.headline.is_none() && !filter.is_of_states()) {
+            return None;
+        }
+        match (self.state(), &self.end) {
+            (Some(state), _) => Some(state),
+            // The index does not distinguish the states of open jobs.
+            (None, None) => OPEN
+                .into_iter()
+                .all(|state| filter.admits_state(state))
+                .then_some(JobState::Working),
+            (None, Some(_)) => None,
+        }
+    }
 }
+
+/// The states of jobs that have not ended, as far as the job machine reports them.
+const OPEN: [JobState; 3] = [JobState::Submitted, JobState::Working, JobState::InputRequired];
 
 impl Jobs {
     /// Reads new milestones of every shard. The index is dropped while a shard is lost, and once it
@@ -239,10 +276,13 @@ impl Jobs {
     fn take(&mut self, shard: Shard, milestone: Milestone) {
         let Milestone { job, seq, time, kind } = milestone;
         match kind {
-            milestone::Milestone::Submitted => {
+            milestone::Milestone::Submitted(mut headline) => {
+                if let Some(headline) = &mut headline {
+                    self.share_name(&mut headline.agent);
+                }
                 let place = (time, shard, seq);
                 let end = self.early.remove(&job).filter(|(end, _)| *end > seq);
-                let known = Known { place, end, may_be_open: false };
+                let known = Known { place, headline, end, may_be_open: false };
                 // A purged id may have been submitted again.
                 if let Some(before) = self.known.insert(job.clone(), known) {
                     self.order.remove(&before.place);
@@ -263,6 +303,14 @@ impl Jobs {
         }
     }
 
+    /// Replaces a name by the equal one that other headlines have.
+    fn share_name(&mut self, agent: &mut AgentName) {
+        match self.agents.get(agent) {
+            Some(known) => *agent = known.clone(),
+            None => _ = self.agents.insert(agent.clone()),
+        }
+    }
+
     fn forget(&mut self, purged: &[JobId]) {
         for job in purged {
             if let Some(known) = self.known.remove(job) {
@@ -271,13 +319,12 @@ impl Jobs {
         }
     }
 
-    fn count(&self) -> Numbers {
+    fn count(&self, filter: &Filter) -> Numbers {
         let mut numbers = Numbers::default();
-        for (job, known) in &self.known {
-            match (known.state(), &known.end) {
-                (Some(state), _) => numbers.certain.add(state),
-                (None, None) => numbers.certain.add(JobState::Working),
-                (None, Some(_)) => numbers.doubtful.push(job.clone()),
+        for (job, known) in self.known.iter().filter(|(_, known)| known.may_match(filter)) {
+            match known.matches(filter) {
+                Some(state) => numbers.certain.add(state),
+                None => numbers.doubtful.push(job.clone()),
             }
         }
         numbers
@@ -299,102 +346,15 @@ impl Jobs {
         };
         let is_selected =
             |job: &&JobId| self.known.get(*job).is_some_and(|known| selection.has(known));
-        Some(rest.rev().map(|(_, job)| job).filter(is_selected).take(limit).cloned().collect())
+        let earliest = match selection {
+            Selection::Matching(filter) => filter.since,
+            Selection::Open => None,
+        };
+        let rest =
+            rest.rev().take_while(|(place, _)| earliest.is_none_or(|since| since <= place.0));
+        Some(rest.map(|(_, job)| job).filter(is_selected).take(limit).cloned().collect())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-
-    const SUBMITTED: milestone::Milestone = milestone::Milestone::Submitted;
-    const REOPENED: milestone::Milestone = milestone::Milestone::MayReopen;
-    const COMPLETED: milestone::Milestone = milestone::Milestone::Ended(Some(JobState::Completed));
-    const FAILED: milestone::Milestone = milestone::Milestone::Ended(Some(JobState::Failed));
-    const UNREAD: milestone::Milestone = milestone::Milestone::Ended(None);
-
-    fn job(name: &str) -> JobId {
-        JobId::new(name).unwrap()
-    }
-
-    /// Builds the index of these milestones of one shard.
-    fn index(milestones: &[(&str, u64, milestone::Milestone)]) -> Jobs {
-        let mut jobs = Jobs::default();
-        for &(name, at, kind) in milestones {
-            let time = Timestamp::from_second(i64::try_from(at).unwrap()).unwrap();
-            jobs.take(Shard(0), Milestone { job: job(name), seq: Seq(at), time, kind });
-        }
-        jobs
-    }
-
-    fn names(jobs: Option<Vec<JobId>>) -> String {
-        let names: Vec<String> = jobs.unwrap().iter().map(JobId::to_string).collect();
-        names.join(" ")
-    }
-
-    #[rstest]
-    #[case::open(&[("a", 1, SUBMITTED)], "", "a")]
-    #[case::ended(&[("a", 1, SUBMITTED), ("a", 2, COMPLETED)], "a", "")]
-    #[case::otherwise_ended(&[("a", 1, SUBMITTED), ("a", 2, FAILED)], "", "")]
-    #[case::an_end_that_cannot_be_read(&[("a", 1, SUBMITTED), ("a", 2, UNREAD)], "a", "a")]
-    #[case::perhaps_rolled_back(&[("a", 1, SUBMITTED), ("a", 2, COMPLETED), ("a", 3, REOPENED)], "a", "a")]
-    #[case::an_end_after_a_rollback(&[("a", 1, SUBMITTED), ("a", 2, REOPENED), ("a", 3, FAILED)], "a", "a")]
-    #[case::an_end_read_first(&[("a", 2, COMPLETED), ("a", 1, SUBMITTED)], "a", "")]
-    #[case::submitted_again_after_a_purge(&[("a", 1, SUBMITTED), ("a", 2, COMPLETED), ("a", 3, SUBMITTED)], "", "a")]
-    #[case::the_newest_first(&[("a", 1, SUBMITTED), ("b", 2, SUBMITTED), ("a", 3, COMPLETED), ("b", 4, COMPLETED)], "b a", "")]
-    fn a_job_is_selected_by_its_milestones(
-        #[case] milestones: &[(&str, u64, milestone::Milestone)],
-        #[case] completed: &str,
-        #[case] open: &str,
-    ) {
-        let jobs = index(milestones);
-        let states = [JobState::Completed];
-        assert_eq!(names(jobs.select(Selection::States(&states), None, 9)), completed);
-        assert_eq!(names(jobs.select(Selection::Open, None, 9)), open);
-    }
-
-    #[test]
-    fn jobs_are_counted_by_their_ends_and_those_in_doubt_are_named() {
-        let jobs = index(&[
-            ("open", 1, SUBMITTED),
-            ("done", 2, SUBMITTED),
-            ("broken", 3, SUBMITTED),
-            ("back", 4, SUBMITTED),
-            ("unread", 5, SUBMITTED),
-            ("done", 6, COMPLETED),
-            ("broken", 7, FAILED),
-            ("back", 8, COMPLETED),
-            ("back", 9, REOPENED),
-            ("unread", 10, UNREAD),
-            ("early", 11, REOPENED),
-        ]);
-        let Numbers { certain, mut doubtful } = jobs.count();
-        assert_eq!(certain, Counted { open: 1, completed: 1, failed: 1, canceled: 0 });
-        doubtful.sort();
-        assert_eq!(doubtful, [job("back"), job("unread")]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn counts_read_the_index_again_because_no_record_tells_of_a_purge() {
-        let mut jobs = index(&[("purged", 1, SUBMITTED)]);
-        (jobs.is_whole, jobs.read_at) = (true, Some(Instant::now()));
-        jobs.drop_if_old();
-        assert!(jobs.is_whole);
-        tokio::time::advance(FRESH_FOR).await;
-        jobs.drop_if_old();
-        assert!(!jobs.is_whole);
-        assert_eq!(jobs.count().certain, Counted::default());
-    }
-
-    #[test]
-    fn a_list_goes_on_behind_its_cursor_and_forgets_purged_jobs() {
-        let mut jobs = index(&[("a", 1, SUBMITTED), ("b", 2, SUBMITTED), ("c", 3, SUBMITTED)]);
-        assert_eq!(names(jobs.select(Selection::Open, None, 2)), "c b");
-        assert_eq!(names(jobs.select(Selection::Open, Some(&job("b")), 2)), "a");
-        assert!(jobs.select(Selection::Open, Some(&job("x")), 2).is_none(), "an unknown cursor");
-        jobs.forget(&[job("b")]);
-        assert_eq!(names(jobs.select(Selection::Open, None, 9)), "c a");
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@
 
 mod admit;
 pub mod agents;
+mod batch;
 mod conversation;
 mod count;
 mod dead_letters;
@@ -38,7 +39,7 @@ use broker::{Broker, clock::Clock};
 use proto::{
     budget::Price,
     door::{
-        self, Count, Dead, DropAgent, Get, GetCrew, GetTools, List, RefusedTool, SendSignal,
+        self, Batch, Count, Dead, DropAgent, Get, GetCrew, GetTools, List, RefusedTool, SendSignal,
         Server, SetAgent, Submit, Tools, Upload, Verb,
     },
     error::Failure,
@@ -193,6 +194,7 @@ impl Service for Door {
             Verb::Count => call.answer::<Count>(people, self).await,
             Verb::Watch => self.watch(Asked::admit(call, people)?).await,
             Verb::Signal => call.answer::<SendSignal>(people, self).await,
+            Verb::Batch => call.answer::<Batch>(people, self).await,
             Verb::Dead => call.answer::<Dead>(people, self).await,
             Verb::Tools => call.answer::<GetTools>(people, self).await,
             Verb::Crew => call.answer::<GetCrew>(people, self).await,

@@ -6,11 +6,11 @@ use broker::log::{LogError, Reader};
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use proto::{
-    door::{List, Listed},
+    door::{Filter, List, Listed},
     entry::Entry,
     error::{Code, Failure},
-    id::{ConversationId, JobId, Seq, Shard},
-    job::JobState,
+    headline::Headline,
+    id::{JobId, Seq, Shard},
     limits,
     refusal::Text,
     view::JobSummary,
@@ -29,39 +29,46 @@ pub(super) const AT_A_TIME: usize = 16;
 
 impl Answers<List> for Door {
     async fn answer(&self, asked: Asked<'_, List>) -> Result<Listed, Failure> {
-        let request = asked.request()?;
-        let limit = request.limit.unwrap_or(USUAL);
+        let List { filter, limit, after } = asked.request()?;
+        let limit = limit.unwrap_or(USUAL);
         if !(1..=limits::LIST_MAX).contains(&limit) {
             let why = Text::Between { max: &limits::LIST_MAX };
             return Err(Failure::about(Code::InvalidRequest, "limit", why));
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        self.page(&filter, limit, after.as_ref()).await
+    }
+}
+
+impl Door {
+    /// Returns a page of the jobs that match, newest first.
+    pub(super) async fn page(
+        &self,
+        filter: &Filter,
+        limit: usize,
+        after: Option<&JobId>,
+    ) -> Result<Listed, Failure> {
         let observer = &self.observer;
-        match &request.conversation {
-            None if !request.states.is_empty() => {
-                let selection = Selection::States(&request.states);
-                let after = request.after.as_ref();
-                let most = limits::LIST_LOOKED_AT_MAX + 1;
-                match self.index.select(&self.broker.log, selection, after, most).await? {
-                    Some(found) => {
-                        let (listed, purged) =
-                            selected(observer, found, &request.states, limit).await?;
-                        self.index.forget(&purged).await;
-                        Ok(listed)
-                    }
-                    None => newest(observer, &request.states, limit, after).await,
-                }
+        if let Some(id) = &filter.conversation {
+            let (mut jobs, more) = conversations::jobs(&*self.broker.kv, id).await?;
+            if let Some(after) = after {
+                let at = jobs.iter().position(|job| job == after);
+                let at = at.ok_or_else(|| no_such_place(after))?;
+                jobs.drain(..=at);
             }
-            None => newest(observer, &request.states, limit, request.after.as_ref()).await,
-            Some(id) => {
-                let (mut jobs, more) = conversations::jobs(&*self.broker.kv, id).await?;
-                if let Some(after) = &request.after {
-                    let at = jobs.iter().position(|job| job == after);
-                    let at = at.ok_or_else(|| no_such_place(after))?;
-                    jobs.drain(..=at);
-                }
-                of_conversation(observer, id, jobs, more, &request.states, limit).await
+            return of_conversation(observer, jobs, more, filter, limit).await;
+        }
+        if filter.is_empty() {
+            return newest(observer, filter, limit, after).await;
+        }
+        let (selection, most) = (Selection::Matching(filter), limits::LIST_LOOKED_AT_MAX + 1);
+        match self.index.select(&self.broker.log, selection, after, most).await? {
+            Some(found) => {
+                let (listed, purged) = selected(observer, found, filter, limit).await?;
+                self.index.forget(&purged).await;
+                Ok(listed)
             }
+            None => newest(observer, filter, limit, after).await,
         }
     }
 }
@@ -69,40 +76,38 @@ impl Answers<List> for Door {
 /// Returns the jobs of a conversation, newest first.
 async fn of_conversation(
     observer: &Observer,
-    id: &ConversationId,
     members: Vec<JobId>,
     mut more: bool,
-    states: &[JobState],
+    filter: &Filter,
     limit: usize,
 ) -> Result<Listed, Failure> {
-    let (mut jobs, mut next): (Vec<JobSummary>, _) = (Vec::new(), None);
+    let (mut jobs, mut last): (Vec<JobSummary>, _) = (Vec::new(), None);
     let mut found = stream::iter(members).map(|job| row::of_job(observer, job)).buffered(AT_A_TIME);
     while let Some(summary) = found.try_next().await? {
-        let fits = |s: &JobSummary| {
-            s.conversation.as_ref() == Some(id) && (states.is_empty() || states.contains(&s.state))
-        };
-        let Some(summary) = summary.filter(fits) else { continue };
+        let Some(summary) = summary.filter(|row| filter.matches(row)) else { continue };
         if jobs.len() == limit {
             more = true;
-            next = jobs.last().map(|last| last.job.clone());
+            last = jobs.last();
             break;
         }
         jobs.push(summary);
     }
-    Ok(Listed { jobs, more, next })
+    let (next, reached) = last.map(|last| (last.job.clone(), last.created)).unzip();
+    Ok(Listed { jobs, more, next, reached })
 }
 
-/// Returns those of the selected jobs that are in one of the states, and the jobs that were purged.
+/// Returns those of the selected jobs that match, and the jobs that were purged.
 async fn selected(
     observer: &Observer,
     mut found: Vec<JobId>,
-    states: &[JobState],
+    filter: &Filter,
     limit: usize,
 ) -> Result<(Listed, Vec<JobId>), Failure> {
     let mut purged = Vec::new();
     let mut more = found.len() > limits::LIST_LOOKED_AT_MAX;
     found.truncate(limits::LIST_LOOKED_AT_MAX);
     let (mut jobs, mut next): (Vec<JobSummary>, Option<JobId>) = (Vec::new(), None);
+    let mut reached = None;
     let mut found = found.into_iter();
     while jobs.len() < limit && found.len() > 0 {
         let batch: Vec<JobId> = found.by_ref().take(limit - jobs.len()).collect();
@@ -114,13 +119,17 @@ async fn selected(
         let mut rows = stream::iter(rows).buffered(AT_A_TIME);
         while let Some((job, row)) = rows.try_next().await? {
             match row {
-                Some(row) => jobs.extend(Some(row).filter(|row| states.contains(&row.state))),
+                Some(row) => {
+                    reached = Some(row.created);
+                    jobs.extend(Some(row).filter(|row| filter.matches(row)));
+                }
                 None => purged.push(job),
             }
         }
     }
     more |= found.len() > 0;
-    Ok((Listed { jobs, more, next: next.filter(|_| more) }, purged))
+    let (next, reached) = (next.filter(|_| more), reached.filter(|_| more));
+    Ok((Listed { jobs, more, next, reached }, purged))
 }
 
 /// Returns the error for a cursor whose job no longer exists.
@@ -128,9 +137,10 @@ fn no_such_place(after: &JobId) -> Failure {
     Failure::about(Code::NotFound, "after", Text::NoPlace { job: after })
 }
 
+/// Returns the jobs that match by reading the logs of all jobs, newest first.
 async fn newest(
     observer: &Observer,
-    states: &[JobState],
+    filter: &Filter,
     limit: usize,
     after: Option<&JobId>,
 ) -> Result<Listed, Failure> {
@@ -139,37 +149,49 @@ async fn newest(
         let entries = observer.log().read(after, Seq(0)).await?;
         submissions.go_on(entries.first().ok_or_else(|| no_such_place(after))?);
     }
-    let (mut jobs, mut looked_at, mut next) = (Vec::new(), 0, None);
+    let (mut jobs, mut looked_at, mut last) = (Vec::new(), 0, None);
+    let page = |jobs, more, last: Option<(JobId, Timestamp)>| {
+        let (next, reached) = last.filter(|_| more).unzip();
+        Listed { jobs, more, next, reached }
+    };
     while jobs.len() < limit && looked_at < limits::LIST_LOOKED_AT_MAX {
         let wanted =
-            if states.is_empty() { limit - jobs.len() } else { limits::LIST_LOOKED_AT_MAX };
+            if filter.is_empty() { limit - jobs.len() } else { limits::LIST_LOOKED_AT_MAX };
         let batch = submissions.take(wanted.min(4 * AT_A_TIME)).await?;
-        if batch.is_empty() {
-            return Ok(Listed { jobs, more: false, next: None });
+        let is_late = |entry: &Entry| filter.since.is_none_or(|since| since <= entry.time);
+        if !batch.first().is_some_and(is_late) {
+            return Ok(page(jobs, false, None));
         }
         looked_at += batch.len();
         let mut found = stream::iter(batch)
             .map(|first| async {
-                let job = first.job.clone();
-                Ok::<_, Failure>((job, row::of_submission(observer, first).await?))
+                let (job, time) = (first.job.clone(), first.time);
+                let row = match may_match(filter, &first) {
+                    true => row::of_submission(observer, first).await?,
+                    false => None,
+                };
+                Ok::<_, Failure>(((job, time), row))
             })
             .buffered(AT_A_TIME)
             .try_collect::<VecDeque<_>>()
             .await?;
-        while let Some((job, summary)) = found.pop_front() {
-            next = Some(job);
-            let fits = |s: &JobSummary| states.is_empty() || states.contains(&s.state);
-            if let Some(summary) = summary.filter(fits) {
-                jobs.push(summary);
-            }
+        while let Some((place, row)) = found.pop_front() {
+            last = Some(place);
+            jobs.extend(row.filter(|row| filter.matches(row)));
             if jobs.len() == limit {
                 let more = !found.is_empty() || !submissions.take(1).await?.is_empty();
-                return Ok(Listed { jobs, more, next: next.filter(|_| more) });
+                return Ok(page(jobs, more, last));
             }
         }
     }
     let more = !submissions.take(1).await?.is_empty();
-    Ok(Listed { jobs, more, next: next.filter(|_| more) })
+    Ok(page(jobs, more, last))
+}
+
+/// Returns `true` if a job may match, as far as its submission says.
+pub(super) fn may_match(filter: &Filter, first: &Entry) -> bool {
+    let headline = first.record.as_ref().ok().and_then(Headline::of_record);
+    filter.admits_time(first.time) && headline.is_none_or(|headline| filter.admits(&headline))
 }
 
 /// The submissions of all shards, merged, newest first.

@@ -7,7 +7,6 @@ use proto::{
     entry::Entry,
     error::{Code, Failure},
     id::{JobId, Seq, StepId, WorkId},
-    job::FailReason,
     limits,
     point::Point,
     record::Known,
@@ -101,8 +100,7 @@ impl<'a> Past<'a> {
         }
     }
 
-    /// Returns the last position before the failure of a failed job. A retry cannot help a job that
-    /// has used up its time, its budget or its log, or that a guard stopped.
+    /// Returns the last position before the failure of a failed job.
     pub(super) fn before_failure(&self) -> Result<Seq, Refused> {
         let (job, field) = (self.job().id(), "signal.recover");
         let refuse = |why: Text<'_>, next: Text<'_>| {
@@ -111,21 +109,11 @@ impl<'a> Past<'a> {
         let Some((before, reason)) = machine::before_failure(job, self.entries) else {
             return refuse(Text::NotFailed { job }, Text::SeeState { job });
         };
-        match reason {
-            FailReason::DeadlineExceeded
-            | FailReason::BudgetExceeded
-            | FailReason::HistoryFull
-            | FailReason::NoProgress => {
-                let why = Text::FailsAgain { job, why: &reason.as_str() };
-                refuse(why, Text::RollBackFurther { job })
-            }
-            FailReason::PlanFailed
-            | FailReason::StepFailed
-            | FailReason::QuestionExpired
-            | FailReason::ReplanLimit
-            | FailReason::QuestionRepeated
-            | FailReason::TooManyQuestions => Ok(before),
+        if reason.may_be_recovered() {
+            return Ok(before);
         }
+        let why = Text::FailsAgain { job, why: &reason.as_str() };
+        refuse(why, Text::RollBackFurther { job })
     }
 
     /// Returns the job as it was after a record.

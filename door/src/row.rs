@@ -6,6 +6,7 @@ use broker::log::Latest;
 use proto::{
     entry::Entry,
     error::Failure,
+    headline,
     id::{JobId, Seq},
     job::{JobState, SubStatus},
     view::JobSummary,
@@ -76,8 +77,9 @@ fn unfolded(first: &Entry) -> Option<JobSummary> {
         job: first.job.clone(),
         state: JobState::Working,
         sub_status: Some(SubStatus::Poisoned),
-        goal: submitted.goal.lines().next().unwrap_or_default().chars().take(200).collect(),
+        goal: headline::goal(&submitted.goal),
         agent: submitted.agent.name,
+        labels: submitted.labels,
         conversation: submitted.conversation.map(|conversation| conversation.id),
         parent: submitted.parent.map(|parent| parent.job),
         steps_done: 0,

@@ -26,17 +26,28 @@ use tokio::time::Instant;
 use super::{Door, descendants, fold, rollback::Past};
 
 /// Longest wait for the supervisor to end a canceled job.
-const ENDS_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
 impl Answers<SendSignal> for Door {
     async fn answer(&self, asked: Asked<'_, SendSignal>) -> Result<Signaled, Failure> {
         let request = asked.request()?;
         let Asked { caller, call, .. } = asked;
-        if request.reason.as_ref().is_some_and(|r| r.len() > limits::REASON_BYTES_MAX) {
-            let why = Text::AtMostBytes { max: &limits::REASON_BYTES_MAX };
-            return Err(Failure::about(Code::TooLarge, "reason", why));
-        }
+        check_reason(request.reason.as_deref())?;
         let by = caller.recorded(request.by.as_deref())?;
+        self.signal(call, request, by, Instant::now() + ENDS_WITHIN).await
+    }
+}
+
+impl Door {
+    /// Sends a signal. The reply to a cancellation waits for the end of the job, at most until
+    /// `until`.
+    pub(super) async fn signal(
+        &self,
+        call: &Call,
+        request: SendSignal,
+        by: Option<String>,
+        until: Instant,
+    ) -> Result<Signaled, Failure> {
         let entries = fold::read(&*self.broker.log, &request.job).await?;
         let signal = match request.signal {
             Order::Cancel => Signal::Cancel,
@@ -82,7 +93,7 @@ impl Answers<SendSignal> for Door {
             self.broker.log.append(child, &fact, call.trace).await?;
         }
         match signal {
-            Signal::Cancel => self.until_ended(&mut job, seq).await?,
+            Signal::Cancel => self.until_ended(&mut job, seq, until).await?,
             Signal::Pause
             | Signal::Resume
             | Signal::Retry
@@ -96,9 +107,7 @@ impl Answers<SendSignal> for Door {
         let state = fold::view(&job)?.state;
         Ok(Signaled { job: request.job, state, seq })
     }
-}
 
-impl Door {
     /// Rolls a job back. The target is resolved here, so that the stored signal names a position.
     async fn roll_back(
         &self,
@@ -129,8 +138,7 @@ impl Door {
     }
 
     /// Follows the job until it has ended or the wait is over.
-    async fn until_ended(&self, job: &mut Job, signal: Seq) -> Result<(), Failure> {
-        let until = Instant::now() + ENDS_WITHIN;
+    async fn until_ended(&self, job: &mut Job, signal: Seq, until: Instant) -> Result<(), Failure> {
         let entries = self.broker.log.watch(job.id(), job.seq()).await?;
         let mut entries = entries.ready_chunks(64);
         while job.outcome().is_none() || job.seq() < signal {
@@ -164,6 +172,15 @@ impl Door {
         }
         fold::more(&*self.broker.log, job, after).await
     }
+}
+
+/// Checks the length of a reason.
+pub(super) fn check_reason(reason: Option<&str>) -> Result<(), Failure> {
+    if reason.is_some_and(|reason| reason.len() > limits::REASON_BYTES_MAX) {
+        let why = Text::AtMostBytes { max: &limits::REASON_BYTES_MAX };
+        return Err(Failure::about(Code::TooLarge, "reason", why));
+    }
+    Ok(())
 }
 
 /// Returns the target of a rollback, whether effects may be repeated, and the request's field with

@@ -153,6 +153,7 @@ mod tests {
             agent: Agent::default().name,
             language: Language::En,
             files: Vec::new(),
+            labels: proto::label::Labels::default(),
             plan: Some(PlanView {
                 title: "t".to_owned(),
                 revision: 0,
@@ -219,6 +220,7 @@ mod tests {
                 forked: None,
                 plan: None,
                 files: Vec::new(),
+                labels: proto::label::Labels::default(),
                 rules: proto::rules::Rules::NOW,
             })
         };

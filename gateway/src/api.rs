@@ -35,7 +35,7 @@ use serde_json::{
 use crate::{
     Desk,
     caller::{self, Caller},
-    measured, pages,
+    filter, measured, operations, pages,
     params::Params,
     plan,
     problem::Problem,
@@ -54,9 +54,9 @@ const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Time in which the body of a request arrives.
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 
-/// The parameters of each route that has some.
+/// The parameters of each route that has some, beside those of a filter.
 const PARAMETERS: &[(&str, &[&str])] = &[
-    ("/v1/jobs", &["state", "conversation", "after", "limit"]),
+    ("/v1/jobs", &["after", "limit"]),
     ("/v1/jobs/{job}", &["at"]),
     ("/v1/jobs/{job}/events", &["after", "live"]),
     ("/v1/jobs/{job}/records", &["after", "limit"]),
@@ -64,6 +64,9 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/inbox", &["job", "limit"]),
     ("/v1/dead", &["job", "limit"]),
 ];
+
+/// The routes that take a filter.
+const FILTERED: [&str; 2] = ["/v1/jobs", "/v1/jobs/count"];
 
 /// Builds the routes of the gateway.
 pub(crate) fn router(desk: Desk) -> Router {
@@ -85,6 +88,7 @@ pub(crate) fn router(desk: Desk) -> Router {
         .route("/crew", get(crew))
         .route("/dead", get(dead))
         .route("/pieces/{sha256}", put(piece))
+        .merge(operations::routes())
         .layer(DefaultBodyLimit::max(limits::PIECE_BYTES_MAX))
         .route_layer(middleware::from_fn_with_state(desk.clone(), checked))
         .route_layer(middleware::from_fn(measured::measured))
@@ -104,8 +108,12 @@ pub(crate) fn router(desk: Desk) -> Router {
 /// sender did not want. Adds the headers of every reply.
 async fn checked(caller: Caller, path: MatchedPath, request: Request, next: Next) -> Answered {
     let is_read = request.method().is_safe();
-    let known = PARAMETERS.iter().find(|(route, _)| is_read && *route == path.as_str());
-    Params::of(&caller, request.uri(), known.map_or(&[], |(_, names)| *names))?;
+    let own = PARAMETERS.iter().filter(|(route, _)| is_read && *route == path.as_str());
+    let mut known: Vec<&str> = own.flat_map(|(_, names)| names.iter().copied()).collect();
+    if is_read && FILTERED.contains(&path.as_str()) {
+        known.extend(filter::NAMES);
+    }
+    Params::of(&caller, request.uri(), &known)?;
     if request.headers().contains_key(header::IF_MATCH) {
         return Err(caller.wrong(StatusCode::BAD_REQUEST, Text::IfMatch));
     }
@@ -129,7 +137,7 @@ async fn file(Path((build, name)): Path<(String, String)>, headers: HeaderMap) -
 }
 
 /// A JSON body of a request, not yet of a known form.
-struct Body(Value);
+pub(crate) struct Body(Value);
 
 impl FromRequest<Desk> for Body {
     type Rejection = Problem;
@@ -167,7 +175,7 @@ async fn body(request: Request, desk: &Desk) -> Result<Bytes, Problem> {
 
 impl Body {
     /// Adds the fields that the path has, and reads the request.
-    fn with<T: DeserializeOwned>(
+    pub(crate) fn with<T: DeserializeOwned>(
         mut self,
         caller: &Caller,
         fields: &[(&str, &str)],
@@ -191,7 +199,7 @@ where
     name.parse().map_err(|error: T::Err| caller.refused(error.into()))
 }
 
-type Answered = Result<Response, Problem>;
+pub(crate) type Answered = Result<Response, Problem>;
 
 async fn about(State(desk): State<Desk>, caller: Caller) -> Json<Value> {
     let verbs: Vec<&str> = Verb::ALL.iter().map(|verb| verb.name()).collect();
@@ -202,17 +210,14 @@ async fn about(State(desk): State<Desk>, caller: Caller) -> Json<Value> {
 
 async fn list(caller: Caller, uri: Uri) -> Answered {
     let params = Params::read(&caller, &uri);
-    let list = List {
-        states: params.all("state")?,
-        limit: params.one("limit")?,
-        conversation: params.one("conversation")?,
-        after: params.one("after")?,
-    };
+    let filter = filter::read(&params)?;
+    let list = List { filter, limit: params.one("limit")?, after: params.one("after")? };
     reply(&caller, caller.client.call(&list).await)
 }
 
-async fn count(caller: Caller) -> Answered {
-    reply(&caller, caller.client.call(&Count {}).await)
+async fn count(caller: Caller, uri: Uri) -> Answered {
+    let filter = filter::read(&Params::read(&caller, &uri))?;
+    reply(&caller, caller.client.call(&Count { filter }).await)
 }
 
 async fn submit(caller: Caller, headers: HeaderMap, body: Body) -> Answered {
@@ -417,7 +422,7 @@ async fn piece(
 }
 
 /// Returns the reply of the front door as the response.
-fn reply<T: Serialize>(caller: &Caller, replied: Result<T, Failure>) -> Answered {
+pub(crate) fn reply<T: Serialize>(caller: &Caller, replied: Result<T, Failure>) -> Answered {
     let reply = replied.map_err(|failure| caller.refused(failure))?;
     Ok(Json(reply).into_response())
 }

@@ -7,8 +7,10 @@
 
 mod api;
 mod caller;
+mod filter;
 mod listener;
 mod measured;
+mod operations;
 mod pages;
 mod params;
 mod plan;

@@ -37,7 +37,7 @@ impl<'a> Params<'a> {
     /// Returns every value of a name.
     pub(crate) fn all<T: FromStr<Err: ToString>>(&self, name: &str) -> Result<Vec<T>, Problem> {
         let values = self.pairs.iter().filter(|(of, _)| of == name);
-        let wrong = |error: T::Err| self.caller.wrong_field(name, &error.to_string().into());
+        let wrong = |error: T::Err| self.wrong(name, error.to_string());
         values.map(|(_, value)| value.parse().map_err(wrong)).collect()
     }
 
@@ -50,6 +50,11 @@ impl<'a> Params<'a> {
         } else {
             Err(self.caller.wrong_field(name, &Text::OnlyOnce.into()))
         }
+    }
+
+    /// Returns the refusal of a value.
+    pub(crate) fn wrong(&self, name: &str, why: String) -> Problem {
+        self.caller.wrong_field(name, &why.into())
     }
 
     /// Returns whether a switch is set: absent, `0`, `1`, `true` or `false`.

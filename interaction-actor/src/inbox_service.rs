@@ -241,6 +241,7 @@ impl Service for InboxService {
             | Verb::Count
             | Verb::Watch
             | Verb::Signal
+            | Verb::Batch
             | Verb::Dead
             | Verb::Tools
             | Verb::Crew

@@ -140,6 +140,7 @@ impl Job {
             forked: None,
             plan: None,
             files: open.brief.files.clone(),
+            labels: open.brief.labels.clone(),
             rules: open.brief.rules,
         };
         let message = Text::IdTaken { id: &spawn.child }.text(open.language());

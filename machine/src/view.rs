@@ -2,6 +2,7 @@
 
 use proto::{
     agent::{ReplanApply, ReplanWhen},
+    headline,
     job::{JobState, Outcome, SubStatus},
     limits,
     notice::Notice,
@@ -12,7 +13,6 @@ use proto::{
 
 use super::{
     call::Call,
-    excerpt,
     state::{ActiveJob, Job, Stage},
     step::StepRun,
     why::Surroundings,
@@ -38,6 +38,7 @@ impl Job {
             agent: open.brief.agent.name.clone(),
             language: open.language(),
             files: open.brief.files_told(),
+            labels: open.brief.labels.clone(),
             plan: open.plan_view(),
             successful_steps,
             failed_steps,
@@ -83,8 +84,9 @@ impl Job {
             job: self.id.clone(),
             state,
             sub_status,
-            goal: excerpt::line(&open.brief.goal, 200),
+            goal: headline::goal(&open.brief.goal),
             agent: open.brief.agent.name.clone(),
+            labels: open.brief.labels.clone(),
             conversation: open.conversation_id(),
             parent: open.family.parent().map(|parent| parent.job.clone()),
             steps_done: count(steps().filter(|run| run.state.is_done()).count()),

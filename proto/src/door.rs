@@ -4,8 +4,11 @@
 //! and with the headers of a NATS service error.
 
 mod agents;
+mod batch;
 mod files;
+mod filter;
 mod inbox;
+mod jobs;
 mod verb;
 
 use std::{collections::BTreeMap, fmt};
@@ -18,8 +21,11 @@ use serde_json::Value;
 
 pub use self::{
     agents::{AgentChanged, AgentEntry, AgentList, Agents, DropAgent, SetAgent},
+    batch::{Batch, BatchOutcome, BatchSignal, Batched},
     files::{FileSource, SubmitFile, Upload, Uploaded},
+    filter::{Filter, InvalidSearchText, SearchText},
     inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
+    jobs::{Count, Counted, List, Listed},
     verb::{Request, Role, Server, Verb, VerbSpec},
 };
 use crate::{
@@ -28,11 +34,12 @@ use crate::{
     event::{Event, EventId},
     id::{AgentName, Attempt, ConversationId, JobId, Seq, Shard, ToolName, WorkId},
     job::JobState,
+    label::Labels,
     lang::Language,
     point::{Fork, Order, Point},
     refusal::Warnings,
     tool::ToolSpec,
-    view::{JobSummary, JobView},
+    view::JobView,
 };
 
 /// The request to submit a job.
@@ -80,6 +87,9 @@ pub struct Submit {
     /// Files of the job.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<SubmitFile>,
+    /// Labels of the job and of its sub-agents' jobs.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
 }
 
 /// A tool call that a user requests by name.
@@ -163,77 +173,6 @@ pub struct Get {
     /// Point of the log at which to show the job; the present when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Point>,
-}
-
-/// The request for a list of jobs, newest first.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct List {
-    /// States of the jobs to list; every state when empty.
-    pub states: Vec<JobState>,
-    /// Maximum number of jobs (1 to 500, 50 when absent).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u32>,
-    /// Conversation of the jobs to list; every conversation when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<ConversationId>,
-    /// Job after which the list starts. It and all jobs that were submitted later are left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<JobId>,
-}
-
-/// A page of a list of jobs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Listed {
-    /// Jobs of the page, newest first.
-    pub jobs: Vec<JobSummary>,
-    /// `true` if there are further jobs that were not examined.
-    pub more: bool,
-    /// Last job that was examined; the next request passes it as `after`. Absent on the last page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<JobId>,
-}
-
-/// The request for the numbers of jobs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Count {}
-
-/// The numbers of jobs, children included and purged jobs not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counted {
-    /// Jobs that have not ended, poisoned ones included.
-    pub open: u64,
-    /// Jobs that reached their goal.
-    pub completed: u64,
-    /// Jobs that failed.
-    pub failed: u64,
-    /// Jobs that were cancelled, or whose plan a person rejected.
-    pub canceled: u64,
-}
-
-impl Counted {
-    /// Counts a job in this state.
-    pub fn add(&mut self, state: JobState) {
-        let count = match state {
-            JobState::Submitted
-            | JobState::Working
-            | JobState::InputRequired
-            | JobState::AuthRequired => &mut self.open,
-            JobState::Completed => &mut self.completed,
-            JobState::Failed => &mut self.failed,
-            JobState::Canceled | JobState::Rejected => &mut self.canceled,
-        };
-        *count = count.saturating_add(1);
-    }
-
-    /// Returns the number of all jobs.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        [self.completed, self.failed, self.canceled]
-            .iter()
-            .fold(self.open, |a, b| a.saturating_add(*b))
-    }
 }
 
 /// The request to watch a job.
@@ -465,6 +404,7 @@ impl Submit {
             plan: None,
             call: None,
             files: Vec::new(),
+            labels: Labels::default(),
         }
     }
 }

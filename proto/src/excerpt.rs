@@ -35,6 +35,16 @@ pub fn head_and_tail(text: &str, head: usize, tail: usize) -> String {
     format!("{first} …[{} characters cut]… {last}", all - kept)
 }
 
+/// Returns the first line of a text, cut to `max` characters.
+#[must_use]
+pub fn first_line(text: &str, max: usize) -> String {
+    let first = text.trim().lines().next().unwrap_or_default();
+    if first.chars().count() <= max {
+        return first.to_owned();
+    }
+    first.chars().take(max.saturating_sub(1)).chain(['…']).collect()
+}
+
 /// Returns the first line of a text, truncated between characters to at most `max` bytes.
 #[must_use]
 pub fn line(text: &str, max: usize) -> String {
@@ -49,6 +59,11 @@ pub fn line(text: &str, max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_line_is_cut_between_characters() {
+        assert_eq!(first_line("一二三四五\nx", 3), "一二…");
+    }
 
     #[test]
     fn a_long_text_keeps_both_ends_and_says_what_is_missing() {

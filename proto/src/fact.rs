@@ -18,6 +18,7 @@ use crate::{
     fork::Forked,
     id::{AskId, Attempt, Seq, SnapshotName, TimerName, ToolName, WorkId},
     interaction::Answer,
+    label::Labels,
     lang::Language,
     message::Usage,
     observe::{Shortened, Summary},
@@ -157,6 +158,9 @@ pub struct Submitted {
     /// Files of the submission.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<File>,
+    /// Labels of the job, which its children inherit.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
     /// Version of the fold's rules at the time of the submission. The log is always folded by it.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub rules: Rules,

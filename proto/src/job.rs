@@ -126,7 +126,17 @@ impl Outcome {
 }
 
 /// The reason why a job failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumString,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum FailReason {
@@ -153,6 +163,24 @@ pub enum FailReason {
 }
 
 impl FailReason {
+    /// Returns `true` if the job may succeed from just before its failure. A job that has used up its
+    /// time, its budget or its log, or that a guard stopped, would fail again at once.
+    #[must_use]
+    pub fn may_be_recovered(self) -> bool {
+        match self {
+            Self::PlanFailed
+            | Self::StepFailed
+            | Self::QuestionExpired
+            | Self::ReplanLimit
+            | Self::QuestionRepeated
+            | Self::TooManyQuestions => true,
+            Self::DeadlineExceeded
+            | Self::BudgetExceeded
+            | Self::HistoryFull
+            | Self::NoProgress => false,
+        }
+    }
+
     /// Returns the word in records and on screens.
     #[must_use]
     pub fn as_str(self) -> &'static str {

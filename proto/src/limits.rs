@@ -7,6 +7,12 @@ pub const REQUEST_BYTES_MAX: usize = 256 * 1024;
 pub const JSON_DEPTH_MAX: usize = 64;
 /// Maximum length of a goal, in bytes.
 pub const GOAL_BYTES_MAX: usize = 64 * 1024;
+/// Maximum number of labels of one job.
+pub const LABELS_MAX: usize = 16;
+/// Maximum length of a label's key, and of its value, in characters.
+pub const LABEL_CHARS_MAX: usize = 63;
+/// Maximum length of the text that a list searches for, in characters.
+pub const SEARCH_CHARS_MAX: usize = 200;
 /// Maximum number of files of one job.
 pub const FILES_MAX: usize = 32;
 /// Maximum length of a file name, in bytes.
@@ -95,8 +101,10 @@ pub const INSTRUCTION_BYTES_MAX: usize = 16 * 1024;
 pub const CALLER_BYTES_MAX: usize = 64;
 /// Maximum number of jobs of one page of a list.
 pub const LIST_MAX: u32 = 500;
-/// Maximum number of jobs that one list request examines in search of the requested states.
+/// Maximum number of jobs whose logs one request examines in search of the requested ones.
 pub const LIST_LOOKED_AT_MAX: usize = 2_000;
+/// Maximum number of jobs to which one request sends a signal.
+pub const BATCH_MAX: usize = 500;
 /// Maximum number of questions of one page of the inbox.
 pub const INBOX_MAX: u32 = 1_000;
 /// Maximum number of concurrent watches of one process.

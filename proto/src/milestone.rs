@@ -3,15 +3,17 @@
 use crate::{
     decision::Decision,
     fact::{Fact, Signal},
+    headline::Headline,
     job::JobState,
     record::Record,
 };
 
 /// The meaning of a record for the life of its job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Milestone {
-    /// The submission: the first record of the job.
-    Submitted,
+    /// The submission: the first record of the job. The headline is absent if the body is stored
+    /// apart or cannot be read.
+    Submitted(Option<Box<Headline>>),
     /// A signal that may open an ended job again.
     MayReopen,
     /// The end. The state is absent if the body is stored apart or cannot be read.
@@ -23,7 +25,7 @@ impl Milestone {
     #[must_use]
     pub fn of(record: &Record) -> Option<Self> {
         match record.kind.as_str() {
-            "submitted" => Some(Self::Submitted),
+            "submitted" => Some(Self::Submitted(Headline::of_record(record).map(Box::new))),
             "signaled" => match record.fact() {
                 Some(Fact::Signaled(signaled)) => may_reopen(&signaled.signal),
                 _ => true,
@@ -57,7 +59,7 @@ mod tests {
     fn records_that_begin_and_end_jobs_are_milestones() {
         let rollback = r#"{"signal":{"roll_back":{"to":3,"seen":9}}}"#;
         for (kind, body, expected) in [
-            ("submitted", "{}", Some(Milestone::Submitted)),
+            ("submitted", "{}", Some(Milestone::Submitted(None))),
             ("signaled", rollback, Some(Milestone::MayReopen)),
             ("signaled", "{}", Some(Milestone::MayReopen)),
             ("signaled", r#"{"signal":"cancel"}"#, None),

@@ -17,6 +17,7 @@ use crate::{
     },
     interaction::{KindOfQuestion, Question, Verdict},
     job::{FailReason, JobState, Outcome, SubStatus},
+    label::Labels,
     lang::Language,
     message::Usage,
     notice::{Notice, NoticeKind},
@@ -60,6 +61,9 @@ pub struct JobView {
     /// Files of the submission.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileTold>,
+    /// Labels of the submission.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
     /// Plan in force, or the proposed plan that awaits confirmation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanView>,
@@ -328,6 +332,9 @@ pub struct JobSummary {
     pub goal: String,
     /// Name of the agent.
     pub agent: AgentName,
+    /// Labels of the job.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
     /// Conversation that the job belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,

@@ -121,6 +121,7 @@ pub fn submitted(goal: &str) -> Submitted {
         forked: None,
         plan: None,
         files: Vec::new(),
+        labels: proto::label::Labels::default(),
         rules: Rules::NOW,
     }
 }

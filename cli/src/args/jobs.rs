@@ -1,13 +1,13 @@
 //! The arguments of `jobs`.
 
 use clap::{Args, Subcommand};
-use proto::{id::ConversationId, job::JobState};
 
 use super::{
+    filter::FilterArgs,
     fsck::DeadCommand,
     positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
     purge::PurgeArgs,
-    retry::RetryJobsArgs,
+    select::{RetryJobsArgs, SignalArgs},
 };
 
 /// `jobs`.
@@ -17,7 +17,7 @@ pub(crate) enum JobsCommand {
     #[command(visible_alias = "list")]
     Ls(ListArgs),
     /// Count jobs: open, completed, failed, canceled
-    Count,
+    Count(FilterArgs),
     /// Show everything about a job: state and reason, plan, questions, result
     #[command(visible_alias = "get")]
     Describe(DescribeArgs),
@@ -26,11 +26,11 @@ pub(crate) enum JobsCommand {
     /// Print a job's log, one line per record
     #[command(visible_alias = "log")]
     Show(ShowArgs),
-    /// Cancel a job; no new work starts, and completed work is not undone
+    /// Cancel jobs: no new work starts, and completed work is not undone
     Cancel(SignalArgs),
-    /// Pause a job: no new work starts, and running work may finish
+    /// Pause jobs: no new work starts, and running work may finish
     Pause(SignalArgs),
-    /// Resume a paused job
+    /// Resume paused jobs
     Resume(SignalArgs),
     /// Send an instruction to a running job: the next plan or model turn includes it
     Steer(SteerArgs),
@@ -99,12 +99,8 @@ pub(crate) struct SteerArgs {
 /// `jobs ls`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ListArgs {
-    /// Only jobs in these states; comma-separated or repeated
-    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = state)]
-    pub(crate) state: Vec<JobState>,
-    /// Only jobs of this conversation
-    #[arg(long, value_name = "ID")]
-    pub(crate) conversation: Option<ConversationId>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
     /// Show child jobs below their parents
     #[arg(long)]
     pub(crate) tree: bool,
@@ -131,22 +127,4 @@ pub(crate) struct ShowArgs {
     /// Print the reasoning of models below their replies
     #[arg(long)]
     pub(crate) reasoning: bool,
-}
-
-/// `jobs cancel`, `pause`, `resume`.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct SignalArgs {
-    /// Job: its id or a unique prefix
-    #[arg(value_name = "JOB")]
-    pub(crate) job: String,
-    /// Reason, for the log
-    #[arg(long, value_name = "WORDS")]
-    pub(crate) reason: Option<String>,
-}
-
-fn state(text: &str) -> Result<JobState, String> {
-    text.parse().map_err(|_| {
-        let all: Vec<_> = JobState::ALL.iter().map(|state| state.as_str()).collect();
-        format!("the states are {}", all.join(", "))
-    })
 }

@@ -4,6 +4,7 @@ mod agents;
 mod chat;
 pub(crate) mod completion;
 mod ctx;
+mod filter;
 mod fsck;
 pub(crate) mod help;
 mod inbox;
@@ -11,7 +12,7 @@ mod jobs;
 mod operate;
 mod positions;
 mod purge;
-mod retry;
+mod select;
 mod start;
 mod watch;
 mod worker;
@@ -25,13 +26,14 @@ pub(crate) use self::{
     agents::{AgentsCommand, CheckAgentsArgs, PutAgentArgs},
     chat::ChatArgs,
     ctx::ContextCommand,
+    filter::FilterArgs,
     fsck::{DeadCommand, DeadListArgs, FsckArgs, RetryArgs},
     inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
-    jobs::{JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SignalArgs, SteerArgs},
+    jobs::{JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SteerArgs},
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
     positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
     purge::PurgeArgs,
-    retry::RetryJobsArgs,
+    select::{RetryJobsArgs, SelectArgs},
     start::{
         DemoArgs, DevArgs, JobArgs, KeysArgs, Person, RunArgs, ScriptArgs, ServeArgs, SetupArgs,
         SubmitArgs, Waiting,

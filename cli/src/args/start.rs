@@ -6,6 +6,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::Args;
 use proto::{
     id::{ConversationId, JobId, Pool, ToolName, WorkerId},
+    label::Label,
     lang::Language,
 };
 
@@ -124,6 +125,9 @@ pub(crate) struct JobArgs {
     /// File to attach, or its URL; repeatable, at most 16 MiB each
     #[arg(long = "file", value_name = "PATH|URL")]
     pub(crate) files: Vec<String>,
+    /// Label of the job and of its sub-agents' jobs; repeatable
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    pub(crate) labels: Vec<Label>,
     /// Run the plan without confirmation
     #[arg(long)]
     pub(crate) no_confirm: bool,
@@ -170,7 +174,7 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) goal: Option<String>,
     /// Watch an existing job instead of submitting one
-    #[arg(long, value_name = "JOB", conflicts_with_all = ["id", "agent", "conversation", "language", "tools", "plan", "files", "no_confirm", "deadline"])]
+    #[arg(long, value_name = "JOB", conflicts_with_all = ["id", "agent", "conversation", "language", "tools", "plan", "files", "labels", "no_confirm", "deadline"])]
     pub(crate) attach: Option<String>,
     #[command(flatten)]
     pub(crate) job: JobArgs,

@@ -3,25 +3,28 @@
 use std::io::IsTerminal;
 
 use proto::{
-    door::{Count, List, SendSignal, Signaled},
-    job::{JobState, SubStatus},
+    door::{BatchSignal, Count, List, SendSignal, Signaled},
+    job::SubStatus,
     lang::Words,
     limits,
     point::Order,
     view::JobView,
 };
 
-use super::positions;
+use super::{
+    batch::{self, Refusals},
+    positions,
+};
 use crate::{
     answer::keyboard::Keyboard,
-    args::{Global, JobsCommand, ListArgs, PlanArgs, PlanForm, SignalArgs, SteerArgs},
+    args::{FilterArgs, Global, JobsCommand, ListArgs, PlanArgs, PlanForm, SelectArgs, SteerArgs},
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
     input,
     interrupt::Interrupts,
     output::Output,
-    render::{describe, dot, jobs, marks, revisions, tree},
+    render::{describe, dot, jobs, revisions, tree},
     style::Style,
     words::Text,
 };
@@ -29,7 +32,7 @@ use crate::{
 pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -> Outcome {
     match command {
         JobsCommand::Ls(args) => ls(global, output, args).await,
-        JobsCommand::Count => count(global, output).await,
+        JobsCommand::Count(args) => count(global, output, &args).await,
         JobsCommand::Describe(args) => {
             let client = connect::client(global, output).await?;
             let view = connect::job(&client, &args.job).await?;
@@ -45,13 +48,26 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
         }
         JobsCommand::Plan(args) => plan(global, output, &args).await,
         JobsCommand::Show(args) => super::show::run(global, output, args).await,
-        JobsCommand::Cancel(args) => Box::pin(signal(global, output, Order::Cancel, args)).await,
-        JobsCommand::Pause(args) => Box::pin(signal(global, output, Order::Pause, args)).await,
-        JobsCommand::Resume(args) => Box::pin(signal(global, output, Order::Resume, args)).await,
+        JobsCommand::Cancel(args) => {
+            Box::pin(signal(global, output, BatchSignal::Cancel, args.select)).await
+        }
+        JobsCommand::Pause(args) => {
+            Box::pin(signal(global, output, BatchSignal::Pause, args.select)).await
+        }
+        JobsCommand::Resume(args) => {
+            Box::pin(signal(global, output, BatchSignal::Resume, args.select)).await
+        }
         JobsCommand::Steer(SteerArgs { job, words }) => {
             let text = input::text("words", &words, limits::INSTRUCTION_BYTES_MAX)?;
-            let args = SignalArgs { job, reason: None };
-            Box::pin(signal(global, output, Order::Steer { text }, args)).await
+            let client = connect::client(global, output).await?;
+            let job = connect::job(&client, &job).await?.job;
+            let request =
+                SendSignal { job, signal: Order::Steer { text }, reason: None, by: caller() };
+            let signaled = client.call(&request).await?;
+            let Signaled { job, state, .. } = &signaled;
+            output.one(&signaled, job.as_str(), |style| {
+                batch::line(style, *state, Text::JobSteered { job, state })
+            })
         }
         JobsCommand::Snapshot(args) => positions::snapshot(global, output, args).await,
         JobsCommand::Rollback(args) => positions::roll_back(global, output, args).await,
@@ -66,21 +82,23 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
 
 async fn ls(global: &Global, output: Output, args: ListArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let ListArgs { state, conversation, tree, limit, after } = args;
+    let ListArgs { filter, tree, limit, after } = args;
+    let filter = batch::filter(&client, &filter).await?;
     let after = match &after {
         None => None,
         Some(named) => Some(connect::job(&client, named).await?.job),
     };
-    let list = List { states: state, limit: Some(limit), conversation, after };
+    let list = List { filter, limit: Some(limit), after };
     let listed = client.call(&list).await?;
     let show =
         |style: &Style| if tree { jobs::tree(style, &listed) } else { jobs::list(style, &listed) };
     output.list(&listed, &listed.jobs, |j| j.job.to_string(), show)
 }
 
-async fn count(global: &Global, output: Output) -> Outcome {
+async fn count(global: &Global, output: Output, args: &FilterArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let counted = client.call(&Count {}).await?;
+    let filter = batch::filter(&client, args).await?;
+    let counted = client.call(&Count { filter }).await?;
     output.one(&counted, &counted.total().to_string(), |style| jobs::counted(style, &counted))
 }
 
@@ -99,47 +117,81 @@ async fn plan(global: &Global, output: Output, args: &PlanArgs) -> Outcome {
     }
 }
 
-async fn signal(global: &Global, output: Output, signal: Order, args: SignalArgs) -> Outcome {
-    let client = connect::client(global, output).await?;
-    let view = connect::job(&client, &args.job).await?;
-    // The server refuses an ended job with its own message, so no confirmation is needed.
-    if signal == Order::Cancel && !global.yes && !view.state.is_terminal() {
-        confirm(output, &view).await?;
+/// Sends a signal to named jobs, or to all jobs that match.
+async fn signal(global: &Global, output: Output, signal: BatchSignal, args: SelectArgs) -> Outcome {
+    if args.jobs.is_empty() {
+        return batch::run(global, output, signal, args).await;
     }
-    let request = SendSignal { job: view.job.clone(), signal, reason: args.reason, by: caller() };
-    let signaled = client.call(&request).await?;
-    output.one(&signaled, signaled.job.as_str(), |style| {
-        let (mark, tone) = marks::job(signaled.state);
-        let did = style.say(did(&request.signal, &view, &signaled));
-        format!("{}\n", style.paint(tone, &format!("{mark} {did}")))
-    })
+    let client = connect::client(global, output).await?;
+    let mut views: Vec<JobView> = Vec::new();
+    for named in &args.jobs {
+        let view = connect::job(&client, named).await?;
+        if views.iter().all(|known| known.job != view.job) {
+            views.push(view);
+        }
+    }
+    // The server refuses an ended job with its own message, so no confirmation is needed.
+    if signal == BatchSignal::Cancel && !global.yes {
+        confirm(output, views.iter().filter(|view| !view.state.is_terminal())).await?;
+    }
+    let (mut sent, mut refusals) = (Vec::new(), Refusals::new(output));
+    for view in &views {
+        let (job, reason) = (view.job.clone(), args.reason.clone());
+        let request = SendSignal { job, signal: signal.into(), reason, by: caller() };
+        match client.call(&request).await {
+            Ok(signaled) => sent.push(signaled),
+            Err(failure) => refusals.add(&view.job, failure),
+        }
+    }
+    let line = |style: &Style, view: &JobView, signaled: &Signaled| {
+        batch::line(style, signaled.state, did(signal, view, signaled))
+    };
+    match (views.as_slice(), sent.as_slice()) {
+        ([view], [signaled]) => {
+            output.one(signaled, signaled.job.as_str(), |style| line(style, view, signaled))?;
+        }
+        ([_], []) => {}
+        (views, sent) => {
+            output.list(
+                &sent,
+                sent,
+                |one| one.job.to_string(),
+                |style| {
+                    let before = |one: &Signaled| views.iter().find(|view| view.job == one.job);
+                    let lines = sent.iter().filter_map(|one| Some(line(style, before(one)?, one)));
+                    lines.collect()
+                },
+            )?;
+        }
+    }
+    refusals.end()
 }
 
 /// Describes the effect of a signal and the job's new state.
-fn did<'a>(signal: &Order, before: &JobView, signaled: &'a Signaled) -> Text<'a> {
+fn did<'a>(signal: BatchSignal, before: &JobView, signaled: &'a Signaled) -> Text<'a> {
     let Signaled { job, state, .. } = signaled;
     match signal {
-        Order::Cancel if *state == JobState::Canceled => Text::JobCanceled { job },
-        Order::Cancel => Text::JobWillBeCanceled { job, state },
-        Order::Pause => Text::JobPaused { job, state },
-        Order::Resume if before.sub_status == Some(SubStatus::Paused) => {
-            Text::JobContinues { job, state }
+        BatchSignal::Resume if before.sub_status != Some(SubStatus::Paused) => {
+            Text::JobNotPaused { job, state }
         }
-        Order::Resume => Text::JobNotPaused { job, state },
-        Order::Steer { .. } => Text::JobSteered { job, state },
-        Order::Retry
-        | Order::Snapshot { .. }
-        | Order::RollBack { .. }
-        | Order::Recover { .. }
-        | Order::Restart { .. } => Text::JobIs { job, state },
+        BatchSignal::Cancel
+        | BatchSignal::Pause
+        | BatchSignal::Resume
+        | BatchSignal::Recover { .. } => batch::done(signal, job, state),
     }
 }
 
-/// Asks the user to confirm the cancellation of a job.
-async fn confirm(output: Output, view: &JobView) -> Result<(), CliError> {
-    let goal = proto::escape::line(&view.goal);
-    let lines = [format!("{}: {goal}", view.job).into(), Text::ConfirmCancel.into()];
-    confirmed(output, Text::CancelingJob, lines).await
+/// Asks the user to confirm the cancellation of jobs.
+async fn confirm(output: Output, views: impl Iterator<Item = &JobView>) -> Result<(), CliError> {
+    let each = views.map(|view| format!("{}: {}", view.job, proto::escape::line(&view.goal)));
+    let mut lines: Vec<Words> = each.map(Words::from).collect();
+    let (what, question) = match lines.len() {
+        0 => return Ok(()),
+        1 => (Text::CancelingJob, Text::ConfirmCancel),
+        _ => (Text::CancelingJobs, Text::ConfirmCancelMany),
+    };
+    lines.push(question.into());
+    confirmed(output, what, lines).await
 }
 
 /// Asks for a confirmation; the last of `words` is the question.

@@ -2,6 +2,7 @@
 
 mod agents;
 mod attachments;
+mod batch;
 mod chat;
 mod completions;
 mod config;

@@ -9,6 +9,7 @@ use proto::{
     door::{AgentChoice, Submit, Submitted},
     error::{Code, Failure},
     id::{AgentName, JobId},
+    label::Labels,
     lang::Words,
     limits, strict,
 };
@@ -80,6 +81,8 @@ pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
     }
     let agent = job.agent.as_deref().map(agent).transpose()?;
     let plan = job.plan.as_deref().map(plan).transpose()?;
+    let labels = Labels::of(job.labels.iter().cloned());
+    let labels = labels.map_err(|error| CliError::input("label", error.to_string()))?;
     Ok(Submit {
         id: Some(job.id.clone().unwrap_or_else(client::new_id)),
         agent,
@@ -87,6 +90,7 @@ pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
         language: job.language,
         tools: (!job.tools.is_empty()).then(|| job.tools.clone()),
         plan,
+        labels,
         confirm: job.no_confirm.then_some(false),
         deadline_ms: job.deadline.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
         ..Submit::goal(goal)

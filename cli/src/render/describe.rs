@@ -1,6 +1,6 @@
 //! Rendering of everything about one job.
 
-use proto::{escape, job::Outcome, progress, view::JobView};
+use proto::{escape, job::Outcome, label::Labels, progress, view::JobView};
 
 use crate::{
     render::{
@@ -40,6 +40,7 @@ pub(crate) fn describe(style: &Style, view: &JobView) -> String {
             (Text::GoalLabel, plain(escape::text(&view.goal))),
             (Text::FilesLabel, plain(files(view))),
             (Text::AgentLabel, plain(format!("{} ({})", view.agent, view.language.code()))),
+            (Text::LabelsLabel, plain(labels(&view.labels))),
             (Text::SubmittedLabel, plain(style.time(view.created))),
             (Text::ChangedLabel, plain(style.time(view.updated))),
             (Text::TookLabel, plain(tree::age(view, style.now))),
@@ -101,6 +102,12 @@ fn past_questions(style: &Style, view: &JobView) -> String {
         out.push_str(&question::past(style, past));
     }
     out
+}
+
+/// Lists labels, separated by commas.
+pub(crate) fn labels(labels: &Labels) -> String {
+    let each = labels.iter().map(|label| escape::line(&label.to_string()).into_owned());
+    each.collect::<Vec<_>>().join(", ")
 }
 
 fn files(view: &JobView) -> String {

@@ -11,6 +11,7 @@ use proto::{
 
 use crate::{
     render::{
+        describe::labels,
         marks,
         table::{Piece, note, plain, table},
     },
@@ -18,10 +19,18 @@ use crate::{
     words::Text,
 };
 
+/// Place of the labels in a row.
+const LABELS: usize = 6;
+
 /// Renders the list, newest first.
 pub(crate) fn list(style: &Style, listed: &Listed) -> String {
     let rows = listed.jobs.iter().map(|job| row(style, job)).collect();
     shown(style, listed, rows)
+}
+
+/// Renders some jobs without a note about others.
+pub(crate) fn rows(style: &Style, jobs: &[JobSummary]) -> String {
+    grid_of(style, jobs, jobs.iter().map(|job| row(style, job)).collect())
 }
 
 /// Renders the list with every job below its parent, if the parent is listed.
@@ -75,8 +84,19 @@ pub(crate) fn counted(style: &Style, counted: &Counted) -> String {
     table(style, Text::CountHeads, rows, Text::NoJobs)
 }
 
+fn grid_of(style: &Style, jobs: &[JobSummary], mut rows: Vec<Vec<Piece>>) -> String {
+    let mut heads = Text::JobsHeads;
+    // Labels have a column only where some job has any.
+    if jobs.iter().all(|job| job.labels.is_empty()) {
+        rows.iter_mut().for_each(|row| _ = row.remove(LABELS));
+    } else {
+        heads = Text::LabelledJobsHeads;
+    }
+    table(style, heads, rows, Text::NoJobs)
+}
+
 fn shown(style: &Style, listed: &Listed, rows: Vec<Vec<Piece>>) -> String {
-    let mut out = table(style, Text::JobsHeads, rows, Text::NoJobs);
+    let mut out = grid_of(style, &listed.jobs, rows);
     if listed.more {
         let more = match &listed.next {
             Some(next) => style.say(Text::MoreJobsAfter { next }),
@@ -148,6 +168,7 @@ fn row(style: &Style, job: &JobSummary) -> Vec<Piece> {
         plain(steps),
         plain(style.time(job.created)),
         plain(job.agent.as_str()),
+        plain(labels(&job.labels)),
         plain(escape::line(&job.goal)),
     ]
 }

@@ -107,29 +107,67 @@ fn failed_jobs_are_counted_and_continue_from_just_before_their_failure() {
         eventually("the failure", || (dev.state(job) == "failed").then_some(()));
     }
     let unconfirmed = dev.run(&["jobs", "retry", "--failure", "plan_failed"]).expect(2);
-    assert!(unconfirmed.err.contains("2 failed jobs: 2 plan_failed"), "{}", unconfirmed.err);
+    assert!(unconfirmed.err.contains("2 jobs match"), "{}", unconfirmed.err);
     for (filter, matches) in [
         (["--failure", "step_failed"], false),
         (["--agent", "loop"], false),
         (["--since", "0s"], false),
-        (["--since", "1h"], true),
+        (["--updated-since", "1h"], true),
+        (["--label", "team=sales"], false),
     ] {
         let said =
             dev.run(&[["jobs", "retry"], filter].concat()).expect(if matches { 2 } else { 0 });
-        assert_eq!(said.out.contains("no failed job matches"), !matches, "{filter:?}");
+        assert_eq!(said.out.contains("no job matches"), !matches, "{filter:?}");
     }
     let retried = dev.run(&["jobs", "retry", "--all", "--yes"]).expect(0);
-    assert!(retried.err.contains("2 failed jobs"), "{}", retried.err);
+    assert!(retried.err.contains("2 jobs match"), "{}", retried.err);
     assert!(retried.out.contains("f1 is retried") && retried.out.contains("f2 is retried"));
     eventually("the second generation", || {
         let shown = dev.run(&["-o", "json", "jobs", "describe", "f1"]).expect(0).out;
         let view: Value = serde_json::from_str(&shown).unwrap();
         (view["generation"] == 1 && view["state"] == "failed").then_some(())
     });
-    assert_eq!(dev.run(&["jobs", "retry", "f1"]).expect(0).out, "f1 is retried\n");
+    assert_eq!(dev.run(&["jobs", "retry", "f1"]).expect(0).out, "▸ f1 is retried\n");
     dev.run(&["jobs", "retry"]).refused(2, "--all");
     dev.run(&["jobs", "retry", "--failure", "bad_luck"]).refused(2, "unknown variant");
     dev.run(&["jobs", "retry", "nothere"]).refused(6, "there is no job nothere");
+}
+
+#[test]
+fn jobs_are_selected_by_labels_and_get_signals_together() {
+    let dev = Dev::start();
+    let goal = "Read examples/demo/notes.md and write a summary";
+    for (job, team) in [("b1", "team=billing"), ("b2", "team=billing"), ("s1", "team=sales")] {
+        dev.run(&["submit", goal, "--id", job, "--label", team, "--label", "env=prod"]).expect(0);
+        dev.asked(job);
+    }
+    dev.run(&["submit", goal, "--label", "Team=x"]).refused(2, "key of a label");
+    let billing = ["--label", "team=billing"];
+    let run = |words: &[&str], filter: &[&str]| dev.run(&[words, filter].concat());
+    assert_eq!(run(&["-o", "ids", "jobs", "ls"], &billing).expect(0).out, "b2\nb1\n");
+    assert_eq!(run(&["-o", "ids", "jobs", "count"], &billing).expect(0).out, "2\n");
+    let none = ["--label", "team=billing", "--text", "nothing like it"];
+    assert_eq!(run(&["-o", "ids", "jobs", "count"], &none).expect(0).out, "0\n");
+    let shown = run(&["jobs", "ls", "--text", "SUMMARY", "--since", "1h"], &billing).expect(0).out;
+    assert!(shown.contains("LABELS") && shown.contains("env=prod, team=billing"), "{shown}");
+    let described = dev.run(&["jobs", "describe", "s1"]).expect(0).out;
+    assert!(described.contains("env=prod, team=sales"), "{described}");
+
+    let unconfirmed = run(&["jobs", "pause"], &billing).expect(2).err;
+    assert!(unconfirmed.contains("2 jobs match") && unconfirmed.contains("b1"), "{unconfirmed}");
+    let paused = run(&["jobs", "pause", "--yes"], &billing).expect(0).out;
+    assert!(paused.contains("b1 is paused") && paused.contains("b2 is paused"), "{paused}");
+    let again = run(&["jobs", "pause", "--yes"], &billing).expect(0).out;
+    assert!(again.contains("no job matches"), "{again}");
+    let resumed = dev.run(&["jobs", "resume", "--all", "--yes"]).expect(0).out;
+    assert!(resumed.contains("b1 continues") && !resumed.contains("s1"), "{resumed}");
+    let canceled = run(&["jobs", "cancel", "--yes"], &billing).expect(0).out;
+    assert!(canceled.contains("b1 is canceled") && canceled.contains("b2 is canceled"));
+    assert_eq!(dev.state("s1"), "input-required");
+    dev.run(&["jobs", "cancel"]).refused(2, "--all");
+    dev.run(&["jobs", "cancel", "s1", "--all"]).refused(2, "cannot be used with");
+    let two = dev.run(&["jobs", "cancel", "s1", "b1", "--yes"]).expect(6);
+    assert!(two.out.contains("s1 is canceled") && two.err.contains("b1 has ended"), "{}", two.err);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use proto::{
     door::{
-        Agents, Count, Dead, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, List, Refusal,
-        Request, SendSignal, SetAgent, Submit, Uploaded, Verb, VerbSpec, Watch,
+        Agents, Batch, Count, Dead, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, List,
+        Refusal, Request, SendSignal, SetAgent, Submit, Uploaded, Verb, VerbSpec, Watch,
     },
     error::Code,
     strict,
@@ -51,6 +51,7 @@ fn check(verb: Verb, half: Half, text: &str) {
         Verb::Count => check_of::<Count>(half, text),
         Verb::Watch => check_of::<Watch>(half, text),
         Verb::Signal => check_of::<SendSignal>(half, text),
+        Verb::Batch => check_of::<Batch>(half, text),
         Verb::Dead => check_of::<Dead>(half, text),
         Verb::Inbox => check_of::<Inbox>(half, text),
         Verb::Answer => check_of::<GiveAnswer>(half, text),

@@ -29,6 +29,7 @@ fn submission() -> Entry {
         forked: None,
         plan: None,
         files: Vec::new(),
+        labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,
     });
     let record = Record::of_fact(&submitted, "r", &WorkerId::new("door").unwrap()).unwrap();

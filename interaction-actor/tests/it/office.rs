@@ -168,6 +168,7 @@ impl Office {
             forked: None,
             plan: None,
             files: Vec::new(),
+            labels: proto::label::Labels::default(),
             rules: proto::rules::Rules::NOW,
         });
         let job = job(id);

@@ -141,6 +141,7 @@ fn sound() -> Log {
         forked: None,
         plan: None,
         files: Vec::new(),
+        labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,
     }));
     while let Some(decision) = log.next() {

@@ -7,6 +7,7 @@ use proto::{
     fact::Submitted,
     family::Offered,
     file::{File, FileTold},
+    label::Labels,
     lang::Language,
     policy::PlanProtocol,
     rules::Rules,
@@ -22,6 +23,7 @@ pub(crate) struct Brief {
     pub(crate) rules: Rules,
     pub(crate) conversation: Option<Conversation>,
     pub(crate) files: Vec<File>,
+    pub(crate) labels: Labels,
 }
 
 /// The language of a submission.
@@ -35,12 +37,12 @@ pub(super) enum JobLanguage {
 
 impl Brief {
     pub(super) fn of(submitted: Submitted) -> Self {
-        let Submitted { goal, agent, rules, conversation, files, .. } = submitted;
+        let Submitted { goal, agent, rules, conversation, files, labels, .. } = submitted;
         let language = match submitted.language_detected {
             true => JobLanguage::Detected(submitted.language),
             false => JobLanguage::Named(submitted.language),
         };
-        Self { goal, agent, language, rules, conversation, files }
+        Self { goal, agent, language, rules, conversation, files, labels }
     }
 
     /// Returns `true` if the goal becomes a one-step plan without a planner.

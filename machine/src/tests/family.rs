@@ -118,6 +118,7 @@ impl Kin {
             forked: None,
             plan: None,
             files: Vec::new(),
+            labels: serde_json::from_str(r#"{"team":"x"}"#).unwrap(),
             rules: proto::rules::Rules::NOW,
         });
         let jobs = BTreeMap::from([(play.job.id().clone(), play)]);
@@ -194,6 +195,7 @@ fn children_work_side_by_side_and_their_results_are_those_of_the_steps() {
         kin.run();
         assert_eq!(kin.jobs.len(), 3, "c waits");
         let a = kin.child("g0.r0.a", 1).view();
+        assert_eq!(a.labels.iter().next().unwrap().to_string(), "team=x");
         assert_eq!(
             (a.goal.as_str(), a.agent.as_str()),
             ("do a\n\nContext:\nall there is", "helper")

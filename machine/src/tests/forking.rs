@@ -45,6 +45,7 @@ pub(super) fn fork(p: &Play, at: Seq) -> Play {
         forked: Some(Box::new(forked)),
         plan: None,
         files: Vec::new(),
+        labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,
     })
 }
@@ -161,6 +162,7 @@ fn what_is_taken_along_and_cannot_be_read_parks_the_fork() {
             forked: Some(Box::new(forked.clone())),
             plan: None,
             files: Vec::new(),
+            labels: proto::label::Labels::default(),
             rules: proto::rules::Rules::NOW,
         });
         let poison = fork.job.poison().unwrap();

@@ -29,6 +29,7 @@ fn submitted(plan: Plan) -> Submitted {
         forked: None,
         plan: Some(plan),
         files: Vec::new(),
+        labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,
     }
 }

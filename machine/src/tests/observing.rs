@@ -172,6 +172,7 @@ fn what_was_said_before_reaches_the_planner_and_every_loop() {
         forked: None,
         plan: None,
         files: Vec::new(),
+        labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,
     });
     p.drive();

@@ -139,6 +139,7 @@ impl Play {
             forked: None,
             plan: None,
             files: Vec::new(),
+            labels: proto::label::Labels::default(),
             rules: proto::rules::Rules::NOW,
         }
     }

@@ -6,9 +6,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    AgentChanged, AgentList, Agents, AnswerTaken, Count, Counted, Crew, Dead, DeadLetters,
-    DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, InboxPage, List, Listed, SendSignal,
-    SetAgent, Signaled, Submit, Submitted, Tools, Upload, Uploaded, Watch, Watched,
+    AgentChanged, AgentList, Agents, AnswerTaken, Batch, Batched, Count, Counted, Crew, Dead,
+    DeadLetters, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, InboxPage, List, Listed,
+    SendSignal, SetAgent, Signaled, Submit, Submitted, Tools, Upload, Uploaded, Watch, Watched,
 };
 use crate::view::JobView;
 
@@ -123,6 +123,9 @@ table! {
         Door, [Read], repeatable: true, streams: true;
     /// Cancels, pauses, resumes, retries, instructs, snapshots or rolls back a job.
     Signal = "signal": SendSignal => Signaled,
+        Door, [Operate], repeatable: false, streams: false;
+    /// Counts the jobs of a filter that a signal applies to, or sends it to them.
+    Batch = "batch": Batch => Batched,
         Door, [Operate], repeatable: false, streams: false;
     /// Returns dead letters: jobs and work that wait for an operator.
     Dead = "dead": Dead => DeadLetters,

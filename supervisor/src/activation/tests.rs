@@ -34,6 +34,7 @@ fn submission() -> Entry {
         forked: None,
         plan: None,
         files: Vec::new(),
+        labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,
     });
     let record = Record::of_fact(&fact, "r1", &WorkerId::new("door").unwrap()).unwrap();

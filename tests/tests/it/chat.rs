@@ -13,7 +13,7 @@ use callboard_tests::{
 };
 use client::Client;
 use proto::{
-    door::List,
+    door::{Filter, List},
     fact::Fact,
     id::{ConversationId, Seq},
     job::JobState,
@@ -107,7 +107,13 @@ async fn a_command_leaves_the_task_and_its_question_alone_and_the_next_words_ans
 /// Checks that every command is a durable job without a planner or model.
 async fn no_model_for_commands(company: &Company, client: &Client) {
     let broker = connect(company).await;
-    let list = List { conversation: Some(ConversationId::new("trip").unwrap()), ..List::default() };
+    let list = List {
+        filter: Filter {
+            conversation: Some(ConversationId::new("trip").unwrap()),
+            ..Filter::default()
+        },
+        ..List::default()
+    };
     let jobs = client.call(&list).await.unwrap().jobs;
     let mut goals: Vec<_> = jobs.iter().map(|job| (job.goal.as_str(), job.state)).collect();
     goals.sort_unstable_by_key(|(goal, _)| *goal);
@@ -243,7 +249,13 @@ async fn a_command_that_ran_when_the_conversation_was_killed_is_shown_when_it_is
     let mut child = command.spawn().unwrap();
     let typed_there = b"greet somebody\n/sleep {\"ms\": 4000}\n";
     child.stdin.as_mut().unwrap().write_all(typed_there).unwrap();
-    let list = List { conversation: Some(ConversationId::new("trip").unwrap()), ..List::default() };
+    let list = List {
+        filter: Filter {
+            conversation: Some(ConversationId::new("trip").unwrap()),
+            ..Filter::default()
+        },
+        ..List::default()
+    };
     let is_there = async || {
         let jobs = client.call(&list).await.unwrap().jobs;
         jobs.iter().any(|job| job.goal.starts_with("/sleep") && !job.state.is_terminal())

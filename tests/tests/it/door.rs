@@ -12,6 +12,7 @@ mod on_nats;
 mod people;
 mod planned;
 mod repeating;
+mod selecting;
 mod signaling;
 mod submitting;
 mod turning;

@@ -143,7 +143,7 @@ async fn a_lost_shard_stops_only_its_own_jobs_until_it_is_back() {
     }
     let refused = run(&["jobs", "purge", stopped.as_str(), "--dry-run"]);
     assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
-    let uncounted = client.call(&Count {}).await.unwrap_err();
+    let uncounted = client.call(&Count::default()).await.unwrap_err();
     assert_eq!(uncounted.code, Code::Unavailable, "{uncounted:?}");
     assert!(uncounted.message.contains("cb-shard-3"), "{uncounted:?}");
     let doctor = said(&company.command().arg("doctor").output().unwrap());
@@ -160,7 +160,7 @@ async fn a_lost_shard_stops_only_its_own_jobs_until_it_is_back() {
     raw.create(&config).await;
     client.submit(submission(&stopped)).await.unwrap();
     until(&client, &stopped, JobState::Completed).await;
-    let counted = client.call(&Count {}).await.unwrap();
+    let counted = client.call(&Count::default()).await.unwrap();
     assert_eq!(counted, Counted { completed: 3, ..Counted::default() });
     assert!(process.logged().contains("a shard is lost"), "{}", process.logged());
 }

@@ -79,6 +79,7 @@ impl Stage {
             forked: None,
             plan: None,
             files: Vec::new(),
+            labels: proto::label::Labels::default(),
             rules: proto::rules::Rules::NOW,
         });
         broker.log.submit(&job, &submitted, trace()).await.unwrap();

@@ -2,7 +2,7 @@
 
 use client::session::{OpenQuestion, Taken};
 use proto::{
-    door::{DirectCall, List, SendSignal, Submit},
+    door::{DirectCall, Filter, List, SendSignal, Submit},
     error::{Code, Failure},
     fact::Signal,
     id::JobId,
@@ -42,8 +42,11 @@ impl Session {
         if !named {
             return Ok(());
         }
-        let list =
-            List { conversation: Some(conversation), limit: Some(JOBS_MAX), ..List::default() };
+        let list = List {
+            filter: Filter { conversation: Some(conversation), ..Filter::default() },
+            limit: Some(JOBS_MAX),
+            ..List::default()
+        };
         let listed = self.client.call(&list).await?;
         let is_command = |goal: &str| matches!(line::read(goal), Line::Command { .. });
         let (commands, tasks): (Vec<_>, Vec<_>) =

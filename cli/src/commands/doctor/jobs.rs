@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use client::Client;
 use proto::{
-    door::{List, Tools},
+    door::{Filter, List, Tools},
     escape,
     job::JobState,
     lang::Words,
@@ -40,7 +40,11 @@ pub(super) fn tools(tools: &Tools) -> Finding {
 /// Reports the open jobs that do not move because of a fault, with the reason of one of them.
 pub(super) async fn held(client: &Client) -> Finding {
     let open = List {
-        states: vec![JobState::Submitted, JobState::Working, JobState::InputRequired],
+        filter: Filter::of_states([
+            JobState::Submitted,
+            JobState::Working,
+            JobState::InputRequired,
+        ]),
         limit: Some(EXAMINED),
         ..List::default()
     };

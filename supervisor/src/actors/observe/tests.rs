@@ -55,6 +55,7 @@ fn submitted(first: u64) -> Job {
         forked: None,
         plan: None,
         files: Vec::new(),
+        labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,
     };
     take(&mut job, first, Fact::Submitted(fact));

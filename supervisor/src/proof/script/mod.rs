@@ -237,6 +237,7 @@ fn submission() -> Submitted {
         forked: None,
         plan: None,
         files: Vec::new(),
+        labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,
     }
 }

@@ -9,7 +9,7 @@ use super::{Frames, Stage, is_end, taken};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_is_submitted_answered_and_read_over_http() {
     let stage = Stage::start().await;
-    let goal = json!({"goal": "two echoes", "confirm": true});
+    let goal = json!({"goal": "two echoes", "confirm": true, "labels": {"team": "billing", "env": "prod"}});
     let submit = |goal: &Value| {
         stage.request(Method::POST, "/v1/jobs").header("idempotency-key", "j1").json(goal)
     };
@@ -52,6 +52,16 @@ async fn a_job_is_submitted_answered_and_read_over_http() {
     let listed = stage.read("/v1/jobs?state=completed&state=failed&limit=5").await;
     assert_eq!(listed["jobs"][0]["job"], "j1", "{listed}");
     assert_eq!(stage.read("/v1/jobs/count").await["completed"], 1);
+    assert_eq!(listed["jobs"][0]["labels"], goal["labels"], "{listed}");
+    let found =
+        "label=team%3Dbilling&label=env%3Dprod&q=ECHOES&agent=default&since=2026-01-01T00:00:00Z";
+    for (query, count) in [(found, 1), ("label=team%3Dsales", 0), ("q=three", 0), ("parent=j1", 0)]
+    {
+        let listed = stage.read(&format!("/v1/jobs?{query}")).await;
+        let counted = stage.read(&format!("/v1/jobs/count?{query}")).await;
+        let listed = listed["jobs"].as_array().unwrap().len();
+        assert_eq!((listed, &counted["completed"]), (count, &json!(count)), "{query}");
+    }
     let records = stage.read("/v1/jobs/j1/records?limit=3").await;
     let (page, more) = (records["records"].as_array().unwrap(), &records["more"]);
     assert_eq!((page.len(), more), (3, &json!(true)), "{records}");
@@ -146,7 +156,11 @@ async fn a_wrong_request_is_refused_by_its_field() {
             "invalid_request",
             "dry_run",
         ),
-        ("GET", "/v1/jobs/count?state=failed", "", 400, "invalid_request", "state"),
+        ("GET", "/v1/jobs/count?limit=5", "", 400, "invalid_request", "limit"),
+        ("GET", "/v1/jobs?label=team", "", 400, "invalid_request", "label"),
+        ("GET", "/v1/jobs?label=k%3Da&label=k%3Db", "", 400, "invalid_request", "label"),
+        ("GET", "/v1/jobs?since=yesterday", "", 400, "invalid_request", "since"),
+        ("GET", "/v1/jobs?q=", "", 400, "invalid_request", "q"),
         ("PUT", "/v1/pieces/00", "{}", 422, "invalid_request", ""),
         ("GET", "/v1/nothing", "", 404, "invalid_request", ""),
         ("DELETE", "/v1/jobs", "", 405, "invalid_request", ""),

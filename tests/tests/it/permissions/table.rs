@@ -57,6 +57,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     // The front door.
     (Publish, "cb.svc.submit", "client gateway"),
     (Publish, "cb.svc.signal", "client gateway"),
+    (Publish, "cb.svc.batch", "client gateway"),
     (Publish, "cb.svc.answer", "client gateway"),
     (Publish, "cb.svc.get", "client gateway watcher operator"),
     (Publish, "cb.svc.list", "client gateway watcher operator"),
@@ -72,6 +73,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "cb.svc.other", NOBODY),
     (Subscribe, "cb.svc.submit", "door"),
     (Subscribe, "cb.svc.crew", "door"),
+    (Subscribe, "cb.svc.batch", "door"),
     (Subscribe, "cb.svc.dead", "door"),
     (Subscribe, "cb.svc.agents", "door"),
     (Subscribe, "cb.svc.set_agent", "door"),
