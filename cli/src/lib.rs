@@ -20,8 +20,6 @@ mod render;
 pub mod roles;
 pub mod settings;
 pub mod shown;
-mod style;
-mod text;
 mod token;
 mod words;
 
@@ -30,6 +28,7 @@ use std::{ffi::OsString, process::ExitCode};
 use clap::error::ErrorKind;
 use clap_complete::CompleteEnv;
 use proto::lang::Language;
+use tui::render::{style, text};
 
 pub use self::exit::Exit;
 use self::{
@@ -85,7 +84,7 @@ fn output_of(cli: &Cli) -> Output {
     };
     let format = if global.json { Format::Json } else { global.output };
     let language = cli.command.language().unwrap_or_else(language);
-    Output::new(format, loudness, global.color, global.time, language)
+    Output::new(format, loudness, global.color, global.time.into(), language)
 }
 
 /// Returns the language of this process's locale.

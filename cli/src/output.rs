@@ -40,6 +40,25 @@ impl Format {
     }
 }
 
+/// How times are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum TimeForm {
+    /// How long ago.
+    #[default]
+    Relative,
+    /// The date and time, in UTC.
+    Iso,
+}
+
+impl From<TimeForm> for Times {
+    fn from(form: TimeForm) -> Self {
+        match form {
+            TimeForm::Relative => Self::Relative,
+            TimeForm::Iso => Self::Iso,
+        }
+    }
+}
+
 /// When colours are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Color {

@@ -13,6 +13,7 @@ mod positions;
 mod purge;
 mod retry;
 mod start;
+mod ui;
 mod watch;
 mod worker;
 
@@ -36,14 +37,14 @@ pub(crate) use self::{
         DemoArgs, DevArgs, JobArgs, KeysArgs, Person, RunArgs, ScriptArgs, ServeArgs, SetupArgs,
         SubmitArgs, Waiting,
     },
+    ui::UiArgs,
     watch::WatchArgs,
     worker::{CheckWorkerArgs, WorkerCommand},
 };
 use crate::{
     contexts::{ContextName, InUse},
     exit,
-    output::{Color, Format},
-    style::Times,
+    output::{Color, Format, TimeForm},
 };
 
 const EXAMPLES: &str = "\
@@ -133,7 +134,7 @@ pub(crate) struct Global {
     pub(crate) color: Color,
     /// How to show times
     #[arg(long, global = true, value_enum, default_value_t, value_name = "HOW", help_heading = OUTPUT)]
-    pub(crate) time: Times,
+    pub(crate) time: TimeForm,
     /// Print more notes; twice: also the log of the program
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = OUTPUT)]
     pub(crate) verbose: u8,
@@ -167,6 +168,10 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Hold a conversation: tasks in words, slash commands for tools, answers to questions
     Chat(ChatArgs),
+    /// Look at jobs, answer questions and act, on the screens of a terminal
+    Ui(UiArgs),
+    /// Open these screens at the numbers and rates
+    Top(UiArgs),
     /// Print the events of a job
     Watch(WatchArgs),
     /// Look at jobs and steer them
@@ -235,6 +240,7 @@ impl Command {
             Self::Submit(args) => args.job.language,
             Self::Run(args) => args.job.language,
             Self::Chat(args) => args.language,
+            Self::Ui(args) | Self::Top(args) => args.language,
             Self::Demo(_)
             | Self::Dev(_)
             | Self::Serve(_)
@@ -266,6 +272,8 @@ impl Command {
             Self::Submit(_)
             | Self::Run(_)
             | Self::Chat(_)
+            | Self::Ui(_)
+            | Self::Top(_)
             | Self::Watch(_)
             | Self::Jobs(_)
             | Self::Inbox(_)

@@ -20,6 +20,16 @@ pub(crate) enum Slash {
     /// Show the state of the current task.
     Status,
     Tools,
+    /// Show the agents, or choose the one of the next tasks.
+    Agent(String),
+    /// Show what the task used.
+    Cost,
+    /// Show how the plan changed.
+    Diff,
+    /// Edit the plan that waits, or write the next text, in an editor.
+    Edit,
+    /// Show the conversations, or continue one.
+    Resume(String),
     /// Leave the conversation; running jobs continue.
     Quit,
     /// Call a tool directly.
@@ -27,10 +37,15 @@ pub(crate) enum Slash {
 }
 
 /// Built-in commands with their descriptions. They take precedence over tools.
-pub(crate) const OWN: [(&str, Text<'_>); 5] = [
+pub(crate) const OWN: [(&str, Text<'_>); 10] = [
     ("help", Text::Help),
     ("status", Text::Status),
     ("tools", Text::Tools),
+    ("agent", Text::Agent),
+    ("cost", Text::Cost),
+    ("diff", Text::Diff),
+    ("edit", Text::Edit),
+    ("resume", Text::Resume),
     ("cancel", Text::Cancel),
     ("quit", Text::Quit),
 ];
@@ -49,6 +64,11 @@ pub(crate) fn resolve(
         "help" | "?" => return Ok(Slash::Help),
         "status" => return Ok(Slash::Status),
         "tools" => return Ok(Slash::Tools),
+        "agent" => return Ok(Slash::Agent(rest.to_owned())),
+        "cost" => return Ok(Slash::Cost),
+        "diff" => return Ok(Slash::Diff),
+        "edit" => return Ok(Slash::Edit),
+        "resume" => return Ok(Slash::Resume(rest.to_owned())),
         "quit" | "exit" | "q" => return Ok(Slash::Quit),
         _ => {}
     }

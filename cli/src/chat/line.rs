@@ -30,9 +30,21 @@ pub(crate) fn read(line: &str) -> Line {
     if let Some(cancel) = cancels(line) {
         return cancel;
     }
+    if let Some(name) = bare(line) {
+        return Line::Command { name: name.to_owned(), rest: String::new() };
+    }
     match slash::read(line) {
         Some((name, rest)) => Line::Command { name: name.to_owned(), rest: rest.to_owned() },
         None => Line::Words(line.to_owned()),
+    }
+}
+
+/// Returns the command that a word alone means, so that nobody begins a task to leave.
+fn bare(line: &str) -> Option<&'static str> {
+    match line.to_lowercase().as_str() {
+        "exit" | "quit" | "退出" => Some("quit"),
+        "?" | "？" | "help" | "帮助" => Some("help"),
+        _ => None,
     }
 }
 
@@ -79,6 +91,13 @@ mod tests {
             ("/view", command("view", "")),
             (r#"/echo {"value": 1}"#, command("echo", r#"{"value": 1}"#)),
             ("/todo 取消当前任务", command("todo", "取消当前任务")),
+            ("exit", command("quit", "")),
+            (" Quit ", command("quit", "")),
+            ("退出", command("quit", "")),
+            ("?", command("help", "")),
+            ("help", command("help", "")),
+            ("quit smoking", Line::Words("quit smoking".into())),
+            ("help me", Line::Words("help me".into())),
             ("/", Line::Words("/".into())),
             ("// is a comment", Line::Words("// is a comment".into())),
             ("/ 2", Line::Words("/ 2".into())),

@@ -172,6 +172,34 @@ fn advised(outcome: Outcome, language: Language) -> Outcome {
     Outcome::Failed { reason, message: text.text(language), results }
 }
 
+/// Frames of the spinner.
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// Renders the line that shows that a job works: the current step, and how long it has been busy.
+pub(crate) fn spinner(
+    style: &Style,
+    view: Option<&JobView>,
+    frame: usize,
+    seconds: usize,
+) -> String {
+    let mark = SPINNER.get(frame % SPINNER.len()).copied().unwrap_or_default();
+    let steps = view.and_then(|view| view.plan.as_ref()).map(|plan| plan.steps.as_slice());
+    let steps = steps.unwrap_or_default();
+    let running = steps.iter().position(|s| s.started.is_some() && !s.state.is_terminal());
+    let words = match running.and_then(|at| steps.get(at).map(|step| (at, step))) {
+        Some((at, step)) => {
+            let label = if step.title.is_empty() { &step.description } else { &step.title };
+            progress::step(style.language, at + 1, steps.len(), &escape::line(label))
+        }
+        None => match view.and_then(|view| view.sub_status) {
+            Some(sub) => sub.to_string(),
+            None => Text::Working.text(style.language),
+        },
+    };
+    let line = Line::new().add(Tone::Busy, format!("{mark} ")).add(Tone::Dim, words);
+    line.add(Tone::Dim, format!(" · {seconds}s")).render(style)
+}
+
 /// Renders the model output streamed now, one line for each step.
 pub(crate) fn speech(style: &Style, text: &LiveText) -> Vec<String> {
     let last = |text: &str| text.trim_end().lines().last().unwrap_or_default().to_owned();

@@ -15,9 +15,10 @@ use proto::{
     interaction::{Answer, QuestionKind, Verdict, plan_digest},
     lang::{Language, Words},
     limits,
-    plan::{Plan, Step},
+    plan::Plan,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
+use tui::render::plan_text::{self, as_planned};
 
 use super::inbox::{request, taken};
 use crate::{
@@ -42,6 +43,20 @@ pub(super) fn from_file(entry: &InboxEntry, file: &str) -> Result<Answer, CliErr
         input::file("plan", Path::new(file), limits::REQUEST_BYTES_MAX)?
     };
     Ok(answer(read(&text)?, digest))
+}
+
+/// Opens the editor with an empty file, and returns the text that was written.
+///
+/// # Errors
+/// If the editor cannot run or ends with an error.
+pub(super) fn text() -> Result<String, CliError> {
+    let path = std::env::temp_dir().join(format!("callboard-text-{}.md", std::process::id()));
+    let draft = Draft { path, language: Language::default() };
+    draft.write("")?;
+    draft.edit(&editor()?)?;
+    let text = draft.text()?;
+    draft.remove();
+    Ok(text)
 }
 
 /// Opens the plan in an editor, repeatedly until the plan is accepted or left unchanged.
@@ -102,26 +117,11 @@ fn answer(value: Value, digest: &str) -> Answer {
 
 /// Parses YAML, of which JSON is a subset.
 fn read(text: &str) -> Result<Value, CliError> {
-    serde_saphyr::from_str(text)
-        .map_err(|e| CliError::input("plan", Text::PlanUnreadable { why: &e }))
+    plan_text::read(text).map_err(|e| CliError::input("plan", Text::PlanUnreadable { why: &e }))
 }
 
 fn written(plan: &Plan) -> Result<String, CliError> {
-    serde_saphyr::to_string(&as_planned(plan))
-        .map_err(|e| CliError::usage(Text::PlanUnwritable { why: &e }))
-}
-
-/// Converts a plan to the planner's format, without the machine's own data.
-fn as_planned(plan: &Plan) -> Value {
-    let steps: Vec<_> = plan.steps.iter().map(Step::as_planned).collect();
-    let mut written = json!({"title": plan.title, "steps": steps});
-    if let Some(language) = plan.language {
-        written["language"] = json!(language);
-    }
-    if !plan.replan.is_empty() {
-        written["replan"] = json!(plan.replan);
-    }
-    written
+    plan_text::written(plan).map_err(|e| CliError::usage(Text::PlanUnwritable { why: &e }))
 }
 
 /// Returns the configured editor, which may need no terminal, or `vi`, which does.
@@ -212,6 +212,8 @@ impl Draft {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

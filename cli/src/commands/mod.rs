@@ -30,9 +30,12 @@ mod setup;
 mod show;
 mod submit;
 mod tools;
+mod ui;
 mod version;
 mod watch;
 mod worker;
+
+use tui::model::Screen;
 
 use crate::{
     args::{self, Cli, Command},
@@ -52,6 +55,8 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Submit(args) => submit::run(&global, output, args).await,
         Command::Run(args) => Box::pin(run::run(&global, output, args)).await,
         Command::Chat(args) => Box::pin(chat::run(&global, output, args)).await,
+        Command::Ui(args) => Box::pin(ui::run(&global, output, args, Screen::Jobs)).await,
+        Command::Top(args) => Box::pin(ui::run(&global, output, args, Screen::Pulse)).await,
         Command::Watch(args) => events::run(&global, output, args).await,
         Command::Jobs(command) => Box::pin(jobs::run(&global, output, command)).await,
         Command::Inbox(command) => inbox::run(&global, output, command).await,

@@ -150,7 +150,7 @@ fn stepped(
             .add(tone, format!("{mark} "))
             .add(Tone::Plain, escape::line(&call.tool));
         if call.attempts > 1 {
-            line = line.add(Tone::Wait, style.say(Text::TryNumber { number: &call.attempts }));
+            line = line.add(Tone::Wait, style.try_number(call.attempts));
         }
         if let Some(message) = call.message.as_deref().filter(|m| !m.is_empty()) {
             line = line.add(Tone::Dim, format!(" {}", escape::line(message)));
@@ -188,7 +188,7 @@ fn step_line(style: &Style, step: &StepView, place: &StepPosition<'_>) -> String
     let mut line =
         Line::new().add(tone, format!("{mark} {}", step.id)).add(Tone::Plain, format!(" {words}"));
     if step.attempts > 1 {
-        line = line.add(Tone::Wait, style.say(Text::TryNumber { number: &step.attempts }));
+        line = line.add(Tone::Wait, style.try_number(step.attempts));
     }
     if step.state == StepState::Completed && step.success == Some(false) {
         line = line.add(tone, style.say(Text::CompletedWithoutSuccess));

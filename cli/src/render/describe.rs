@@ -4,7 +4,7 @@ use proto::{escape, job::Outcome, progress, view::JobView};
 
 use crate::{
     render::{
-        family,
+        children, diff, event, family,
         line::Line,
         marks, points, question,
         table::{pairs, plain},
@@ -69,7 +69,7 @@ pub(crate) fn describe(style: &Style, view: &JobView) -> String {
         out.push_str(&question::show(style, &view.job, asked));
     }
     out.push_str(&past_questions(style, view));
-    for line in family::lines(style, view) {
+    for line in children::rows(view).iter().map(|line| line.render(style)) {
         out.push('\n');
         out.push_str(&line);
     }
@@ -145,7 +145,7 @@ fn retries(style: &Style, view: &JobView) -> String {
 fn tools(style: &Style, view: &JobView) -> String {
     let each = view.tools.iter().map(|cost| {
         let paid = cost.money.map(|paid| format!("{paid:.4}"));
-        let paid = paid.map(|money| style.say(Text::Paid { money: &money }));
+        let paid = paid.map(|money| event::paid(style, &money));
         let each = tree::usage(style, cost.usage).into_iter().chain(paid);
         let each: String = each.map(|one| format!(", {one}")).collect();
         let (tool, cost, count) = (&cost.tool, &each, &cost.calls);
@@ -196,7 +196,7 @@ pub(crate) fn ending(style: &Style, outcome: &Outcome, place: Option<&str>) -> S
         Outcome::Completed { summary, .. } => (style.say(Text::Completed), Some(summary)),
         Outcome::Failed { reason, message, .. } => {
             let place = place.map(|place| format!(" · {place}")).unwrap_or_default();
-            let failed = style.say(Text::Failed { reason: &reason.as_str() });
+            let failed = diff::failed(style, reason.as_str());
             (format!("{failed}{place}"), Some(message))
         }
         Outcome::Canceled { reason } => (style.say(Text::Canceled), reason.as_deref()),

@@ -9,29 +9,10 @@ use proto::{
 };
 
 use crate::{
-    render::{history, line::Line, marks},
+    render::history,
     style::{Style, Tone},
     words::Text,
 };
-
-/// Renders a line for each child job, and for each question open in it or below it.
-pub(super) fn lines(style: &Style, view: &JobView) -> Vec<String> {
-    let mut lines = Vec::new();
-    for child in &view.children {
-        let (mark, tone) = marks::job(child.state);
-        let line = Line::new().add(tone, format!("  {mark} {} ", escape::line(&child.path)));
-        let line =
-            line.add(Tone::Plain, format!("{} ", child.agent)).add(tone, child.state.as_str());
-        lines.push(line.add(Tone::Dim, format!(" {}", child.job)).render(style));
-        for below in &child.questions {
-            let (path, asked) = (escape::line(&below.path), &below.question);
-            let head = format!("    ⏸ {path} {} {}: ", asked.id, asked.kind.name());
-            let line = Line::new().add(Tone::Wait, head);
-            lines.push(line.add(Tone::Plain, escape::line(&asked.prompt)).render(style));
-        }
-    }
-    lines
-}
 
 /// Names the parent job; empty without one.
 pub(super) fn above(view: &JobView) -> String {

@@ -12,7 +12,7 @@ use proto::{
 use serde_json::Value;
 
 use crate::{
-    render::{family as kin, line::Line},
+    render::{diff, family as kin, line::Line},
     style::{Style, Tone},
     text,
     words::Text,
@@ -89,7 +89,7 @@ fn read(record: &Value) -> Result<Known, Unreadable> {
 }
 
 fn fact(style: &Style, fact: &Fact) -> (Tone, String) {
-    let by = |by: Option<&str>| by.map(|who| style.say(Text::By { who: &who })).unwrap_or_default();
+    let by = |by: Option<&str>| by.map(|who| style.by(who)).unwrap_or_default();
     match fact {
         Fact::Submitted(submitted) => {
             let by = by(submitted.by.as_deref());
@@ -263,9 +263,7 @@ fn decision(style: &Style, decision: &Decision) -> (Tone, String) {
 /// Renders the end of a job.
 pub(super) fn ending(style: &Style, outcome: &Outcome) -> (Tone, String) {
     match outcome {
-        Outcome::Completed { summary, .. } => {
-            (Tone::Good, style.say(Text::LogCompleted { summary }))
-        }
+        Outcome::Completed { summary, .. } => (Tone::Good, diff::completed(style, summary)),
         Outcome::Failed { reason, message, .. } => {
             let reason = &reason.as_str();
             (Tone::Bad, style.say(Text::LogJobFailed { reason, message }))

@@ -5,16 +5,12 @@ pub(crate) mod agents;
 pub(crate) mod crew;
 pub(crate) mod dead;
 pub(crate) mod describe;
-pub(crate) mod diff;
 pub(crate) mod dot;
-pub(crate) mod event;
 mod family;
 pub(crate) mod findings;
 pub(crate) mod fsck;
 pub(crate) mod history;
 pub(crate) mod jobs;
-pub(crate) mod line;
-pub(crate) mod marks;
 pub(crate) mod points;
 pub(crate) mod purge;
 pub(crate) mod question;
@@ -22,8 +18,9 @@ pub(crate) mod revisions;
 pub(crate) mod settings;
 pub(crate) mod table;
 pub(crate) mod tools;
-pub(crate) mod tree;
 pub(crate) mod value;
+
+pub(crate) use tui::render::{children, diff, event, line, marks, tree};
 
 #[cfg(test)]
 pub(crate) mod samples;

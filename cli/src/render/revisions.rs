@@ -8,7 +8,7 @@ use proto::{
 };
 
 use crate::{
-    render::line::Line,
+    render::{line::Line, tree},
     style::{Style, Tone},
     words::Text,
 };
@@ -61,13 +61,7 @@ fn changed(style: &Style, step: &Changed, state: &str) -> String {
         Change::Kept => Tone::Plain,
         Change::Dropped => Tone::Bad,
     };
-    let after = match step.depends_on.as_slice() {
-        [] => String::new(),
-        ids => {
-            let ids: Vec<_> = ids.iter().map(proto::id::StepId::as_str).collect();
-            style.say(Text::After { steps: &ids.join(", ") })
-        }
-    };
+    let after = tree::after(style, &step.depends_on);
     let mark = step.change.mark();
     let text = format!("{mark} {} {}{after}{state}", step.id, escape::line(&step.label));
     format!("  {}\n", Line::new().add(tone, text).render(style))

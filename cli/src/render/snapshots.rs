@@ -211,3 +211,19 @@ fn colours_are_used_only_when_they_are_wanted() {
     assert!(shown.contains("\u{1b}["));
     assert!(!shown.contains("\u{1b}[2J"), "a job's goal is never acted upon");
 }
+
+#[test]
+fn a_plan_that_streams_is_never_shown_as_json() {
+    let style = Style::plain(Some(80));
+    let view = samples::view();
+    let shown = |words| tree::tree(&style, &view, &tree::Said::new(), Some(words)).join("\n");
+    for plan in ["{", "{\"title\": \"A plan\"", "```json\n[{\"title\": \"A", "[\n  \"Find it\""] {
+        let shown = shown(plan);
+        let count = plan.chars().count();
+        assert!(shown.contains(&format!("a structured reply, {count} characters")), "{shown}");
+        assert!(!shown.contains("A plan\"") && !shown.contains("Find it\""), "{shown}");
+    }
+    for words in ["I think", "[sic] it is", "{so} be it"] {
+        assert!(shown(words).contains(words));
+    }
+}

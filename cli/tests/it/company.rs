@@ -66,6 +66,19 @@ impl Dev {
         self.place.command(&[&["--url", &self.url], args].concat())
     }
 
+    /// The directory that commands run in.
+    pub(crate) fn dir(&self) -> &std::path::Path {
+        self.place.path()
+    }
+
+    /// A command against this installation, as a line for a shell.
+    pub(crate) fn line(&self, args: &[&str]) -> String {
+        let command = self.command(args);
+        let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
+        let program = command.get_program().to_string_lossy().into_owned();
+        std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ")
+    }
+
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.place.run(&[&["--url", &self.url], args].concat())
     }

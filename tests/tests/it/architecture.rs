@@ -41,6 +41,7 @@ const ARROWS: &[(&str, Reach)] = &[
     (MODEL, Only(&[MESSAGES, PROTO, AGENTS])),
     ("callboard-client", Only(&[MESSAGES, PROTO, BROKER, RUNTIME])),
     ("callboard-gateway", Only(&[MESSAGES, PROTO, RUNTIME, "callboard-client"])),
+    ("callboard-tui", Only(&[MESSAGES, PROTO, "callboard-client"])),
     (OPERATOR, Only(&[MESSAGES, PROTO, MACHINE, BROKER, RUNTIME])),
     ("callboard-door", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME, OPERATOR])),
     ("callboard-supervisor", Only(&[PROTO, MACHINE, BROKER, RUNTIME])),
@@ -211,6 +212,7 @@ fn with(member: &str, dependency: &str) -> Vec<Member> {
 #[case::actors_never_know_each_other("callboard-planner-actor", "callboard-executor-actor")]
 #[case::no_actor_knows_the_supervisor("callboard-tool-actors", "callboard-supervisor")]
 #[case::nobody_below_knows_the_program("callboard-client", "callboard")]
+#[case::the_screens_do_not_know_the_program("callboard-tui", "callboard")]
 #[case::the_vocabulary_knows_nobody("callboard-proto", "callboard-runtime")]
 #[case::the_vocabulary_knows_no_agent_file("callboard-proto", "callboard-agents")]
 #[case::the_model_port_stands_alone("callboard-model", "callboard-runtime")]

@@ -96,6 +96,21 @@ const PROVED: &[Proof] = &[
         marker: r#""jobs", "ls", "--conversation", "trip""#,
     },
     Proof {
+        command: "callboard ui",
+        file: "cli/tests/it/screens.rs",
+        marker: r#"dev.line(&["ui"])"#,
+    },
+    Proof {
+        command: "callboard ui JOB",
+        file: "cli/tests/it/screens.rs",
+        marker: r#"dev.line(&["ui", "j1"])"#,
+    },
+    Proof {
+        command: "callboard top --read-only",
+        file: "cli/tests/it/screens.rs",
+        marker: r#"dev.line(&["top", "--read-only"])"#,
+    },
+    Proof {
         command: "callboard chat",
         file: "tests/tests/it/chat.rs",
         marker: r#"command.arg("chat").args(arguments)"#,

@@ -50,6 +50,7 @@ const SPEAKING: &[&str] = &[
     "runtime/src/worker/settings.rs",
     "tool-actors/src/settings.rs",
     "tool-actors/src/workspace/",
+    "tui/src/",
 ];
 
 /// Sources of these directories that speak English only, with the reason.

@@ -1,6 +1,9 @@
 //! Handling of typed lines: cancellation first, then commands, then answers and tasks.
 
-use client::session::{OpenQuestion, Taken};
+use client::session::{
+    OpenQuestion, Taken,
+    parse::{self, OnPlan},
+};
 use proto::{
     door::{DirectCall, List, SendSignal, Submit},
     error::{Code, Failure},
@@ -126,6 +129,11 @@ impl Session {
             Ok(Slash::Help) => self.help(&known.tools),
             Ok(Slash::Tools) => self.say(&tools::list(&self.style(), &known)),
             Ok(Slash::Status) => self.status(),
+            Ok(Slash::Agent(named)) => self.agent(named.trim()).await,
+            Ok(Slash::Cost) => self.cost(),
+            Ok(Slash::Diff) => self.difference(),
+            Ok(Slash::Edit) => self.edit().await,
+            Ok(Slash::Resume(named)) => Box::pin(self.resume(named.trim())).await,
             Ok(Slash::Quit) => {
                 self.leaving = true;
                 Ok(())
@@ -193,7 +201,14 @@ impl Session {
     }
 
     async fn words(&mut self, words: &str) -> Result<(), CliError> {
+        if let Some(change) = self.change.take() {
+            return self.decide_change(change, words).await;
+        }
         if self.asked().is_some() {
+            if self.interactive && self.changes_a_plan(words) {
+                self.change = Some(words.to_owned());
+                return self.tell(Text::ChangeAsks);
+            }
             return self.answer(words).await;
         }
         if words.is_empty() {
@@ -219,6 +234,36 @@ impl Session {
                 self.next_task(&request.job, words, language).await
             }
             Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// Returns whether words would change the plan that waits.
+    fn changes_a_plan(&mut self, words: &str) -> bool {
+        let asked = self.asked().and_then(|front| front.asked.as_ref());
+        let is_plan =
+            |asked: &Asked| matches!(asked.open.question.kind, QuestionKind::PlanCheck { .. });
+        asked.is_some_and(is_plan) && matches!(parse::on_plan(words), OnPlan::Revise(_))
+    }
+
+    /// Sends words as a change of the plan, or begins a new task with them, as the person decides.
+    async fn decide_change(&mut self, change: String, decision: &str) -> Result<(), CliError> {
+        match parse::on_plan(decision) {
+            OnPlan::Confirm => self.answer(&change).await,
+            OnPlan::Nothing => self.remind(),
+            OnPlan::Cancel => {
+                if let Some(left) = self.task.take() {
+                    let job = left.session.job().clone();
+                    self.tell(Text::PlanLeft { job: &job })?;
+                }
+                let language = self.language.unwrap_or_else(|| Language::detect(&change));
+                self.spoken = Some(language);
+                self.submit(&change, language).await
+            }
+            // Other words take the place of the first ones.
+            OnPlan::Revise(words) => {
+                self.change = Some(words);
+                self.tell(Text::ChangeAsks)
+            }
         }
     }
 

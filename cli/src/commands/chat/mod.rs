@@ -5,7 +5,9 @@
 mod front;
 mod interrupts;
 mod lines;
+mod own;
 mod session;
+mod typing;
 
 use std::io::IsTerminal;
 

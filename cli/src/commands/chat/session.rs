@@ -16,10 +16,11 @@ use super::{
     super::watch::exit_of,
     front::Front,
     interrupts::{Interrupt, Interrupts},
+    typing::{self, Heard},
 };
 use crate::{
     answer::{keyboard::Keyboard, prompt},
-    chat::{show, words::Text},
+    chat::{line_editor::LineEditor, quiet::Quiet, show, words::Text},
     exit::Exit,
     failure::{CliError, Outcome},
     live::screen::Screen,
@@ -52,9 +53,18 @@ pub(super) struct Session {
     /// Exit code of the last task.
     pub(super) exit: Exit,
     pub(super) leaving: bool,
+    /// A change of the plan in words that waits for its confirmation.
+    pub(super) change: Option<String>,
+    /// The last task that ended.
+    pub(super) last: Option<JobView>,
+    /// The line editor of a terminal that supports it.
+    pub(super) editor: Option<LineEditor>,
+    pub(super) quiet: Option<Quiet>,
     drawn: Screen,
-    draws: bool,
+    pub(super) draws: bool,
     prompted: bool,
+    /// Number of frames that the front job has been busy.
+    pub(super) frames: usize,
 }
 
 impl Session {
@@ -79,9 +89,14 @@ impl Session {
             command: None,
             exit: Exit::Success,
             leaving: false,
+            change: None,
+            last: None,
+            editor: None,
+            quiet: None,
             drawn: Screen::default(),
             draws: interactive && output::is_drawable(),
             prompted: false,
+            frames: 0,
         }
     }
 
@@ -114,16 +129,32 @@ impl Session {
     /// Runs until the end of input or until the user leaves.
     pub(super) async fn run(&mut self) -> Outcome {
         let mut interrupts = Interrupts::take()?;
-        let mut keyboard = Keyboard::open();
+        self.open_editor().await;
+        let mut keyboard = self.editor.is_none().then(Keyboard::open);
         let mut frames = tokio::time::interval(FRAME);
         let mut interrupted = false;
         while !self.leaving {
             self.approve().await?;
             self.prompt()?;
             let (reads, draws) = (self.reads(), self.draws && !self.reads_an_answer());
-            tokio::select! {
+            let heard = tokio::select! {
                 biased;
-                interrupt = interrupts.next() => {
+                interrupt = interrupts.next() => Heard::Interrupt(interrupt),
+                item = next(self.command.as_mut().or(self.task.as_mut())) => {
+                    match item {
+                        Some(item) => self.take(item?)?,
+                        None => self.ended()?,
+                    }
+                    continue;
+                }
+                line = typing::typed(&mut self.editor, keyboard.as_mut()), if reads => line,
+                _ = frames.tick(), if draws => {
+                    self.frame()?;
+                    continue;
+                }
+            };
+            match heard {
+                Heard::Interrupt(interrupt) => {
                     if interrupted || !self.interactive || interrupt == Interrupt::Ended {
                         self.part()?;
                         return Ok(Exit::Interrupted);
@@ -131,21 +162,15 @@ impl Session {
                     interrupted = true;
                     self.take_back()?;
                 }
-                item = next(self.command.as_mut().or(self.task.as_mut())) => {
-                    match item {
-                        Some(item) => self.take(item?)?,
-                        None => self.ended()?,
-                    }
+                Heard::Line(line) => {
+                    (interrupted, self.prompted) = (false, false);
+                    self.line(&line).await?;
                 }
-                line = keyboard.line(), if reads => {
-                    interrupted = false;
-                    self.prompted = false;
-                    match line {
-                        Some(line) => self.line(&line).await?,
-                        None => return self.no_more_lines(),
-                    }
+                Heard::End => return self.no_more_lines(),
+                Heard::NoEditor => {
+                    (self.editor, self.quiet) = (None, None);
+                    keyboard = Some(Keyboard::open());
                 }
-                _ = frames.tick(), if draws => self.draw()?,
             }
         }
         self.part()?;
@@ -169,7 +194,7 @@ impl Session {
     }
 
     /// Tells a leaving user about the running job.
-    fn part(&mut self) -> Result<(), CliError> {
+    pub(super) fn part(&mut self) -> Result<(), CliError> {
         self.hide()?;
         if let Some(front) = &self.task {
             let (job, conversation) = (front.session.job(), &self.conversation);
@@ -182,6 +207,7 @@ impl Session {
     /// Discards the typed line and the answer so far.
     fn take_back(&mut self) -> Result<(), CliError> {
         self.prompted = false;
+        self.change = None;
         self.tell(Text::PressAgain)?;
         if let Some(asked) = self.front().and_then(|front| front.asked.as_mut()) {
             asked.draft.restart();
@@ -226,6 +252,7 @@ impl Session {
         let Some(front) = self.front() else { return Ok(()) };
         let (fresh, closed) = front.compare_questions();
         if closed {
+            self.change = None;
             self.tell(Text::QuestionClosed)?;
         }
         if let Some(fresh) = fresh {
@@ -260,6 +287,8 @@ impl Session {
         let Some(view) = task.session.state.view() else { return Ok(()) };
         self.exit = exit_of(view);
         let view = view.clone();
+        self.change = None;
+        self.last = Some(view.clone());
         self.ending(&view)
     }
 
@@ -305,6 +334,10 @@ impl Session {
     /// Prints text that belongs to the conversation.
     pub(super) fn say(&mut self, text: &str) -> Result<(), CliError> {
         self.hide()?;
+        if let Some(editor) = &mut self.editor {
+            editor.give_up();
+            self.prompted = false;
+        }
         if std::mem::take(&mut self.prompted) && self.interactive {
             self.output.print("\n")?;
         }
@@ -324,30 +357,50 @@ impl Session {
     /// Prints the prompt when a line is awaited.
     fn prompt(&mut self) -> Result<(), CliError> {
         let busy = self.front().is_some_and(|front| front.asked.is_none());
+        if !busy {
+            self.frames = 0;
+        }
+        if self.editor.is_some() {
+            return self.prompt_in_editor(busy);
+        }
         if self.prompted || !self.interactive || busy {
             return Ok(());
         }
-        let style = self.style();
-        let asked = self
-            .front()
-            .and_then(|front| front.asked.as_ref().map(|asked| prompt::of(&style, &asked.draft)));
-        let prompt = asked.map_or_else(|| "> ".to_owned(), |asked| format!("  {asked} "));
+        let prompt = self.prompt_text();
         self.hide()?;
         self.prompted = true;
         self.output.print(&self.style().paint(Tone::Wait, &prompt))
     }
 
-    /// Draws the streamed model output.
-    fn draw(&mut self) -> Result<(), CliError> {
+    /// Returns the words before the cursor.
+    pub(super) fn prompt_text(&mut self) -> String {
         let style = self.style();
+        if self.change.is_some() {
+            return format!("  {} ", Text::PromptChange.text(style.language));
+        }
+        let asked = self
+            .front()
+            .and_then(|front| front.asked.as_ref().map(|asked| prompt::of(&style, &asked.draft)));
+        asked.map_or_else(|| "> ".to_owned(), |asked| format!("  {asked} "))
+    }
+
+    /// Draws the streamed model output.
+    pub(super) fn draw(&mut self) -> Result<(), CliError> {
+        let style = self.style();
+        let (frames, spins) = (self.frames, self.editor.is_some());
         let Some(front) = self.front() else { return Ok(()) };
-        let lines = show::speech(&style, front.session.state.text());
+        let mut lines = show::speech(&style, front.session.state.text());
+        if spins {
+            let view = front.session.state.view();
+            let seconds = frames * 3 / 20;
+            lines.push(show::spinner(&style, view, frames, seconds));
+        }
         let rows = crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows));
         let drawn = self.drawn.draw(&mut std::io::stdout().lock(), &lines, (style.columns(), rows));
         drawn.map_err(|e| CliError::output(&e))
     }
 
-    fn hide(&mut self) -> Result<(), CliError> {
+    pub(super) fn hide(&mut self) -> Result<(), CliError> {
         if !self.draws {
             return Ok(());
         }

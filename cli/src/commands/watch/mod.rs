@@ -213,7 +213,7 @@ impl Watching<'_> {
         }
         let style = self.session.output.style();
         if let Some(path) = &open.path {
-            self.display.say(Text::Asks { path: &escape::line(path) });
+            self.display.say(question::asks(path));
         }
         let mut keyboard = self.session.asking.keyboard();
         let mut refused: Option<Failure> = None;
