@@ -34,37 +34,15 @@ impl Model {
                 self.dialog = self.question().map(|open| Dialog::changing(self.language, open));
             }
             Action::Edit => return self.edit(),
-            Action::Pause => self.ask_to_signal(action, Order::Pause, Text::PauseMeans),
-            Action::Resume => self.ask_to_signal(action, Order::Resume, Text::ResumeMeans),
+            Action::Pause => self.ask_to_signal(action, &Order::Pause, Text::PauseMeans),
+            Action::Resume => self.ask_to_signal(action, &Order::Resume, Text::ResumeMeans),
             Action::Cancel => self.ask_to_cancel(),
-            Action::Retry => self.ask_to_signal(action, Order::Retry, Text::RetryMeans),
+            Action::Retry => self.ask_to_signal(action, &Order::Retry, Text::RetryMeans),
             Action::Steer => {
                 let target = self.targets().into_iter().next();
                 self.dialog = target.map(|one| Dialog::steering(self.language, &one.job));
             }
-            Action::Restart => {
-                if let Some(step) = self.chosen_step().cloned() {
-                    let means = Text::RestartMeans { step: &step }.text(self.language);
-                    let order = Order::Restart { step, again: false };
-                    self.ask_about_job(Text::DoRestart, means, |job| Request::signal(job, order));
-                }
-            }
-            Action::RollBack => {
-                if let Some(seq) = self.past() {
-                    let means = Text::RollBackMeans { seq: &seq }.text(self.language);
-                    let order = Order::RollBack { to: Point::Seq(seq), again: false };
-                    self.ask_about_job(Text::DoRollBack, means, |job| Request::signal(job, order));
-                }
-            }
-            Action::Fork => {
-                let at = self.past();
-                let means = match &at {
-                    Some(seq) => Text::ForkMeansAt { seq }.text(self.language),
-                    None => Text::ForkMeans.text(self.language),
-                };
-                let at = at.map(Point::Seq);
-                self.ask_about_job(Text::DoFork, means, |job| Request::fork(job, at));
-            }
+            Action::Restart | Action::RollBack | Action::Fork => self.ask_about_point(action),
             Action::Mark => {
                 if let Some(job) = self.selected_job() {
                     if !self.marks.remove(&job) {
@@ -114,6 +92,31 @@ impl Model {
         Vec::new()
     }
 
+    /// Asks whether to restart a step, to roll back, or to fork.
+    fn ask_about_point(&mut self, action: Action) {
+        if action == Action::Restart {
+            if let Some(step) = self.chosen_step().cloned() {
+                let means = Text::RestartMeans { step: &step }.text(self.language);
+                let order = Order::Restart { step, again: false };
+                self.ask_about_job(Text::DoRestart, means, |job| Request::signal(job, order));
+            }
+        } else if action == Action::RollBack {
+            if let Some(seq) = self.past() {
+                let means = Text::RollBackMeans { seq: &seq }.text(self.language);
+                let order = Order::RollBack { to: Point::Seq(seq), again: false };
+                self.ask_about_job(Text::DoRollBack, means, |job| Request::signal(job, order));
+            }
+        } else {
+            let at = self.past();
+            let means = match &at {
+                Some(seq) => Text::ForkMeansAt { seq }.text(self.language),
+                None => Text::ForkMeans.text(self.language),
+            };
+            let at = at.map(Point::Seq);
+            self.ask_about_job(Text::DoFork, means, |job| Request::fork(job, at));
+        }
+    }
+
     fn past(&self) -> Option<proto::id::Seq> {
         self.job.as_ref().and_then(|job| job.past.as_ref()).map(|past| past.seq)
     }
@@ -153,7 +156,7 @@ impl Model {
     }
 
     /// Asks whether to send a signal to every job that it is about.
-    fn ask_to_signal(&mut self, action: Action, order: Order, means: Text<'_>) {
+    fn ask_to_signal(&mut self, action: Action, order: &Order, means: Text<'_>) {
         let paused = |one: &Target| one.sub_status == Some(proto::job::SubStatus::Paused);
         let fits = |one: &Target| match action {
             Action::Retry => one.can_retry,
@@ -187,7 +190,7 @@ impl Model {
         };
         let targets: Vec<Target> = self.targets().into_iter().filter(fits).collect();
         let title = action.name(self).text(self.language);
-        self.ask_about(&targets, title, means.text(self.language), &order);
+        self.ask_about(&targets, title, means.text(self.language), order);
     }
 
     fn ask_to_cancel(&mut self) {

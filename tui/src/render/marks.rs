@@ -49,7 +49,7 @@ pub fn step(step: &StepView) -> (&'static str, Tone) {
 }
 
 /// Returns the mark and colour of a bar.
-pub(crate) fn span(state: SpanState) -> (&'static str, Tone) {
+pub fn span(state: SpanState) -> (&'static str, Tone) {
     match state {
         SpanState::Open => ("▸", Tone::Busy),
         SpanState::Done => ("✓", Tone::Good),

@@ -11,10 +11,7 @@ use proto::{
     limits,
     point::Point,
 };
-use tokio::{
-    sync::mpsc::Sender,
-    task::{AbortHandle, JoinHandle},
-};
+use tokio::{sync::mpsc::Sender, task::AbortHandle};
 
 use crate::model::{Confirmed, Fetch, Input, Loaded, Request};
 
@@ -37,7 +34,7 @@ impl Hands {
 
     fn spawn(&self, work: impl Future<Output = Input> + Send + 'static) {
         let inputs = self.inputs.clone();
-        let _: JoinHandle<()> = tokio::spawn(async move {
+        tokio::spawn(async move {
             // Nobody listens any more after the end.
             let _ = inputs.send(work.await).await;
         });
