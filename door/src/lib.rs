@@ -200,7 +200,9 @@ impl Service for Door {
             Verb::SetAgent => call.answer::<SetAgent>(people, self).await,
             Verb::DropAgent => call.answer::<DropAgent>(people, self).await,
             Verb::Upload => call.answer::<Upload>(people, self).await,
-            Verb::Inbox | Verb::Answer => Err(call.served_elsewhere()),
+            Verb::Inbox | Verb::Answer | Verb::Link | Verb::Unlink | Verb::Redeem => {
+                Err(call.served_elsewhere())
+            }
         }
     }
 }

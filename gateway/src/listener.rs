@@ -11,7 +11,9 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use crate::{
     Desk, api,
     caller::Hosts,
+    limited::Limits,
     settings::{Gateway, Listen},
+    tls,
 };
 
 /// The usual port of the gateway.
@@ -117,8 +119,17 @@ impl Actor for GatewayActor {
     ) -> Result<Self::State, ActorProcessingErr> {
         let GatewayArgs { client, settings, listener, version, shutdown } = args;
         let hosts = Hosts::new(&settings.hosts);
-        let desk = Desk { client, version, shutdown: shutdown.clone(), hosts };
-        let serving: Serving = http::serve(listener.take().await?, api::router(desk), BOUNDS);
+        let desk = Desk {
+            client,
+            version,
+            shutdown: shutdown.clone(),
+            hosts,
+            limits: Limits::new(&settings),
+            rates: (settings.reads_per_second.get(), settings.writes_per_second.get()),
+        };
+        let tls = tls::config(&settings.tls)?;
+        let (socket, router) = (listener.take().await?, api::router(desk));
+        let serving: Serving = http::serve_with(socket, router, BOUNDS, tls);
         tracing::info!(address = %listener.address, "the gateway listens");
         let task = tokio::spawn(async move {
             shutdown.cancelled().await;

@@ -6,6 +6,7 @@
 mod agents;
 mod files;
 mod inbox;
+mod links;
 mod verb;
 
 use std::{collections::BTreeMap, fmt};
@@ -20,6 +21,7 @@ pub use self::{
     agents::{AgentChanged, AgentEntry, AgentList, Agents, DropAgent, SetAgent},
     files::{FileSource, SubmitFile, Upload, Uploaded},
     inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
+    links::{Link, Linked, Redeem, Redeemed, Unlink, Unlinked},
     verb::{Request, Role, Server, Verb, VerbSpec},
 };
 use crate::{
@@ -36,7 +38,7 @@ use crate::{
 };
 
 /// The request to submit a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submit {
     /// Version of the request; 1 when absent.
@@ -83,7 +85,7 @@ pub struct Submit {
 }
 
 /// A tool call that a user requests by name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectCall {
     /// Tool to call.
@@ -102,7 +104,7 @@ fn one() -> u16 {
 }
 
 /// An agent by name or in full.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum AgentChoice {
     /// The name of an agent that the server knows.
@@ -139,7 +141,7 @@ impl<'de> Deserialize<'de> for AgentChoice {
 }
 
 /// The reply to a submission.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Submitted {
     /// Id of the job.
     pub job: JobId,
@@ -155,7 +157,7 @@ pub struct Submitted {
 }
 
 /// The request for one job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Get {
     /// Id of the job.
@@ -166,7 +168,7 @@ pub struct Get {
 }
 
 /// The request for a list of jobs, newest first.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct List {
     /// States of the jobs to list; every state when empty.
@@ -183,7 +185,7 @@ pub struct List {
 }
 
 /// A page of a list of jobs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Listed {
     /// Jobs of the page, newest first.
     pub jobs: Vec<JobSummary>,
@@ -195,12 +197,16 @@ pub struct Listed {
 }
 
 /// The request for the numbers of jobs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(deny_unknown_fields)]
 pub struct Count {}
 
 /// The numbers of jobs, children included and purged jobs not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Counted {
     /// Jobs that have not ended, poisoned ones included.
     pub open: u64,
@@ -237,7 +243,7 @@ impl Counted {
 }
 
 /// The request to watch a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Watch {
     /// Id of the job.
@@ -259,7 +265,7 @@ pub struct Watch {
 /// A reply to a watch. The last one is `end`. A watcher that receives no heartbeat for 30 s asks
 /// again with `after` set to the last position that it saw, and receives exactly the missing
 /// records.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Watched {
     /// A stored record.
@@ -311,7 +317,7 @@ pub enum Watched {
 }
 
 /// The request to send a signal to a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SendSignal {
     /// Id of the job.
@@ -327,7 +333,7 @@ pub struct SendSignal {
 }
 
 /// The reply to a signal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Signaled {
     /// Id of the job.
     pub job: JobId,
@@ -338,7 +344,7 @@ pub struct Signaled {
 }
 
 /// The request for dead letters.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dead {
     /// Job whose dead letters to list; every job when absent.
@@ -350,7 +356,7 @@ pub struct Dead {
 }
 
 /// A page of dead letters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DeadLetters {
     /// Dead letters, those of the newest jobs first.
     pub letters: Vec<DeadLetter>,
@@ -359,7 +365,7 @@ pub struct DeadLetters {
 }
 
 /// A dead letter: work that waits for an operator.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DeadLetter {
     /// Id of the job.
     pub job: JobId,
@@ -380,7 +386,17 @@ pub struct DeadLetter {
 }
 
 /// The kinds of dead letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum DeadKind {
@@ -401,12 +417,12 @@ impl DeadKind {
 }
 
 /// Asks for the registered tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetTools {}
 
 /// The reply with the registered tools.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Tools {
     /// Tools, sorted by name.
     pub tools: Vec<ToolSpec>,
@@ -420,7 +436,7 @@ pub struct Tools {
 }
 
 /// An announcement that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RefusedTool {
     /// Key of the announcement.
     pub name: String,
@@ -429,19 +445,19 @@ pub struct RefusedTool {
 }
 
 /// Asks for the live processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetCrew {}
 
 /// The reply with the running processes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Crew {
     /// Presence messages, sorted by worker id.
     pub workers: Vec<crate::wire::Presence>,
 }
 
 /// The reply to a refused request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Refusal {
     /// Reason of the refusal.
     pub error: Failure,

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// A job at one position of its log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobView {
     /// Id of the job.
     pub job: JobId,
@@ -138,7 +138,7 @@ const fn is_zero(count: &u32) -> bool {
 }
 
 /// A unit of work whose last attempt broke and that is attempted again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RetryView {
     /// Unit of work.
     pub work: WorkId,
@@ -155,7 +155,7 @@ pub struct RetryView {
 }
 
 /// A question that no longer waits for a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PastQuestion {
     /// Id of the question.
     pub id: AskId,
@@ -176,7 +176,7 @@ pub struct PastQuestion {
 }
 
 /// The end of a question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum QuestionEnd {
     /// A person answered.
@@ -204,7 +204,7 @@ pub enum QuestionEnd {
 }
 
 /// A position of a job's log that a user named.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Snapshot {
     /// Name of the position.
     pub name: SnapshotName,
@@ -215,7 +215,7 @@ pub struct Snapshot {
 }
 
 /// The origin of a forked job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Origin {
     /// Job that was forked.
     pub job: JobId,
@@ -224,7 +224,7 @@ pub struct Origin {
 }
 
 /// A plan with the states of its steps.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanView {
     /// Purpose of the plan, in one line.
     pub title: String,
@@ -237,7 +237,7 @@ pub struct PlanView {
 }
 
 /// A step with its state and results.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepView {
     /// Id of the step.
     pub id: StepId,
@@ -285,7 +285,7 @@ pub struct StepView {
 }
 
 /// A tool call of a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CallView {
     /// Name of the tool.
     pub tool: String,
@@ -299,7 +299,7 @@ pub struct CallView {
 }
 
 /// The state of a tool call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
     /// The call waits for an approval or for a timer.
@@ -315,7 +315,7 @@ pub enum CallState {
 }
 
 /// A job in a list of jobs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobSummary {
     /// Id of the job.
     pub job: JobId,

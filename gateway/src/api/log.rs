@@ -14,6 +14,7 @@ use proto::{
     event::EventId,
     id::{JobId, Seq},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -45,14 +46,19 @@ pub(super) async fn events(
     };
     let start =
         stream::Start { after: last.or(params.one("after")?), live: params.is_set("live")? };
-    let opened = stream::response(&caller.client, &job, start, desk.shutdown).await;
+    let Some(place) = desk.limits.open(&caller.key) else {
+        return Err(caller.overloads(Text::TooManyStreams { max: &desk.limits.streams_max() }));
+    };
+    let opened = stream::response(&caller.client, &job, start, desk.shutdown, place).await;
     opened.map_err(|failure| caller.refused(failure))
 }
 
 /// A page of records.
-#[derive(Serialize)]
-struct Records {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Records {
+    #[schemars(with = "Vec<Watched>")]
     records: Vec<Box<RawValue>>,
+    /// `true` if there are further records.
     more: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The request for agents.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Agents {
     /// Agent to describe in full, with its source and effective policies; all agents in brief when
@@ -19,14 +19,14 @@ pub struct Agents {
 }
 
 /// The reply with the agents that submissions may name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AgentList {
     /// Agents, sorted by name.
     pub agents: Vec<AgentEntry>,
 }
 
 /// The description of an agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AgentEntry {
     /// Name of the agent.
     pub name: AgentName,
@@ -56,7 +56,7 @@ pub struct AgentEntry {
 }
 
 /// The request to store an agent in the bucket, in place of a former one of that name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetAgent {
     /// Name of the agent.
@@ -67,7 +67,7 @@ pub struct SetAgent {
 
 /// The request to remove an agent from the bucket. An agent of an earlier layer is then visible
 /// again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DropAgent {
     /// Name of the agent.
@@ -75,7 +75,7 @@ pub struct DropAgent {
 }
 
 /// The reply to a change of an agent. Running jobs keep the policies of their submission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AgentChanged {
     /// Name of the agent.
     pub name: AgentName,

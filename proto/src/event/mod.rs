@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// An event of a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Event {
     /// Position among the job's events.
     pub id: EventId,
@@ -38,7 +38,9 @@ pub struct Event {
 
 /// The kind and content of an event. New kinds are added after these within one record, so that the
 /// ids of events stay the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr, schemars::JsonSchema,
+)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Happened {
@@ -72,7 +74,7 @@ impl Happened {
 
 /// A warning that holds from this event on. It is told once, although each of the next commands may
 /// carry it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NoticeEvent {
     /// Warning with its figures.
     pub notice: Notice,
@@ -86,7 +88,7 @@ pub struct NoticeEvent {
 }
 
 /// A change of the job's state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobEvent {
     /// New state.
     pub state: JobState,
@@ -102,7 +104,7 @@ pub struct JobEvent {
 }
 
 /// A created, changed or completed plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanEvent {
     /// Phase of the plan.
     pub phase: PlanPhase,
@@ -127,7 +129,7 @@ pub struct PlanEvent {
 }
 
 /// The phases of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanPhase {
     /// The job has its first plan.
@@ -139,7 +141,7 @@ pub enum PlanPhase {
 }
 
 /// A step of a plan, with its state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlannedStep {
     /// Id of the step.
     pub id: StepId,
@@ -162,7 +164,7 @@ pub struct PlannedStep {
 }
 
 /// A change of a step's state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepEvent {
     /// Phase of the step.
     pub phase: StepPhase,
@@ -184,7 +186,17 @@ pub struct StepEvent {
 }
 
 /// The phases of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum StepPhase {
@@ -217,7 +229,7 @@ impl StepPhase {
 }
 
 /// The start or the end of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolEvent {
     /// Unit of work of the call, the same for both events and all attempts.
     pub work: WorkId,
@@ -233,7 +245,7 @@ pub struct ToolEvent {
 }
 
 /// The phases of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum ToolPhase {
     /// The call was sent.
@@ -263,7 +275,7 @@ pub enum ToolPhase {
 }
 
 /// A message of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MessageEvent {
     /// Kind of the message.
     pub stream: Stream,
@@ -278,7 +290,7 @@ pub struct MessageEvent {
 }
 
 /// The kinds of message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
     /// An intermediate remark: the agent's next action and its reason.
@@ -290,7 +302,7 @@ pub enum Stream {
 }
 
 /// A question, an answer or a signal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum InteractionEvent {
     /// A question was asked and is open.
@@ -351,7 +363,7 @@ pub enum InteractionEvent {
 }
 
 /// A descendant of the watched job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Descendant {
     /// Id of the descendant. Its questions are answered under this id.
     pub job: JobId,
@@ -361,7 +373,7 @@ pub struct Descendant {
 
 /// The cost of a model call that ended, which is zero when the provider reported none, or of a tool
 /// call that cost something.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct UsageEvent {
     /// Model turn, round of planning or tool call.
     pub work: WorkId,
@@ -392,7 +404,7 @@ fn is_first(attempt: &Attempt) -> bool {
 }
 
 /// An error of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ErrorEvent {
     /// Scope of the error.
     pub scope: ErrorScope,
@@ -417,7 +429,7 @@ pub struct ErrorEvent {
 pub const REASON_UNPARSEABLE: &str = "unparseable";
 
 /// The scopes of an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorScope {
     /// One attempt at a unit of work failed; another may follow.
