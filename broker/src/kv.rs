@@ -32,6 +32,8 @@ pub enum Bucket {
     Conversations,
     /// Agents stored while the installation runs, by name, as YAML.
     Agents,
+    /// Links to the answer pages of questions, by the SHA-256 of their secrets.
+    Links,
 }
 
 impl Bucket {
@@ -54,6 +56,7 @@ impl Bucket {
             Self::Tasks => Text::Tasks,
             Self::Conversations => Text::Conversations,
             Self::Agents => Text::Agents,
+            Self::Links => Text::Links,
         };
         text.text(language)
     }

@@ -207,7 +207,9 @@ impl Service for Door {
             Verb::AgentRevisions => call.answer::<AgentRevisions>(people, self).await,
             Verb::Upload => call.answer::<Upload>(people, self).await,
             Verb::Download => call.answer::<Download>(people, self).await,
-            Verb::Inbox | Verb::Answer => Err(call.served_elsewhere()),
+            Verb::Inbox | Verb::Answer | Verb::Link | Verb::Unlink | Verb::Redeem => {
+                Err(call.served_elsewhere())
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ mod filter;
 mod installation;
 mod jobs;
 mod log;
+mod openapi;
 mod questions;
 mod route;
 
@@ -15,84 +16,184 @@ use std::sync::LazyLock;
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, MatchedPath, Path, Request},
+    extract::{DefaultBodyLimit, MatchedPath, Path, Request, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::get,
 };
-use proto::{door::Verb, limits};
+use proto::{
+    door::{self, Verb},
+    event::EventId,
+    id::{AgentName, JobId, Seq},
+    limits,
+    point::{Fork, Point},
+    view::JobView,
+};
+use serde_json::json;
 
 use self::{
     body::Answered,
-    route::{Route, Spec},
+    route::{JSON, Route, Spec},
 };
 use crate::{
-    Desk,
+    Desk, answer_page,
     caller::{self, Caller},
     measured, pages,
-    params::Params,
+    params::{Params, Switch},
+    plan,
     problem::Problem,
     words::Text,
 };
 
-/// The table of routes. An entry is all that a route needs.
+/// The table of routes. An entry is all that a route needs: the router, the check of parameters and
+/// the OpenAPI document read it, and a test tries each route as each role.
 fn routes() -> Vec<Route> {
+    const OK: StatusCode = StatusCode::OK;
+    const CREATED: StatusCode = StatusCode::CREATED;
     vec![
-        Route::get("/v1/about", installation::about),
-        Route::get("/v1/jobs", jobs::list).verb(Verb::List).query(&filter::OF_LIST),
-        Route::post("/v1/jobs", jobs::submit).verb(Verb::Submit),
-        Route::get("/v1/jobs/count", jobs::count).verb(Verb::Count).query(&filter::NAMES),
-        Route::get("/v1/jobs/{job}", jobs::job).verb(Verb::Get).query(&["at"]),
+        Route::get("/openapi.json", openapi::openapi).sends(OK, Some(JSON)),
+        Route::get("/v1/about", installation::about).replies::<installation::About>(OK),
+        Route::get("/v1/jobs", jobs::list)
+            .verb(Verb::List)
+            .filtered()
+            .param::<JobId>("after")
+            .param::<u32>("limit")
+            .replies::<door::Listed>(OK),
+        Route::post("/v1/jobs", jobs::submit)
+            .verb(Verb::Submit)
+            .body::<door::Submit>(json!({"goal": "Summarise notes.md"}))
+            .replies::<door::Submitted>(CREATED)
+            .replies::<door::Submitted>(OK),
+        Route::get("/v1/jobs/count", jobs::count)
+            .verb(Verb::Count)
+            .filtered()
+            .replies::<door::Counted>(OK),
+        Route::get("/v1/jobs/{job}", jobs::job)
+            .verb(Verb::Get)
+            .param::<Point>("at")
+            .replies::<JobView>(OK)
+            .sends(StatusCode::NOT_MODIFIED, None),
         Route::get("/v1/jobs/{job}/events", log::events)
             .verb(Verb::Watch)
-            .query(&["after", "live"]),
+            .param::<EventId>("after")
+            .param::<Switch>("live")
+            .sends(OK, Some("text/event-stream")),
         Route::get("/v1/jobs/{job}/records", log::records)
             .verb(Verb::Watch)
-            .query(&["after", "limit"]),
-        Route::get("/v1/jobs/{job}/spans", log::spans).verb(Verb::Watch),
-        Route::get("/v1/jobs/{job}/files", files::list).verb(Verb::Get),
-        Route::get("/v1/jobs/{job}/files/{name}", files::file_of).verb(Verb::Download),
-        Route::post("/v1/jobs/{job}/signals", jobs::signal).verb(Verb::Signal),
-        Route::post("/v1/jobs/{job}/forks", jobs::fork).verb(Verb::Submit),
-        Route::post("/v1/jobs/{job}/questions/{ask}/answers", questions::answer).verb(Verb::Answer),
-        Route::post("/v1/batches", jobs::batch).verb(Verb::Batch),
-        Route::post("/v1/plans:execute", jobs::execute).verb(Verb::Submit).verb(Verb::Watch),
-        Route::get("/v1/feed", feed::open).verb(Verb::Count).verb(Verb::Inbox).verb(Verb::Crew),
-        Route::get("/v1/inbox", questions::inbox).verb(Verb::Inbox).query(&["job", "limit"]),
-        Route::get("/v1/agents", agents::list).verb(Verb::Agents).query(&["name"]),
-        Route::get("/v1/agents/{name}", agents::show).verb(Verb::Agents),
+            .param::<Seq>("after")
+            .param::<u32>("limit")
+            .replies::<log::Records>(OK),
+        Route::get("/v1/jobs/{job}/spans", log::spans).verb(Verb::Watch).replies::<log::Bars>(OK),
+        Route::get("/v1/jobs/{job}/files", files::list).verb(Verb::Get).replies::<files::Files>(OK),
+        Route::get("/v1/jobs/{job}/files/{name}", files::file_of)
+            .verb(Verb::Download)
+            .sends(OK, Some("application/octet-stream")),
+        Route::post("/v1/jobs/{job}/signals", jobs::signal)
+            .verb(Verb::Signal)
+            .body::<door::SendSignal>(json!({"signal": "cancel"}))
+            .replies::<door::Signaled>(OK),
+        Route::post("/v1/jobs/{job}/forks", jobs::fork)
+            .verb(Verb::Submit)
+            .body::<Fork>(json!({"at": 5}))
+            .and::<JobId>("id")
+            .replies::<door::Submitted>(CREATED)
+            .replies::<door::Submitted>(OK),
+        Route::post("/v1/jobs/{job}/questions/{ask}/answers", questions::answer)
+            .verb(Verb::Answer)
+            .body::<door::GiveAnswer>(json!({"decision": "approve", "digest": "9f2b"}))
+            .replies::<door::AnswerTaken>(OK),
+        Route::post("/v1/jobs/{job}/questions/{ask}/links", questions::link)
+            .verb(Verb::Link)
+            .body::<door::Link>(json!({}))
+            .replies::<questions::Made>(CREATED),
+        Route::delete("/v1/jobs/{job}/questions/{ask}/links", questions::unlink)
+            .verb(Verb::Unlink)
+            .replies::<door::Unlinked>(OK),
+        Route::get("/a/{handle}", answer_page::show)
+            .verb(Verb::Redeem)
+            .sends(OK, Some(HTML))
+            .sends(StatusCode::NOT_FOUND, Some(HTML)),
+        Route::post("/a/{handle}", answer_page::answer)
+            .verb(Verb::Redeem)
+            .bytes("application/x-www-form-urlencoded", "decision=approve")
+            .sends(StatusCode::SEE_OTHER, None)
+            .sends(StatusCode::NOT_FOUND, Some(HTML))
+            .sends(StatusCode::CONFLICT, Some(HTML))
+            .sends(StatusCode::UNPROCESSABLE_ENTITY, Some(HTML)),
+        Route::post("/v1/batches", jobs::batch)
+            .verb(Verb::Batch)
+            .body::<door::Batch>(json!({"signal": "cancel"}))
+            .replies::<door::Batched>(OK),
+        Route::post("/v1/plans:execute", jobs::execute)
+            .verb(Verb::Submit)
+            .verb(Verb::Watch)
+            .body::<door::Submit>(json!({"plan": {"title": "Say it", "steps": ["Say hello"]}}))
+            .replies::<plan::Executed>(OK)
+            .replies::<plan::Executed>(StatusCode::ACCEPTED)
+            .replies::<plan::Executed>(StatusCode::INTERNAL_SERVER_ERROR),
+        Route::get("/v1/feed", feed::open).verb(Verb::Crew).sends(OK, Some("text/event-stream")),
+        Route::get("/v1/inbox", questions::inbox)
+            .verb(Verb::Inbox)
+            .param::<JobId>("job")
+            .param::<u32>("limit")
+            .replies::<door::InboxPage>(OK),
+        Route::get("/v1/agents", agents::list)
+            .verb(Verb::Agents)
+            .param::<AgentName>("name")
+            .replies::<door::AgentList>(OK),
+        Route::get("/v1/agents/{name}", agents::show)
+            .verb(Verb::Agents)
+            .replies::<door::AgentList>(OK),
         Route::put("/v1/agents/{name}", agents::set)
             .verb(Verb::SetAgent)
-            .query(&["check"])
-            .conditional(),
-        Route::delete("/v1/agents/{name}", agents::drop).verb(Verb::DropAgent).conditional(),
+            .param::<Switch>("check")
+            .conditional()
+            .body::<door::SetAgent>(json!({"text": "extends: react"}))
+            .replies::<door::AgentChanged>(OK),
+        Route::delete("/v1/agents/{name}", agents::drop)
+            .verb(Verb::DropAgent)
+            .conditional()
+            .replies::<door::AgentChanged>(OK),
         Route::get("/v1/agents/{name}/revisions", agents::revisions)
             .verb(Verb::AgentRevisions)
-            .query(&["revision"]),
-        Route::get("/v1/tools", installation::tools).verb(Verb::Tools),
-        Route::get("/v1/crew", installation::crew).verb(Verb::Crew),
-        Route::get("/v1/dead", installation::dead).verb(Verb::Dead).query(&["job", "limit"]),
-        Route::put("/v1/pieces/{sha256}", files::piece).verb(Verb::Upload),
+            .param::<u64>("revision")
+            .replies::<door::AgentHistory>(OK),
+        Route::get("/v1/tools", installation::tools).verb(Verb::Tools).replies::<door::Tools>(OK),
+        Route::get("/v1/crew", installation::crew).verb(Verb::Crew).replies::<door::Crew>(OK),
+        Route::get("/v1/dead", installation::dead)
+            .verb(Verb::Dead)
+            .param::<JobId>("job")
+            .param::<u32>("limit")
+            .replies::<door::DeadLetters>(OK),
+        Route::put("/v1/pieces/{sha256}", files::piece)
+            .verb(Verb::Upload)
+            .bytes("application/octet-stream", "a piece")
+            .replies::<door::Uploaded>(OK),
     ]
 }
 
 /// Builds the routes of the gateway.
 pub(crate) fn router(desk: Desk) -> Router {
-    let mut api = Router::new();
+    let (mut api, mut others) = (Router::new(), Router::new());
     for Route { spec, methods } in routes() {
-        let path = spec.path.strip_prefix(ROOT).unwrap_or(spec.path);
-        api = api.route(path, methods);
+        match spec.path.strip_prefix(ROOT) {
+            Some(path) => api = api.route(path, methods),
+            None => others = others.route(spec.path, methods),
+        }
     }
-    let api = api
-        .layer(DefaultBodyLimit::max(limits::PIECE_BYTES_MAX))
-        .route_layer(middleware::from_fn_with_state(desk.clone(), checked))
-        .route_layer(middleware::from_fn(measured::measured))
-        .fallback(async |caller: Caller| caller.wrong(StatusCode::NOT_FOUND, Text::NoSuchPath))
-        .method_not_allowed_fallback(async |caller: Caller| {
-            caller.wrong(StatusCode::METHOD_NOT_ALLOWED, Text::NoSuchMethod)
-        });
-    Router::new()
+    let common = |router: Router<Desk>| {
+        let router = router.layer(DefaultBodyLimit::max(limits::PIECE_BYTES_MAX));
+        router
+            .route_layer(middleware::from_fn_with_state(desk.clone(), checked))
+            .route_layer(middleware::from_fn(measured::measured))
+            .method_not_allowed_fallback(async |caller: Caller| {
+                caller.wrong(StatusCode::METHOD_NOT_ALLOWED, Text::NoSuchMethod)
+            })
+    };
+    let api = common(api)
+        .fallback(async |caller: Caller| caller.wrong(StatusCode::NOT_FOUND, Text::NoSuchPath));
+    common(others)
         .nest(ROOT, api)
         .route("/ui/{build}/{*name}", get(file))
         // Every other path is a page of the console, which reads the path itself.
@@ -100,8 +201,10 @@ pub(crate) fn router(desk: Desk) -> Router {
         .with_state(desk)
 }
 
-/// The beginning of every path of the table.
+/// Path below which the routes are that need a token.
 const ROOT: &str = "/v1";
+
+const HTML: &str = "text/html";
 
 /// The descriptions of all routes.
 static SPECS: LazyLock<Vec<Spec>> =
@@ -109,9 +212,21 @@ static SPECS: LazyLock<Vec<Spec>> =
 
 /// Refuses parameters and conditions that the route does not have: to ignore one could do what its
 /// sender did not want. Adds the headers of every reply.
-async fn checked(caller: Caller, path: MatchedPath, request: Request, next: Next) -> Answered {
+async fn checked(
+    State(desk): State<Desk>,
+    caller: Caller,
+    path: MatchedPath,
+    request: Request,
+    next: Next,
+) -> Answered {
+    if !desk.limits.admit(&caller.key, request.method()) {
+        let (reads, writes) = (&desk.rates.0, &desk.rates.1);
+        return Err(caller.overloads(Text::TooManyRequests { reads, writes }));
+    }
     let known = SPECS.iter().find(|spec| spec.is(request.method(), path.as_str()));
-    Params::of(&caller, request.uri(), known.map_or(&[], |spec| spec.query))?;
+    let parameters = known.map_or(&[][..], |spec| &spec.parameters);
+    let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
+    Params::of(&caller, request.uri(), &names)?;
     let is_conditional = known.is_some_and(|spec| spec.is_conditional);
     if request.headers().contains_key(header::IF_MATCH) && !is_conditional {
         return Err(caller.wrong(StatusCode::BAD_REQUEST, Text::IfMatch));

@@ -19,8 +19,9 @@ use proto::{
     refusal::{Reason, Text as Refusal},
     trace::TraceContext,
 };
+use runtime::http::Peer;
 
-use crate::{Desk, problem::Problem, words::Text};
+use crate::{Desk, answer_page, limited, problem::Problem, words::Text};
 
 /// Names of parameters that would put a token into logs and histories.
 const TOKEN_PARAMETERS: [&str; 3] = ["token", "access_token", "api_key"];
@@ -59,6 +60,8 @@ pub(crate) struct Caller {
     pub(crate) client: Client,
     /// Language of messages.
     pub(crate) language: Language,
+    /// Key of the caller's limits.
+    pub(crate) key: String,
     has_token: bool,
 }
 
@@ -70,6 +73,11 @@ impl Caller {
             && (!self.has_token || failure.reason.as_deref() == Some(&unknown));
         let problem = Problem::new(failure, self.language);
         if is_unknown { problem.with_status(StatusCode::UNAUTHORIZED) } else { problem }
+    }
+
+    /// Returns the response to a caller that asks for too much.
+    pub(crate) fn overloads(&self, why: Text<'_>) -> Problem {
+        self.refused(Failure::composed(Code::Overloaded, &why.into()))
     }
 
     /// Returns the response to a request that HTTP alone makes wrong.
@@ -95,7 +103,11 @@ impl FromRequestParts<Desk> for Caller {
         if !one(headers, header::HOST).is_some_and(|host| desk.hosts.know(host)) {
             return refuse(StatusCode::MISDIRECTED_REQUEST, Text::UnknownHost);
         }
-        if !is_read(&parts.method) && !is_same_site(headers, &desk.hosts) {
+        // The path of an answer page is the secret that its form needs, and its browser tells no
+        // origin.
+        let is_page = parts.uri.path().starts_with(answer_page::ROOT);
+        let may = is_page || is_read(&parts.method) || is_same_site(headers, &desk.hosts);
+        if !may {
             return refuse(StatusCode::FORBIDDEN, Text::AnotherSite);
         }
         if headers.contains_key(header::CONTENT_ENCODING) {
@@ -114,6 +126,8 @@ impl FromRequestParts<Desk> for Caller {
             },
         };
         let has_token = token.is_some();
+        let peer = parts.extensions.get::<Peer>().map(|peer| peer.0);
+        let key = limited::key(token.as_deref(), peer);
         let client = desk.client.clone().with_token(token);
         // A malformed trace is no reason to refuse: the front door starts one.
         let trace = one(headers, TRACEPARENT).and_then(|trace| TraceContext::parse(trace).ok());
@@ -121,7 +135,7 @@ impl FromRequestParts<Desk> for Caller {
             Some(trace) => client.with_trace(trace),
             None => client,
         };
-        Ok(Self { client, language, has_token })
+        Ok(Self { client, language, key, has_token })
     }
 }
 

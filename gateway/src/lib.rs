@@ -5,8 +5,10 @@
 //! A gateway that dies loses no work: its callers repeat their requests at another one, and resume
 //! their streams after the last event that they have.
 
+mod answer_page;
 mod api;
 mod caller;
+mod limited;
 mod listener;
 mod measured;
 mod pages;
@@ -15,12 +17,14 @@ mod plan;
 mod problem;
 pub mod settings;
 mod stream;
+mod tls;
 mod words;
 
 use client::Client;
 use tokio_util::sync::CancellationToken;
 
 pub use self::listener::{GatewayActor, GatewayArgs, ListenError, Listener};
+pub use self::tls::TlsError;
 
 /// The resources shared by all requests.
 #[derive(Debug, Clone)]
@@ -35,4 +39,8 @@ pub(crate) struct Desk {
     feed: api::feed::Hub,
     /// Host names by which the gateway may be called.
     hosts: caller::Hosts,
+    /// Limits of each caller.
+    limits: limited::Limits,
+    /// Reads and writes a second of one caller.
+    rates: (u32, u32),
 }

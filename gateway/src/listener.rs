@@ -15,7 +15,9 @@ use crate::{
     Desk, api,
     api::feed::Hub,
     caller::Hosts,
+    limited::Limits,
     settings::{Gateway, Listen},
+    tls,
 };
 
 /// The usual port of the gateway.
@@ -124,8 +126,18 @@ impl Actor for GatewayActor {
         let GatewayArgs { client, crew, settings, listener, version, shutdown } = args;
         let hosts = Hosts::new(&settings.hosts);
         let feed = Hub::new(client.clone(), crew);
-        let desk = Desk { client, version, shutdown: shutdown.clone(), feed, hosts };
-        let serving: Serving = http::serve(listener.take().await?, api::router(desk), BOUNDS);
+        let desk = Desk {
+            client,
+            version,
+            shutdown: shutdown.clone(),
+            feed,
+            hosts,
+            limits: Limits::new(&settings),
+            rates: (settings.reads_per_second.get(), settings.writes_per_second.get()),
+        };
+        let tls = tls::config(&settings.tls)?;
+        let (socket, router) = (listener.take().await?, api::router(desk));
+        let serving: Serving = http::serve_with(socket, router, BOUNDS, tls);
         tracing::info!(address = %listener.address, "the gateway listens");
         let task = tokio::spawn(async move {
             shutdown.cancelled().await;

@@ -1,10 +1,30 @@
 //! The parameters of a query: every name is known, and occurs as often as it may.
 
-use std::str::FromStr;
+use std::{borrow::Cow, str::FromStr};
 
 use axum::http::Uri;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
 use crate::{caller::Caller, problem::Problem, words::Text};
+
+/// The type of a switch in a query.
+#[derive(Debug)]
+pub(crate) enum Switch {}
+
+impl JsonSchema for Switch {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Switch".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"enum": ["", "0", "1", "false", "true"]})
+    }
+}
 
 /// The parameters of one query.
 #[derive(Debug)]

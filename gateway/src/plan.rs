@@ -21,6 +21,7 @@ use proto::{
     job::{JobState, Outcome, SubStatus},
     view::{JobView, StepView},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::words::Text;
@@ -29,8 +30,8 @@ use crate::words::Text;
 const WITHIN: Duration = Duration::from_secs(45);
 
 /// The reply: the outcome of the plan.
-#[derive(Debug, Serialize)]
-struct Executed {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Executed {
     /// `true` if the job completed.
     success: bool,
     job: JobId,

@@ -12,6 +12,7 @@ use proto::{
     lang::{Language, Words},
     refusal::Reason,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::words::Text;
@@ -27,9 +28,13 @@ pub(crate) struct Problem {
     language: Language,
 }
 
+/// Media type of an error response.
+pub(crate) const KIND: &str = "application/problem+json";
+
 /// The body of an error response.
-#[derive(Serialize)]
-struct Body {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Problem")]
+pub(crate) struct Body {
     /// Path of the code's page in the documentation.
     r#type: String,
     title: &'static str,

@@ -1,9 +1,13 @@
 //! The settings of the gateway.
 
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+};
 
 use proto::lang::Language;
-use runtime::config::{Check, Section};
+use runtime::config::{Check, MANY, Section, wide};
 use serde::Deserialize;
 
 use crate::words::Text;
@@ -19,6 +23,32 @@ pub struct Gateway {
     pub behind_proxy: bool,
     /// Host names by which the gateway is called, besides addresses and `localhost`.
     pub hosts: Vec<String>,
+    /// Requests of one caller a second that change nothing.
+    pub reads_per_second: NonZeroU32,
+    /// Requests of one caller a second that change something.
+    pub writes_per_second: NonZeroU32,
+    /// Streams of events that one caller reads at once.
+    pub streams: usize,
+    /// TLS of the listener.
+    pub tls: Tls,
+}
+
+/// TLS of the listener. Both files are present, or none.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// A PEM file of the certificate and those above it.
+    pub cert_file: Option<PathBuf>,
+    /// A PEM file of the certificate's key.
+    pub key_file: Option<PathBuf>,
+}
+
+impl Tls {
+    /// Returns the files of the certificate and of its key.
+    #[must_use]
+    pub fn files(&self) -> Option<(&Path, &Path)> {
+        self.cert_file.as_deref().zip(self.key_file.as_deref())
+    }
 }
 
 /// The address of the gateway.
@@ -62,9 +92,27 @@ impl Section for Gateway {
     const DEFAULTS: &'static str = include_str!("settings.toml");
 
     fn check(&self, check: &mut Check) {
-        if self.listens_publicly() && !self.behind_proxy {
-            check.wrong("gateway.listen", Text::NeedsProxy);
+        if self.listens_publicly() && !self.behind_proxy && self.tls.files().is_none() {
+            check.wrong("gateway.listen", Text::NeedsTls);
         }
+        match (&self.tls.cert_file, &self.tls.key_file) {
+            (Some(_), None) => {
+                check.missing_beside("gateway.tls.key_file", "gateway.tls.cert_file")
+            }
+            (None, Some(_)) => {
+                check.missing_beside("gateway.tls.cert_file", "gateway.tls.key_file")
+            }
+            (Some(_), Some(_)) if self.behind_proxy => {
+                check.wrong("gateway.tls", Text::TlsAndProxy);
+            }
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+        let (reads, writes) = (self.reads_per_second.get(), self.writes_per_second.get());
+        check.bounds(&[
+            ("gateway.reads_per_second", reads.into(), 1, MANY),
+            ("gateway.writes_per_second", writes.into(), 1, MANY),
+            ("gateway.streams", wide(self.streams), 1, MANY),
+        ]);
         let is_name = |name: &String| {
             !name.is_empty()
                 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b".-".contains(&b))

@@ -28,7 +28,7 @@ use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use crate::words::Text;
+use crate::{limited::Open, words::Text};
 
 /// Header that has proxies pass frames on at once.
 pub(crate) const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -65,6 +65,7 @@ pub(crate) async fn response(
     job: &JobId,
     start: Start,
     shutdown: CancellationToken,
+    place: Open,
 ) -> Result<Response, Failure> {
     let Start { after, live } = start;
     let from = Position::Events(after.unwrap_or_default());
@@ -80,7 +81,7 @@ pub(crate) async fn response(
     let task = tokio::spawn(shutdown.run_until_cancelled_owned(pump(items, sender)));
     let task = AbortOnDropHandle::new(task);
     let body = async_stream::stream! {
-        let _task = task;
+        let (_task, _place) = (task, place);
         yield Ok::<_, Infallible>(Event::default().retry(RETRY));
         while let Some((frame, _place)) = frames.recv().await {
             yield Ok(frame);

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use broker::{
     Broker,
+    clock::{Clock, SystemClock},
     kv::{Bucket, KvError},
     log::CasOutcome,
 };
 use machine::{Job, QuestionStatus};
 use proto::{
     decision::Closed,
-    door::{AnswerTaken, GiveAnswer, Inbox, InboxPage, Server, Verb},
+    door::{AnswerTaken, GiveAnswer, Inbox, InboxPage, Link, Redeem, Server, Unlink, Verb},
     error::{Code, Failure},
     fact::{Answered, Fact},
     id::{AskId, JobId, Seq},
@@ -23,6 +24,7 @@ use proto::{
     lang::Words,
     limits,
     refusal::Text,
+    trace::TraceContext,
 };
 use runtime::{
     people::{Caller, People},
@@ -40,13 +42,16 @@ const RACES_MAX: usize = 50;
 /// Name recorded with an answer that names no person.
 const ANONYMOUS: &str = "anonymous";
 
-/// Accepts answers and lists the inbox, as the service of a [`runtime::service::ServiceActor`].
+mod links;
+
+/// Accepts answers, makes links and lists the inbox, as the service of a [`runtime::service::ServiceActor`].
 #[derive(Debug)]
 pub struct InboxService {
     broker: Broker,
     people: People,
     registry: Registry,
     schemas: Arc<Schemas>,
+    clock: Arc<dyn Clock>,
 }
 
 impl InboxService {
@@ -54,7 +59,14 @@ impl InboxService {
     /// `registry`.
     #[must_use]
     pub fn new(broker: Broker, people: People, registry: Registry) -> Self {
-        Self { broker, people, registry, schemas: Arc::default() }
+        let clock = Arc::new(SystemClock::new());
+        Self { broker, people, registry, schemas: Arc::default(), clock }
+    }
+
+    /// Sets the clock by which links expire.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
     }
 }
 
@@ -78,20 +90,30 @@ impl Answers<GiveAnswer> for InboxService {
         let Asked { caller, call, .. } = asked;
         let by = by(&caller, request.by.as_deref())?;
         let GiveAnswer { job, ask, decision, value, text, digest, .. } = request;
-        let answer = Answer { decision, value, text, digest };
+        self.give(job, ask, Answer { decision, value, text, digest }, by, call.trace).await
+    }
+}
+
+impl InboxService {
+    /// Validates an answer, and stores it unless another one was stored first.
+    async fn give(
+        &self,
+        job: JobId,
+        ask: AskId,
+        answer: Answer,
+        by: String,
+        trace: TraceContext,
+    ) -> Result<AnswerTaken, Failure> {
         for _ in 0..RACES_MAX {
             let questions = self.questions(&job, &ask).await?;
-            if questions.is_crew(&by) {
-                tracing::warn!(%job, %ask, by, "an answer in the name of an agent was refused");
-                return Err(Failure::of(Code::Forbidden, Text::IsCrew { by: &by }).at("by"));
-            }
+            no_crew(&questions, &by)?;
             let question = self.open(&questions, &ask).await?;
             let answer = self.whole(questions.job(), question, &answer)?;
             self.fits(question, &answer)?;
             let answered = Answered { ask: ask.clone(), answer, by: by.clone() };
             let fact = Fact::Answered(answered);
             let after = questions.job().last_answer();
-            let stored = self.broker.log.answer(&job, &fact, after, call.trace);
+            let stored = self.broker.log.answer(&job, &fact, after, trace);
             match stored.await? {
                 CasOutcome::Stored(seq) => return self.taken(questions, job, ask, seq).await,
                 // Another answer was stored first, to this or another question of the job: read
@@ -101,9 +123,7 @@ impl Answers<GiveAnswer> for InboxService {
         }
         Err(Failure::of(Code::Overloaded, Text::AnswersAtATime { job: &job }))
     }
-}
 
-impl InboxService {
     async fn questions(&self, job: &JobId, ask: &AskId) -> Result<QuestionLog, Failure> {
         let questions = QuestionLog::read(&*self.broker.log, job).await?;
         if questions.is_empty() {
@@ -235,6 +255,9 @@ impl Service for InboxService {
         match call.verb {
             Verb::Inbox => call.answer::<Inbox>(&self.people, self).await,
             Verb::Answer => call.answer::<GiveAnswer>(&self.people, self).await,
+            Verb::Link => call.answer::<Link>(&self.people, self).await,
+            Verb::Unlink => call.answer::<Unlink>(&self.people, self).await,
+            Verb::Redeem => call.answer::<Redeem>(&self.people, self).await,
             Verb::Submit
             | Verb::Get
             | Verb::List
@@ -257,6 +280,15 @@ impl Service for InboxService {
 
 fn by(caller: &Caller, told: Option<&str>) -> Result<String, Failure> {
     Ok(caller.recorded(told)?.unwrap_or_else(|| ANONYMOUS.to_owned()))
+}
+
+/// Refuses the name of an agent or a process of the job, which never answers for a person.
+fn no_crew(questions: &QuestionLog, by: &str) -> Result<(), Failure> {
+    if questions.is_crew(by) {
+        tracing::warn!(job = %questions.job().id(), by, "an answer in the name of an agent was refused");
+        return Err(Failure::of(Code::Forbidden, Text::IsCrew { by: &by }).at("by"));
+    }
+    Ok(())
 }
 
 fn already(job: &JobId, ask: &AskId, winner: &Answered) -> Failure {

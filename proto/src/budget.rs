@@ -20,7 +20,7 @@ messages::texts!(gauge);
 const COUNT_MAX: u32 = 100_000;
 
 /// The limits of a job. An axis without a limit is not checked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
     /// Bound on the steps of the job. `counts` defines the steps.
@@ -64,7 +64,7 @@ pub struct Budget {
 }
 
 /// The bounds on a job's children.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FanOut {
     /// Bound on concurrent children (1 to 64). Further children wait until one has ended.
@@ -88,7 +88,9 @@ fn is_usual_depth(depth: &u32) -> bool {
 }
 
 /// The kinds of work that may count as a step of the budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Spend {
     /// A round of planning before the first plan is in force.
@@ -108,7 +110,9 @@ pub enum Spend {
 }
 
 /// The treatment of running work when a limit is reached. In either case no new work starts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum AtLimit {
     /// Running work may end, and the report includes its results.
@@ -119,7 +123,9 @@ pub enum AtLimit {
 }
 
 /// A resource with a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
@@ -145,7 +151,7 @@ pub enum Axis {
 }
 
 /// The use of one axis.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Gauge {
     /// Axis of the gauge.
     pub axis: Axis,

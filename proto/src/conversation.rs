@@ -16,7 +16,7 @@ use crate::{
 messages::texts!(conversation);
 
 /// The policy of the context that passes between the jobs of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Memory {
     /// Number of the latest earlier jobs that are included (0 to 50).
@@ -60,7 +60,7 @@ impl Memory {
 }
 
 /// The conversation that a job belongs to, with the earlier exchanges that the job may read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Conversation {
     /// Id of the conversation.
     pub id: ConversationId,
@@ -73,7 +73,7 @@ pub struct Conversation {
 }
 
 /// An earlier job of the conversation, as a later one reads it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Exchange {
     /// Id of the earlier job.
     pub job: JobId,
@@ -96,7 +96,7 @@ pub struct Exchange {
 }
 
 /// A step of an earlier job's plan, as a later job reads it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EarlierStep {
     /// Id of the step.
     pub id: StepId,

@@ -10,7 +10,7 @@ use crate::{id::ToolName, message::Usage};
 const MONEY_MAX: f64 = 1_000_000.0;
 
 /// The cost of one tool call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Cost {
     /// Tokens of the models that the tool called.
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
@@ -37,7 +37,7 @@ impl Cost {
 }
 
 /// The payments of a job's tools, and the tokens that they cover.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Paid {
     /// Sum of the payments, in US dollars.
     pub money: f64,
@@ -69,7 +69,7 @@ impl Paid {
 }
 
 /// The cost of a tool's calls in a job so far.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolCost {
     /// Name of the tool.
     pub tool: ToolName,

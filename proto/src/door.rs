@@ -9,6 +9,7 @@ mod files;
 mod filter;
 mod inbox;
 mod jobs;
+mod links;
 mod verb;
 
 use std::{collections::BTreeMap, fmt};
@@ -29,6 +30,7 @@ pub use self::{
     filter::{Filter, InvalidSearchText, SearchText},
     inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
     jobs::{Count, Counted, List, Listed},
+    links::{Link, Linked, Redeem, Redeemed, Unlink, Unlinked},
     verb::{Request, Role, Server, Verb, VerbSpec},
 };
 use crate::{
@@ -46,7 +48,7 @@ use crate::{
 };
 
 /// The request to submit a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submit {
     /// Version of the request; 1 when absent.
@@ -96,7 +98,7 @@ pub struct Submit {
 }
 
 /// A tool call that a user requests by name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectCall {
     /// Tool to call.
@@ -115,7 +117,7 @@ fn one() -> u16 {
 }
 
 /// An agent by name or in full.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum AgentChoice {
     /// The name of an agent that the server knows.
@@ -152,7 +154,7 @@ impl<'de> Deserialize<'de> for AgentChoice {
 }
 
 /// The reply to a submission.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Submitted {
     /// Id of the job.
     pub job: JobId,
@@ -168,7 +170,7 @@ pub struct Submitted {
 }
 
 /// The request for one job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Get {
     /// Id of the job.
@@ -179,7 +181,7 @@ pub struct Get {
 }
 
 /// The request to watch a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Watch {
     /// Id of the job.
@@ -201,7 +203,7 @@ pub struct Watch {
 /// A reply to a watch. The last one is `end`. A watcher that receives no heartbeat for 30 s asks
 /// again with `after` set to the last position that it saw, and receives exactly the missing
 /// records.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Watched {
     /// A stored record.
@@ -253,7 +255,7 @@ pub enum Watched {
 }
 
 /// The request to send a signal to a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SendSignal {
     /// Id of the job.
@@ -269,7 +271,7 @@ pub struct SendSignal {
 }
 
 /// The reply to a signal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Signaled {
     /// Id of the job.
     pub job: JobId,
@@ -280,7 +282,7 @@ pub struct Signaled {
 }
 
 /// The request for dead letters.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dead {
     /// Job whose dead letters to list; every job when absent.
@@ -292,7 +294,7 @@ pub struct Dead {
 }
 
 /// A page of dead letters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DeadLetters {
     /// Dead letters, those of the newest jobs first.
     pub letters: Vec<DeadLetter>,
@@ -301,7 +303,7 @@ pub struct DeadLetters {
 }
 
 /// A dead letter: work that waits for an operator.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DeadLetter {
     /// Id of the job.
     pub job: JobId,
@@ -322,7 +324,17 @@ pub struct DeadLetter {
 }
 
 /// The kinds of dead letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum DeadKind {
@@ -343,12 +355,12 @@ impl DeadKind {
 }
 
 /// Asks for the registered tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetTools {}
 
 /// The reply with the registered tools.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Tools {
     /// Tools, sorted by name.
     pub tools: Vec<ToolSpec>,
@@ -362,7 +374,7 @@ pub struct Tools {
 }
 
 /// An announcement that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RefusedTool {
     /// Key of the announcement.
     pub name: String,
@@ -371,19 +383,19 @@ pub struct RefusedTool {
 }
 
 /// Asks for the live processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetCrew {}
 
 /// The reply with the running processes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Crew {
     /// Presence messages, sorted by worker id.
     pub workers: Vec<crate::wire::Presence>,
 }
 
 /// The reply to a refused request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Refusal {
     /// Reason of the refusal.
     pub error: Failure,

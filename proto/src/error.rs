@@ -11,7 +11,7 @@ use crate::{
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $word:literal, $status:literal, $hint:literal;)*) => {
         /// A stable error code.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum Code {
             $($(#[$doc])* $name,)*
@@ -96,7 +96,9 @@ impl std::fmt::Display for Code {
 }
 
 /// An error in the form in which it is sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[derive(
+    Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error, schemars::JsonSchema,
+)]
 #[error("{message} [{code}]")]
 pub struct Failure {
     /// Stable code.

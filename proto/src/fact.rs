@@ -466,7 +466,7 @@ pub struct Called {
 }
 
 /// The first valid answer to a question.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Answered {
     /// Id of the question.
     pub ask: AskId,

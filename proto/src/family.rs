@@ -26,7 +26,7 @@ const KEPT_OF_PARENT: usize = 40;
 const DIGITS: usize = 20;
 
 /// The parent of a child job, in the child's submission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Parent {
     /// Id of the parent.
     pub job: JobId,
@@ -44,7 +44,7 @@ pub struct Parent {
 
 /// An agent that a job may delegate to, as of the job's submission. Editing the agent later never
 /// changes a running job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Callee {
     /// Purpose of the agent, in one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -57,7 +57,7 @@ pub struct Callee {
 pub type Callees = BTreeMap<AgentName, Callee>;
 
 /// An agent that models and planners are offered as a tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Offered {
     /// Name of the agent, by which the model calls it.
     pub name: AgentName,
@@ -67,7 +67,7 @@ pub struct Offered {
 }
 
 /// A message of a child to its parent. It is delivered at least once; a repetition changes nothing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ChildSaid {
     /// Unit of the parent's work that the child carries out.
     pub work: WorkId,
@@ -81,7 +81,7 @@ pub struct ChildSaid {
 }
 
 /// The content of a child's message to its parent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "news", rename_all = "snake_case")]
 pub enum News {
     /// A question of the child or of one of its descendants is open.
@@ -117,7 +117,7 @@ pub enum News {
 }
 
 /// A child as seen by its parent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ChildView {
     /// Id of the child.
     pub job: JobId,
@@ -140,7 +140,7 @@ pub struct ChildView {
 }
 
 /// An open question of a descendant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ChildQuestion {
     /// Path to the job that asks, for users.
     pub path: String,
@@ -181,7 +181,7 @@ pub fn is_agent(binding: &crate::tool::Binding) -> bool {
 }
 
 /// The arguments of a call of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 pub struct Task {
     /// Goal of the child.
     pub goal: String,

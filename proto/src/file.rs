@@ -11,7 +11,19 @@ use crate::{escape, lang::Language, limits};
 messages::texts!(file);
 
 /// The name of a file: one line of text that is not a path.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    Display,
+    schemars::JsonSchema,
+)]
 #[serde(try_from = "String")]
 pub struct FileName(String);
 
@@ -56,7 +68,7 @@ impl TryFrom<String> for FileName {
 }
 
 /// A part of a file's content, in the object store.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Piece {
     /// SHA-256 of the bytes in lower-case hex, which is also the name in the store.
@@ -66,7 +78,7 @@ pub struct Piece {
 }
 
 /// A file of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct File {
     /// Name of the file, unique within the job.
     pub name: FileName,
@@ -78,7 +90,7 @@ pub struct File {
 }
 
 /// The location of a file's content.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
     /// Pieces in the object store, in order.
@@ -111,7 +123,7 @@ impl File {
 }
 
 /// The description of a file, for models and users.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FileTold {
     /// Name of the file.
     pub name: FileName,

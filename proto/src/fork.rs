@@ -17,7 +17,7 @@ const LEVEL: u64 = 1 << 48;
 pub const DEPTH_MAX: u64 = 8;
 
 /// The origin of a forked job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Forked {
     /// Job that was forked.
     pub job: JobId,
@@ -28,7 +28,7 @@ pub struct Forked {
 }
 
 /// A record of the original job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ForkedRecord {
     /// Position in the original job's log.
     pub seq: Seq,

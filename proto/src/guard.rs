@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{bounds::Text, lang::Words, limits};
 
 /// The thresholds at which a run of a step is warned or ended. 0 disables a guard.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Guard {
     /// Number of turns with the same call (tool and arguments) after which the model is warned. The

@@ -113,9 +113,13 @@ fn check(what: IdKind, s: &str, extra: &str, max: usize) -> Result<(), InvalidId
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident, $what:ident, $extra:literal, $max:expr;)*) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
         #[derive(AsRef, Display)]
         #[serde(try_from = "String")]
+        #[schemars(extend(
+            "pattern" = concat!("^[A-Za-z0-9_", $extra, "-]+$"),
+            "maxLength" = $max
+        ))]
         pub struct $name(#[as_ref(str)] std::sync::Arc<str>);
 
         impl $name {
@@ -181,13 +185,27 @@ ids! {
 }
 
 /// The number of an attempt at a [`WorkId`], from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(transparent)]
 #[derive(Display)]
 pub struct Attempt(pub u32);
 
 /// An attempt at a unit of work: the subject of a command and of its result.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display, Deserialize, schemars::JsonSchema,
+)]
 #[display("{work} #{attempt}")]
 pub struct Unit {
     /// Unit of work.
@@ -210,7 +228,18 @@ impl Attempt {
 /// The number of rollbacks of a job: the number after `g` in the names of its work. Decisions and
 /// results of an earlier generation have no effect in a later one.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
 )]
 #[serde(transparent)]
 #[derive(Display)]
@@ -253,14 +282,37 @@ impl WorkId {
 
 /// A position in a shard's stream. 0 is the position before the first record.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
 )]
 #[serde(transparent)]
 #[derive(Display)]
 pub struct Seq(pub u64);
 
 /// The number of one of the streams that an installation's jobs are distributed over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(transparent)]
 #[derive(Display)]
 pub struct Shard(pub u16);

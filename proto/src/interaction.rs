@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A question in the form of the job's log and of the inbox.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Question {
     /// Id of the question, unique within the job.
     pub id: AskId,
@@ -36,13 +36,20 @@ pub struct Question {
 
 /// The kinds of question, each with its valid answers.
 #[derive(
-    Debug, Clone, PartialEq, Serialize, Deserialize, strum::EnumDiscriminants, strum::IntoStaticStr,
+    Debug,
+    Clone,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    strum::EnumDiscriminants,
+    strum::IntoStaticStr,
+    schemars::JsonSchema,
 )]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 #[strum_discriminants(name(KindOfQuestion))]
 #[strum_discriminants(doc = "[`QuestionKind`] discriminant.")]
-#[strum_discriminants(derive(Serialize, Deserialize, strum::IntoStaticStr))]
+#[strum_discriminants(derive(Serialize, Deserialize, strum::IntoStaticStr, schemars::JsonSchema))]
 #[strum_discriminants(serde(rename_all = "snake_case"))]
 #[strum_discriminants(strum(serialize_all = "snake_case"))]
 pub enum QuestionKind {
@@ -115,7 +122,7 @@ impl KindOfQuestion {
 }
 
 /// A step that finished before a plan is confirmed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FinishedStep {
     /// Id of the step.
     pub id: StepId,
@@ -124,7 +131,7 @@ pub struct FinishedStep {
 }
 
 /// An option of a choice.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Choice {
     /// Value in the answer.
     pub value: String,
@@ -134,7 +141,7 @@ pub struct Choice {
 }
 
 /// A field of a form.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Field {
     /// Key of the field in the answer.
     pub key: String,
@@ -155,7 +162,7 @@ pub struct Field {
 }
 
 /// The types of a form's field.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Input {
     /// A text.
@@ -195,7 +202,18 @@ pub enum Input {
 }
 
 /// The decision in an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Verdict {
@@ -219,7 +237,7 @@ impl Verdict {
 }
 
 /// The answer to a question.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Answer {
     /// Decision of the user.
     pub decision: Verdict,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The state of a job: one of A2A's task states, in hyphenated form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[derive(strum::IntoStaticStr, strum::VariantArray, strum::Display, strum::EnumString)]
 #[strum(serialize_all = "kebab-case")]
@@ -51,7 +51,7 @@ impl JobState {
 }
 
 /// The activity of a job within its [`JobState`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[derive(strum::IntoStaticStr, strum::Display)]
 #[strum(serialize_all = "kebab-case")]
@@ -75,7 +75,7 @@ pub enum SubStatus {
 }
 
 /// The end of a job. Only terminal states have a variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Outcome {
     /// The job reached its goal.
@@ -136,6 +136,7 @@ impl Outcome {
     Deserialize,
     strum::IntoStaticStr,
     strum::EnumString,
+    schemars::JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]

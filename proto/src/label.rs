@@ -36,7 +36,18 @@ pub enum InvalidLabel {
 
 /// The key of a label.
 #[derive(
-    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, AsRef, Display,
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    AsRef,
+    Display,
+    schemars::JsonSchema,
 )]
 #[serde(try_from = "String")]
 pub struct LabelKey(#[as_ref(str)] Arc<str>);
@@ -69,7 +80,18 @@ impl TryFrom<String> for LabelKey {
 
 /// The value of a label: one line of visible text, or nothing.
 #[derive(
-    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, AsRef, Display,
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    AsRef,
+    Display,
+    schemars::JsonSchema,
 )]
 #[serde(try_from = "String")]
 pub struct LabelValue(#[as_ref(str)] Arc<str>);
@@ -121,7 +143,7 @@ impl FromStr for Label {
 }
 
 /// The labels of a job, at most [`limits::LABELS_MAX`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "BTreeMap<LabelKey, LabelValue>")]
 pub struct Labels(BTreeMap<LabelKey, LabelValue>);
 

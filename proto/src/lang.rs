@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// A language with texts: one variant for each file of `messages/languages/`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
     /// English.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A message of a conversation with a model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
     /// Instructions for the whole conversation.
@@ -40,7 +40,7 @@ pub enum Message {
 }
 
 /// A tool call as the model wrote it, not yet validated.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ModelCall {
     /// Id that the provider gave the call; unique within one reply.
     pub id: String,
@@ -51,7 +51,7 @@ pub struct ModelCall {
 }
 
 /// A tool as it is offered to a model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolOffer {
     /// Name by which the model calls the tool.
     pub name: String,
@@ -62,7 +62,9 @@ pub struct ToolOffer {
 }
 
 /// The tokens of model calls.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Usage {
     /// Tokens of the prompt.
     pub input_tokens: u64,
@@ -106,7 +108,7 @@ impl std::ops::AddAssign for Usage {
 }
 
 /// The reason why the model ended its reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// The reply is complete.

@@ -9,11 +9,14 @@ use crate::{budget::Gauge, lang::Language};
 messages::texts!(notice);
 
 /// A notice that the model receives and that users see.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, strum::EnumDiscriminants)]
+#[derive(
+    Debug, Clone, PartialEq, Serialize, Deserialize, strum::EnumDiscriminants, schemars::JsonSchema,
+)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[strum_discriminants(name(NoticeKind))]
 #[strum_discriminants(doc = "The kind of a [`Notice`].")]
 #[strum_discriminants(derive(PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr))]
+#[strum_discriminants(derive(schemars::JsonSchema))]
 #[strum_discriminants(serde(rename_all = "snake_case"))]
 #[strum_discriminants(strum(serialize_all = "snake_case"))]
 pub enum Notice {

@@ -11,7 +11,7 @@ const END_CHARS_MAX: u32 = 100_000;
 pub const WINDOW_TOKENS_MIN: u32 = 256;
 
 /// The policy of results and conversations in prompts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Observe {
     /// Characters that a long result keeps at its beginning.
@@ -33,7 +33,9 @@ pub struct Observe {
 
 /// The parts that a model summarises before they are left out. Each summary is a model call of its
 /// own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Summarise {
     /// No part: content that exceeds the context is left out.
@@ -66,7 +68,7 @@ impl Summarise {
 }
 
 /// A result that was summarised.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Shortened {
     /// Id that the model gave the call.
     pub id: String,
@@ -78,7 +80,7 @@ pub struct Shortened {
 pub const SHORTENED_MAX: usize = 8;
 
 /// The replacement of the oldest exchanges of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Summary {
     /// Summary in a model's words, at most [`SUMMARY_CHARS_MAX`] characters.
     pub text: String,
@@ -146,7 +148,7 @@ impl Observe {
 }
 
 /// The bounds on the conversation in a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Window {
     /// The value of [`Observe::keep`].
     pub keep: u32,

@@ -13,7 +13,7 @@ use crate::{id::StepId, lang::Language, limits};
 messages::texts!(outline);
 
 /// An intended item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Item {
     /// Id of the item, unique within the outline.
@@ -29,7 +29,9 @@ pub struct Item {
 }
 
 /// The status of an item.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::VariantArray, strum::EnumString)]
 #[strum(serialize_all = "snake_case")]
@@ -74,7 +76,7 @@ pub fn in_progress(items: &[Item]) -> Option<(usize, &Item)> {
 }
 
 /// A change of an outline, as a model requests it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum OutlineChange {
     /// Replaces the whole list, which must include every existing item.
@@ -90,7 +92,7 @@ pub enum OutlineChange {
 }
 
 /// The change of one item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemUpdate {
     /// Item to change.

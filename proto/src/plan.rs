@@ -16,7 +16,7 @@ use crate::{
 messages::texts!(plan);
 
 /// The steps of a job, in the planner's order.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Plan {
     /// Purpose of the plan, in one line.
     pub title: String,
@@ -33,7 +33,7 @@ pub struct Plan {
 }
 
 /// A step of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Step {
     /// Id of the step, unique within the job, replans included.
     pub id: StepId,
@@ -82,7 +82,7 @@ impl Step {
 }
 
 /// The way in which a step is carried out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Action {
     /// A single tool call.

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// A point of a job's log: a number or a string in JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, derive_more::Display)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, derive_more::Display, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Point {
     /// The point after this record.
@@ -58,7 +58,7 @@ impl std::str::FromStr for Point {
 }
 
 /// A signal as a request of the front door names it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Order {
     /// [`Signal::Cancel`].
@@ -118,7 +118,7 @@ impl From<Signal> for Order {
 }
 
 /// The request for a job that continues from a point of another one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fork {
     /// Job to fork.

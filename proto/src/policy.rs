@@ -8,7 +8,9 @@ use crate::message::Usage;
 
 /// The form in which a model is asked to plan. Every form is normalised to the same
 /// [`Plan`](crate::plan::Plan).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
@@ -56,7 +58,9 @@ impl PlanProtocol {
 }
 
 /// The output form in which a model returns a plan.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanOutput {
     /// The text of the reply.
@@ -67,7 +71,9 @@ pub enum PlanOutput {
 }
 
 /// The method that decides whether a goal needs a plan.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Detector {
     /// Patterns of words that name several tasks.
@@ -78,7 +84,7 @@ pub enum Detector {
 }
 
 /// The result of the detection whether a goal needs a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Detected {
     /// `true` if the goal needs a plan.
     pub complex: bool,
@@ -92,7 +98,9 @@ pub struct Detected {
 }
 
 /// The agents of a job that may ask a user.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum AskWhen {
     /// The planner and the executor.
@@ -159,6 +167,22 @@ impl Serialize for AskLimit {
 impl<'de> Deserialize<'de> for AskLimit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(LimitVisitor)
+    }
+}
+
+impl schemars::JsonSchema for AskLimit {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "AskLimit".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "The bound on the questions of a job.",
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": u32::MAX},
+                {"const": UNLIMITED},
+            ],
+        })
     }
 }
 

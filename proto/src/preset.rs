@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The fixed arguments, by tool.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Presets(BTreeMap<ToolName, Map<String, Value>>);
 

@@ -9,7 +9,7 @@ use crate::{bounds::Text, cost::Paid, lang::Words, limits, message::Usage};
 pub const MODEL_NAME_BYTES_MAX: usize = 256;
 
 /// The price of a model's tokens, in US dollars per million.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Price of the tokens of prompts.
@@ -42,7 +42,7 @@ impl Price {
 }
 
 /// The price of a model other than the agent's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelPrice {
     /// Name of the model, as the provider knows it.

@@ -15,7 +15,7 @@ messages::reasons!(refusal);
 const COMPOSED: &str = "composed";
 
 /// A text by its name in the language files, with its arguments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Reason {
     /// Name of the text.
     pub name: String,
@@ -58,7 +58,7 @@ impl From<Text<'_>> for Words {
 }
 
 /// Warnings beside a reply: the request was accepted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Warnings {
     /// Texts in English.
     #[serde(default, rename = "warnings", skip_serializing_if = "Vec::is_empty")]

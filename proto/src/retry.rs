@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{bounds::Text, id::Attempt, lang::Words, limits};
 
 /// Exponential backoff with a bound on attempts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryPolicy {
     /// Wait before the second attempt, in milliseconds.
@@ -99,7 +99,7 @@ impl RetryPolicy {
 
 /// The policy for outages: the service of a model or a tool cannot be reached. Attempts during an
 /// outage do not count as attempts of a [`RetryPolicy`]; the work waits for the service.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OutagePolicy {
     /// Longest outage that a job without a deadline waits for, in milliseconds. A job with a

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::{id::StepId, step::StepState};
 
 /// The cause of a replan.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -44,7 +46,7 @@ impl Cause {
 }
 
 /// A plan that was in force, as a change of the one before it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Revision {
     /// Number of plans before this one.
     pub number: u32,
@@ -58,7 +60,7 @@ pub struct Revision {
 }
 
 /// A line of the difference between two plans.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Line {
     /// Change of the step.
     pub change: Change,
@@ -74,7 +76,7 @@ pub struct Line {
 }
 
 /// The change of a step between two plans.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// The step is in the new plan only.
@@ -98,7 +100,7 @@ impl Change {
 }
 
 /// An instruction of a user to a running job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Instruction {
     /// Text of the instruction.
     pub text: String,

@@ -13,7 +13,18 @@ use crate::{
 };
 
 /// The effect class of a tool: the consequence of running a call more than once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Effect {
@@ -36,7 +47,9 @@ impl Effect {
 }
 
 /// The need for an approval before a tool runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval {
     /// Calls run without an approval.
@@ -47,7 +60,7 @@ pub enum Approval {
 }
 
 /// A tool, as its worker announces it to the registry.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolSpec {
     /// Name in plans and models' calls.
     pub name: ToolName,
@@ -84,7 +97,7 @@ pub struct ToolSpec {
 }
 
 /// The texts of a tool in one language.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Translation {
     /// Description for models and users.
     pub description: String,
@@ -94,7 +107,7 @@ pub struct Translation {
 }
 
 /// A slash command: a word that calls a tool in a conversation, without a model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SlashCommand {
     /// Word after the slash.
     pub name: ToolName,
@@ -128,7 +141,7 @@ impl SlashCommand {
 
 /// The rule that splits the text of a slash command at the last of some words that has text on both
 /// sides. The text after that word belongs to another argument.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Split {
     /// Argument for the text after the word.
     pub argument: String,
@@ -168,7 +181,7 @@ fn default_version() -> String {
 
 /// The properties of a tool that the job machine needs. A plan or turn freezes them, so a later
 /// change of the tool does not change an earlier decision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Binding {
     /// Pool of the workers that run the tool.
     pub pool: Pool,
@@ -216,7 +229,7 @@ impl ToolSpec {
 }
 
 /// The result of a tool call, with the same four fields for every tool and language.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolResult {
     /// `true` if the tool did its work.
     pub success: bool,
@@ -270,7 +283,17 @@ impl ToolResult {
 }
 
 /// The fault of a call that has no result of the tool's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Fault {

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// A job at one position of its log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobView {
     /// Id of the job.
     pub job: JobId,
@@ -142,7 +142,7 @@ const fn is_zero(count: &u32) -> bool {
 }
 
 /// A unit of work whose last attempt broke and that is attempted again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RetryView {
     /// Unit of work.
     pub work: WorkId,
@@ -159,7 +159,7 @@ pub struct RetryView {
 }
 
 /// A question that no longer waits for a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PastQuestion {
     /// Id of the question.
     pub id: AskId,
@@ -180,7 +180,7 @@ pub struct PastQuestion {
 }
 
 /// The end of a question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum QuestionEnd {
     /// A person answered.
@@ -208,7 +208,7 @@ pub enum QuestionEnd {
 }
 
 /// A position of a job's log that a user named.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Snapshot {
     /// Name of the position.
     pub name: SnapshotName,
@@ -219,7 +219,7 @@ pub struct Snapshot {
 }
 
 /// The origin of a forked job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Origin {
     /// Job that was forked.
     pub job: JobId,
@@ -228,7 +228,7 @@ pub struct Origin {
 }
 
 /// A plan with the states of its steps.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanView {
     /// Purpose of the plan, in one line.
     pub title: String,
@@ -241,7 +241,7 @@ pub struct PlanView {
 }
 
 /// A step with its state and results.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepView {
     /// Id of the step.
     pub id: StepId,
@@ -289,7 +289,7 @@ pub struct StepView {
 }
 
 /// A tool call of a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CallView {
     /// Name of the tool.
     pub tool: String,
@@ -303,7 +303,7 @@ pub struct CallView {
 }
 
 /// The state of a tool call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
     /// The call waits for an approval or for a timer.
@@ -319,7 +319,7 @@ pub enum CallState {
 }
 
 /// A job in a list of jobs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobSummary {
     /// Id of the job.
     pub job: JobId,

@@ -15,7 +15,7 @@ use crate::{
 messages::texts!(why);
 
 /// A reason why a job does not move, or the work that it waits for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Why {
     /// Code of the reason, with its parameters.
     #[serde(flatten)]
@@ -28,7 +28,7 @@ pub struct Why {
 }
 
 /// A command that is queued or with a worker.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OpenCommand {
     /// Unit of work.
     pub work: WorkId,
@@ -56,6 +56,7 @@ pub struct OpenCommand {
     strum::IntoStaticStr,
     strum::VariantNames,
     strum::EnumDiscriminants,
+    schemars::JsonSchema,
 )]
 #[serde(tag = "code", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]

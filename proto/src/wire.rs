@@ -34,7 +34,7 @@ pub enum Unreadable {
 pub trait Wire: Serialize + DeserializeOwned {}
 
 /// The presence message of a process, sent every second.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Presence {
     /// Id of the process.
     pub worker: WorkerId,
@@ -57,7 +57,7 @@ pub struct Presence {
 }
 
 /// The load of a process in one pool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PoolLoad {
     /// Kind of command and name of the pool: `call.builtin`.
     pub pool: String,

@@ -1,18 +1,26 @@
-//! A bounded HTTP listener: its connections, their time and the sizes of heads. Routes are elsewhere.
+//! A bounded HTTP listener: its connections, with or without TLS, their time and the sizes of heads.
+//! Routes are elsewhere.
 
-use std::{net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::Semaphore,
 };
 use tokio_io_timeout::TimeoutStream;
+use tokio_rustls::{TlsAcceptor, rustls::ServerConfig};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Bound of a request's head, in bytes.
@@ -62,22 +70,42 @@ impl Drop for Serving {
     }
 }
 
-/// Serves every connection with the router.
+/// The address of a request's peer, as an extension of the request.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub IpAddr);
+
+/// Serves every connection with the router, in plain text.
 #[must_use]
 pub fn serve(listener: TcpListener, router: Router, bounds: Bounds) -> Serving {
+    serve_with(listener, router, bounds, None)
+}
+
+/// Serves every connection with the router, over TLS where it is configured.
+#[must_use]
+pub fn serve_with(
+    listener: TcpListener,
+    router: Router,
+    bounds: Bounds,
+    tls: Option<Arc<ServerConfig>>,
+) -> Serving {
     let (stop, connections) = (CancellationToken::new(), TaskTracker::new());
-    let accept = accept(listener, router, bounds, stop.clone(), connections.clone());
+    let place = Place { router, bounds, tls: tls.map(TlsAcceptor::from), stop: stop.clone() };
+    let accept = accept(listener, place, connections.clone());
     tokio::spawn(stop.clone().run_until_cancelled_owned(accept));
     Serving { stop, connections, end_grace: bounds.end_grace }
 }
 
-async fn accept(
-    listener: TcpListener,
+/// What every connection is served with.
+#[derive(Clone)]
+struct Place {
     router: Router,
     bounds: Bounds,
+    tls: Option<TlsAcceptor>,
     stop: CancellationToken,
-    connections: TaskTracker,
-) {
+}
+
+async fn accept(listener: TcpListener, at: Place, connections: TaskTracker) {
+    let bounds = at.bounds;
     let places = Arc::new(Semaphore::new(bounds.connections));
     loop {
         // Connections beyond the bound stay in the operating system's queue.
@@ -90,9 +118,9 @@ async fn accept(
                 continue;
             }
         };
-        let (router, stop) = (router.clone(), stop.clone());
+        let at = at.clone();
         connections.spawn(async move {
-            let answered = answer(stream, from, router, bounds, stop);
+            let answered = answer(stream, from, at);
             match bounds.connection_timeout {
                 Some(limit) => _ = tokio::time::timeout(limit, answered).await,
                 None => answered.await,
@@ -102,18 +130,28 @@ async fn accept(
     }
 }
 
+/// Serves a connection.
+async fn answer(stream: TcpStream, from: SocketAddr, at: Place) {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(at.bounds.write_timeout));
+    let stream: Pin<Box<TimeoutStream<TcpStream>>> = Box::pin(stream);
+    let Some(tls) = &at.tls else { return requests(stream, from, at).await };
+    match tokio::time::timeout(at.bounds.head_timeout, tls.accept(stream)).await {
+        Ok(Ok(stream)) => requests(Box::pin(stream), from, at).await,
+        Ok(Err(error)) => tracing::debug!(%from, %error, "a TLS handshake failed"),
+        Err(_) => tracing::debug!(%from, "a TLS handshake took too long"),
+    }
+}
+
 /// Serves the requests of a connection. A response that has begun is completed when the listener
 /// stops.
-async fn answer(
-    stream: TcpStream,
+async fn requests(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     from: SocketAddr,
-    router: Router,
-    bounds: Bounds,
-    stop: CancellationToken,
+    at: Place,
 ) {
-    let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(bounds.write_timeout));
-    let stream: Pin<Box<TimeoutStream<TcpStream>>> = Box::pin(stream);
+    let Place { router, bounds, stop, .. } = at;
+    let router = router.layer(Extension(Peer(from.ip())));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(bounds.head_timeout)

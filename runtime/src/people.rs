@@ -93,12 +93,13 @@ impl People {
         self.known.is_empty()
     }
 
-    /// Admits a caller who has at least one of `roles`.
+    /// Admits a caller who has at least one of `roles`. Without roles, the request carries its own
+    /// credential, which its service checks.
     ///
     /// # Errors
     /// `forbidden` when the token is missing or unknown, or its owner has none of the roles.
     pub fn admit(&self, token: Option<&str>, roles: &[Role]) -> Result<Caller, Failure> {
-        if self.is_open() {
+        if self.is_open() || roles.is_empty() {
             return Ok(Caller::Anyone);
         }
         let refuse = |why: Refusal<'_>| Err(Failure::of(Code::Forbidden, why));
@@ -120,9 +121,23 @@ impl People {
         if roles.iter().any(|role| person.roles.contains(role)) {
             return Ok(Caller::Known(person.name.clone()));
         }
-        let (name, wanted) = (person.name.as_str(), wording(roles));
-        tracing::warn!(person = name, wanted, "a request without the role for it was refused");
-        refuse(Refusal::NoRole { name: &name, roles: &wanted })
+        let name = person.name.as_str();
+        tracing::warn!(person = name, "a request without the role for it was refused");
+        refuse(Refusal::NoRole { name: &name, roles: &wording(roles) })
+    }
+
+    /// Checks that a person whom an earlier request named still has one of `roles`.
+    ///
+    /// # Errors
+    /// `forbidden` when the person is not known any more, or has none of the roles.
+    pub fn still(&self, name: &str, roles: &[Role]) -> Result<(), Failure> {
+        let mut known = self.known.iter().filter(|person| person.name.as_str() == name);
+        let may = known.any(|person| roles.iter().any(|role| person.roles.contains(role)));
+        if may || self.is_open() {
+            return Ok(());
+        }
+        let wanted = wording(roles);
+        Err(Failure::of(Code::Forbidden, Refusal::NoRole { name: &name, roles: &wanted }))
     }
 }
 
@@ -209,6 +224,16 @@ mod tests {
             &[Role::Read],
             "this server requires a token, and the request has none [forbidden]",
         );
+    }
+
+    #[test]
+    fn a_person_who_lost_a_role_may_no_longer_what_it_allowed() {
+        let still = |name: &str, role| people().still(name, &[role]).is_ok();
+        assert!(still("ann", Role::Answer));
+        assert!(!still("ann", Role::Operate));
+        assert!(!still("eve", Role::Answer));
+        assert!(People::default().still("eve", &[Role::Answer]).is_ok());
+        check(None, &[], "");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use std::path::Path;
 use proto::{
     door::{
         AgentRevisions, Agents, Batch, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools,
-        GiveAnswer, Inbox, List, Refusal, Request, SendSignal, SetAgent, Submit, Uploaded, Verb,
-        VerbSpec, Watch,
+        GiveAnswer, Inbox, Link, List, Redeem, Refusal, Request, SendSignal, SetAgent, Submit,
+        Unlink, Uploaded, Verb, VerbSpec, Watch,
     },
     error::Code,
     strict,
@@ -56,6 +56,9 @@ fn check(verb: Verb, half: Half, text: &str) {
         Verb::Dead => check_of::<Dead>(half, text),
         Verb::Inbox => check_of::<Inbox>(half, text),
         Verb::Answer => check_of::<GiveAnswer>(half, text),
+        Verb::Link => check_of::<Link>(half, text),
+        Verb::Unlink => check_of::<Unlink>(half, text),
+        Verb::Redeem => check_of::<Redeem>(half, text),
         Verb::Tools => check_of::<GetTools>(half, text),
         Verb::Crew => check_of::<GetCrew>(half, text),
         Verb::Agents => check_of::<Agents>(half, text),
@@ -157,8 +160,9 @@ fn the_table_of_verbs_is_that_of_the_program() {
     let row = |verb: Verb| {
         let VerbSpec { name, about, roles, repeatable, .. } = verb.spec();
         let roles: Vec<_> = roles.iter().map(|role| format!("`{}`", role.as_str())).collect();
+        let roles = if roles.is_empty() { "the link".to_owned() } else { roles.join(" or ") };
         let repeatable = if repeatable { "yes" } else { "no" };
-        format!("| `{name}` | {about} | {} | {repeatable} |", roles.join(" or "))
+        format!("| `{name}` | {about} | {roles} | {repeatable} |")
     };
     let document = document();
     let shown = document.lines().skip_while(|line| !line.starts_with("| verb | effect |")).skip(2);

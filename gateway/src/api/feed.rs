@@ -35,7 +35,7 @@ use tokio::{
 };
 
 use super::body::Answered;
-use crate::{Desk, caller::Caller, stream};
+use crate::{Desk, caller::Caller, stream, words::Text};
 
 /// Largest number of readers of one process.
 const READERS_MAX: usize = 1_000;
@@ -253,8 +253,12 @@ pub(super) async fn open(State(desk): State<Desk>, caller: Caller) -> Answered {
     caller.client.call(&GetCrew {}).await.map_err(|failure| caller.refused(failure))?;
     let overloaded = || caller.refused(Failure::of(Code::Overloaded, Refusal::TooManyReaders));
     let (present, frames) = desk.feed.read().ok_or_else(overloaded)?;
+    let Some(place) = desk.limits.open(&caller.key) else {
+        return Err(caller.overloads(Text::TooManyStreams { max: &desk.limits.streams_max() }));
+    };
     let client = caller.client.clone();
     let body = async_stream::stream! {
+        let _place = place;
         yield Ok::<_, Infallible>(Event::default().retry(stream::RETRY));
         for frame in present {
             yield Ok(written(&frame));

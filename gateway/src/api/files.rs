@@ -9,8 +9,13 @@ use axum::{
     response::IntoResponse,
 };
 use futures::stream;
-use proto::{file::FileName, id::JobId, view::JobView};
-use serde_json::{Value, json};
+use proto::{
+    file::{FileName, FileTold},
+    id::{JobId, StepId},
+    view::JobView,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::body::{self, Answered, named, reply};
 use crate::{Desk, caller::Caller, words::Text};
@@ -24,14 +29,32 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 pub(super) async fn list(caller: Caller, Path(job): Path<String>) -> Answered {
     let job: JobId = named(&caller, &job)?;
     let view = caller.client.get(&job).await.map_err(|failure| caller.refused(failure))?;
-    Ok(Json(json!({"files": view.files, "steps": of_steps(&view)})).into_response())
+    let steps = of_steps(&view);
+    Ok(Json(Files { files: view.files, steps }).into_response())
 }
 
-/// Returns the files and addresses that steps name.
-fn of_steps(view: &JobView) -> Vec<Value> {
+/// The files of a job.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Files {
+    /// Those of the submission.
+    files: Vec<FileTold>,
+    /// Those that steps name.
+    steps: Vec<OfStep>,
+}
+
+/// The files and addresses that a step names.
+#[derive(Serialize, JsonSchema)]
+struct OfStep {
+    step: StepId,
+    attachments: Vec<String>,
+}
+
+fn of_steps(view: &JobView) -> Vec<OfStep> {
     let steps = view.plan.iter().flat_map(|plan| &plan.steps);
     let named = steps.filter(|step| !step.attachments.is_empty());
-    named.map(|step| json!({"step": step.id, "attachments": step.attachments})).collect()
+    named
+        .map(|step| OfStep { step: step.id.clone(), attachments: step.attachments.clone() })
+        .collect()
 }
 
 /// `GET /v1/jobs/{job}/files/{name}`. A failure after the first piece breaks the connection off, so

@@ -4,36 +4,6 @@ use proto::{door::Filter, label::Labels};
 
 use crate::{params::Params, problem::Problem};
 
-/// The parameters of a filter.
-pub(super) const NAMES: [&str; 10] = [
-    "state",
-    "agent",
-    "label",
-    "q",
-    "conversation",
-    "parent",
-    "since",
-    "until",
-    "updated_since",
-    "failure",
-];
-
-/// The parameters of a list: a filter, and a place in the list.
-pub(super) const OF_LIST: [&str; 12] = [
-    "state",
-    "agent",
-    "label",
-    "q",
-    "conversation",
-    "parent",
-    "since",
-    "until",
-    "updated_since",
-    "failure",
-    "after",
-    "limit",
-];
-
 /// Reads the filter of a query.
 pub(super) fn read(params: &Params<'_>) -> Result<Filter, Problem> {
     let labels = Labels::of(params.all("label")?);

@@ -1,17 +1,30 @@
 //! The installation: its version and verbs, tools, processes and dead letters.
 
 use axum::{Json, extract::State, http::Uri};
-use proto::door::{Dead, GetCrew, GetTools, Verb};
-use serde_json::{Value, json};
+use proto::{
+    door::{Dead, GetCrew, GetTools, Verb},
+    lang::Language,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::body::{Answered, reply};
 use crate::{Desk, caller::Caller, params::Params};
 
-pub(super) async fn about(State(desk): State<Desk>, caller: Caller) -> Json<Value> {
-    let verbs: Vec<&str> = Verb::ALL.iter().map(|verb| verb.name()).collect();
-    Json(
-        json!({"version": desk.version, "language": caller.language, "verbs": verbs, "pulse": true}),
-    )
+/// The program and the caller's language.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct About {
+    version: &'static str,
+    language: Language,
+    /// Verbs of the front door.
+    verbs: Vec<&'static str>,
+    /// `true` if changes of all jobs can be watched.
+    pulse: bool,
+}
+
+pub(super) async fn about(State(desk): State<Desk>, caller: Caller) -> Json<About> {
+    let verbs = Verb::ALL.iter().map(|verb| verb.name()).collect();
+    Json(About { version: desk.version, language: caller.language, verbs, pulse: true })
 }
 
 pub(super) async fn tools(caller: Caller) -> Answered {

@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderMap, HeaderName, Uri},
     response::IntoResponse,
 };
-use client::WatchOptions;
+use client::{WatchOptions, spans::Span};
 use futures::StreamExt;
 use proto::{
     door::Watched,
@@ -14,11 +14,9 @@ use proto::{
     event::EventId,
     id::{JobId, Seq},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{
-    json,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::body::{Answered, named};
 use crate::{Desk, caller::Caller, params::Params, stream, words::Text};
@@ -48,14 +46,19 @@ pub(super) async fn events(
     };
     let start =
         stream::Start { after: last.or(params.one("after")?), live: params.is_set("live")? };
-    let opened = stream::response(&caller.client, &job, start, desk.shutdown).await;
+    let Some(place) = desk.limits.open(&caller.key) else {
+        return Err(caller.overloads(Text::TooManyStreams { max: &desk.limits.streams_max() }));
+    };
+    let opened = stream::response(&caller.client, &job, start, desk.shutdown, place).await;
     opened.map_err(|failure| caller.refused(failure))
 }
 
 /// A page of records.
-#[derive(Serialize)]
-struct Records {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Records {
+    #[schemars(with = "Vec<Watched>")]
     records: Vec<Box<RawValue>>,
+    /// `true` if there are further records.
     more: bool,
 }
 
@@ -92,9 +95,16 @@ pub(super) async fn records(caller: Caller, Path(job): Path<String>, uri: Uri) -
     Ok(Json(page).into_response())
 }
 
+/// The bars of a job in time.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Bars {
+    #[schemars(with = "Vec<serde_json::Value>")]
+    spans: Vec<Span>,
+}
+
 /// `GET /v1/jobs/{job}/spans`.
 pub(super) async fn spans(caller: Caller, Path(job): Path<String>) -> Answered {
     let job: JobId = named(&caller, &job)?;
     let spans = caller.client.spans(&job).await.map_err(|failure| caller.refused(failure))?;
-    Ok(Json(json!({"spans": spans})).into_response())
+    Ok(Json(Bars { spans }).into_response())
 }

@@ -1,10 +1,17 @@
-//! Open questions and their answers.
+//! Open questions, their answers, and links to answer pages.
 
-use axum::{extract::Path, http::Uri};
-use proto::door::{GiveAnswer, Inbox};
+use axum::{
+    Json,
+    extract::Path,
+    http::{StatusCode, Uri, header},
+    response::IntoResponse,
+};
+use proto::door::{GiveAnswer, Inbox, Link, Linked, Unlink};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::body::{Answered, Body, reply};
-use crate::{caller::Caller, params::Params};
+use super::body::{Answered, Body, named, reply};
+use crate::{answer_page, caller::Caller, params::Params};
 
 pub(super) async fn answer(
     caller: Caller,
@@ -19,4 +26,30 @@ pub(super) async fn inbox(caller: Caller, uri: Uri) -> Answered {
     let params = Params::read(&caller, &uri);
     let inbox = Inbox { job: params.one("job")?, limit: params.one("limit")? };
     reply(&caller, caller.client.call(&inbox).await)
+}
+
+/// A new link.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Made {
+    /// Path of the answer page at this gateway.
+    path: String,
+    #[serde(flatten)]
+    link: Linked,
+}
+
+pub(super) async fn link(
+    caller: Caller,
+    Path((job, ask)): Path<(String, String)>,
+    body: Body,
+) -> Answered {
+    let link: Link = body.with(&caller, &[("job", &job), ("ask", &ask)])?;
+    let link = caller.client.call(&link).await.map_err(|failure| caller.refused(failure))?;
+    let path = format!("{}{}", answer_page::ROOT, link.handle);
+    let place = [(header::LOCATION, path.clone())];
+    Ok((StatusCode::CREATED, place, Json(Made { path, link })).into_response())
+}
+
+pub(super) async fn unlink(caller: Caller, Path((job, ask)): Path<(String, String)>) -> Answered {
+    let unlink = Unlink { job: named(&caller, &job)?, ask: named(&caller, &ask)? };
+    reply(&caller, caller.client.call(&unlink).await)
 }

@@ -1,11 +1,18 @@
-//! A route: its method, its path, and what the router and the documentation need to know about it.
+//! A route: its handler, and what the router and the OpenAPI document need to know about it.
 
 use axum::{
     handler::Handler,
-    http::Method,
+    http::{Method, StatusCode},
     routing::{MethodFilter, MethodRouter, on},
 };
-use proto::door::Verb;
+use jiff::Timestamp;
+use proto::{
+    door::{SearchText, Verb},
+    id::{AgentName, ConversationId, JobId},
+    job::{FailReason, JobState},
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::Value;
 
 use crate::Desk;
 
@@ -23,10 +30,50 @@ pub(super) struct Spec {
     pub(super) path: &'static str,
     /// Verbs of the front door that the request needs. A route without one needs no role.
     pub(super) verbs: Vec<Verb>,
-    /// Names of the query's parameters.
-    pub(super) query: &'static [&'static str],
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) body: Option<Body>,
+    pub(super) replies: Vec<Reply>,
     /// `true` if the request honours `If-Match`.
     pub(super) is_conditional: bool,
+}
+
+/// Writes the schema of a type.
+pub(super) type Form = fn(&mut SchemaGenerator) -> Schema;
+
+/// A parameter of the query.
+#[derive(Debug)]
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    pub(super) form: Form,
+    /// `true` if it may occur several times.
+    pub(super) is_list: bool,
+}
+
+/// The body of a request.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub(super) kind: &'static str,
+    /// Schema of JSON, with the fields that are in the path.
+    pub(super) form: Option<Form>,
+    /// Optional fields that the gateway adds to the type.
+    pub(super) more: Vec<(&'static str, Form)>,
+    pub(super) example: Value,
+}
+
+/// A response that is no error.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: StatusCode,
+    /// Media type; `None` for a response without a body.
+    pub(super) kind: Option<&'static str>,
+    /// Schema of JSON.
+    pub(super) form: Option<Form>,
+}
+
+pub(super) const JSON: &str = "application/json";
+
+fn form<T: JsonSchema>() -> Form {
+    |schemas| schemas.subschema_for::<T>()
 }
 
 impl Route {
@@ -51,7 +98,9 @@ impl Route {
     }
 
     fn new(method: Method, path: &'static str, methods: MethodRouter<Desk>) -> Self {
-        let spec = Spec { method, path, verbs: Vec::new(), query: &[], is_conditional: false };
+        let (verbs, parameters, replies) = (Vec::new(), Vec::new(), Vec::new());
+        let (body, is_conditional) = (None, false);
+        let spec = Spec { method, path, verbs, parameters, body, replies, is_conditional };
         Self { spec, methods }
     }
 
@@ -61,9 +110,64 @@ impl Route {
         self
     }
 
-    /// Sets the parameters of the query.
-    pub(super) fn query(mut self, names: &'static [&'static str]) -> Self {
-        self.spec.query = names;
+    /// Adds a parameter of the query.
+    pub(super) fn param<T: JsonSchema>(mut self, name: &'static str) -> Self {
+        self.spec.parameters.push(Parameter { name, form: form::<T>(), is_list: false });
+        self
+    }
+
+    /// Adds a parameter of the query that may occur several times.
+    pub(super) fn params<T: JsonSchema>(mut self, name: &'static str) -> Self {
+        self.spec.parameters.push(Parameter { name, form: form::<T>(), is_list: true });
+        self
+    }
+
+    /// Adds the parameters of a filter of jobs.
+    pub(super) fn filtered(self) -> Self {
+        self.params::<JobState>("state")
+            .param::<AgentName>("agent")
+            .params::<String>("label")
+            .param::<SearchText>("q")
+            .param::<ConversationId>("conversation")
+            .param::<JobId>("parent")
+            .param::<Timestamp>("since")
+            .param::<Timestamp>("until")
+            .param::<Timestamp>("updated_since")
+            .param::<FailReason>("failure")
+    }
+
+    /// Sets the JSON of the request. Fields whose names the path has are not in the body.
+    pub(super) fn body<T: JsonSchema>(mut self, example: Value) -> Self {
+        let form: Form = |schemas| T::json_schema(schemas);
+        self.spec.body = Some(Body { kind: JSON, form: Some(form), more: Vec::new(), example });
+        self
+    }
+
+    /// Adds an optional field to the JSON of the request.
+    pub(super) fn and<T: JsonSchema>(mut self, field: &'static str) -> Self {
+        if let Some(body) = &mut self.spec.body {
+            body.more.push((field, form::<T>()));
+        }
+        self
+    }
+
+    /// Sets a body that is no JSON.
+    pub(super) fn bytes(mut self, kind: &'static str, example: &str) -> Self {
+        let (form, more, example) = (None, Vec::new(), example.into());
+        self.spec.body = Some(Body { kind, form, more, example });
+        self
+    }
+
+    /// Adds a response of JSON.
+    pub(super) fn replies<T: JsonSchema>(mut self, status: StatusCode) -> Self {
+        let form = Some(form::<T>());
+        self.spec.replies.push(Reply { status, kind: Some(JSON), form });
+        self
+    }
+
+    /// Adds a response of another type, or without a body.
+    pub(super) fn sends(mut self, status: StatusCode, kind: Option<&'static str>) -> Self {
+        self.spec.replies.push(Reply { status, kind, form: None });
         self
     }
 
@@ -79,5 +183,11 @@ impl Spec {
     pub(super) fn is(&self, method: &Method, path: &str) -> bool {
         let method = if method == Method::HEAD { &Method::GET } else { method };
         self.method == *method && self.path == path
+    }
+
+    /// Returns the names of the path's parameters.
+    pub(super) fn places(&self) -> impl Iterator<Item = &'static str> {
+        let ends = |rest: &'static str| rest.split_once('}').map(|(name, _)| name);
+        self.path.split('{').skip(1).filter_map(ends)
     }
 }

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The policy of questions to users.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Asking {
     /// Bound on the questions of a job, confirmations not counted. At the bound, agents are no

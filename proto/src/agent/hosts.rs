@@ -11,7 +11,7 @@ const HOSTS_MAX: usize = 64;
 const HOST_BYTES_MAX: usize = 253;
 
 /// A list of hosts: a name or an address, or `*.` and a domain for every host below it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Hosts(Vec<String>);
 

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The policy of planning.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Planning {
     /// Condition for making a plan.
@@ -50,7 +50,7 @@ pub struct Planning {
 }
 
 /// The condition for making a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanWhen {
     /// Every goal is planned.
@@ -62,7 +62,7 @@ pub enum PlanWhen {
 }
 
 /// The consequence of an unparseable planner's reply, after all attempts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnUnparseable {
     /// A user sees the reply and decides.

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The policies of a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Agent {
     /// Name of the agent.

@@ -6,7 +6,7 @@ use super::checked::{Checked, refuse};
 use crate::{bounds::Text, limits};
 
 /// The policy of replanning. Completed steps are never replanned.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Replanning {
     /// Condition for replanning, besides a failed step with `step.on_failure: replan`. When absent,
@@ -27,7 +27,7 @@ pub struct Replanning {
 }
 
 /// The condition for replanning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplanWhen {
     /// Never: the first plan is the only one.
@@ -46,7 +46,9 @@ pub enum ReplanWhen {
 }
 
 /// The steps of the list that must have completed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Listed {
     /// Each of them: every completed step causes a replan.
@@ -57,7 +59,9 @@ pub enum Listed {
 }
 
 /// The treatment of the current plan on a replan.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplanApply {
     /// The new plan replaces the old one. The planner sees the earlier results, later steps can

@@ -6,7 +6,7 @@ use super::checked::{Checked, InvalidAgent, refuse};
 use crate::{bounds::Text, limits, plan::Action, retry::RetryPolicy};
 
 /// The order of the steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dispatch {
     /// Every step starts once its dependencies have completed.
@@ -20,7 +20,7 @@ pub enum Dispatch {
 }
 
 /// The policy of carrying out steps.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stepping {
     /// Retry policy of failed steps.
@@ -45,7 +45,9 @@ pub struct Stepping {
 }
 
 /// The way in which steps are carried out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum StepExec {
     /// By the plan: a step that names a tool is a single call, any other is a loop of model turns
@@ -64,7 +66,7 @@ pub enum StepExec {
 }
 
 /// The consequence of a failed step for the job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     /// No new work starts, running work may end, and the job fails.
@@ -78,7 +80,9 @@ pub enum OnFailure {
 }
 
 /// The treatment of steps that depend on a failed one, when the job continues.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum OnBlocked {
     /// The steps are blocked, and the job fails once everything else has ended.
@@ -90,7 +94,9 @@ pub enum OnBlocked {
 }
 
 /// The treatment of a step whose agent reports that its purpose was not achieved.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum OnUnsuccessful {
     /// The run has failed: `step.retry` decides on another run, or the step fails.

@@ -12,7 +12,7 @@ use crate::{id::AgentName, lang::Language};
 
 /// An agent that another one may delegate to. In a file, a plain name is short for a mapping with
 /// only a name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct SubAgent {
     /// Name of the agent.
     pub name: AgentName,

@@ -9,7 +9,7 @@ use super::{
 use crate::{preset::Presets, retry::RetryPolicy};
 
 /// The policy of tool calls.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Calling {
     /// Retry policy of transient faults (timeouts, unavailable services, lost workers).
@@ -28,7 +28,9 @@ pub struct Calling {
 }
 
 /// The consequence when work with transient faults has no attempt left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum OnGivenUp {
     /// The work fails. The policies of the step or the job, or the model, decide what follows.

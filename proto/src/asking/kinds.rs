@@ -11,7 +11,19 @@ use crate::fact::AskedKind;
 pub const ASK_USER: &str = "ask_user";
 
 /// A kind of question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::VariantArray, strum::EnumString)]
 #[strum(serialize_all = "snake_case")]
@@ -55,7 +67,7 @@ impl AskKind {
 }
 
 /// The kinds of question that an agent may ask; all kinds by default.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct AskKinds(BTreeSet<AskKind>);
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::policy::Detector;
 
 /// The settings of the detection whether a goal needs a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Detect {
     /// Detector that decides it.
     pub by: Detector,

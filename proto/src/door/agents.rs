@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The request for agents.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Agents {
     /// Agent to describe in full, with its source and effective policies; all agents in brief when
@@ -20,14 +20,14 @@ pub struct Agents {
 }
 
 /// The reply with the agents that submissions may name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AgentList {
     /// Agents, sorted by name.
     pub agents: Vec<AgentEntry>,
 }
 
 /// The description of an agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AgentEntry {
     /// Name of the agent.
     pub name: AgentName,
@@ -60,7 +60,7 @@ pub struct AgentEntry {
 }
 
 /// The request to store an agent in the bucket, in place of a former one of that name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetAgent {
     /// Name of the agent.
@@ -80,7 +80,7 @@ pub struct SetAgent {
 
 /// The request to remove an agent from the bucket. An agent of an earlier layer is then visible
 /// again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DropAgent {
     /// Name of the agent.
@@ -94,7 +94,7 @@ pub struct DropAgent {
 }
 
 /// The reply to a change of an agent. Running jobs keep the policies of their submission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AgentChanged {
     /// Name of the agent.
     pub name: AgentName,
@@ -108,7 +108,7 @@ pub struct AgentChanged {
 }
 
 /// The request for the revisions of an agent in the bucket.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentRevisions {
     /// Name of the agent.
@@ -119,7 +119,7 @@ pub struct AgentRevisions {
 }
 
 /// The reply with the revisions of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AgentHistory {
     /// Name of the agent.
     pub name: AgentName,
@@ -132,7 +132,7 @@ pub struct AgentHistory {
 }
 
 /// One change of an agent in the bucket.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AgentRevision {
     /// Number of the revision. A later change of any agent has a greater one.
     pub revision: u64,

@@ -6,7 +6,7 @@ use super::Filter;
 use crate::{error::Failure, id::JobId, job::JobState, point::Order, view::JobSummary};
 
 /// The request to count the jobs that a signal applies to, or to send it to them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
     /// Jobs of the batch. Jobs to which the signal does not apply are left out, and so are child jobs
@@ -26,7 +26,7 @@ pub struct Batch {
 }
 
 /// The signals that a batch may send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum BatchSignal {
     /// [`Order::Cancel`], to jobs that have not ended.
@@ -55,7 +55,7 @@ impl From<BatchSignal> for Order {
 }
 
 /// The reply to a batch.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Batched {
     /// Number of jobs that the signal applies to, as far as they were examined.
     pub count: u32,
@@ -70,7 +70,7 @@ pub struct Batched {
 }
 
 /// What a signal of a batch did to one job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BatchOutcome {
     /// Id of the job.
     pub job: JobId,

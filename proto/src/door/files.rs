@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A file of a submission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitFile {
     /// Name of the file, unique within the submission.
@@ -23,7 +23,7 @@ pub struct SubmitFile {
 }
 
 /// The content of a file, or its location.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileSource {
     /// The content itself.
@@ -40,7 +40,7 @@ pub enum FileSource {
 pub enum Upload {}
 
 /// A piece was stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Uploaded {
     /// Reference to the piece, for the submission.
     pub piece: Piece,

@@ -15,7 +15,7 @@ use crate::{
 
 /// The jobs that a request is about. A job matches if it meets every condition; an absent or empty
 /// condition is met by all jobs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filter {
     /// States of the jobs.
@@ -51,7 +51,7 @@ pub struct Filter {
 }
 
 /// A text to search for, whatever its case: 1 to [`limits::SEARCH_CHARS_MAX`] characters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Display, schemars::JsonSchema)]
 #[serde(try_from = "String")]
 pub struct SearchText(Box<str>);
 

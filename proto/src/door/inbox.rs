@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The request to answer a question.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GiveAnswer {
     /// Id of the job that asks.
@@ -39,7 +39,7 @@ fn respond() -> Verdict {
 }
 
 /// The reply to an answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AnswerTaken {
     /// Id of the job.
     pub job: JobId,
@@ -50,7 +50,7 @@ pub struct AnswerTaken {
 }
 
 /// The request for open questions.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Inbox {
     /// Job whose questions to list. When the job has none of its own, those of its descendants are
@@ -63,7 +63,7 @@ pub struct Inbox {
 }
 
 /// A page of open questions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct InboxPage {
     /// Questions, oldest first.
     pub questions: Vec<InboxEntry>,
@@ -72,7 +72,7 @@ pub struct InboxPage {
 }
 
 /// An open question with its job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct InboxEntry {
     /// Job that asks. The question is answered under this id.
     pub job: JobId,

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The request for a list of jobs, newest first.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(from = "Fields")]
 pub struct List {
     /// Jobs to list. Its fields are fields of the request.
@@ -27,7 +27,7 @@ pub struct List {
 }
 
 /// The fields of [`List`] in JSON. A flattened struct would lose the path of a wrong field.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Fields {
     states: Vec<JobState>,
@@ -77,7 +77,7 @@ impl From<Fields> for List {
 }
 
 /// A page of a list of jobs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Listed {
     /// Jobs of the page, newest first.
     pub jobs: Vec<JobSummary>,
@@ -93,7 +93,7 @@ pub struct Listed {
 }
 
 /// The request for the numbers of jobs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Count {
     /// Jobs to count. Its fields are the fields of the request.
@@ -101,7 +101,9 @@ pub struct Count {
 }
 
 /// The numbers of jobs, children included and purged jobs not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Counted {
     /// Jobs that have not ended, poisoned ones included.
     pub open: u64,

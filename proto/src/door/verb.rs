@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::{
     AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, AnswerTaken, Batch, Batched,
     Count, Counted, Crew, Dead, DeadLetters, Download, Downloaded, DropAgent, Get, GetCrew,
-    GetTools, GiveAnswer, Inbox, InboxPage, List, Listed, SendSignal, SetAgent, Signaled, Submit,
-    Submitted, Tools, Upload, Uploaded, Watch, Watched,
+    GetTools, GiveAnswer, Inbox, InboxPage, Link, Linked, List, Listed, Redeem, Redeemed,
+    SendSignal, SetAgent, Signaled, Submit, Submitted, Tools, Unlink, Unlinked, Upload, Uploaded,
+    Watch, Watched,
 };
 use crate::view::JobView;
 
@@ -32,7 +33,7 @@ pub struct VerbSpec {
     pub about: &'static str,
     /// The role of the processes that serve it.
     pub server: Server,
-    /// A caller needs one of these.
+    /// A caller needs one of these. Without any, the request carries its own credential.
     pub roles: &'static [Role],
     /// `true` if a client may repeat a request whose reply was lost. A repeated submission needs an
     /// id.
@@ -51,7 +52,9 @@ pub enum Server {
 }
 
 /// The role of a person at the front door.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -70,7 +73,7 @@ macro_rules! table {
     ($(
         #[doc = $about:literal]
         $verb:ident = $name:literal: $request:ty => $reply:ty,
-        $server:ident, [$($role:ident),+], repeatable: $repeatable:literal, streams: $streams:literal;
+        $server:ident, [$($role:ident),*], repeatable: $repeatable:literal, streams: $streams:literal;
     )+) => {
         /// A verb: the last token of `<prefix>.svc.<verb>`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -91,7 +94,7 @@ macro_rules! table {
                         name: $name,
                         about: $about.trim_ascii(),
                         server: Server::$server,
-                        roles: &[$(Role::$role),+],
+                        roles: &[$(Role::$role),*],
                         repeatable: $repeatable,
                         streams: $streams,
                     },)+
@@ -137,6 +140,15 @@ table! {
     /// Answers a question. The first valid answer wins.
     Answer = "answer": GiveAnswer => AnswerTaken,
         Interaction, [Answer], repeatable: true, streams: false;
+    /// Makes a link with which a person answers one question.
+    Link = "link": Link => Linked,
+        Interaction, [Answer], repeatable: true, streams: false;
+    /// Revokes the links of a question.
+    Unlink = "unlink": Unlink => Unlinked,
+        Interaction, [Answer], repeatable: true, streams: false;
+    /// Returns the question of a link, or answers it.
+    Redeem = "redeem": Redeem => Redeemed,
+        Interaction, [], repeatable: true, streams: false;
     /// Returns the registered tools.
     Tools = "tools": GetTools => Tools,
         Door, [Read], repeatable: true, streams: false;

@@ -12,7 +12,18 @@ use crate::id::Seq;
 /// An id is written `<record>.<index>` (`417.2`). A record alone (`417`) is the position after all
 /// of its events.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
 pub struct EventId {

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// An event of a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Event {
     /// Position among the job's events.
     pub id: EventId,
@@ -38,7 +38,9 @@ pub struct Event {
 
 /// The kind and content of an event. New kinds are added after these within one record, so that the
 /// ids of events stay the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr, schemars::JsonSchema,
+)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Happened {
@@ -74,7 +76,7 @@ impl Happened {
 
 /// A warning that holds from this event on. It is told once, although each of the next commands may
 /// carry it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NoticeEvent {
     /// Warning with its figures.
     pub notice: Notice,
@@ -88,7 +90,7 @@ pub struct NoticeEvent {
 }
 
 /// The beginning of an attempt at a model call. Its `usage`, or its error, is the end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TurnEvent {
     /// Phase of the call.
     pub phase: TurnPhase,
@@ -102,7 +104,7 @@ pub struct TurnEvent {
 }
 
 /// The phases of a model call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnPhase {
     /// The command is stored, and a worker may take it.
@@ -110,7 +112,7 @@ pub enum TurnPhase {
 }
 
 /// A change of the job's state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobEvent {
     /// New state.
     pub state: JobState,
@@ -126,7 +128,7 @@ pub struct JobEvent {
 }
 
 /// A created, changed or completed plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanEvent {
     /// Phase of the plan.
     pub phase: PlanPhase,
@@ -151,7 +153,7 @@ pub struct PlanEvent {
 }
 
 /// The phases of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanPhase {
     /// The job has its first plan.
@@ -163,7 +165,7 @@ pub enum PlanPhase {
 }
 
 /// A step of a plan, with its state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlannedStep {
     /// Id of the step.
     pub id: StepId,
@@ -186,7 +188,7 @@ pub struct PlannedStep {
 }
 
 /// A change of a step's state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepEvent {
     /// Phase of the step.
     pub phase: StepPhase,
@@ -208,7 +210,17 @@ pub struct StepEvent {
 }
 
 /// The phases of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum StepPhase {
@@ -241,7 +253,7 @@ impl StepPhase {
 }
 
 /// The start or the end of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolEvent {
     /// Unit of work of the call, the same for both events and all attempts.
     pub work: WorkId,
@@ -257,7 +269,7 @@ pub struct ToolEvent {
 }
 
 /// The phases of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum ToolPhase {
     /// The call was sent.
@@ -287,7 +299,7 @@ pub enum ToolPhase {
 }
 
 /// A message of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MessageEvent {
     /// Kind of the message.
     pub stream: Stream,
@@ -302,7 +314,7 @@ pub struct MessageEvent {
 }
 
 /// The kinds of message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
     /// An intermediate remark: the agent's next action and its reason.
@@ -314,7 +326,7 @@ pub enum Stream {
 }
 
 /// A question, an answer or a signal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum InteractionEvent {
     /// A question was asked and is open.
@@ -375,7 +387,7 @@ pub enum InteractionEvent {
 }
 
 /// A descendant of the watched job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Descendant {
     /// Id of the descendant. Its questions are answered under this id.
     pub job: JobId,
@@ -385,7 +397,7 @@ pub struct Descendant {
 
 /// The cost of a model call that ended, which is zero when the provider reported none, or of a tool
 /// call that cost something.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct UsageEvent {
     /// Model turn, round of planning or tool call.
     pub work: WorkId,
@@ -416,7 +428,7 @@ fn is_first(attempt: &Attempt) -> bool {
 }
 
 /// An error of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ErrorEvent {
     /// Scope of the error.
     pub scope: ErrorScope,
@@ -441,7 +453,7 @@ pub struct ErrorEvent {
 pub const REASON_UNPARSEABLE: &str = "unparseable";
 
 /// The scopes of an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorScope {
     /// One attempt at a unit of work failed; another may follow.

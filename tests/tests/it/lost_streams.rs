@@ -35,8 +35,14 @@ rules:
 "#;
 
 /// The buckets that an installation can lose without a loss of jobs.
-const BUCKETS: [&str; 5] =
-    ["KV_cb-inbox", "KV_cb-tools", "KV_cb-tasks", "KV_cb-conversations", "KV_cb-agents"];
+const BUCKETS: [&str; 6] = [
+    "KV_cb-inbox",
+    "KV_cb-tools",
+    "KV_cb-tasks",
+    "KV_cb-conversations",
+    "KV_cb-agents",
+    "KV_cb-links",
+];
 
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()

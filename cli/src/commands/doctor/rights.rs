@@ -139,6 +139,7 @@ fn needs(role: Role, subjects: &Subjects, create: bool) -> Vec<Try> {
             queue(DecisionKind::Note, pools::people()),
             fact(Source::People),
             Try::Store(format!("{}.{NOBODY}.q", bucket(Bucket::Inbox))),
+            Try::Store(format!("{}.{NOBODY}", bucket(Bucket::Links))),
             Try::Listen(subjects.service(Verb::Answer)),
             stops,
         ],

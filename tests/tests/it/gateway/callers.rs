@@ -70,3 +70,15 @@ async fn a_caller_has_the_rights_of_the_token_and_no_others() {
     }
     assert!(!stage.gateway.logged().contains("-token"), "a token is in the log");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_that_sends_too_much_is_told_to_wait() {
+    let stage = Stage::with(|company| company.set("GATEWAY__WRITES_PER_SECOND", "1")).await;
+    let send = || stage.request(Method::POST, "/v1/jobs").json(&json!({"goal": " "})).send();
+    let answers = futures::future::join_all((0..60).map(|_| send())).await;
+    let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
+    let refused: Vec<_> = answers.iter().filter(|answer| answer.status() == 429).collect();
+    assert!(!refused.is_empty() && refused.len() < 60, "{}", refused.len());
+    assert!(refused.iter().all(|answer| answer.headers().contains_key("retry-after")));
+    assert_eq!(stage.get("/v1/jobs").send().await.unwrap().status(), 200, "reads are apart");
+}

@@ -2,9 +2,12 @@
 //! processes that are killed.
 
 mod callers;
+mod links;
+mod openapi;
 mod pages;
 mod requests;
 mod streams;
+mod tls;
 
 use broker::testing::wait::eventually;
 use callboard_tests::company::{Company, Process};

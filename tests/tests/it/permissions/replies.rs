@@ -74,6 +74,7 @@ async fn no_answer_goes_where_its_caller_may_not_write() {
         ("KV_cb-agents", "$KV.cb-agents.default".to_owned()),
         ("KV_cb-agents", "$KV.cb-agents.taken".to_owned()),
         ("KV_cb-conversations", "$KV.cb-conversations.talk".to_owned()),
+        ("KV_cb-links", "$KV.cb-links.0123".to_owned()),
         ("KV_cb-inbox", format!("$KV.cb-inbox.{victim}.q1")),
         (&stream, of("in.door")),
         (&stream, of("in.people")),

@@ -19,7 +19,10 @@ const INTERNAL: &[(&str, &str)] = &[
     ("cli::commands::worker::", "the concurrency up to which a check sends calls"),
     ("client::session::live_text::", "the amount of streaming text that a screen keeps"),
     ("cli::render::", "how wide a line is drawn"),
-    ("interaction_actor::inbox_service::", "attempts against others who write at the same moment"),
+    (
+        "interaction_actor::inbox_service::RACES_MAX",
+        "attempts against others who write at the same moment",
+    ),
     ("model::provider::http::ERROR_BYTES_MAX", "what is read of a provider's error"),
     ("model::words::", "what is kept of a provider's error"),
     ("model::observed::", "messages of one span"),

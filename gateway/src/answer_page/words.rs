@@ -1,0 +1,3 @@
+//! The texts of answer pages.
+
+messages::texts!(answer_page);
