@@ -168,9 +168,9 @@ pub trait Kv: Send + Sync + 'static {
     ) -> Result<u64, KvError>;
     /// Deletes a key. A missing key is no error.
     async fn delete(&self, bucket: Bucket, key: &str) -> Result<(), KvError>;
-    /// Deletes a key if its revision is still `revision`. After a lost reply it may report a
-    /// conflict for its own deletion.
-    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError>;
+    /// Deletes a key if its revision is still `revision`, and returns the revision of the deletion.
+    /// After a lost reply it may report a conflict for its own deletion.
+    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<u64, KvError>;
     /// Returns all values whose key begins with `prefix` (whole tokens; empty for all), oldest
     /// change first.
     async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError>;

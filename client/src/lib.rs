@@ -18,14 +18,15 @@ use broker::{
 use bytes::Bytes;
 use proto::{
     door::{
-        AgentList, Agents, Crew, FileSource, Get, GetCrew, GetTools, Submit, SubmitFile, Submitted,
-        Tools, Upload, Uploaded,
+        AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, Crew, FileSource, Get,
+        GetCrew, GetTools, SetAgent, Submit, SubmitFile, Submitted, Tools, Upload, Uploaded,
     },
     error::{Code, Failure},
     file::FileName,
     id::{AgentName, JobId},
     limits,
     point::Point,
+    refusal::Text,
     subject::Subjects,
     trace::TraceContext,
     view::JobView,
@@ -178,6 +179,39 @@ impl Client {
     /// Returns the server's refusal or the transport's error.
     pub async fn agents(&self, name: Option<&AgentName>) -> Result<AgentList, Failure> {
         self.call(&Agents { name: name.cloned() }).await
+    }
+
+    /// Returns the revisions of an agent in the bucket, newest first; one of them with its text.
+    ///
+    /// # Errors
+    /// Returns the server's refusal or the transport's error.
+    pub async fn agent_revisions(
+        &self,
+        name: &AgentName,
+        revision: Option<u64>,
+    ) -> Result<AgentHistory, Failure> {
+        self.call(&AgentRevisions { name: name.clone(), revision }).await
+    }
+
+    /// Stores the text of an earlier revision of an agent again, as a new revision.
+    ///
+    /// # Errors
+    /// Returns the server's refusal or the transport's error: `not_found` if the revision is unknown
+    /// or removed the agent, and `stale` if somebody else changes the agent meanwhile.
+    pub async fn roll_back_agent(
+        &self,
+        name: &AgentName,
+        to: u64,
+        by: Option<String>,
+    ) -> Result<AgentChanged, Failure> {
+        let mut history = self.agent_revisions(name, Some(to)).await?;
+        let Some(text) = history.revisions.pop().and_then(|revision| revision.text) else {
+            let why = Text::NoAgentText { name, revision: &to };
+            return Err(Failure::of(Code::NotFound, why).at("revision"));
+        };
+        let expected_revision = Some(history.current.unwrap_or_default());
+        let (name, check) = (name.clone(), false);
+        self.call(&SetAgent { name, text, expected_revision, check, by }).await
     }
 
     fn context(&self) -> RequestContext {

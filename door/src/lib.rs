@@ -18,7 +18,7 @@ mod index;
 mod list;
 mod planned;
 mod presets;
-mod pricing;
+pub mod pricing;
 mod quota;
 mod rollback;
 mod row;
@@ -38,8 +38,8 @@ use broker::{Broker, clock::Clock};
 use proto::{
     budget::Price,
     door::{
-        self, Count, Dead, DropAgent, Get, GetCrew, GetTools, List, RefusedTool, SendSignal,
-        Server, SetAgent, Submit, Tools, Upload, Verb,
+        self, AgentRevisions, Count, Dead, DropAgent, Get, GetCrew, GetTools, List, RefusedTool,
+        SendSignal, Server, SetAgent, Submit, Tools, Upload, Verb,
     },
     error::Failure,
     id::ToolName,
@@ -86,7 +86,7 @@ pub struct DoorParts {
     pub registry: Registry,
     /// Presence of all processes.
     pub crew: Crew,
-    /// Clock of the submission quota.
+    /// Clock of the submission quota, and of the changes of agents.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -96,6 +96,7 @@ pub struct Door {
     broker: Broker,
     agents: Agents,
     prices: ByModel<Price>,
+    clock: Arc<dyn Clock>,
     people: People,
     quota: Quota,
     watches: Arc<Slots>,
@@ -120,7 +121,8 @@ impl Door {
             agents: parts.agents,
             prices: parts.prices,
             people: parts.people,
-            quota: Quota::new(parts.submits_per_minute, parts.clock),
+            quota: Quota::new(parts.submits_per_minute, Arc::clone(&parts.clock)),
+            clock: parts.clock,
             watches: Slots::new(parts.watches),
             registry: parts.registry,
             schemas: Schemas::default(),
@@ -199,6 +201,7 @@ impl Service for Door {
             Verb::Agents => call.answer::<door::Agents>(people, self).await,
             Verb::SetAgent => call.answer::<SetAgent>(people, self).await,
             Verb::DropAgent => call.answer::<DropAgent>(people, self).await,
+            Verb::AgentRevisions => call.answer::<AgentRevisions>(people, self).await,
             Verb::Upload => call.answer::<Upload>(people, self).await,
             Verb::Inbox | Verb::Answer => Err(call.served_elsewhere()),
         }

@@ -12,6 +12,7 @@ use proto::{
     error::{Code, Failure},
     family::{Callee, Callees},
     id::AgentName,
+    lang::Words,
     policy::Detector,
     price::ModelPrice,
     refusal::Text,
@@ -43,6 +44,18 @@ pub(super) fn of_sub_agent(
         None => said.price = said.price.filter(|_| agent.model.is_none()),
     }
     priced(agent, known, &said)
+}
+
+/// Returns the warning that jobs of an agent would be refused, because a price is unknown. The
+/// configuration may name the price before a job is submitted.
+#[must_use]
+pub fn doubt(agent: &Agent, known: &ByModel<Price>) -> Option<Words> {
+    let failure = of_job(&mut agent.clone(), known).err()?;
+    let reason = failure.reason?;
+    Some(Words::new(|language| {
+        let why = reason.text(language).unwrap_or_default();
+        Text::MoneyUnpriced { name: &agent.name, why: &why }.text(language)
+    }))
 }
 
 /// Returns the sub-agents to which a limit on money applies: their own, or that of any agent above

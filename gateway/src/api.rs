@@ -15,12 +15,12 @@ use client::WatchOptions;
 use futures::StreamExt;
 use proto::{
     door::{
-        Agents, Count, Dead, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, List,
-        SendSignal, SetAgent, Submit, Verb, Watched,
+        Count, Dead, Get, GetCrew, GetTools, GiveAnswer, Inbox, List, SendSignal, Submit, Verb,
+        Watched,
     },
     error::{Code, Failure},
     event::EventId,
-    id::{AgentName, JobId, Seq},
+    id::{JobId, Seq},
     limits,
     point::Point,
     refusal::Text as Refusal,
@@ -33,7 +33,7 @@ use serde_json::{
 };
 
 use crate::{
-    Desk,
+    Desk, agents,
     caller::{self, Caller},
     measured, pages,
     params::Params,
@@ -54,13 +54,14 @@ const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Time in which the body of a request arrives.
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 
-/// The parameters of each route that has some.
+/// The parameters of each route that reads and has some.
 const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/jobs", &["state", "conversation", "after", "limit"]),
     ("/v1/jobs/{job}", &["at"]),
     ("/v1/jobs/{job}/events", &["after", "live"]),
     ("/v1/jobs/{job}/records", &["after", "limit"]),
     ("/v1/agents", &["name"]),
+    ("/v1/agents/{name}/revisions", &["revision"]),
     ("/v1/inbox", &["job", "limit"]),
     ("/v1/dead", &["job", "limit"]),
 ];
@@ -79,8 +80,9 @@ pub(crate) fn router(desk: Desk) -> Router {
         .route("/jobs/{job}/questions/{ask}/answers", post(answer))
         .route("/plans:execute", post(execute))
         .route("/inbox", get(inbox))
-        .route("/agents", get(agents))
-        .route("/agents/{name}", get(agent).put(set_agent).delete(drop_agent))
+        .route("/agents", get(agents::list))
+        .route("/agents/{name}", get(agents::show).put(agents::set).delete(agents::drop))
+        .route("/agents/{name}/revisions", get(agents::revisions))
         .route("/tools", get(tools))
         .route("/crew", get(crew))
         .route("/dead", get(dead))
@@ -103,10 +105,15 @@ pub(crate) fn router(desk: Desk) -> Router {
 /// Refuses parameters and conditions that the route does not have: to ignore one could do what its
 /// sender did not want. Adds the headers of every reply.
 async fn checked(caller: Caller, path: MatchedPath, request: Request, next: Next) -> Answered {
-    let is_read = request.method().is_safe();
-    let known = PARAMETERS.iter().find(|(route, _)| is_read && *route == path.as_str());
-    Params::of(&caller, request.uri(), known.map_or(&[], |(_, names)| *names))?;
-    if request.headers().contains_key(header::IF_MATCH) {
+    let known = if request.method().is_safe() {
+        let mut known = PARAMETERS.iter().filter(|(route, _)| *route == path.as_str());
+        known.next().map_or::<&[&str], _>(&[], |(_, names)| *names)
+    } else {
+        agents::parameters(request.method(), path.as_str())
+    };
+    Params::of(&caller, request.uri(), known)?;
+    let honours = agents::honours_if_match(request.method(), path.as_str());
+    if request.headers().contains_key(header::IF_MATCH) && !honours {
         return Err(caller.wrong(StatusCode::BAD_REQUEST, Text::IfMatch));
     }
     let mut response = next.run(request).await;
@@ -129,7 +136,7 @@ async fn file(Path((build, name)): Path<(String, String)>, headers: HeaderMap) -
 }
 
 /// A JSON body of a request, not yet of a known form.
-struct Body(Value);
+pub(crate) struct Body(Value);
 
 impl FromRequest<Desk> for Body {
     type Rejection = Problem;
@@ -167,7 +174,7 @@ async fn body(request: Request, desk: &Desk) -> Result<Bytes, Problem> {
 
 impl Body {
     /// Adds the fields that the path has, and reads the request.
-    fn with<T: DeserializeOwned>(
+    pub(crate) fn with<T: DeserializeOwned>(
         mut self,
         caller: &Caller,
         fields: &[(&str, &str)],
@@ -184,14 +191,15 @@ impl Body {
 }
 
 /// A name in a path.
-fn named<T: std::str::FromStr>(caller: &Caller, name: &str) -> Result<T, Problem>
+pub(crate) fn named<T: std::str::FromStr>(caller: &Caller, name: &str) -> Result<T, Problem>
 where
     Failure: From<T::Err>,
 {
     name.parse().map_err(|error: T::Err| caller.refused(error.into()))
 }
 
-type Answered = Result<Response, Problem>;
+/// The response to a request, or its refusal.
+pub(crate) type Answered = Result<Response, Problem>;
 
 async fn about(State(desk): State<Desk>, caller: Caller) -> Json<Value> {
     let verbs: Vec<&str> = Verb::ALL.iter().map(|verb| verb.name()).collect();
@@ -369,26 +377,6 @@ async fn inbox(caller: Caller, uri: Uri) -> Answered {
     reply(&caller, caller.client.call(&inbox).await)
 }
 
-async fn agents(caller: Caller, uri: Uri) -> Answered {
-    let name = Params::read(&caller, &uri).one("name")?;
-    reply(&caller, caller.client.call(&Agents { name }).await)
-}
-
-async fn agent(caller: Caller, Path(name): Path<String>) -> Answered {
-    let name: AgentName = named(&caller, &name)?;
-    reply(&caller, caller.client.call(&Agents { name: Some(name) }).await)
-}
-
-async fn set_agent(caller: Caller, Path(name): Path<String>, body: Body) -> Answered {
-    let agent: SetAgent = body.with(&caller, &[("name", &name)])?;
-    reply(&caller, caller.client.call(&agent).await)
-}
-
-async fn drop_agent(caller: Caller, Path(name): Path<String>) -> Answered {
-    let name: AgentName = named(&caller, &name)?;
-    reply(&caller, caller.client.call(&DropAgent { name }).await)
-}
-
 async fn tools(caller: Caller) -> Answered {
     reply(&caller, caller.client.call(&GetTools {}).await)
 }
@@ -417,7 +405,7 @@ async fn piece(
 }
 
 /// Returns the reply of the front door as the response.
-fn reply<T: Serialize>(caller: &Caller, replied: Result<T, Failure>) -> Answered {
+pub(crate) fn reply<T: Serialize>(caller: &Caller, replied: Result<T, Failure>) -> Answered {
     let reply = replied.map_err(|failure| caller.refused(failure))?;
     Ok(Json(reply).into_response())
 }

@@ -5,6 +5,7 @@
 //! A gateway that dies loses no work: its callers repeat their requests at another one, and resume
 //! their streams after the last event that they have.
 
+mod agents;
 mod api;
 mod caller;
 mod listener;

@@ -247,6 +247,7 @@ impl Service for InboxService {
             | Verb::Agents
             | Verb::SetAgent
             | Verb::DropAgent
+            | Verb::AgentRevisions
             | Verb::Upload => Err(call.served_elsewhere()),
         }
     }

@@ -17,7 +17,10 @@ use serde::{
 use serde_json::Value;
 
 pub use self::{
-    agents::{AgentChanged, AgentEntry, AgentList, Agents, DropAgent, SetAgent},
+    agents::{
+        AgentChanged, AgentEntry, AgentHistory, AgentList, AgentRevision, AgentRevisions, Agents,
+        DropAgent, SetAgent,
+    },
     files::{FileSource, SubmitFile, Upload, Uploaded},
     inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
     verb::{Request, Role, Server, Verb, VerbSpec},

@@ -69,6 +69,12 @@ pub struct Warnings {
 }
 
 impl Warnings {
+    /// Adds a warning that is composed of other texts.
+    pub fn add(&mut self, warning: &Words) {
+        self.texts.push(warning.text(Language::En).to_owned());
+        self.reasons.push(warning.into());
+    }
+
     /// Returns the warnings in every language. A text that this program does not know stays as the
     /// server wrote it.
     #[must_use]

@@ -83,7 +83,7 @@ pub async fn leave(kv: &dyn Kv, id: &ConversationId, job: &JobId) -> Result<(), 
         members.jobs.remove(at);
         members.forgotten = members.forgotten.saturating_add(1);
         let left = if members.jobs.is_empty() {
-            kv.delete_at(Bucket::Conversations, id.as_str(), revision).await
+            kv.delete_at(Bucket::Conversations, id.as_str(), revision).await.map(|_| ())
         } else {
             let written = serde_json::to_vec(&members).unwrap_or_default();
             let update = kv.update(Bucket::Conversations, id.as_str(), written.into(), revision);

@@ -100,7 +100,7 @@ impl Kv for MemoryKv {
         Ok(())
     }
 
-    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError> {
+    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<u64, KvError> {
         check(key)?;
         let mut buckets = self.reach().await?;
         let values = buckets.entry(bucket).or_default();
@@ -110,7 +110,7 @@ impl Kv for MemoryKv {
         values.by_key.remove(key);
         values.revision += 1;
         values.tell(&Change::Deleted(key.to_owned()));
-        Ok(())
+        Ok(values.revision)
     }
 
     async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError> {

@@ -190,11 +190,11 @@ impl Kv for NatsKv {
         self.write(bucket, key, deletion(), Bytes::new()).await.map(|_| ())
     }
 
-    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError> {
+    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<u64, KvError> {
         check(key)?;
         let mut headers = deletion();
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, HeaderValue::from(revision));
-        self.write(bucket, key, headers, Bytes::new()).await.map(|_| ())
+        self.write(bucket, key, headers, Bytes::new()).await
     }
 
     async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError> {

@@ -21,6 +21,17 @@ pub(crate) enum AgentsCommand {
     Check(CheckAgentsArgs),
     /// Store an agent in the bucket, for later jobs
     Put(PutAgentArgs),
+    /// List the revisions of an agent in the bucket: when it changed, and by whom
+    #[command(visible_alias = "history")]
+    Log {
+        /// The agent
+        #[arg(value_name = "AGENT")]
+        name: AgentName,
+    },
+    /// Compare two revisions of an agent
+    Diff(DiffAgentArgs),
+    /// Store the text of an earlier revision again, as a new revision
+    Rollback(RollBackAgentArgs),
     /// Remove an agent from the bucket; the agent that it replaced is used again
     #[command(visible_alias = "remove")]
     Rm {
@@ -56,4 +67,35 @@ pub(crate) struct PutAgentArgs {
     /// Name of the agent [default: the name of the file]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<AgentName>,
+    /// Check the agent and print the difference to the one in use; store nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Store only if this revision is still in force; 0 if the bucket must not have the agent
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) expect: Option<u64>,
+}
+
+/// `agents diff`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DiffAgentArgs {
+    /// The agent
+    #[arg(value_name = "AGENT")]
+    pub(crate) name: AgentName,
+    /// First revision [default: the one before the second]
+    #[arg(value_name = "FROM")]
+    pub(crate) from: Option<u64>,
+    /// Second revision [default: the newest]
+    #[arg(value_name = "TO")]
+    pub(crate) to: Option<u64>,
+}
+
+/// `agents rollback`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RollBackAgentArgs {
+    /// The agent
+    #[arg(value_name = "AGENT")]
+    pub(crate) name: AgentName,
+    /// Revision whose text to store again
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) to: u64,
 }

@@ -22,7 +22,7 @@ use clap::{ArgAction, Args, FromArgMatches as _, Parser, Subcommand, builder::St
 use proto::lang::Language;
 
 pub(crate) use self::{
-    agents::{AgentsCommand, CheckAgentsArgs, PutAgentArgs},
+    agents::{AgentsCommand, CheckAgentsArgs, DiffAgentArgs, PutAgentArgs, RollBackAgentArgs},
     chat::ChatArgs,
     ctx::ContextCommand,
     fsck::{DeadCommand, DeadListArgs, FsckArgs, RetryArgs},

@@ -1,8 +1,11 @@
 //! `agents`: lists and checks agents, and stores and removes those of the installation.
 
+mod history;
+
 use std::{path::Path, time::Duration};
 
 use ::agents::{catalogue::Catalogue, source::Mistake, toolbox::Toolbox};
+use door::pricing;
 use proto::{
     agent::Layer,
     door::{DropAgent, SetAgent},
@@ -11,6 +14,7 @@ use proto::{
 };
 use serde::{Serialize, Serializer};
 
+use super::jobs::caller;
 use crate::{
     agents::{self, AgentsError},
     args::{AgentsCommand, CheckAgentsArgs, Global, PutAgentArgs},
@@ -19,6 +23,7 @@ use crate::{
     failure::{CliError, Outcome},
     output::Output,
     render::agents as render,
+    settings::Config,
     words::Text,
 };
 
@@ -31,6 +36,9 @@ pub(super) async fn run(global: &Global, output: Output, command: AgentsCommand)
         AgentsCommand::Show { name } => show(global, output, &name).await,
         AgentsCommand::Check(args) => Box::pin(check(global, output, &args)).await,
         AgentsCommand::Put(args) => put(global, output, args).await,
+        AgentsCommand::Log { name } => history::log(global, output, &name).await,
+        AgentsCommand::Diff(args) => history::diff(global, output, &args).await,
+        AgentsCommand::Rollback(args) => history::roll_back(global, output, &args).await,
         AgentsCommand::Rm { name } => rm(global, output, name).await,
     }
 }
@@ -75,6 +83,7 @@ async fn check(global: &Global, output: Output, args: &CheckAgentsArgs) -> Outco
     }
     let checked: Vec<Checked> = names.iter().filter_map(|name| said(&catalogue, name)).collect();
     output.warnings(&unannounced(global, output, &catalogue, &names).await);
+    output.warnings(&unpriced(&config, &catalogue, &names));
     let is_wrong = checked.iter().any(|one| !one.mistakes.is_empty());
     output.list(
         &checked,
@@ -128,6 +137,18 @@ async fn unannounced(
     named.iter().map(|(name, tool)| tool.text(Some(name))).collect()
 }
 
+/// Finds limits on money for which the configuration of this program knows no price. The server's
+/// configuration may know it.
+fn unpriced(config: &Config, catalogue: &Catalogue, names: &[AgentName]) -> Warnings {
+    let prices = config.model.prices();
+    let usable = names.iter().filter_map(|name| catalogue.get(name)?.as_ref().ok());
+    let mut warnings = Warnings::default();
+    for doubt in usable.filter_map(|agent| pricing::doubt(agent, &prices)) {
+        warnings.add(&doubt);
+    }
+    warnings
+}
+
 fn said(catalogue: &Catalogue, name: &AgentName) -> Option<Checked> {
     let entry = catalogue.entry(name)?;
     let mistakes = match entry.resolved {
@@ -139,16 +160,27 @@ fn said(catalogue: &Catalogue, name: &AgentName) -> Option<Checked> {
 
 async fn put(global: &Global, output: Output, args: PutAgentArgs) -> Outcome {
     let source = agents::source(Path::new(&args.file), args.name).map_err(unreadable)?;
-    let set = SetAgent { name: source.name, text: source.text };
-    let changed = connect::client(global, output).await?.call(&set).await?;
+    let set = SetAgent {
+        name: source.name,
+        text: source.text,
+        expected_revision: args.expect,
+        check: args.dry_run,
+        by: caller(),
+    };
+    let client = connect::client(global, output).await?;
+    let changed = client.call(&set).await?;
     output.warnings(&changed.warnings);
+    if args.dry_run {
+        return history::preview(&client, output, &set).await;
+    }
     output.one(&changed, changed.name.as_str(), |style| {
         format!("{}\n", style.say(Text::AgentStored { name: &changed.name }))
     })
 }
 
 async fn rm(global: &Global, output: Output, name: AgentName) -> Outcome {
-    let changed = connect::client(global, output).await?.call(&DropAgent { name }).await?;
+    let request = DropAgent { name, expected_revision: None, by: caller() };
+    let changed = connect::client(global, output).await?.call(&request).await?;
     output.one(&changed, changed.name.as_str(), |style| {
         format!("{}\n", style.say(Text::AgentRemoved { name: &changed.name }))
     })

@@ -2,6 +2,7 @@
 //! a person is escaped here.
 
 pub(crate) mod agents;
+pub(crate) mod agents_history;
 pub(crate) mod crew;
 pub(crate) mod dead;
 pub(crate) mod describe;

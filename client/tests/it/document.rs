@@ -8,8 +8,8 @@ use std::path::Path;
 
 use proto::{
     door::{
-        Agents, Count, Dead, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, List, Refusal,
-        Request, SendSignal, SetAgent, Submit, Uploaded, Verb, VerbSpec, Watch,
+        AgentRevisions, Agents, Count, Dead, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox,
+        List, Refusal, Request, SendSignal, SetAgent, Submit, Uploaded, Verb, VerbSpec, Watch,
     },
     error::Code,
     strict,
@@ -59,6 +59,7 @@ fn check(verb: Verb, half: Half, text: &str) {
         Verb::Agents => check_of::<Agents>(half, text),
         Verb::SetAgent => check_of::<SetAgent>(half, text),
         Verb::DropAgent => check_of::<DropAgent>(half, text),
+        Verb::AgentRevisions => check_of::<AgentRevisions>(half, text),
         // The request is the bytes of the piece.
         Verb::Upload => match half {
             Half::Request => assert!(!text.is_empty()),

@@ -5,6 +5,7 @@
 //! faulty agent is refused by name and logged; an agent of the same name that it overrides is never
 //! used in its place. A value that cannot be parsed at all is no agent: it is left out and logged.
 
+mod history;
 mod verbs;
 
 use std::{
@@ -16,7 +17,7 @@ use std::{
 use agents::catalogue::{Catalogue, Stored};
 use broker::{
     Broker,
-    kv::{Bucket, Change, KvError},
+    kv::{Bucket, Change, KvError, Versioned},
 };
 use futures::StreamExt;
 use proto::{
@@ -77,6 +78,19 @@ impl Agents {
     /// Calls `look` with all agents.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&Catalogue) -> T) -> T {
         look(&self.shared.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Calls `look` with all agents, after the bucket's value of one was read anew.
+    fn look_at<T>(&self, value: Option<Versioned>, look: impl FnOnce(&Catalogue) -> T) -> T {
+        let all = &mut self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = value {
+            let name = agent_name(&value.key);
+            let known = name.and_then(|name| all.entry(&name)).and_then(|entry| entry.text);
+            if known.is_none_or(|text| text.as_bytes() != value.value) {
+                apply(all, Change::Put(value));
+            }
+        }
+        look(all)
     }
 
     fn change(&self, change: impl FnOnce(&mut Catalogue)) {
@@ -168,7 +182,7 @@ fn follow(catalogue: &mut Catalogue, stored: Vec<(AgentName, Stored)>) {
 
 fn agent_name(key: &str) -> Option<AgentName> {
     let name = AgentName::new(key).ok();
-    if name.is_none() {
+    if name.is_none() && history::parse(key).is_none() {
         tracing::warn!(
             "the bucket of agents has a key that is not an agent name; the key is ignored"
         );

@@ -49,7 +49,7 @@ impl Kv for PanickingKv {
         self.deleted.send("released".to_owned()).unwrap();
         Ok(())
     }
-    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError> {
+    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<u64, KvError> {
         self.inner.delete_at(bucket, key, revision).await
     }
     async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError> {

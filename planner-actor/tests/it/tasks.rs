@@ -59,7 +59,7 @@ impl Kv for WithoutTasks {
     async fn delete(&self, bucket: Bucket, key: &str) -> Result<(), KvError> {
         self.0.delete(bucket, key).await
     }
-    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError> {
+    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<u64, KvError> {
         self.0.delete_at(bucket, key, revision).await
     }
     async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError> {

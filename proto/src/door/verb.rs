@@ -6,9 +6,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    AgentChanged, AgentList, Agents, AnswerTaken, Count, Counted, Crew, Dead, DeadLetters,
-    DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, InboxPage, List, Listed, SendSignal,
-    SetAgent, Signaled, Submit, Submitted, Tools, Upload, Uploaded, Watch, Watched,
+    AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, AnswerTaken, Count, Counted,
+    Crew, Dead, DeadLetters, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, InboxPage, List,
+    Listed, SendSignal, SetAgent, Signaled, Submit, Submitted, Tools, Upload, Uploaded, Watch,
+    Watched,
 };
 use crate::view::JobView;
 
@@ -148,6 +149,9 @@ table! {
     /// Removes an agent from the bucket.
     DropAgent = "drop_agent": DropAgent => AgentChanged,
         Door, [Operate], repeatable: true, streams: false;
+    /// Returns the revisions of an agent in the bucket, newest first.
+    AgentRevisions = "agent_revisions": AgentRevisions => AgentHistory,
+        Door, [Read], repeatable: true, streams: false;
     /// Stores a piece of a file for a later submission; the request is its bytes.
     Upload = "upload": Upload => Uploaded,
         Door, [Submit], repeatable: true, streams: false;

@@ -47,7 +47,7 @@ impl Kv for WiredKv {
         self.wire.write(async move { inner.delete(bucket, &key).await }).await
     }
 
-    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError> {
+    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<u64, KvError> {
         let (inner, key) = (Arc::clone(&self.inner), key.to_owned());
         self.wire.write(async move { inner.delete_at(bucket, &key, revision).await }).await
     }

@@ -130,6 +130,24 @@ async fn a_file_is_checked_put_used_and_taken_out() {
     hall.does(&["agents", "put", &path]);
     let shown = hall.does(&["agents", "show", "mine"]);
     assert!(shown.contains("extends: direct") && shown.contains("\"max_turns\": 7"), "{shown}");
+    let log = hall.does(&["agents", "log", "mine"]);
+    assert!(log.contains("in force") && log.lines().count() == 3, "{log}");
+    let diff = hall.does(&["agents", "diff", "mine"]);
+    assert!(diff.contains("-language: zh") && diff.contains("+step: {max_turns: 7}"), "{diff}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("max_turns: 7", "max_turns: 8")).unwrap();
+    let preview = hall.does(&["agents", "put", &path, "--dry-run"]);
+    assert!(preview.contains("+step: {max_turns: 8}"), "{preview}");
+    assert!(hall.does(&["agents", "show", "mine"]).contains("\"max_turns\": 7"));
+    let (success, said) = hall.callboard(&["agents", "put", &path, "--expect", "0"]);
+    assert!(!success && said.contains("the agent mine was changed meanwhile"), "{said}");
+    let log: serde_json::Value =
+        serde_json::from_str(&hall.does(&["-o", "json", "agents", "log", "mine"])).unwrap();
+    let revision = |n: usize| log["revisions"][n]["revision"].to_string();
+    hall.does(&["agents", "rollback", "mine", "--to", &revision(1)]);
+    assert!(hall.does(&["agents", "show", "mine"]).contains("\"language\": \"zh\""));
+    hall.does(&["agents", "rollback", "mine", "--to", &revision(0)]);
+    std::fs::write(&file, text).unwrap();
     hall.does(&["submit", "anything", "--agent", "mine", "--id", "one"]);
     let view = hall.until("one", JobState::Completed).await;
     assert_eq!((view.agent.as_str(), summary(&view)), ("mine", "nobody said anything"));

@@ -66,6 +66,21 @@ const PROVED: &[Proof] = &[
         marker: r#"&["agents", "put", &path]"#,
     },
     Proof {
+        command: "callboard agents put mine.yaml --dry-run",
+        file: "tests/tests/it/agents.rs",
+        marker: r#"&["agents", "put", &path, "--dry-run"]"#,
+    },
+    Proof {
+        command: "callboard agents log mine",
+        file: "tests/tests/it/agents.rs",
+        marker: r#"&["agents", "log", "mine"]"#,
+    },
+    Proof {
+        command: "callboard agents diff mine",
+        file: "tests/tests/it/agents.rs",
+        marker: r#"&["agents", "diff", "mine"]"#,
+    },
+    Proof {
         command: "callboard agents rm mine",
         file: "tests/tests/it/agents.rs",
         marker: r#"&["agents", "rm", "mine"]"#,

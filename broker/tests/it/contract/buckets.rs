@@ -96,9 +96,10 @@ async fn a_value_is_deleted_only_by_who_saw_it(f: &impl Fixture) {
         assert!(matches!(refused, KvError::Conflict(_)), "{refused}");
     }
     assert_eq!(kv.get(Bucket::Tasks, "t").await.unwrap().unwrap().value, bytes("two"));
-    kv.delete_at(Bucket::Tasks, "t", second).await.unwrap();
+    let deleted = kv.delete_at(Bucket::Tasks, "t", second).await.unwrap();
     assert_eq!(kv.get(Bucket::Tasks, "t").await.unwrap(), None);
-    kv.update(Bucket::Tasks, "t", bytes("anew"), 0).await.unwrap();
+    let anew = kv.update(Bucket::Tasks, "t", bytes("anew"), 0).await.unwrap();
+    assert!(second < deleted && deleted < anew, "{second} {deleted} {anew}");
 }
 
 async fn values_are_listed_below_whole_tokens_oldest_change_first(f: &impl Fixture) {

@@ -145,6 +145,7 @@ fn needs(role: Role, subjects: &Subjects, create: bool) -> Vec<Try> {
         Role::Door => vec![
             fact(Source::Door),
             Try::Store(format!("{}.{NOBODY}", bucket(Bucket::Agents))),
+            Try::Store(format!("{}.{NOBODY}.0", bucket(Bucket::Agents))),
             Try::Store(format!("{}.{NOBODY}", bucket(Bucket::Conversations))),
             Try::Listen(subjects.service(Verb::Submit)),
             Try::Listen(subjects.live(&job)),

@@ -3,6 +3,7 @@
 use agents::catalogue::Catalogue;
 use broker::{Broker, kv::Bucket, testing::wait::until};
 use bytes::Bytes;
+use client::Client;
 use door::agents::Agents;
 use proto::{
     door::Verb,
@@ -292,4 +293,91 @@ async fn a_sub_agent_that_is_called_like_a_registered_tool_is_refused_with_its_p
         assert_eq!(failure.message, format!("agent.agents: of {of}: {why}"));
     }
     assert_eq!(hall.jobs().await.len(), 2, "nothing is stored of what is refused");
+}
+
+async fn revisions(hall: &Hall, body: Value) -> Value {
+    hall.ask(Verb::AgentRevisions, body.to_string()).await.unwrap()
+}
+
+#[tokio::test]
+async fn every_change_of_an_agent_is_a_revision_that_can_be_read_and_stored_again() {
+    let hall = hall().await;
+    let set = |text: &str, by: &str| json!({"name": "mine", "text": text, "by": by}).to_string();
+    let first = hall.ask(Verb::SetAgent, set("about: one\n", "ann")).await.unwrap();
+    let second = hall.ask(Verb::SetAgent, set("about: two\n", "bob")).await.unwrap();
+    let dropped = json!({"name": "mine", "by": "eve"}).to_string();
+    let dropped = hall.ask(Verb::DropAgent, dropped).await.unwrap();
+    let third = hall.ask(Verb::SetAgent, set("about: three\n", "ann")).await.unwrap();
+
+    let all = revisions(&hall, json!({"name": "mine"})).await;
+    assert_eq!(all["current"], third["revision"]);
+    let seen: Vec<_> = all["revisions"].as_array().unwrap().iter().collect();
+    let numbers: Vec<_> = seen.iter().map(|one| &one["revision"]).collect();
+    let made = [&third, &dropped, &second, &first].map(|one| &one["revision"]);
+    assert_eq!(numbers, made, "newest first");
+    let by: Vec<_> = seen.iter().map(|one| one["by"].as_str().unwrap()).collect();
+    assert_eq!(by, ["ann", "eve", "bob", "ann"]);
+    assert_eq!(seen[1]["dropped"], true);
+    assert!(seen.iter().all(|one| one.get("text").is_none() && one["time"].is_string()));
+    let old = revisions(&hall, json!({"name": "mine", "revision": first["revision"]})).await;
+    assert_eq!(old["revisions"][0]["text"], "about: one\n");
+
+    let (mine, client) = (AgentName::new("mine").unwrap(), Client::new(&hall.broker));
+    let to = first["revision"].as_u64().unwrap();
+    let back = client.roll_back_agent(&mine, to, None).await.unwrap();
+    assert!(back.revision > third["revision"].as_u64());
+    assert_eq!(entry(&hall, "mine").await["text"], "about: one\n");
+    let to = dropped["revision"].as_u64().unwrap();
+    let refused = client.roll_back_agent(&mine, to, None).await.unwrap_err();
+    assert_eq!(refused.code, Code::NotFound, "a removal has no text");
+
+    // An agent that was never stored has no revisions, and an unknown one is an error.
+    let none = revisions(&hall, json!({"name": "react"})).await;
+    assert_eq!((none.get("current"), &none["revisions"]), (None, &json!([])));
+    let (code, field) = hall.refused(Verb::AgentRevisions, r#"{"name":"nobody"}"#).await;
+    assert_eq!((code, field.as_str()), (Code::UnknownAgent, "name"));
+    let body = r#"{"name":"mine","revision":1000000}"#;
+    let (code, field) = hall.refused(Verb::AgentRevisions, body).await;
+    assert_eq!((code, field.as_str()), (Code::NotFound, "revision"));
+}
+
+#[tokio::test]
+async fn a_change_of_what_somebody_else_changed_is_stale() {
+    let hall = hall().await;
+    let set = |text: &str, expected: Option<u64>| {
+        json!({"name": "mine", "text": text, "expected_revision": expected}).to_string()
+    };
+    let first = hall.ask(Verb::SetAgent, set("about: one\n", Some(0))).await.unwrap();
+    let first = first["revision"].as_u64();
+    assert_eq!(entry(&hall, "mine").await["revision"].as_u64(), first);
+    let second = hall.ask(Verb::SetAgent, set("about: two\n", first)).await.unwrap();
+    for expected in [Some(0), first] {
+        let failure = hall.ask(Verb::SetAgent, set("about: three\n", expected)).await.unwrap_err();
+        let field = failure.field.as_deref();
+        assert_eq!((failure.code, field), (Code::Stale, Some("expected_revision")));
+    }
+    let drop = json!({"name": "mine", "expected_revision": first}).to_string();
+    let (code, _) = hall.refused(Verb::DropAgent, drop).await;
+    assert_eq!(code, Code::Stale);
+    // The repetition of a request whose reply was lost changes nothing.
+    let again = hall.ask(Verb::SetAgent, set("about: two\n", first)).await.unwrap();
+    assert_eq!(again["revision"], second["revision"]);
+    let all = revisions(&hall, json!({"name": "mine"})).await;
+    assert_eq!(all["revisions"].as_array().unwrap().len(), 2, "{all}");
+}
+
+#[tokio::test]
+async fn a_check_stores_nothing_and_warns_of_a_limit_without_a_price() {
+    let hall = hall().await;
+    let text = "about: costly\nmodel: unheard-of\nbudget: {money: 1.0}\n";
+    let check = json!({"name": "mine", "text": text, "check": true}).to_string();
+    let checked = hall.ask(Verb::SetAgent, check).await.unwrap();
+    assert!(checked.get("revision").is_none(), "{checked}");
+    let warning = checked["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with("mine has a limit on money, but the price of"), "{warning}");
+    let (code, _) = hall.refused(Verb::Agents, r#"{"name":"mine"}"#).await;
+    assert_eq!(code, Code::UnknownAgent);
+    let wrong = json!({"name": "mine", "text": "abuot: x", "check": true}).to_string();
+    let (code, field) = hall.refused(Verb::SetAgent, wrong).await;
+    assert_eq!((code, field.as_str()), (Code::InvalidRequest, "text"));
 }

@@ -93,6 +93,52 @@ async fn a_plan_of_a_client_is_carried_out_or_refused() {
     assert!(!reply["error"].as_str().unwrap().is_empty(), "{reply}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_is_changed_only_by_who_saw_its_last_revision() {
+    let stage = Stage::start().await;
+    let put = async |text: &str, condition: Option<&str>, query: &str| {
+        let path = format!("/v1/agents/mine{query}");
+        let mut request = stage.request(Method::PUT, &path).json(&json!({"text": text}));
+        if let Some(condition) = condition {
+            request = request.header(header::IF_MATCH, condition);
+        }
+        taken(request.send().await.unwrap()).await
+    };
+    let (status, checked) = put("about: one", None, "?check=1").await;
+    assert_eq!((status, checked.get("revision")), (StatusCode::OK, None), "{checked}");
+    assert_eq!(stage.get("/v1/agents/mine").send().await.unwrap().status(), 404);
+    let (status, first) = put("about: one", Some("\"0\""), "").await;
+    assert_eq!(status, StatusCode::OK, "{first}");
+    let shown = stage.get("/v1/agents/mine").send().await.unwrap();
+    let tag = shown.headers()[header::ETAG].to_str().unwrap().to_owned();
+    assert_eq!(tag, format!("\"{}\"", first["revision"]));
+    let (status, second) = put("about: two", Some(&tag), "").await;
+    assert_eq!(status, StatusCode::OK, "{second}");
+    let (status, problem) = put("about: three", Some(&tag), "").await;
+    assert_eq!((status, &problem["code"]), (StatusCode::PRECONDITION_FAILED, &json!("stale")));
+    for wrong in ["*", "W/\"1\"", "\"1\", \"2\"", "\"x\"", "1"] {
+        let (status, problem) = put("about: three", Some(wrong), "").await;
+        let field = &problem["field"];
+        assert_eq!((status, field), (StatusCode::BAD_REQUEST, &json!("If-Match")), "{wrong}");
+    }
+    let delete = stage.request(Method::DELETE, "/v1/agents/mine?check=1").send().await.unwrap();
+    let (status, problem) = taken(delete).await;
+    assert_eq!((status, &problem["field"]), (StatusCode::BAD_REQUEST, &json!("check")));
+    let delete = stage.request(Method::DELETE, "/v1/agents/mine").header(header::IF_MATCH, &tag);
+    let (status, _) = taken(delete.send().await.unwrap()).await;
+    assert_eq!(status, StatusCode::PRECONDITION_FAILED);
+
+    let all = stage.read("/v1/agents/mine/revisions").await;
+    assert_eq!(
+        (&all["current"], all["revisions"].as_array().unwrap().len()),
+        (&second["revision"], 2)
+    );
+    let old = format!("/v1/agents/mine/revisions?revision={}", first["revision"]);
+    assert_eq!(stage.read(&old).await["revisions"][0]["text"], "about: one");
+    let unknown = stage.get("/v1/jobs/x").header(header::IF_MATCH, "\"1\"").send().await.unwrap();
+    assert_eq!(unknown.status(), StatusCode::BAD_REQUEST);
+}
+
 /// A wrong request, and its refusal: the status, the code and the field.
 type Wrong = (&'static str, &'static str, &'static str, u16, &'static str, &'static str);
 

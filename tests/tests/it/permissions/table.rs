@@ -69,6 +69,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "cb.svc.agents", "client gateway watcher operator"),
     (Publish, "cb.svc.set_agent", "client gateway"),
     (Publish, "cb.svc.drop_agent", "client gateway"),
+    (Publish, "cb.svc.agent_revisions", "client gateway watcher operator"),
     (Publish, "cb.svc.other", NOBODY),
     (Subscribe, "cb.svc.submit", "door"),
     (Subscribe, "cb.svc.crew", "door"),
@@ -76,6 +77,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Subscribe, "cb.svc.agents", "door"),
     (Subscribe, "cb.svc.set_agent", "door"),
     (Subscribe, "cb.svc.drop_agent", "door"),
+    (Subscribe, "cb.svc.agent_revisions", "door"),
     (Subscribe, "cb.svc.answer", "interaction"),
     (Subscribe, "cb.svc.inbox", "interaction"),
     (Subscribe, "cb.svc.*", NOBODY),
@@ -189,6 +191,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "$KV.cb-inbox.demo.q1", "interaction operator"),
     (Publish, "$KV.cb-conversations.trip", "operator door"),
     (Publish, "$KV.cb-agents.mine", "door"),
+    (Publish, "$KV.cb-agents.mine.7", "door"),
     (Publish, "$KV.cb-installation.created", OPERATOR),
     (Publish, "$KV.cb-installation.other", NOBODY),
     // Deliveries and acknowledgements.

@@ -28,6 +28,7 @@ const INTERNAL: &[(&str, &str)] = &[
     ("agents::placeholder::", "names that a message lists"),
     ("agents::toolbox::", "names that a message lists"),
     ("runtime::http::HEAD", "the form of a request over HTTP"),
+    ("door::agents::verbs::RACES_MAX", "attempts against others who write"),
     ("door::row::ROWS_MAX", "a cache, which changes no reply"),
     ("runtime::arguments::", "mistakes that a message lists"),
     ("runtime::config::read::", "mistakes that a message lists"),

@@ -65,7 +65,7 @@ impl Kv for Flaky {
     async fn delete(&self, bucket: Bucket, key: &str) -> Result<(), KvError> {
         self.kv.delete(bucket, key).await
     }
-    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError> {
+    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<u64, KvError> {
         self.kv.delete_at(bucket, key, revision).await
     }
     async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError> {
