@@ -7,6 +7,7 @@
 mod ask;
 mod retry_policy;
 pub mod session;
+pub mod spans;
 mod watch;
 
 use std::{sync::Arc, time::Duration};

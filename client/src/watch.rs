@@ -12,7 +12,14 @@ use proto::{
 };
 use tokio::time::Instant;
 
-use super::{Client, ask::understood, body, session::Position, transport};
+use super::{
+    Client,
+    ask::understood,
+    body,
+    session::Position,
+    spans::{Span, Spans},
+    transport,
+};
 
 /// A watch without a message for this time is resumed. The server sends a heartbeat at least every
 /// [`proto::limits::WATCH_HEARTBEAT_SECONDS`].
@@ -107,6 +114,28 @@ impl Client {
                 tokio::time::sleep(backoff.pause()).await;
             }
         }
+    }
+
+    /// Returns the bars of a job's history, from the events that are stored now.
+    ///
+    /// # Errors
+    /// Returns the server's refusal or the transport's error.
+    pub async fn spans(&self, job: &JobId) -> Result<Vec<Span>, Failure> {
+        let options = WatchOptions {
+            give_up_after: SILENCE,
+            ..WatchOptions::events(EventId::START)
+        };
+        let mut items = self.watch(job, options).boxed();
+        let mut spans = Spans::default();
+        while let Some(item) = items.next().await {
+            match item? {
+                Watched::Event { event } => spans.take(&event),
+                // Every stored event has been sent.
+                Watched::View { .. } | Watched::End { .. } => break,
+                Watched::Record { .. } | Watched::Live { .. } | Watched::Heartbeat => {}
+            }
+        }
+        Ok(spans.into_list())
     }
 
     async fn open(

@@ -35,6 +35,7 @@ use serde_json::{
 use crate::{
     Desk, agents,
     caller::{self, Caller},
+    jobs,
     measured, pages,
     params::Params,
     plan,
@@ -75,6 +76,7 @@ pub(crate) fn router(desk: Desk) -> Router {
         .route("/jobs/{job}", get(job))
         .route("/jobs/{job}/events", get(events))
         .route("/jobs/{job}/records", get(records))
+        .route("/jobs/{job}/spans", get(jobs::spans))
         .route("/jobs/{job}/signals", post(signal))
         .route("/jobs/{job}/forks", post(fork))
         .route("/jobs/{job}/questions/{ask}/answers", post(answer))

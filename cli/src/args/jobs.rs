@@ -26,6 +26,9 @@ pub(crate) enum JobsCommand {
     /// Print a job's log, one line per record
     #[command(visible_alias = "log")]
     Show(ShowArgs),
+    /// Draw when a job's steps, model turns and calls began and ended, and when they waited
+    #[command(visible_alias = "waterfall")]
+    Spans(SpansArgs),
     /// Cancel a job; no new work starts, and completed work is not undone
     Cancel(SignalArgs),
     /// Pause a job: no new work starts, and running work may finish
@@ -83,6 +86,14 @@ pub(crate) enum PlanForm {
     Tree,
     /// A graph for Graphviz.
     Dot,
+}
+
+/// `jobs spans`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SpansArgs {
+    /// Job: its id or a unique prefix
+    #[arg(value_name = "JOB")]
+    pub(crate) job: String,
 }
 
 /// `jobs steer`.

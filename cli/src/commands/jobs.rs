@@ -14,14 +14,14 @@ use proto::{
 use super::positions;
 use crate::{
     answer::keyboard::Keyboard,
-    args::{Global, JobsCommand, ListArgs, PlanArgs, PlanForm, SignalArgs, SteerArgs},
+    args::{Global, JobsCommand, ListArgs, PlanArgs, PlanForm, SignalArgs, SpansArgs, SteerArgs},
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
     input,
     interrupt::Interrupts,
     output::Output,
-    render::{describe, dot, jobs, marks, revisions, tree},
+    render::{describe, dot, jobs, marks, revisions, tree, waterfall},
     style::Style,
     words::Text,
 };
@@ -44,6 +44,7 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
             })
         }
         JobsCommand::Plan(args) => plan(global, output, &args).await,
+        JobsCommand::Spans(args) => spans(global, output, &args).await,
         JobsCommand::Show(args) => super::show::run(global, output, args).await,
         JobsCommand::Cancel(args) => Box::pin(signal(global, output, Order::Cancel, args)).await,
         JobsCommand::Pause(args) => Box::pin(signal(global, output, Order::Pause, args)).await,
@@ -62,6 +63,18 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
         JobsCommand::Dead(command) => super::dead::run(global, output, command).await,
         JobsCommand::Purge(args) => Box::pin(super::purge::run(global, output, args)).await,
     }
+}
+
+async fn spans(global: &Global, output: Output, args: &SpansArgs) -> Outcome {
+    let client = connect::client(global, output).await?;
+    let job = connect::job(&client, &args.job).await?.job;
+    let spans = client.spans(&job).await?;
+    output.list(
+        &spans,
+        &spans,
+        |span| span.id.to_string(),
+        |style| waterfall::show(style, &spans),
+    )
 }
 
 async fn ls(global: &Global, output: Output, args: ListArgs) -> Outcome {

@@ -32,6 +32,8 @@ pub(crate) fn lines(style: &Style, happened: &Happened) -> Vec<String> {
         Happened::Step(step) => vec![self::step(style, step)],
         Happened::Job(job) => vec![self::job(job)],
         Happened::Notice(notice) => vec![self::notice(notice)],
+        // Its end follows as a line.
+        Happened::Turn(_) => Vec::new(),
     };
     lines.iter().map(|line| line.render(style)).collect()
 }

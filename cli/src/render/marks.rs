@@ -1,5 +1,6 @@
 //! The mark and colour of every state, the same in all output.
 
+use client::spans::SpanState;
 use proto::{
     job::{JobState, SubStatus},
     step::StepState,
@@ -41,6 +42,16 @@ pub(crate) fn step(step: &StepView) -> (&'static str, Tone) {
         StepState::Failed => ("✗", Tone::Bad),
         StepState::Blocked | StepState::Canceled => ("⊘", Tone::Dim),
         StepState::Skipped => ("–", Tone::Dim),
+    }
+}
+
+/// Returns the mark and colour of a bar.
+pub(crate) fn span(state: SpanState) -> (&'static str, Tone) {
+    match state {
+        SpanState::Open => ("▸", Tone::Busy),
+        SpanState::Done => ("✓", Tone::Good),
+        SpanState::Failed => ("✗", Tone::Bad),
+        SpanState::Canceled => ("⊘", Tone::Dim),
     }
 }
 

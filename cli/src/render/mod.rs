@@ -25,6 +25,7 @@ pub(crate) mod table;
 pub(crate) mod tools;
 pub(crate) mod tree;
 pub(crate) mod value;
+pub(crate) mod waterfall;
 
 #[cfg(test)]
 pub(crate) mod samples;

@@ -211,3 +211,11 @@ fn colours_are_used_only_when_they_are_wanted() {
     assert!(shown.contains("\u{1b}["));
     assert!(!shown.contains("\u{1b}[2J"), "a job's goal is never acted upon");
 }
+
+#[test]
+fn a_waterfall() {
+    let spans = samples::spans();
+    check("waterfall", |style| waterfall::show(style, &spans));
+    let style = Style { language: Language::Zh, ..Style::plain(Some(80)) };
+    insta::assert_snapshot!("waterfall_chinese", waterfall::show(&style, &spans));
+}

@@ -114,6 +114,7 @@ impl LiveText {
             | Happened::Interaction(_)
             | Happened::Plan(_)
             | Happened::Notice(_)
+            | Happened::Turn(_)
             | Happened::Job(_) => false,
         }
     }

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use proto::event::{
     ErrorEvent, ErrorScope, Event, EventId, Happened, NoticeEvent, REASON_UNPARSEABLE, Stream,
-    ToolEvent, ToolPhase, UsageEvent,
+    ToolEvent, ToolPhase, TurnEvent, TurnPhase, UsageEvent,
 };
 use proto::{
     decision::{Decision, Note},
@@ -123,6 +123,7 @@ impl Projection {
         }
         if let Some(known) = known {
             self.noticed(known, after, &mut events);
+            events.extend(turn(known).map(Happened::Turn));
         }
         events
     }
@@ -376,6 +377,22 @@ impl Projection {
     fn step_of(&self, work: &WorkId) -> Option<StepId> {
         self.out.get(work).map(|out| out.step.clone())
     }
+}
+
+/// Returns the beginning of the model call that a command asks for.
+fn turn(known: &Known) -> Option<TurnEvent> {
+    let Known::Decision(decision) = known else { return None };
+    let (work, attempt, step) = match &**decision {
+        Decision::Plan(plan) => (&plan.work, plan.attempt, None),
+        Decision::Turn(turn) => (&turn.work, turn.attempt, Some(turn.step.clone())),
+        Decision::Call(_)
+        | Decision::Ask(_)
+        | Decision::Wait(_)
+        | Decision::Spawn(_)
+        | Decision::Note(_)
+        | Decision::Finish(_) => return None,
+    };
+    Some(TurnEvent { phase: TurnPhase::Asked, work: work.clone(), attempt, step })
 }
 
 /// Returns the end of a call that the supervisor refused to send.

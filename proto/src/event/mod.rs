@@ -60,6 +60,8 @@ pub enum Happened {
     Job(JobEvent),
     /// Work began to go wrong, and the next model call is told.
     Notice(NoticeEvent),
+    /// A model call began: a turn of a step, or a round of planning.
+    Turn(TurnEvent),
 }
 
 impl Happened {
@@ -83,6 +85,28 @@ pub struct NoticeEvent {
     /// Step of the work; absent for a planner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
+}
+
+/// The beginning of an attempt at a model call. Its `usage`, or its error, is the end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnEvent {
+    /// Phase of the call.
+    pub phase: TurnPhase,
+    /// Model turn or round of planning.
+    pub work: WorkId,
+    /// Attempt at the call.
+    pub attempt: Attempt,
+    /// Step of the turn; absent for planners.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepId>,
+}
+
+/// The phases of a model call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnPhase {
+    /// The command is stored, and a worker may take it.
+    Asked,
 }
 
 /// A change of the job's state.

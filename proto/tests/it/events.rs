@@ -67,6 +67,7 @@ fn every_kind_and_phase_is_shown_or_named() {
         "step started",
         "tool called",
         "tool calling",
+        "turn asked",
         "usage",
     ] {
         assert!(shown.contains(wanted), "{wanted} is not shown");

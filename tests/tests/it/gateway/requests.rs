@@ -60,6 +60,13 @@ async fn a_job_is_submitted_answered_and_read_over_http() {
     let rest = (rest["records"].as_array().unwrap().len(), &rest["more"]).0;
     assert_eq!(json!(rest + 3), view["records"]);
 
+    let spans = stage.read("/v1/jobs/j1/spans").await;
+    let spans = spans["spans"].as_array().unwrap();
+    let kinds = |kind: &str| spans.iter().filter(|span| span["kind"] == kind).count();
+    let counts = ["job", "step", "turn", "call", "waiting"].map(kinds);
+    assert_eq!(counts, [1, 3, 3, 2, 2], "{spans:?}");
+    assert!(spans.iter().all(|span| span["end"].is_string()), "{spans:?}");
+
     let cancel = json!({"signal": "cancel"});
     let (status, problem) = stage.post("/v1/jobs/j1/signals", &cancel).await;
     assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("job_ended")));
