@@ -132,6 +132,12 @@ impl Output {
         written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
     }
 
+    /// Prints bytes unchanged.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
+        let mut out = std::io::stdout().lock();
+        written(out.write_all(bytes).and_then(|()| out.flush()))
+    }
+
     /// Prints a text and a line end.
     pub(crate) fn line(&self, text: &str) -> Result<(), CliError> {
         self.print(&format!("{text}\n"))

@@ -19,7 +19,7 @@ use broker::{
 use bytes::Bytes;
 use proto::{
     door::{
-        AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, Crew, FileSource, Get,
+        AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, Crew, Download, Downloaded, FileSource, Get,
         GetCrew, GetTools, SetAgent, Submit, SubmitFile, Submitted, Tools, Upload, Uploaded,
     },
     error::{Code, Failure},
@@ -139,6 +139,37 @@ impl Client {
     /// Returns the server's refusal or the transport's error.
     pub async fn upload(&self, piece: Bytes) -> Result<Uploaded, Failure> {
         self.send::<Upload>(piece).await
+    }
+
+    /// Returns the content of a file that came with a job: at most
+    /// [`limits::FILE_BYTES_MAX`] bytes.
+    ///
+    /// # Errors
+    /// Returns the server's refusal or the transport's error.
+    pub async fn download(&self, job: &JobId, name: &FileName) -> Result<Vec<u8>, Failure> {
+        let mut content = Vec::new();
+        let mut piece = 0;
+        loop {
+            let got = self.download_piece(job, name, piece).await?;
+            content.extend(got.data.0);
+            piece += 1;
+            if piece >= got.pieces {
+                return Ok(content);
+            }
+        }
+    }
+
+    /// Returns one piece of a file, numbered from 0.
+    ///
+    /// # Errors
+    /// Returns the server's refusal or the transport's error.
+    pub async fn download_piece(
+        &self,
+        job: &JobId,
+        name: &FileName,
+        piece: u32,
+    ) -> Result<Downloaded, Failure> {
+        self.call(&Download { job: job.clone(), name: name.clone(), piece }).await
     }
 
     /// Returns a job.

@@ -11,6 +11,7 @@ mod count;
 mod dead_letters;
 mod descendants;
 mod direct;
+mod download;
 mod files;
 mod fold;
 mod forking;
@@ -38,7 +39,7 @@ use broker::{Broker, clock::Clock};
 use proto::{
     budget::Price,
     door::{
-        self, AgentRevisions, Count, Dead, DropAgent, Get, GetCrew, GetTools, List, RefusedTool,
+        self, AgentRevisions, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools, List, RefusedTool,
         SendSignal, Server, SetAgent, Submit, Tools, Upload, Verb,
     },
     error::Failure,
@@ -203,6 +204,7 @@ impl Service for Door {
             Verb::DropAgent => call.answer::<DropAgent>(people, self).await,
             Verb::AgentRevisions => call.answer::<AgentRevisions>(people, self).await,
             Verb::Upload => call.answer::<Upload>(people, self).await,
+            Verb::Download => call.answer::<Download>(people, self).await,
             Verb::Inbox | Verb::Answer => Err(call.served_elsewhere()),
         }
     }

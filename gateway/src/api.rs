@@ -35,7 +35,7 @@ use serde_json::{
 use crate::{
     Desk, agents,
     caller::{self, Caller},
-    jobs,
+    files, jobs,
     measured, pages,
     params::Params,
     plan,
@@ -77,6 +77,8 @@ pub(crate) fn router(desk: Desk) -> Router {
         .route("/jobs/{job}/events", get(events))
         .route("/jobs/{job}/records", get(records))
         .route("/jobs/{job}/spans", get(jobs::spans))
+        .route("/jobs/{job}/files", get(files::list))
+        .route("/jobs/{job}/files/{name}", get(files::file_of))
         .route("/jobs/{job}/signals", post(signal))
         .route("/jobs/{job}/forks", post(fork))
         .route("/jobs/{job}/questions/{ask}/answers", post(answer))

@@ -8,6 +8,7 @@
 mod agents;
 mod api;
 mod caller;
+mod files;
 mod jobs;
 mod listener;
 mod measured;

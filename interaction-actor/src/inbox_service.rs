@@ -248,7 +248,8 @@ impl Service for InboxService {
             | Verb::SetAgent
             | Verb::DropAgent
             | Verb::AgentRevisions
-            | Verb::Upload => Err(call.served_elsewhere()),
+            | Verb::Upload
+            | Verb::Download => Err(call.served_elsewhere()),
         }
     }
 }

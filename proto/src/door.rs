@@ -21,7 +21,7 @@ pub use self::{
         AgentChanged, AgentEntry, AgentHistory, AgentList, AgentRevision, AgentRevisions, Agents,
         DropAgent, SetAgent,
     },
-    files::{FileSource, SubmitFile, Upload, Uploaded},
+    files::{Data, Download, Downloaded, FileSource, SubmitFile, Upload, Uploaded},
     inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
     verb::{Request, Role, Server, Verb, VerbSpec},
 };

@@ -1,7 +1,9 @@
 //! The arguments of `jobs`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
-use proto::{id::ConversationId, job::JobState};
+use proto::{file::FileName, id::ConversationId, job::JobState};
 
 use super::{
     fsck::DeadCommand,
@@ -29,6 +31,8 @@ pub(crate) enum JobsCommand {
     /// Draw when a job's steps, model turns and calls began and ended, and when they waited
     #[command(visible_alias = "waterfall")]
     Spans(SpansArgs),
+    /// List the files of a job, or fetch one of them
+    Files(FilesArgs),
     /// Cancel a job; no new work starts, and completed work is not undone
     Cancel(SignalArgs),
     /// Pause a job: no new work starts, and running work may finish
@@ -94,6 +98,20 @@ pub(crate) struct SpansArgs {
     /// Job: its id or a unique prefix
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
+}
+
+/// `jobs files`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FilesArgs {
+    /// Job: its id or a unique prefix
+    #[arg(value_name = "JOB")]
+    pub(crate) job: String,
+    /// File of the submission to fetch
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<FileName>,
+    /// Where to write the file; `-` for standard output [default: NAME in the current directory]
+    #[arg(long, value_name = "PATH", requires = "name")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// `jobs steer`.

@@ -45,6 +45,7 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
         }
         JobsCommand::Plan(args) => plan(global, output, &args).await,
         JobsCommand::Spans(args) => spans(global, output, &args).await,
+        JobsCommand::Files(args) => super::files::run(global, output, &args).await,
         JobsCommand::Show(args) => super::show::run(global, output, args).await,
         JobsCommand::Cancel(args) => Box::pin(signal(global, output, Order::Cancel, args)).await,
         JobsCommand::Pause(args) => Box::pin(signal(global, output, Order::Pause, args)).await,

@@ -14,6 +14,7 @@ mod doctor;
 mod edit;
 mod embedded;
 mod events;
+mod files;
 mod fsck;
 mod inbox;
 mod jobs;

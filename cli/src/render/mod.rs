@@ -10,6 +10,7 @@ pub(crate) mod diff;
 pub(crate) mod dot;
 pub(crate) mod event;
 mod family;
+pub(crate) mod files;
 pub(crate) mod findings;
 pub(crate) mod fsck;
 pub(crate) mod history;

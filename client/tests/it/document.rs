@@ -8,7 +8,7 @@ use std::path::Path;
 
 use proto::{
     door::{
-        AgentRevisions, Agents, Count, Dead, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox,
+        AgentRevisions, Agents, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox,
         List, Refusal, Request, SendSignal, SetAgent, Submit, Uploaded, Verb, VerbSpec, Watch,
     },
     error::Code,
@@ -60,6 +60,7 @@ fn check(verb: Verb, half: Half, text: &str) {
         Verb::SetAgent => check_of::<SetAgent>(half, text),
         Verb::DropAgent => check_of::<DropAgent>(half, text),
         Verb::AgentRevisions => check_of::<AgentRevisions>(half, text),
+        Verb::Download => check_of::<Download>(half, text),
         // The request is the bytes of the piece.
         Verb::Upload => match half {
             Half::Request => assert!(!text.is_empty()),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
     AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, AnswerTaken, Count, Counted,
-    Crew, Dead, DeadLetters, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, InboxPage, List,
+    Crew, Dead, DeadLetters, Download, Downloaded, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, InboxPage, List,
     Listed, SendSignal, SetAgent, Signaled, Submit, Submitted, Tools, Upload, Uploaded, Watch,
     Watched,
 };
@@ -155,6 +155,9 @@ table! {
     /// Stores a piece of a file for a later submission; the request is its bytes.
     Upload = "upload": Upload => Uploaded,
         Door, [Submit], repeatable: true, streams: false;
+    /// Returns a piece of a file of a job.
+    Download = "download": Download => Downloaded,
+        Door, [Read], repeatable: true, streams: false;
 }
 
 impl Verb {

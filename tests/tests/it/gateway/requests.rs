@@ -146,6 +146,59 @@ async fn an_agent_is_changed_only_by_who_saw_its_last_revision() {
     assert_eq!(unknown.status(), StatusCode::BAD_REQUEST);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_a_job_is_saved_and_never_shown() {
+    let stage = Stage::start().await;
+    let name = "<b>\"; 会议.html";
+    let page = "<script>alert(1)</script>";
+    let large = vec![7_u8; 700_000];
+    let mut pieces = Vec::new();
+    for piece in large.chunks(512 * 1024) {
+        let digest = proto::digest::of_bytes(piece);
+        let put = stage.request(Method::PUT, &format!("/v1/pieces/{digest}")).body(piece.to_vec());
+        let (status, stored) = taken(put.send().await.unwrap()).await;
+        assert_eq!(status, StatusCode::OK, "{stored}");
+        pieces.push(stored["piece"].clone());
+    }
+    let files = json!([
+        {"name": name, "media_type": "text/html", "content": {"text": page}},
+        {"name": "large", "content": {"pieces": pieces}},
+        {"name": "empty", "content": {"text": ""}},
+        {"name": "away", "content": {"url": "https://example.com/x?key=secret"}},
+    ]);
+    let submit = json!({"id": "f1", "goal": "read them", "files": files, "confirm": true});
+    let (status, reply) = stage.post("/v1/jobs", &submit).await;
+    assert_eq!(status, StatusCode::CREATED, "{reply}");
+    let listed = stage.read("/v1/jobs/f1/files").await;
+    assert_eq!(listed["files"].as_array().unwrap().len(), 4, "{listed}");
+    let get = async |name: &str| {
+        let mut url = reqwest::Url::parse(&format!("http://{}", stage.address)).unwrap();
+        url.path_segments_mut().unwrap().extend(["v1", "jobs", "f1", "files", name]);
+        stage.http.get(url).send().await.unwrap()
+    };
+    let got = get(name).await;
+    assert_eq!(got.status(), StatusCode::OK);
+    let header = |name| got.headers()[name].to_str().unwrap();
+    assert_eq!(header(header::CONTENT_TYPE), "application/octet-stream");
+    assert_eq!(header(header::X_CONTENT_TYPE_OPTIONS), "nosniff");
+    assert!(header(header::CONTENT_SECURITY_POLICY).starts_with("sandbox"));
+    let disposition = header(header::CONTENT_DISPOSITION);
+    assert!(disposition.starts_with("attachment; filename=\"_b____ __.html\"; "), "{disposition}");
+    assert_eq!(got.text().await.unwrap(), page);
+    assert_eq!(get("large").await.bytes().await.unwrap(), large);
+    assert_eq!(get("empty").await.bytes().await.unwrap(), Vec::new());
+    for (name, status, said) in [
+        ("nothing", 404, "has no file nothing"),
+        ("away", 400, "https://example.com/x"),
+        ("a\u{202e}b", 400, "name of a file"),
+    ] {
+        let (got, problem) = taken(get(name).await).await;
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(got == status && detail.contains(said), "{problem}");
+        assert!(!detail.contains("secret"), "{problem}");
+    }
+}
+
 /// A wrong request, and its refusal: the status, the code and the field.
 type Wrong = (&'static str, &'static str, &'static str, u16, &'static str, &'static str);
 

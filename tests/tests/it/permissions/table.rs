@@ -70,6 +70,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "cb.svc.set_agent", "client gateway"),
     (Publish, "cb.svc.drop_agent", "client gateway"),
     (Publish, "cb.svc.agent_revisions", "client gateway watcher operator"),
+    (Publish, "cb.svc.download", "client gateway watcher operator"),
     (Publish, "cb.svc.other", NOBODY),
     (Subscribe, "cb.svc.submit", "door"),
     (Subscribe, "cb.svc.crew", "door"),

@@ -1,0 +1,72 @@
+//! Rendering of a job's files: those that came with it, and those that its steps name.
+
+use proto::{escape, id::StepId, view::JobView};
+use serde::Serialize;
+
+use crate::{
+    render::table::{Piece, plain, table},
+    style::Style,
+    words::Text,
+};
+
+/// A file of a job.
+#[derive(Debug, Serialize)]
+pub(crate) struct Listed {
+    /// Name of the file, or its path or address as the step names it.
+    pub(crate) name: String,
+    /// Size in bytes, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    media_type: Option<String>,
+    /// Address of the content, for a file that is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    /// Step that names the file; absent for a file of the submission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<StepId>,
+}
+
+/// Returns the files of the submission, then those that steps name.
+pub(crate) fn listed(view: &JobView) -> Vec<Listed> {
+    let own = view.files.iter().map(|file| Listed {
+        name: file.name.to_string(),
+        bytes: file.bytes,
+        media_type: file.media_type.clone(),
+        url: file.url.clone(),
+        step: None,
+    });
+    let steps = view.plan.iter().flat_map(|plan| &plan.steps);
+    let named = steps.flat_map(|step| {
+        step.attachments.iter().map(|name| Listed {
+            name: name.clone(),
+            bytes: None,
+            media_type: None,
+            url: None,
+            step: Some(step.id.clone()),
+        })
+    });
+    own.chain(named).collect()
+}
+
+/// Renders the list.
+pub(crate) fn list(style: &Style, files: &[Listed]) -> String {
+    let rows = files.iter().map(|file| row(style, file)).collect();
+    table(style, Text::FilesHeads, rows, Text::NoJobFiles)
+}
+
+fn row(style: &Style, file: &Listed) -> Vec<Piece> {
+    let unknown = || "–".to_owned();
+    let escaped = |text: &str| escape::line(text).into_owned();
+    let from = match (&file.step, &file.url) {
+        (Some(step), _) => style.say(Text::FileOfStep { step }),
+        (None, Some(url)) => format!("{}: {}", style.say(Text::FileAddress), escaped(url)),
+        (None, None) => style.say(Text::FileOfJob),
+    };
+    vec![
+        plain(escaped(&file.name)),
+        plain(file.bytes.map_or_else(unknown, |bytes| style.say(Text::FileBytes { bytes: &bytes }))),
+        plain(file.media_type.as_deref().map_or_else(unknown, escaped)),
+        plain(from),
+    ]
+}

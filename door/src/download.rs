@@ -1,0 +1,59 @@
+//! The verb `download`: pieces of the files that came with a job.
+
+use broker::{log::LogError, objects::ObjectError};
+use proto::{
+    door::{Data, Download, Downloaded},
+    error::{Code, Failure},
+    file::{Content, File},
+    refusal::Text,
+};
+use runtime::service::{Answers, Asked};
+
+use super::Door;
+
+impl Answers<Download> for Door {
+    async fn answer(&self, asked: Asked<'_, Download>) -> Result<Downloaded, Failure> {
+        let Download { job, name, piece } = asked.request()?;
+        let no_job = || Failure::of(Code::NotFound, Text::NoJob { job: &job }).at("job");
+        let first = self.broker.log.first(&job).await?.ok_or_else(no_job)?;
+        let submitted = first.submission().ok_or_else(|| {
+            Failure::of(Code::Poisoned, Text::TakenUnreadable { job: &job, record: &first.seq })
+        })?;
+        let no_file = || Failure::about(Code::NotFound, "name", Text::NoFile { name: &name });
+        let mut files = submitted.files.into_iter();
+        let file = files.find(|file| file.name == name).ok_or_else(no_file)?;
+        let bytes = file.bytes().unwrap_or_default();
+        let File { name, media_type, content } = file;
+        let pieces = match content {
+            Content::Pieces(pieces) => pieces,
+            Content::Url(url) => {
+                // A query or a fragment may hold a credential.
+                let url = url.split(['?', '#']).next().unwrap_or_default();
+                return Err(Failure::about(Code::InvalidRequest, "name", Text::FileIsUrl { url: &url }));
+            }
+        };
+        let count = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
+        let wanted = usize::try_from(piece).ok().and_then(|piece| pieces.get(piece));
+        let data = match wanted {
+            Some(wanted) => self.broker.objects.get(&wanted.sha256).await.map_err(unread)?.into(),
+            // An empty file has no piece, and its first one is empty.
+            None if piece == 0 => Vec::new(),
+            None => {
+                let why = Text::NoSuchPiece { count: &count };
+                return Err(Failure::about(Code::InvalidRequest, "piece", why));
+            }
+        };
+        Ok(Downloaded { name, media_type, bytes, pieces: count, data: Data(data) })
+    }
+}
+
+fn unread(error: ObjectError) -> Failure {
+    match error {
+        ObjectError::Missing(sha256) => {
+            Failure::of(Code::NotFound, Text::NoPiece { sha256: &sha256 }).at("name")
+        }
+        error @ (ObjectError::Unavailable(_) | ObjectError::Full(_)) => {
+            LogError::from(error).into()
+        }
+    }
+}

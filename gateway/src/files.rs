@@ -1,0 +1,104 @@
+//! The routes of a job's files. Their content comes from outside, so a browser never shows it as a
+//! page of this origin: it is saved.
+
+use axum::{
+    Json,
+    body::{Body, Bytes},
+    extract::Path,
+    http::{HeaderName, HeaderValue, header},
+    response::IntoResponse,
+};
+use futures::stream;
+use proto::{file::FileName, id::JobId, view::JobView};
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Answered, named},
+    caller::Caller,
+};
+
+/// The policy of a file that is opened nevertheless: no script, no form, no origin.
+const SANDBOX: &str = "sandbox; default-src 'none'";
+/// Header that keeps other sites from embedding the file.
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+/// `GET /v1/jobs/{job}/files`.
+pub(crate) async fn list(caller: Caller, Path(job): Path<String>) -> Answered {
+    let job: JobId = named(&caller, &job)?;
+    let view = caller.client.get(&job).await.map_err(|failure| caller.refused(failure))?;
+    Ok(Json(json!({"files": view.files, "steps": of_steps(&view)})).into_response())
+}
+
+/// Returns the files and addresses that steps name.
+fn of_steps(view: &JobView) -> Vec<Value> {
+    let steps = view.plan.iter().flat_map(|plan| &plan.steps);
+    let named = steps.filter(|step| !step.attachments.is_empty());
+    named.map(|step| json!({"step": step.id, "attachments": step.attachments})).collect()
+}
+
+/// `GET /v1/jobs/{job}/files/{name}`. A failure after the first piece breaks the connection off, so
+/// the reader sees that the file is not whole.
+pub(crate) async fn file_of(caller: Caller, Path((job, name)): Path<(String, String)>) -> Answered {
+    let job: JobId = named(&caller, &job)?;
+    let name = FileName::new(name)
+        .map_err(|invalid| caller.wrong_field("name", &invalid.to_string().into()))?;
+    let first = caller.client.download_piece(&job, &name, 0).await;
+    let first = first.map_err(|failure| caller.refused(failure))?;
+    let (count, bytes) = (first.pieces, first.bytes);
+    let client = caller.client.clone();
+    let disposition = disposition(name.as_str());
+    let rest = stream::unfold(1, move |piece| {
+        let (client, job, name) = (client.clone(), job.clone(), name.clone());
+        async move {
+            if piece >= count {
+                return None;
+            }
+            let got = client.download_piece(&job, &name, piece).await;
+            Some((got.map(|got| Bytes::from(got.data.0)), piece + 1))
+        }
+    });
+    let first = stream::iter([Ok(Bytes::from(first.data.0))]);
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
+        (header::CONTENT_LENGTH, HeaderValue::from(bytes)),
+        (header::CONTENT_DISPOSITION, disposition),
+        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX)),
+        (RESOURCE_POLICY, HeaderValue::from_static("same-origin")),
+    ];
+    let body = Body::from_stream(futures::StreamExt::chain(first, rest));
+    Ok((headers, body).into_response())
+}
+
+/// Builds the header that has a browser save a file under its name (RFC 6266): the name in ASCII
+/// for old readers, and in full for others.
+fn disposition(name: &str) -> HeaderValue {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " ._-()".contains(c);
+    let ascii: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    let mut full = String::new();
+    for byte in name.bytes() {
+        match is_safe(byte) {
+            true => full.push(char::from(byte)),
+            false => full.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    let value = format!("attachment; filename=\"{ascii}\"; filename*=UTF-8''{full}");
+    HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static("attachment"))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("notes.md", "attachment; filename=\"notes.md\"; filename*=UTF-8''notes.md")]
+    #[case("a\"; x=\".sh", "attachment; filename=\"a__ x__.sh\"; filename*=UTF-8''a%22%3B%20x%3D%22.sh")]
+    #[case("会议.txt", "attachment; filename=\"__.txt\"; filename*=UTF-8''%E4%BC%9A%E8%AE%AE.txt")]
+    #[case("gpj.\u{202e}exe", "attachment; filename=\"gpj._exe\"; filename*=UTF-8''gpj.%E2%80%AEexe")]
+    #[case("a\r\nSet-Cookie: x", "attachment; filename=\"a__Set-Cookie_ x\"; filename*=UTF-8''a%0D%0ASet-Cookie%3A%20x")]
+    fn a_name_is_only_a_name(#[case] name: &str, #[case] header: &str) {
+        assert_eq!(disposition(name), header);
+    }
+}
