@@ -27,7 +27,10 @@ pub(crate) use self::{
     ctx::ContextCommand,
     fsck::{DeadCommand, DeadListArgs, FsckArgs, RetryArgs},
     inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
-    jobs::{JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SignalArgs, SteerArgs},
+    jobs::{
+        FilesArgs, JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SignalArgs, SpansArgs,
+        SteerArgs,
+    },
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
     positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
     purge::PurgeArgs,

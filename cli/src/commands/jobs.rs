@@ -37,8 +37,12 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
                 true => super::show::edits(&client, &view.job).await?,
                 false => Vec::new(),
             };
+            let agent = match output.format.is_json() {
+                true => None,
+                false => super::show::agent(&client, &view.job).await?,
+            };
             output.one(&view, view.job.as_str(), |style| {
-                let described = describe::describe(style, &view);
+                let described = describe::whole(style, &view, agent.as_ref());
                 let revisions = args.revisions.then(|| revisions::show(style, &view, &edits));
                 revisions.map_or(described.clone(), |shown| format!("{described}\n{shown}"))
             })

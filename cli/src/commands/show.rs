@@ -10,6 +10,7 @@ use machine::{
     timeline::Timeline,
 };
 use proto::{
+    agent::Agent,
     door::Watched,
     entry::Entry,
     id::{JobId, Seq},
@@ -77,6 +78,23 @@ pub(super) async fn edits(client: &Client, job: &JobId) -> Result<Vec<Edit>, Cli
         }
     }
     Ok(edits.all())
+}
+
+/// Returns the agent that a job was submitted with, or `None` where its submission is too large to be
+/// watched.
+pub(super) async fn agent(client: &Client, job: &JobId) -> Result<Option<Agent>, CliError> {
+    let mut stream = pin!(client.watch(job, WatchOptions::default()));
+    while let Some(item) = stream.next().await {
+        match item? {
+            Watched::Record { seq, family, time, record } => {
+                let first = Entry::of_watched(job, seq, &family, time, &record);
+                return Ok(first.and_then(|first| first.submission()).map(|it| it.agent));
+            }
+            Watched::View { .. } | Watched::End { .. } => break,
+            Watched::Live { .. } | Watched::Event { .. } | Watched::Heartbeat => {}
+        }
+    }
+    Ok(None)
 }
 
 /// The log read so far.

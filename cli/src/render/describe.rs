@@ -1,6 +1,12 @@
 //! Rendering of everything about one job.
 
-use proto::{escape, job::Outcome, progress, view::JobView};
+use proto::{
+    agent::{self, Agent, Policy},
+    escape,
+    job::Outcome,
+    progress,
+    view::JobView,
+};
 
 use crate::{
     render::{
@@ -16,6 +22,11 @@ use crate::{
 };
 
 pub(crate) fn describe(style: &Style, view: &JobView) -> String {
+    whole(style, view, None)
+}
+
+/// Renders a job with the policies of the agent that it was submitted with.
+pub(crate) fn whole(style: &Style, view: &JobView, agent: Option<&Agent>) -> String {
     let (mark, tone) = marks::job(view.state);
     let state = match view.sub_status {
         None => format!("{mark} {}", view.state),
@@ -40,6 +51,7 @@ pub(crate) fn describe(style: &Style, view: &JobView) -> String {
             (Text::GoalLabel, plain(escape::text(&view.goal))),
             (Text::FilesLabel, plain(files(view))),
             (Text::AgentLabel, plain(format!("{} ({})", view.agent, view.language.code()))),
+            (Text::PoliciesLabel, plain(policies(agent))),
             (Text::SubmittedLabel, plain(style.time(view.created))),
             (Text::ChangedLabel, plain(style.time(view.updated))),
             (Text::TookLabel, plain(tree::age(view, style.now))),
@@ -106,6 +118,13 @@ fn past_questions(style: &Style, view: &JobView) -> String {
 fn files(view: &JobView) -> String {
     let each = view.files.iter().map(|file| escape::line(&file.to_string()).into_owned());
     each.collect::<Vec<_>>().join("; ")
+}
+
+/// Lists the policies that differ from the defaults.
+fn policies(agent: Option<&Agent>) -> String {
+    let all = agent.map(agent::summary).unwrap_or_default().into_iter();
+    let each = all.map(|Policy { key, value }| escape::line(&format!("{key}={value}")).into_owned());
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// Counts the steps that ended; empty before the first one.

@@ -13,6 +13,7 @@ mod policies;
 mod replan;
 mod step;
 mod sub;
+mod summary;
 mod tool;
 
 pub use self::{
@@ -25,6 +26,7 @@ pub use self::{
     replan::{Listed, ReplanApply, ReplanWhen, Replanning},
     step::{Dispatch, OnBlocked, OnFailure, OnUnsuccessful, StepExec, Stepping},
     sub::SubAgent,
+    summary::{Policy, summary},
     tool::{Calling, OnGivenUp},
 };
 

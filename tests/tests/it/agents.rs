@@ -151,6 +151,9 @@ async fn a_file_is_checked_put_used_and_taken_out() {
     hall.does(&["submit", "anything", "--agent", "mine", "--id", "one"]);
     let view = hall.until("one", JobState::Completed).await;
     assert_eq!((view.agent.as_str(), summary(&view)), ("mine", "nobody said anything"));
+    let described = hall.does(&["jobs", "describe", "one"]);
+    let policies = described.lines().find(|line| line.starts_with("policies")).unwrap();
+    assert!(policies.contains("ask.limit=0") && described.contains("step.max_turns=7"), "{described}");
     hall.does(&["agents", "rm", "mine"]);
     let (success, said) = hall.callboard(&["submit", "anything", "--agent", "mine"]);
     assert!(!success && said.contains("there is no agent \"mine\" here"), "{said}");
