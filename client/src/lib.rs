@@ -5,6 +5,7 @@
 //! logs, so it needs no permission but that of sending requests.
 
 mod ask;
+mod pulses;
 mod retry_policy;
 pub mod session;
 pub mod spans;

@@ -35,7 +35,7 @@ use serde_json::{
 use crate::{
     Desk, agents,
     caller::{self, Caller},
-    files, jobs,
+    feed, files, jobs,
     measured, pages,
     params::Params,
     plan,
@@ -83,6 +83,7 @@ pub(crate) fn router(desk: Desk) -> Router {
         .route("/jobs/{job}/forks", post(fork))
         .route("/jobs/{job}/questions/{ask}/answers", post(answer))
         .route("/plans:execute", post(execute))
+        .route("/feed", get(feed::open))
         .route("/inbox", get(inbox))
         .route("/agents", get(agents::list))
         .route("/agents/{name}", get(agents::show).put(agents::set).delete(agents::drop))
@@ -208,7 +209,7 @@ pub(crate) type Answered = Result<Response, Problem>;
 async fn about(State(desk): State<Desk>, caller: Caller) -> Json<Value> {
     let verbs: Vec<&str> = Verb::ALL.iter().map(|verb| verb.name()).collect();
     Json(
-        json!({"version": desk.version, "language": caller.language, "verbs": verbs, "pulse": false}),
+        json!({"version": desk.version, "language": caller.language, "verbs": verbs, "pulse": true}),
     )
 }
 

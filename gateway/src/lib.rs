@@ -8,6 +8,7 @@
 mod agents;
 mod api;
 mod caller;
+mod feed;
 mod files;
 mod jobs;
 mod listener;
@@ -34,6 +35,8 @@ pub(crate) struct Desk {
     version: &'static str,
     /// Canceled when streams are to end.
     shutdown: CancellationToken,
+    /// Live figures for lists.
+    feed: feed::Hub,
     /// Host names by which the gateway may be called.
     hosts: caller::Hosts,
 }

@@ -4,13 +4,17 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use client::Client;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use runtime::http::{self, Bounds, Serving};
+use runtime::{
+    http::{self, Bounds, Serving},
+    presence::Crew,
+};
 use tokio::{net::TcpListener, sync::Mutex};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
     Desk, api,
     caller::Hosts,
+    feed::Hub,
     settings::{Gateway, Listen},
 };
 
@@ -87,6 +91,8 @@ impl Listener {
 pub struct GatewayArgs {
     /// The front door's client.
     pub client: Client,
+    /// The live processes.
+    pub crew: Crew,
     /// The settings.
     pub settings: Gateway,
     /// The bound socket.
@@ -115,9 +121,10 @@ impl Actor for GatewayActor {
         myself: ActorRef<Ended>,
         args: GatewayArgs,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let GatewayArgs { client, settings, listener, version, shutdown } = args;
+        let GatewayArgs { client, crew, settings, listener, version, shutdown } = args;
         let hosts = Hosts::new(&settings.hosts);
-        let desk = Desk { client, version, shutdown: shutdown.clone(), hosts };
+        let feed = Hub::new(client.clone(), crew);
+        let desk = Desk { client, version, shutdown: shutdown.clone(), feed, hosts };
         let serving: Serving = http::serve(listener.take().await?, api::router(desk), BOUNDS);
         tracing::info!(address = %listener.address, "the gateway listens");
         let task = tokio::spawn(async move {

@@ -31,7 +31,7 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use crate::words::Text;
 
 /// Header that has proxies pass frames on at once.
-const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
+pub(crate) const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// Largest number of frames that wait for the reader.
 const FRAMES_MAX: usize = 256;
 /// Largest size of the frames that wait for the reader, in KiB. A larger frame waits alone.
@@ -39,9 +39,9 @@ const WAITING_KIB_MAX: u32 = 1_024;
 /// Time without progress after which a reader loses its stream.
 const STALLED: Duration = Duration::from_secs(15);
 /// Interval of comments on a silent stream, which keep connections alive.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Time that a browser waits before it opens a broken stream again.
-const RETRY: Duration = Duration::from_secs(2);
+pub(crate) const RETRY: Duration = Duration::from_secs(2);
 /// Time for which the front door may be away before a stream begins.
 pub(crate) const BEGIN_WITHIN: Duration = Duration::from_secs(5);
 /// Time for which the front door may be away before the stream ends with its error.

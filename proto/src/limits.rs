@@ -101,6 +101,8 @@ pub const LIST_LOOKED_AT_MAX: usize = 2_000;
 pub const INBOX_MAX: u32 = 1_000;
 /// Maximum number of revisions that are kept of an agent.
 pub const AGENT_REVISIONS_MAX: usize = 64;
+/// Maximum number of jobs that one pulse names.
+pub const PULSE_JOBS_MAX: usize = 500;
 /// Maximum number of concurrent watches of one process.
 pub const WATCHES_MAX: usize = 2_000;
 /// Maximum duration of a watch, in seconds. The watcher then asks again from its position.

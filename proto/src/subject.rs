@@ -8,6 +8,8 @@
 //! <prefix>.<shard>.<job>.live                 ephemeral: token deltas, progress
 //! <prefix>.crew.<role>.<worker>               ephemeral: presence
 //! <prefix>.stop.<shard>.<job>                 ephemeral: cancellation of a job's work
+//! <prefix>.pulse.ask                          ephemeral: somebody reads pulses
+//! <prefix>.pulse.shard.<shard>                ephemeral: which jobs of a shard changed
 //! <prefix>.svc.<verb>                         the front door
 //! <prefix>.object.<sha256>.<piece>            large values, in a stream of their own
 //! ```
@@ -192,6 +194,24 @@ impl Subjects {
     #[must_use]
     pub fn commands_in(&self, shard: Shard, kind: DecisionKind, pool: &Pool) -> String {
         format!("{}.{shard}.*.do.{}.{pool}", self.prefix, kind.as_str())
+    }
+
+    /// Returns the subject on which a reader of pulses asks for them.
+    #[must_use]
+    pub fn pulse_ask(&self) -> String {
+        format!("{}.pulse.ask", self.prefix)
+    }
+
+    /// Returns the subject of a shard's pulses.
+    #[must_use]
+    pub fn pulse(&self, shard: Shard) -> String {
+        format!("{}.pulse.shard.{shard}", self.prefix)
+    }
+
+    /// Returns the filter of the pulses of all shards.
+    #[must_use]
+    pub fn all_pulses(&self) -> String {
+        format!("{}.pulse.shard.*", self.prefix)
     }
 
     /// Returns the subject of a worker's presence messages.

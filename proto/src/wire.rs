@@ -1,4 +1,4 @@
-//! The ephemeral messages in bincode: presence, progress and token deltas.
+//! The ephemeral messages in bincode: presence, progress, token deltas and pulses.
 //!
 //! Architecture invariant: only this file names `bincode`, so that a successor can replace it here.
 //! A message is `[version][bincode]`. Types on the wire use no zero-sized elements, no flattening,
@@ -7,7 +7,8 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    id::{Attempt, Shard, StepId, ToolName, WorkId, WorkerId},
+    id::{Attempt, JobId, Shard, StepId, ToolName, WorkId, WorkerId},
+    job::JobState,
     limits,
 };
 
@@ -100,8 +101,34 @@ pub enum LiveUpdate {
     },
 }
 
+/// A pulse of a shard: the jobs that changed, and the number of open jobs. Sent at most four times a
+/// second, while somebody asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pulse {
+    /// Shard of the jobs.
+    pub shard: Shard,
+    /// Jobs that changed since the last pulse, at most [`limits::PULSE_JOBS_MAX`].
+    pub jobs: Vec<JobId>,
+    /// `true` if more jobs changed than are named.
+    pub more: bool,
+    /// Number of the shard's open jobs by state. A state without jobs is absent.
+    pub open: Vec<StateCount>,
+    /// Number of the shard's open questions.
+    pub questions: u64,
+}
+
+/// The number of jobs in a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateCount {
+    /// State of the jobs.
+    pub state: JobState,
+    /// Number of them.
+    pub jobs: u64,
+}
+
 impl Wire for Presence {}
 impl Wire for Live {}
+impl Wire for Pulse {}
 
 fn config() -> impl bincode::config::Config {
     bincode::config::standard().with_limit::<{ limits::WIRE_BYTES_MAX }>()
@@ -165,6 +192,16 @@ mod tests {
         }
     }
 
+    fn pulse() -> Pulse {
+        Pulse {
+            shard: Shard(3),
+            jobs: vec![JobId::new("j1").unwrap()],
+            more: true,
+            open: vec![StateCount { state: JobState::InputRequired, jobs: 300 }],
+            questions: 2,
+        }
+    }
+
     fn hex(bytes: &[u8]) -> String {
         bytes.iter().map(|b| format!("{b:02x}")).collect()
     }
@@ -181,6 +218,11 @@ mod tests {
             hex(&encode(&live()).unwrap()),
             "01 0b67302e73312e72312e7431 02 01 027331 fb2c01 01 03e5a5bd".replace(' ', "")
         );
+        assert_eq!(
+            hex(&encode(&pulse()).unwrap()),
+            "01 03 01 026a31 01 01 02 fb2c01 02".replace(' ', "")
+        );
+        assert_eq!(decode::<Pulse>(&encode(&pulse()).unwrap()), Ok(pulse()));
         assert_eq!(decode::<Presence>(&encode(&presence()).unwrap()), Ok(presence()));
         assert_eq!(decode::<Live>(&encode(&live()).unwrap()), Ok(live()));
     }

@@ -256,6 +256,7 @@ impl Parts<'_> {
     fn gateway(&self, listener: Listener) -> Child {
         let args = GatewayArgs {
             client: Client::new(&self.broker),
+            crew: self.crew.clone(),
             settings: self.config.gateway.clone(),
             listener,
             version: env!("CARGO_PKG_VERSION"),

@@ -16,6 +16,7 @@ mod job;
 mod observe;
 mod options;
 mod ownership;
+mod pulse;
 mod registered;
 mod shard;
 mod supervisor;

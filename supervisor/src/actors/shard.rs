@@ -27,7 +27,7 @@ use super::{
     job::{JobActor, JobArgs, Wake},
     observe::{Census, Labels, watch_load},
     options::SupervisorOptions,
-    sweep,
+    pulse, sweep,
 };
 
 /// Longest wait before an activation that was given up is repeated.
@@ -111,6 +111,8 @@ impl Actor for ShardActor {
         let went_back = move || _ = myself.cast(ShardMsg::WentBack);
         let watcher =
             spawn(watch_load(log, args.shard, Arc::clone(&census), status, every, went_back));
+        let pulses =
+            spawn(pulse::run(args.broker.clone(), args.shard, Arc::clone(&census)));
         tracing::info!(shard = %args.shard, "the shard is acquired");
         Ok(ShardState {
             args,
@@ -121,7 +123,7 @@ impl Actor for ShardActor {
             setbacks: HashMap::new(),
             quarantined: HashSet::new(),
             sweeper,
-            tasks: vec![pump, watcher],
+            tasks: vec![pump, watcher, pulses],
         })
     }
 

@@ -10,10 +10,13 @@ use std::{
 use broker::log::ShardLoad;
 use machine::{Job, JobStatus};
 use opentelemetry::KeyValue;
-use proto::id::{Seq, Shard};
+use proto::{
+    id::{Seq, Shard},
+    wire::Pulse,
+};
 use runtime::telemetry::{self, keys};
 
-use super::{Labels, figures::Figures, load, walk::Walk};
+use super::{Labels, changed::Changed, figures::Figures, load, walk::Walk};
 
 /// The figures of one shard.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ struct Inner {
     now: Figures,
     /// Walk in progress.
     walk: Option<Walk>,
+    /// Changes since the last pulse, while somebody reads pulses.
+    changed: Option<Changed>,
     load: Option<ShardLoad>,
     /// Result of the last write probe.
     is_writable: Option<bool>,
@@ -62,6 +67,20 @@ impl Census {
         if let Some(walk) = &mut inner.walk {
             walk.moved(job, before, now, &self.labels);
         }
+        if let Some(changed) = &mut inner.changed {
+            changed.add(job.id());
+        }
+    }
+
+    /// Remembers which jobs change, for pulses, or no longer.
+    pub(in crate::actors) fn remember_changes(&self, is_asked: bool) {
+        self.lock().changed = is_asked.then(Changed::default);
+    }
+
+    /// Returns the pulse of the changes since the last one, if there are any or it is due.
+    pub(in crate::actors) fn pulse(&self, shard: Shard, is_due: bool) -> Option<Pulse> {
+        let Inner { now, changed, .. } = &mut *self.lock();
+        changed.as_mut()?.pulse(shard, now, is_due)
     }
 
     /// Starts a walk.

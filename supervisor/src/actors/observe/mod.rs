@@ -2,6 +2,7 @@
 
 mod activation_metrics;
 mod census;
+mod changed;
 mod figures;
 mod label;
 mod load;

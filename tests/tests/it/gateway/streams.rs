@@ -1,8 +1,8 @@
 //! Tests of streams of events across crashes.
 
-use broker::testing::wait::eventually;
+use broker::testing::wait::{eventually, soon};
 use reqwest::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{ASKED, Frame, Frames, Stage, is_end, taken};
 
@@ -64,4 +64,38 @@ async fn a_stream_misses_and_repeats_nothing_across_kills() {
     assert!(Frames::of(response).until(&mut whole, is_end).await);
     let whole: Vec<&String> = whole.iter().map(|f| &f.id).filter(|id| !id.is_empty()).collect();
     assert_eq!(ids, whole);
+}
+
+/// Reads frames of the feed until one of this name satisfies `last`.
+async fn until(frames: &mut Frames, name: &str, last: impl Fn(&Value) -> bool) {
+    let mut seen = Vec::new();
+    let is_last = |frame: &Frame| {
+        frame.name == name && last(&serde_json::from_str(&frame.data).unwrap())
+    };
+    assert!(soon("a frame", frames.until(&mut seen, is_last)).await, "{name}: {seen:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_feed_tells_which_jobs_change_to_everybody_who_reads() {
+    let stage = Stage::start().await;
+    assert_eq!(stage.read("/v1/about").await["pulse"], true);
+    let open = async || Frames::of(stage.get("/v1/feed").send().await.unwrap());
+    let mut first = open().await;
+    until(&mut first, "pulse", |pulse| pulse["complete"] == true).await;
+    let goal = json!({"id": "j1", "goal": "two echoes", "confirm": true});
+    let (status, reply) = stage.post("/v1/jobs", &goal).await;
+    assert_eq!(status, StatusCode::CREATED, "{reply}");
+    let names = |pulse: &Value| pulse["jobs"].as_array().unwrap().contains(&json!("j1"));
+    until(&mut first, "pulse", names).await;
+    let ask = stage.question("j1").await;
+    until(&mut first, "inbox", |inbox| inbox["questions"] == 1).await;
+    // A reader that comes later has the figures at once.
+    let mut second = open().await;
+    until(&mut second, "pulse", |pulse| pulse["open"]["input-required"] == 1).await;
+    until(&mut second, "crew", |crew| crew["workers"].as_array().unwrap().len() >= 2).await;
+    let (status, reply) = stage.answer("j1", &ask, &json!({"decision": "reject"})).await;
+    assert_eq!(status, StatusCode::OK, "{reply}");
+    for frames in [&mut first, &mut second] {
+        until(frames, "inbox", |inbox| inbox["questions"] == 0).await;
+    }
 }
