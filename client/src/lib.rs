@@ -20,8 +20,9 @@ use broker::{
 use bytes::Bytes;
 use proto::{
     door::{
-        AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, Crew, Download, Downloaded, FileSource, Get,
-        GetCrew, GetTools, SetAgent, Submit, SubmitFile, Submitted, Tools, Upload, Uploaded,
+        AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, Crew, Download, Downloaded,
+        FileSource, Get, GetCrew, GetTools, SetAgent, Submit, SubmitFile, Submitted, Tools, Upload,
+        Uploaded,
     },
     error::{Code, Failure},
     file::FileName,

@@ -121,10 +121,8 @@ impl Client {
     /// # Errors
     /// Returns the server's refusal or the transport's error.
     pub async fn spans(&self, job: &JobId) -> Result<Vec<Span>, Failure> {
-        let options = WatchOptions {
-            give_up_after: SILENCE,
-            ..WatchOptions::events(EventId::START)
-        };
+        let options =
+            WatchOptions { give_up_after: SILENCE, ..WatchOptions::events(EventId::START) };
         let mut items = self.watch(job, options).boxed();
         let mut spans = Spans::default();
         while let Some(item) = items.next().await {

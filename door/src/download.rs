@@ -29,7 +29,11 @@ impl Answers<Download> for Door {
             Content::Url(url) => {
                 // A query or a fragment may hold a credential.
                 let url = url.split(['?', '#']).next().unwrap_or_default();
-                return Err(Failure::about(Code::InvalidRequest, "name", Text::FileIsUrl { url: &url }));
+                return Err(Failure::about(
+                    Code::InvalidRequest,
+                    "name",
+                    Text::FileIsUrl { url: &url },
+                ));
             }
         };
         let count = u32::try_from(pieces.len()).unwrap_or(u32::MAX);

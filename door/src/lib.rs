@@ -39,8 +39,8 @@ use broker::{Broker, clock::Clock};
 use proto::{
     budget::Price,
     door::{
-        self, AgentRevisions, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools, List, RefusedTool,
-        SendSignal, Server, SetAgent, Submit, Tools, Upload, Verb,
+        self, AgentRevisions, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools, List,
+        RefusedTool, SendSignal, Server, SetAgent, Submit, Tools, Upload, Verb,
     },
     error::Failure,
     id::ToolName,

@@ -35,8 +35,7 @@ use serde_json::{
 use crate::{
     Desk, agents,
     caller::{self, Caller},
-    feed, files, jobs,
-    measured, pages,
+    feed, files, jobs, measured, pages,
     params::Params,
     plan,
     problem::Problem,

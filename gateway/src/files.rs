@@ -94,10 +94,19 @@ mod tests {
 
     #[rstest]
     #[case("notes.md", "attachment; filename=\"notes.md\"; filename*=UTF-8''notes.md")]
-    #[case("a\"; x=\".sh", "attachment; filename=\"a__ x__.sh\"; filename*=UTF-8''a%22%3B%20x%3D%22.sh")]
+    #[case(
+        "a\"; x=\".sh",
+        "attachment; filename=\"a__ x__.sh\"; filename*=UTF-8''a%22%3B%20x%3D%22.sh"
+    )]
     #[case("会议.txt", "attachment; filename=\"__.txt\"; filename*=UTF-8''%E4%BC%9A%E8%AE%AE.txt")]
-    #[case("gpj.\u{202e}exe", "attachment; filename=\"gpj._exe\"; filename*=UTF-8''gpj.%E2%80%AEexe")]
-    #[case("a\r\nSet-Cookie: x", "attachment; filename=\"a__Set-Cookie_ x\"; filename*=UTF-8''a%0D%0ASet-Cookie%3A%20x")]
+    #[case(
+        "gpj.\u{202e}exe",
+        "attachment; filename=\"gpj._exe\"; filename*=UTF-8''gpj.%E2%80%AEexe"
+    )]
+    #[case(
+        "a\r\nSet-Cookie: x",
+        "attachment; filename=\"a__Set-Cookie_ x\"; filename*=UTF-8''a%0D%0ASet-Cookie%3A%20x"
+    )]
     fn a_name_is_only_a_name(#[case] name: &str, #[case] header: &str) {
         assert_eq!(disposition(name), header);
     }

@@ -107,7 +107,7 @@ pub(crate) struct FilesArgs {
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
     /// File of the submission to fetch
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = file_name)]
     pub(crate) name: Option<FileName>,
     /// Where to write the file; `-` for standard output [default: NAME in the current directory]
     #[arg(long, value_name = "PATH", requires = "name")]
@@ -171,6 +171,10 @@ pub(crate) struct SignalArgs {
     /// Reason, for the log
     #[arg(long, value_name = "WORDS")]
     pub(crate) reason: Option<String>,
+}
+
+fn file_name(text: &str) -> Result<FileName, String> {
+    FileName::new(text).map_err(|invalid| invalid.to_string())
 }
 
 fn state(text: &str) -> Result<JobState, String> {

@@ -123,10 +123,9 @@ fn task(style: &Style, happened: &Happened) -> Vec<String> {
         Happened::Error(error) => {
             error.work.is_some() && error.reason.as_deref() != Some(REASON_UNPARSEABLE)
         }
-        Happened::Interaction(_)
-        | Happened::Usage(_)
-        | Happened::Turn(_)
-        | Happened::Job(_) => false,
+        Happened::Interaction(_) | Happened::Usage(_) | Happened::Turn(_) | Happened::Job(_) => {
+            false
+        }
     };
     if shown { event::lines(style, happened) } else { Vec::new() }
 }

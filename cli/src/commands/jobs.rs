@@ -74,12 +74,7 @@ async fn spans(global: &Global, output: Output, args: &SpansArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let job = connect::job(&client, &args.job).await?.job;
     let spans = client.spans(&job).await?;
-    output.list(
-        &spans,
-        &spans,
-        |span| span.id.to_string(),
-        |style| waterfall::show(style, &spans),
-    )
+    output.list(&spans, &spans, |span| span.id.to_string(), |style| waterfall::show(style, &spans))
 }
 
 async fn ls(global: &Global, output: Output, args: ListArgs) -> Outcome {

@@ -123,7 +123,8 @@ fn files(view: &JobView) -> String {
 /// Lists the policies that differ from the defaults.
 fn policies(agent: Option<&Agent>) -> String {
     let all = agent.map(agent::summary).unwrap_or_default().into_iter();
-    let each = all.map(|Policy { key, value }| escape::line(&format!("{key}={value}")).into_owned());
+    let each =
+        all.map(|Policy { key, value }| escape::line(&format!("{key}={value}")).into_owned());
     each.collect::<Vec<_>>().join(", ")
 }
 

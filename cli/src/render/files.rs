@@ -65,7 +65,9 @@ fn row(style: &Style, file: &Listed) -> Vec<Piece> {
     };
     vec![
         plain(escaped(&file.name)),
-        plain(file.bytes.map_or_else(unknown, |bytes| style.say(Text::FileBytes { bytes: &bytes }))),
+        plain(
+            file.bytes.map_or_else(unknown, |bytes| style.say(Text::FileBytes { bytes: &bytes })),
+        ),
         plain(file.media_type.as_deref().map_or_else(unknown, escaped)),
         plain(from),
     ]

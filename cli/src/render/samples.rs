@@ -242,17 +242,35 @@ pub(crate) fn spans() -> Vec<client::spans::Span> {
         }
         tool
     };
-    let step = |step: &str, phase: &str, label: &str| {
-        json!({"type": "step", "phase": phase, "step": step, "label": label, "attempt": 1})
-    };
+    let step = |step: &str, phase: &str, label: &str| json!({"type": "step", "phase": phase, "step": step, "label": label, "attempt": 1});
     let question = json!({"id": "q1", "prompt": "这个计划对吗？", "kind": "question"});
     let events = [
-        event("1.1", "50:00", json!({"type": "job", "state": "submitted", "goal": "Read it \u{1b}[2J and write a summary"})),
+        event(
+            "1.1",
+            "50:00",
+            json!({"type": "job", "state": "submitted", "goal": "Read it \u{1b}[2J and write a summary"}),
+        ),
         event("2.1", "50:10", json!({"type": "job", "state": "working", "sub_status": "planning"})),
-        event("2.2", "50:10", json!({"type": "turn", "phase": "asked", "work": "g0.p1", "attempt": 1})),
-        event("3.1", "51:00", json!({"type": "usage", "work": "g0.p1", "spent": usage, "total": usage})),
-        event("4.1", "51:00", json!({"type": "interaction", "phase": "asked", "question": question})),
-        event("5.1", "54:00", json!({"type": "interaction", "phase": "closed", "ask": "q1", "because": "expired"})),
+        event(
+            "2.2",
+            "50:10",
+            json!({"type": "turn", "phase": "asked", "work": "g0.p1", "attempt": 1}),
+        ),
+        event(
+            "3.1",
+            "51:00",
+            json!({"type": "usage", "work": "g0.p1", "spent": usage, "total": usage}),
+        ),
+        event(
+            "4.1",
+            "51:00",
+            json!({"type": "interaction", "phase": "asked", "question": question}),
+        ),
+        event(
+            "5.1",
+            "54:00",
+            json!({"type": "interaction", "phase": "closed", "ask": "q1", "because": "expired"}),
+        ),
         event("6.1", "54:00", step("read", "started", "读取笔记 and all that belongs to it")),
         event("6.2", "54:00", tool(1, "calling")),
         event("7.1", "55:00", tool(1, "called")),
@@ -260,7 +278,11 @@ pub(crate) fn spans() -> Vec<client::spans::Span> {
         event("9.1", "56:20", tool(2, "called")),
         event("9.2", "56:20", step("read", "completed", "")),
         event("10.1", "56:20", step("write", "started", "Write")),
-        event("10.2", "56:20", json!({"type": "turn", "phase": "asked", "work": "g0.r0.write.n1.t1", "attempt": 1, "step": "write"})),
+        event(
+            "10.2",
+            "56:20",
+            json!({"type": "turn", "phase": "asked", "work": "g0.r0.write.n1.t1", "attempt": 1, "step": "write"}),
+        ),
     ];
     client::spans::spans(&events)
 }

@@ -31,7 +31,7 @@ pub(crate) fn show(style: &Style, spans: &[Span]) -> String {
     let room = columns.saturating_sub(left + LASTED + 1);
     let bars = (room >= BARS_MIN).then_some(room);
     let line = Timeline { begin: job.begin, end: end(style, spans) };
-    let left = if bars.is_some() { left } else { columns.saturating_sub(LASTED) };
+    let left = if bars.is_some() { left } else { columns.saturating_sub(LASTED + 1) };
     let rows = branches.iter().zip(names).map(|(branch, name)| {
         let span = branch.span;
         let name = name.render(&Style { width: Some(left), color: false, ..*style });
@@ -48,7 +48,9 @@ pub(crate) fn show(style: &Style, spans: &[Span]) -> String {
     });
     let rows: String = rows.collect();
     let head = Text::SpansFrom { at: &style.clock(job.begin), took: &lasted(line.begin, line.end) };
-    format!("{}\n{rows}{}\n", style.say(head), style.paint(Tone::Dim, &style.say(Text::SpansKey)))
+    let head = Line::new().add(Tone::Plain, style.say(head)).render(style);
+    let key = Line::new().add(Tone::Dim, style.say(Text::SpansKey)).render(style);
+    format!("{head}\n{rows}{key}\n")
 }
 
 /// Returns the end of the time line: the job's end, or now.

@@ -58,6 +58,10 @@ impl Spans {
         self.latest = self.latest.max(Some(event.time));
         let at = At { time: self.latest.unwrap_or(event.time), id: event.id };
         let job = self.job(at);
+        let is_end = matches!(&event.happened, Happened::Job(job) if job.state.is_terminal());
+        if !is_end {
+            self.reopen(job);
+        }
         match &event.happened {
             Happened::Job(change) => self.job_changed(job, change, at),
             Happened::Step(step) => self.step_changed(job, step, at),
@@ -110,7 +114,6 @@ impl Spans {
             self.end_all(at.time);
             return;
         }
-        self.reopen(job);
         let is_held = change.state == JobState::Submitted
             || matches!(change.sub_status, Some(SubStatus::Paused | SubStatus::Poisoned));
         if let Some(held) = self.held.take() {
@@ -195,10 +198,11 @@ impl Spans {
     fn queued(&mut self, work: &WorkId, attempt: Attempt, duration_ms: u64, at: At) {
         let Some(tried) = self.works.get(work).copied() else { return };
         // A job without a worker's own measure, such as a sub-agent's, was not queued.
-        if duration_ms == 0 || tried.attempt != attempt.get() || !self.is_open(tried.span) {
+        if duration_ms == 0 || tried.attempt != attempt.0 || !self.is_open(tried.span) {
             return;
         }
-        let ran = i64::try_from(duration_ms).map_or(SignedDuration::MAX, SignedDuration::from_millis);
+        let ran =
+            i64::try_from(duration_ms).map_or(SignedDuration::MAX, SignedDuration::from_millis);
         let began = at.time.checked_sub(ran).unwrap_or(tried.attempt_began);
         if began > tried.attempt_began {
             let start = At { time: tried.attempt_began, id: tried.attempt_event };
@@ -216,7 +220,7 @@ impl Spans {
         label: String,
         at: At,
     ) {
-        let attempt = attempt.get();
+        let attempt = attempt.0;
         let known = self.works.get(work).copied();
         let goes_on = |tried: &Tried| {
             let parent = self.list.get(tried.span).and_then(|span| span.parent);
@@ -241,7 +245,7 @@ impl Spans {
     /// Ends the present attempt at a unit of work. A later attempt opens its bar again.
     fn work_ended(&mut self, work: &WorkId, attempt: Attempt, state: SpanState, at: At) {
         let Some(tried) = self.works.get(work).copied() else { return };
-        if tried.attempt == attempt.get() && self.is_open(tried.span) {
+        if tried.attempt == attempt.0 && self.is_open(tried.span) {
             self.end_tree(tried.span, state, at.time);
         }
     }
@@ -350,9 +354,6 @@ impl Spans {
         }
         self.works.clear();
         self.forget_waits();
-        if let Some(job) = job {
-            self.reopen(job);
-        }
     }
 
     fn begin(&mut self, kind: SpanKind, parent: Option<SpanId>, label: String, at: At) -> SpanId {

@@ -8,8 +8,9 @@ use std::path::Path;
 
 use proto::{
     door::{
-        AgentRevisions, Agents, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox,
-        List, Refusal, Request, SendSignal, SetAgent, Submit, Uploaded, Verb, VerbSpec, Watch,
+        AgentRevisions, Agents, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools,
+        GiveAnswer, Inbox, List, Refusal, Request, SendSignal, SetAgent, Submit, Uploaded, Verb,
+        VerbSpec, Watch,
     },
     error::Code,
     strict,

@@ -121,9 +121,16 @@ fn written(change: &AgentRevision) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use broker::{Broker, memory::MemoryOptions};
+    use std::sync::Arc;
+
+    use broker::memory::{self, MemoryOptions};
+    use proto::subject::Subjects;
 
     use super::*;
+
+    fn bucket() -> Arc<dyn Kv> {
+        memory::start(Subjects::new("cb", 1).unwrap(), MemoryOptions::default()).kv
+    }
 
     fn mine() -> AgentName {
         AgentName::new("mine").unwrap()
@@ -141,7 +148,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_change_whose_author_died_is_a_revision_without_author() {
-        let kv = Broker::memory(MemoryOptions::default()).kv;
+        let kv = bucket();
         let first = put(&*kv, "about: one").await;
         let history = read(&*kv, &mine()).await.unwrap();
         assert_eq!(history.current, Some(first.revision));
@@ -156,7 +163,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_author_is_kept_whichever_process_records_the_revision_first() {
-        let kv = Broker::memory(MemoryOptions::default()).kv;
+        let kv = bucket();
         let first = put(&*kv, "about: one").await;
         record_missing(&*kv, &mine(), &unrecorded(&first)).await.unwrap();
         let change = stored(first.revision, author(), "about: one");
@@ -167,7 +174,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_oldest_revisions_are_dropped_beyond_the_limit() {
-        let kv = Broker::memory(MemoryOptions::default()).kv;
+        let kv = bucket();
         kv.put(Bucket::Agents, "mine-too.1", Bytes::from_static(b"{}")).await.unwrap();
         for n in 0..AGENT_REVISIONS_MAX + 3 {
             let text = format!("about: {n}");

@@ -80,7 +80,7 @@ impl Agents {
         look(&self.shared.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Calls `look` with all agents, after the bucket's value of one was read anew.
+    /// Calls `look` with all agents, after the present value of one was read from the bucket.
     fn look_at<T>(&self, value: Option<Versioned>, look: impl FnOnce(&Catalogue) -> T) -> T {
         let all = &mut self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(value) = value {

@@ -194,7 +194,7 @@ impl Answers<DropAgent> for Door {
 
 impl Door {
     /// Removes an agent from the bucket. Returns the revision of the removal, or `None` if the
-    /// bucket held no agent but a value that is none.
+    /// bucket held only a value that is not an agent.
     async fn remove(
         &self,
         name: &AgentName,

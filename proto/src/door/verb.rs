@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
     AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, AnswerTaken, Count, Counted,
-    Crew, Dead, DeadLetters, Download, Downloaded, DropAgent, Get, GetCrew, GetTools, GiveAnswer, Inbox, InboxPage, List,
-    Listed, SendSignal, SetAgent, Signaled, Submit, Submitted, Tools, Upload, Uploaded, Watch,
-    Watched,
+    Crew, Dead, DeadLetters, Download, Downloaded, DropAgent, Get, GetCrew, GetTools, GiveAnswer,
+    Inbox, InboxPage, List, Listed, SendSignal, SetAgent, Signaled, Submit, Submitted, Tools,
+    Upload, Uploaded, Watch, Watched,
 };
 use crate::view::JobView;
 

@@ -111,8 +111,7 @@ impl Actor for ShardActor {
         let went_back = move || _ = myself.cast(ShardMsg::WentBack);
         let watcher =
             spawn(watch_load(log, args.shard, Arc::clone(&census), status, every, went_back));
-        let pulses =
-            spawn(pulse::run(args.broker.clone(), args.shard, Arc::clone(&census)));
+        let pulses = spawn(pulse::run(args.broker.clone(), args.shard, Arc::clone(&census)));
         tracing::info!(shard = %args.shard, "the shard is acquired");
         Ok(ShardState {
             args,

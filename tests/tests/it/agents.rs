@@ -153,7 +153,10 @@ async fn a_file_is_checked_put_used_and_taken_out() {
     assert_eq!((view.agent.as_str(), summary(&view)), ("mine", "nobody said anything"));
     let described = hall.does(&["jobs", "describe", "one"]);
     let policies = described.lines().find(|line| line.starts_with("policies")).unwrap();
-    assert!(policies.contains("ask.limit=0") && described.contains("step.max_turns=7"), "{described}");
+    assert!(
+        policies.contains("ask.limit=0") && described.contains("step.max_turns=7"),
+        "{described}"
+    );
     hall.does(&["agents", "rm", "mine"]);
     let (success, said) = hall.callboard(&["submit", "anything", "--agent", "mine"]);
     assert!(!success && said.contains("there is no agent \"mine\" here"), "{said}");

@@ -103,7 +103,8 @@ async fn files_of_a_submission_are_read_by_its_tools_its_children_and_its_forks(
     let (_, listed) = run(&["jobs", "files", "compared"]);
     assert!(listed.contains("long.txt  600010 bytes") && listed.contains("an address"), "{listed}");
     let fetched = path("fetched.txt");
-    let fetch = |name: &str, more: &[&str]| run(&[&["jobs", "files", "compared", name], more].concat());
+    let fetch =
+        |name: &str, more: &[&str]| run(&[&["jobs", "files", "compared", name], more].concat());
     let (code, said) = fetch("long.txt", &["--output", &fetched]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(std::fs::read_to_string(&fetched).unwrap(), long);
@@ -114,7 +115,7 @@ async fn files_of_a_submission_are_read_by_its_tools_its_children_and_its_forks(
     }
     // A name that the submission chose replaces nothing.
     let mut command = company.command();
-    command.current_dir(files).args(["jobs", "files", "compared", "note.md"]);
+    command.current_dir(&files).args(["jobs", "files", "compared", "note.md"]);
     let refused = command.output().unwrap();
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code() == Some(2) && said.contains("note.md exists"), "{said}");

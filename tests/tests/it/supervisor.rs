@@ -5,3 +5,4 @@ pub(crate) mod company;
 mod counting;
 mod forging;
 mod logging;
+mod pulses;

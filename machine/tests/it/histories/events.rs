@@ -149,7 +149,7 @@ fn events_tell_a_story_without_gaps() {
                 | Happened::Error(_)
                 | Happened::Usage(_)
                 | Happened::Notice(_)
-            | Happened::Turn(_)
+                | Happened::Turn(_)
                 | Happened::Plan(_)
                 | Happened::Job(_) => {}
             }

@@ -71,7 +71,7 @@ fn what_an_agent_says_in_a_turn_is_told_once() {
                 | Happened::Error(_)
                 | Happened::Usage(_)
                 | Happened::Notice(_)
-            | Happened::Turn(_)
+                | Happened::Turn(_)
                 | Happened::Plan(_)
                 | Happened::Job(_) => {}
             }

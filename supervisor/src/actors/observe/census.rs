@@ -79,7 +79,8 @@ impl Census {
 
     /// Returns the pulse of the changes since the last one, if there are any or it is due.
     pub(in crate::actors) fn pulse(&self, shard: Shard, is_due: bool) -> Option<Pulse> {
-        let Inner { now, changed, .. } = &mut *self.lock();
+        let mut inner = self.lock();
+        let Inner { now, changed, .. } = &mut *inner;
         changed.as_mut()?.pulse(shard, now, is_due)
     }
 

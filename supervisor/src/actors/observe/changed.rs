@@ -30,7 +30,7 @@ impl Changed {
         }
     }
 
-    /// Returns the pulse, and forgets what it says. Without a change there is none, unless it is
+    /// Returns the pulse, and forgets what it says. Returns `None` without a change, unless a pulse is
     /// due anyway.
     pub(super) fn pulse(&mut self, shard: Shard, now: &Figures, is_due: bool) -> Option<Pulse> {
         let (open, questions) = (open(now), u64::try_from(now.questions).unwrap_or_default());

@@ -69,9 +69,8 @@ async fn a_stream_misses_and_repeats_nothing_across_kills() {
 /// Reads frames of the feed until one of this name satisfies `last`.
 async fn until(frames: &mut Frames, name: &str, last: impl Fn(&Value) -> bool) {
     let mut seen = Vec::new();
-    let is_last = |frame: &Frame| {
-        frame.name == name && last(&serde_json::from_str(&frame.data).unwrap())
-    };
+    let is_last =
+        |frame: &Frame| frame.name == name && last(&serde_json::from_str(&frame.data).unwrap());
     assert!(soon("a frame", frames.until(&mut seen, is_last)).await, "{name}: {seen:?}");
 }
 
