@@ -1,6 +1,7 @@
 //! Questions to users, and their answers.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use crate::{
 };
 
 /// A question in the form of the job's log and of the inbox.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Question {
     /// Id of the question, unique within the job.
     pub id: AskId,
@@ -35,21 +36,13 @@ pub struct Question {
 }
 
 /// The kinds of question, each with its valid answers.
-#[derive(
-    Debug,
-    Clone,
-    PartialEq,
-    Serialize,
-    Deserialize,
-    strum::EnumDiscriminants,
-    strum::IntoStaticStr,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(strum::EnumDiscriminants, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[strum_discriminants(name(KindOfQuestion))]
 #[strum_discriminants(doc = "[`QuestionKind`] discriminant.")]
-#[strum_discriminants(derive(Serialize, Deserialize, strum::IntoStaticStr, schemars::JsonSchema))]
+#[strum_discriminants(derive(Serialize, Deserialize, strum::IntoStaticStr, JsonSchema))]
 #[strum_discriminants(serde(rename_all = "snake_case"))]
 #[strum_discriminants(strum(serialize_all = "snake_case"))]
 pub enum QuestionKind {
@@ -122,7 +115,7 @@ impl KindOfQuestion {
 }
 
 /// A step that finished before a plan is confirmed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FinishedStep {
     /// Id of the step.
     pub id: StepId,
@@ -131,7 +124,7 @@ pub struct FinishedStep {
 }
 
 /// An option of a choice.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Choice {
     /// Value in the answer.
     pub value: String,
@@ -141,7 +134,7 @@ pub struct Choice {
 }
 
 /// A field of a form.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Field {
     /// Key of the field in the answer.
     pub key: String,
@@ -162,7 +155,7 @@ pub struct Field {
 }
 
 /// The types of a form's field.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Input {
     /// A text.
@@ -202,19 +195,9 @@ pub enum Input {
 }
 
 /// The decision in an answer.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Verdict {
     /// Agreement to the plan or the call.
@@ -237,7 +220,7 @@ impl Verdict {
 }
 
 /// The answer to a question.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// Decision of the user.
     pub decision: Verdict,
