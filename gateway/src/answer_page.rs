@@ -87,19 +87,29 @@ pub(crate) async fn answer(
             let place = format!("{ROOT}{handle}");
             guarded((StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response())
         }
-        Err(failure) => match failure.code {
-            Code::AlreadyAnswered | Code::Closed => look(&desk, &handle, language, None).await,
-            Code::Stale => {
-                let note = (StatusCode::CONFLICT, Text::Changed.text(language));
-                look(&desk, &handle, language, Some(note)).await
-            }
-            Code::InvalidAnswer => {
-                let why = failure.message_in(language);
-                let note = format!("{}: {}", Text::Failed.text(language), escape::line(&why));
-                page(&redeemed, language, Some((StatusCode::UNPROCESSABLE_ENTITY, note)))
-            }
-            _ => refused(&failure, language),
-        },
+        Err(failure) => unanswered(&desk, &handle, &redeemed, &failure, language).await,
+    }
+}
+
+/// Shows why an answer was not taken: the question as it is now, or the mistake.
+async fn unanswered(
+    desk: &Desk,
+    handle: &str,
+    redeemed: &Redeemed,
+    failure: &Failure,
+    language: Language,
+) -> Response {
+    if [Code::AlreadyAnswered, Code::Closed].contains(&failure.code) {
+        look(desk, handle, language, None).await
+    } else if failure.code == Code::Stale {
+        let note = (StatusCode::CONFLICT, Text::Changed.text(language));
+        look(desk, handle, language, Some(note)).await
+    } else if failure.code == Code::InvalidAnswer {
+        let why = failure.message_in(language);
+        let note = format!("{}: {}", Text::Failed.text(language), escape::line(&why));
+        page(redeemed, language, Some((StatusCode::UNPROCESSABLE_ENTITY, note)))
+    } else {
+        refused(failure, language)
     }
 }
 
@@ -131,10 +141,7 @@ fn page(redeemed: &Redeemed, language: Language, note: Option<(StatusCode, Strin
 
 /// Shows that a link does not work. Only a fault that passes by itself is told apart.
 fn refused(failure: &Failure, language: Language) -> Response {
-    let passes = match failure.code {
-        Code::Unavailable | Code::Timeout | Code::Overloaded => true,
-        _ => false,
-    };
+    let passes = [Code::Unavailable, Code::Timeout, Code::Overloaded].contains(&failure.code);
     let (status, why) = if passes {
         (StatusCode::SERVICE_UNAVAILABLE, Text::Unavailable)
     } else {

@@ -49,11 +49,16 @@ use crate::{
 /// The table of routes. An entry is all that a route needs: the router, the check of parameters and
 /// the OpenAPI document read it, and a test tries each route as each role.
 fn routes() -> Vec<Route> {
-    const OK: StatusCode = StatusCode::OK;
-    const CREATED: StatusCode = StatusCode::CREATED;
+    let areas =
+        [of_jobs(), of_logs_and_files(), of_questions(), of_agents(), of_the_installation()];
+    areas.into_iter().flatten().collect()
+}
+
+const OK: StatusCode = StatusCode::OK;
+const CREATED: StatusCode = StatusCode::CREATED;
+
+fn of_jobs() -> Vec<Route> {
     vec![
-        Route::get("/openapi.json", openapi::openapi).sends(OK, Some(JSON)),
-        Route::get("/v1/about", installation::about).replies::<installation::About>(OK),
         Route::get("/v1/jobs", jobs::list)
             .verb(Verb::List)
             .filtered()
@@ -74,6 +79,32 @@ fn routes() -> Vec<Route> {
             .param::<Point>("at")
             .replies::<JobView>(OK)
             .sends(StatusCode::NOT_MODIFIED, None),
+        Route::post("/v1/jobs/{job}/signals", jobs::signal)
+            .verb(Verb::Signal)
+            .body::<door::SendSignal>(json!({"signal": "cancel"}))
+            .replies::<door::Signaled>(OK),
+        Route::post("/v1/jobs/{job}/forks", jobs::fork)
+            .verb(Verb::Submit)
+            .body::<Fork>(json!({"at": 5}))
+            .and::<JobId>("id")
+            .replies::<door::Submitted>(CREATED)
+            .replies::<door::Submitted>(OK),
+        Route::post("/v1/batches", jobs::batch)
+            .verb(Verb::Batch)
+            .body::<door::Batch>(json!({"signal": "cancel"}))
+            .replies::<door::Batched>(OK),
+        Route::post("/v1/plans:execute", jobs::execute)
+            .verb(Verb::Submit)
+            .verb(Verb::Watch)
+            .body::<door::Submit>(json!({"plan": {"title": "Say it", "steps": ["Say hello"]}}))
+            .replies::<plan::Executed>(OK)
+            .replies::<plan::Executed>(StatusCode::ACCEPTED)
+            .replies::<plan::Executed>(StatusCode::INTERNAL_SERVER_ERROR),
+    ]
+}
+
+fn of_logs_and_files() -> Vec<Route> {
+    vec![
         Route::get("/v1/jobs/{job}/events", log::events)
             .verb(Verb::Watch)
             .param::<EventId>("after")
@@ -89,16 +120,20 @@ fn routes() -> Vec<Route> {
         Route::get("/v1/jobs/{job}/files/{name}", files::file_of)
             .verb(Verb::Download)
             .sends(OK, Some("application/octet-stream")),
-        Route::post("/v1/jobs/{job}/signals", jobs::signal)
-            .verb(Verb::Signal)
-            .body::<door::SendSignal>(json!({"signal": "cancel"}))
-            .replies::<door::Signaled>(OK),
-        Route::post("/v1/jobs/{job}/forks", jobs::fork)
-            .verb(Verb::Submit)
-            .body::<Fork>(json!({"at": 5}))
-            .and::<JobId>("id")
-            .replies::<door::Submitted>(CREATED)
-            .replies::<door::Submitted>(OK),
+        Route::put("/v1/pieces/{sha256}", files::piece)
+            .verb(Verb::Upload)
+            .bytes("application/octet-stream", "a piece")
+            .replies::<door::Uploaded>(OK),
+    ]
+}
+
+fn of_questions() -> Vec<Route> {
+    vec![
+        Route::get("/v1/inbox", questions::inbox)
+            .verb(Verb::Inbox)
+            .param::<JobId>("job")
+            .param::<u32>("limit")
+            .replies::<door::InboxPage>(OK),
         Route::post("/v1/jobs/{job}/questions/{ask}/answers", questions::answer)
             .verb(Verb::Answer)
             .body::<door::GiveAnswer>(json!({"decision": "approve", "digest": "9f2b"}))
@@ -121,23 +156,11 @@ fn routes() -> Vec<Route> {
             .sends(StatusCode::NOT_FOUND, Some(HTML))
             .sends(StatusCode::CONFLICT, Some(HTML))
             .sends(StatusCode::UNPROCESSABLE_ENTITY, Some(HTML)),
-        Route::post("/v1/batches", jobs::batch)
-            .verb(Verb::Batch)
-            .body::<door::Batch>(json!({"signal": "cancel"}))
-            .replies::<door::Batched>(OK),
-        Route::post("/v1/plans:execute", jobs::execute)
-            .verb(Verb::Submit)
-            .verb(Verb::Watch)
-            .body::<door::Submit>(json!({"plan": {"title": "Say it", "steps": ["Say hello"]}}))
-            .replies::<plan::Executed>(OK)
-            .replies::<plan::Executed>(StatusCode::ACCEPTED)
-            .replies::<plan::Executed>(StatusCode::INTERNAL_SERVER_ERROR),
-        Route::get("/v1/feed", feed::open).verb(Verb::Crew).sends(OK, Some("text/event-stream")),
-        Route::get("/v1/inbox", questions::inbox)
-            .verb(Verb::Inbox)
-            .param::<JobId>("job")
-            .param::<u32>("limit")
-            .replies::<door::InboxPage>(OK),
+    ]
+}
+
+fn of_agents() -> Vec<Route> {
+    vec![
         Route::get("/v1/agents", agents::list)
             .verb(Verb::Agents)
             .param::<AgentName>("name")
@@ -159,6 +182,14 @@ fn routes() -> Vec<Route> {
             .verb(Verb::AgentRevisions)
             .param::<u64>("revision")
             .replies::<door::AgentHistory>(OK),
+    ]
+}
+
+fn of_the_installation() -> Vec<Route> {
+    vec![
+        Route::get("/openapi.json", openapi::openapi).sends(OK, Some(JSON)),
+        Route::get("/v1/about", installation::about).replies::<installation::About>(OK),
+        Route::get("/v1/feed", feed::open).verb(Verb::Crew).sends(OK, Some("text/event-stream")),
         Route::get("/v1/tools", installation::tools).verb(Verb::Tools).replies::<door::Tools>(OK),
         Route::get("/v1/crew", installation::crew).verb(Verb::Crew).replies::<door::Crew>(OK),
         Route::get("/v1/dead", installation::dead)
@@ -166,10 +197,6 @@ fn routes() -> Vec<Route> {
             .param::<JobId>("job")
             .param::<u32>("limit")
             .replies::<door::DeadLetters>(OK),
-        Route::put("/v1/pieces/{sha256}", files::piece)
-            .verb(Verb::Upload)
-            .bytes("application/octet-stream", "a piece")
-            .replies::<door::Uploaded>(OK),
     ]
 }
 

@@ -247,7 +247,9 @@ fn stale(name: &AgentName) -> Failure {
 fn changed(name: &AgentName, error: KvError) -> Failure {
     match error {
         KvError::Conflict(_) => stale(name),
-        error => unavailable(error),
+        error @ (KvError::Unavailable(_) | KvError::InvalidKey(_) | KvError::Refused(_)) => {
+            unavailable(error)
+        }
     }
 }
 
