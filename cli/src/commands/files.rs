@@ -54,9 +54,12 @@ fn write(
     };
     let written = options.open(path).and_then(|mut file| file.write_all(content));
     let path = &escape::line(&path.display().to_string()).into_owned();
-    written.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => CliError::input("output", Text::FileThere { path }),
-        _ => CliError::input("output", Text::FileUnwritten { path, why: &error }),
+    written.map_err(|error| {
+        if error.kind() == ErrorKind::AlreadyExists {
+            CliError::input("output", Text::FileThere { path })
+        } else {
+            CliError::input("output", Text::FileUnwritten { path, why: &error })
+        }
     })?;
     output.note(Text::FileWritten { name, path });
     Ok(())

@@ -52,6 +52,8 @@ impl Tmux {
         let mut command = Command::new(&self.program);
         // Without this, tmux takes text of other scripts than Latin for one column each.
         command.env("LC_ALL", "C.UTF-8").env("TMUX_TMPDIR", self.dir.path()).env_remove("TMUX");
+        // In CI the program takes every terminal for none.
+        command.env_remove("CI");
         command.arg("-u");
         command
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn event(seq: u64, index: u32, second: u64, happened: Value) -> Event {
+fn event(seq: u64, index: u32, second: u64, happened: &Value) -> Event {
     let id = format!("{seq}.{index}");
     let time = Timestamp::from_second(1_772_355_600 + i64::try_from(second).unwrap()).unwrap();
     let mut event = json!({"id": id, "time": time.to_string()});
@@ -79,7 +79,7 @@ fn histories() -> impl Strategy<Value = Vec<Event>> {
         let mut second = 0;
         let dated = all.into_iter().zip(1..).map(|((happened, later), seq)| {
             second += later;
-            event(seq, 1, second, happened)
+            event(seq, 1, second, &happened)
         });
         dated.collect()
     })
@@ -128,7 +128,7 @@ proptest! {
 
     #[test]
     fn a_job_that_has_ended_has_no_open_bar(events in histories()) {
-        let end = event(1_000, 1, 1_000, json!({"type": "job", "state": "completed"}));
+        let end = event(1_000, 1, 1_000, &json!({"type": "job", "state": "completed"}));
         let spans = spans(events.iter().chain([&end]));
         prop_assert!(spans.iter().all(|span| span.end.is_some()));
     }
@@ -163,11 +163,11 @@ fn a_second_attempt_shows_the_first_one_and_the_wait_between_them() {
     let call = |seq, second, attempt: u32, phase: Value| {
         let mut tool = json!({"type": "tool", "work": "g0.r0.a", "step": "a", "attempt": attempt, "tool": "echo"});
         tool.as_object_mut().unwrap().extend(phase.as_object().unwrap().clone());
-        event(seq, 1, second, tool)
+        event(seq, 1, second, &tool)
     };
     let calling = json!({"phase": "calling", "args": {}});
     let events = [
-        event(1, 1, 0, json!({"type": "job", "state": "working", "goal": "say it"})),
+        event(1, 1, 0, &json!({"type": "job", "state": "working", "goal": "say it"})),
         call(2, 1, 1, calling.clone()),
         call(3, 5, 1, json!({"phase": "called", "success": false, "duration_ms": 3_000})),
         call(4, 9, 2, calling),

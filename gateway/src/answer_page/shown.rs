@@ -163,7 +163,7 @@ impl Form {
                     decision(Verdict::Respond, say(Text::ChangePlan)),
                     declines(say(Text::CancelJob)),
                 ];
-                (decisions, vec![optional(TEXT, Text::PlanText, language)])
+                (decisions, vec![optional(TEXT, Text::PlanReply, language)])
             }
             QuestionKind::ToolApproval { .. } => {
                 let decisions = vec![

@@ -62,7 +62,7 @@ pub(super) async fn preview(client: &Client, output: Output, set: &SetAgent) -> 
         true => client.agents(Some(name)).await?.agents.pop(),
         false => None,
     };
-    let nothing = || Text::NothingText.text(output.language);
+    let nothing = || Text::NothingBefore.text(output.language);
     let from = from.map_or_else(
         || Named { name: nothing(), text: String::new() },
         |agent| Named { name: agent.place, text: agent.text.unwrap_or_default() },
