@@ -110,6 +110,50 @@ fn filled(path: &str, handle: &str) -> String {
         .fold(path.to_owned(), |path, (name, value)| path.replace(&format!("{{{name}}}"), value))
 }
 
+/// Tries the routes of questions: two are open one after the other.
+async fn answered(stage: &Stage, api: &mut Document, ask: &str) {
+    let get = |path: &'static str| (Method::GET, path);
+    let post = |path: &'static str| (Method::POST, path);
+    api.ask(stage, get("/v1/inbox"), "/v1/inbox", None).await;
+    let links = "/v1/jobs/{job}/questions/{ask}/links";
+    let of = |path: &str| path.replace("{job}", "j1").replace("{ask}", ask);
+    let made = api.ask(stage, post(links), &of(links), Some(json!({"by": "ann"}))).await;
+    let page = made["path"].as_str().unwrap();
+    api.ask(stage, get("/a/{handle}"), page, None).await;
+    api.ask(stage, (Method::DELETE, links), &of(links), None).await;
+    api.ask(stage, get("/a/{handle}"), page, None).await;
+    let answers = "/v1/jobs/{job}/questions/{ask}/answers";
+    api.ask(stage, post(answers), &of(answers), Some(json!({"decision": "approve"}))).await;
+    api.ask(stage, post(answers), &of(answers), Some(json!({"decision": "approve"}))).await;
+    let second = stage.question("j1").await;
+    let path = links.replace("{job}", "j1").replace("{ask}", &second);
+    let made = api.ask(stage, post(links), &path, Some(json!({"by": "ann"}))).await;
+    let page = made["path"].as_str().unwrap();
+    let html = stage.get(page).send().await.unwrap().text().await.unwrap();
+    let of = super::links::hidden(&html);
+    let form = format!("of={of}&decision=respond&value=Ann");
+    let sent = stage.request(Method::POST, page).body(form).send().await.unwrap();
+    api.check(&Method::POST, "/a/{handle}", sent).await;
+}
+
+/// Every route was checked, not one less, and there is no route that the document does not have.
+async fn complete(stage: &Stage, api: &Document) {
+    for (method, path, _) in api.routes() {
+        let route = (method.as_str().to_ascii_lowercase(), path);
+        assert!(api.checked.contains(&route), "no good answer of {route:?} was checked");
+    }
+    let paths: BTreeSet<String> = api.routes().into_iter().map(|(_, path, _)| path).collect();
+    for path in paths {
+        for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
+            if api.document["paths"][&path].get(method.as_str().to_ascii_lowercase()).is_none() {
+                let response = stage.request(method.clone(), &filled(&path, "x")).send().await;
+                let status = response.unwrap().status();
+                assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
+            }
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_route_answers_as_the_document_says() {
     let set = |company: &mut Company| company.set("GATEWAY__WRITES_PER_SECOND", "1000");
@@ -119,32 +163,14 @@ async fn every_route_answers_as_the_document_says() {
     let mut api = Document::of(&stage).await;
     let get = |path: &'static str| (Method::GET, path);
     let post = |path: &'static str| (Method::POST, path);
-    let submit = json!({"id": "j1", "goal": "two echoes", "confirm": true});
+    let files = json!([{"name": "notes.md", "content": {"text": "some notes"}}]);
+    let submit = json!({"id": "j1", "goal": "two echoes", "confirm": true, "files": files});
     api.ask(&stage, post("/v1/jobs"), "/v1/jobs", Some(submit.clone())).await;
     api.ask(&stage, post("/v1/jobs"), "/v1/jobs", Some(submit)).await;
     let ask = stage.question("j1").await;
     let view = api.ask(&stage, get("/v1/jobs/{job}"), "/v1/jobs/j1", None).await;
     assert_eq!(view["questions"][0]["kind"], "plan_check", "{view}");
-    api.ask(&stage, get("/v1/inbox"), "/v1/inbox", None).await;
-    let links = "/v1/jobs/{job}/questions/{ask}/links";
-    let of = |path: &str| path.replace("{job}", "j1").replace("{ask}", &ask);
-    let made = api.ask(&stage, post(links), &of(links), Some(json!({"by": "ann"}))).await;
-    let page = made["path"].as_str().unwrap();
-    api.ask(&stage, get("/a/{handle}"), page, None).await;
-    api.ask(&stage, (Method::DELETE, links), &of(links), None).await;
-    api.ask(&stage, get("/a/{handle}"), page, None).await;
-    let answers = "/v1/jobs/{job}/questions/{ask}/answers";
-    api.ask(&stage, post(answers), &of(answers), Some(json!({"decision": "approve"}))).await;
-    api.ask(&stage, post(answers), &of(answers), Some(json!({"decision": "approve"}))).await;
-    let second = stage.question("j1").await;
-    let path = links.replace("{job}", "j1").replace("{ask}", &second);
-    let made = api.ask(&stage, post(links), &path, Some(json!({"by": "ann"}))).await;
-    let page = made["path"].as_str().unwrap();
-    let html = stage.get(page).send().await.unwrap().text().await.unwrap();
-    let of = super::links::hidden(&html);
-    let form = format!("of={of}&decision=respond&value=Ann");
-    let sent = stage.request(Method::POST, page).body(form).send().await.unwrap();
-    api.check(&Method::POST, "/a/{handle}", sent).await;
+    answered(&stage, &mut api, &ask).await;
     let mut seen = Vec::new();
     let events = stage.get("/v1/jobs/j1/events").send().await.unwrap();
     assert!(Frames::of(events).until(&mut seen, is_end).await, "{seen:?}");
@@ -156,6 +182,9 @@ async fn every_route_answers_as_the_document_says() {
         "/v1/jobs/{job}",
         "/v1/jobs/{job}/events",
         "/v1/jobs/{job}/records",
+        "/v1/jobs/{job}/spans",
+        "/v1/jobs/{job}/files",
+        "/v1/feed",
         "/v1/inbox",
         "/v1/agents",
         "/v1/tools",
@@ -164,6 +193,10 @@ async fn every_route_answers_as_the_document_says() {
     ] {
         api.ask(&stage, get(path), &filled(path, "x"), None).await;
     }
+    let file = "/v1/jobs/{job}/files/{name}";
+    api.ask(&stage, get(file), "/v1/jobs/j1/files/notes.md", None).await;
+    let batches = "/v1/batches";
+    api.ask(&stage, post(batches), batches, Some(json!({"signal": "cancel"}))).await;
     let fork = "/v1/jobs/{job}/forks";
     api.ask(&stage, post(fork), &filled(fork, ""), Some(json!({"at": 5, "id": "j2"}))).await;
     let signals = "/v1/jobs/{job}/signals";
@@ -180,6 +213,8 @@ async fn every_route_answers_as_the_document_says() {
     })
     .await;
     api.ask(&stage, get(agent), "/v1/agents/mine", None).await;
+    let revisions = "/v1/agents/{name}/revisions";
+    api.ask(&stage, get(revisions), "/v1/agents/mine/revisions", None).await;
     api.ask(&stage, (Method::DELETE, agent), "/v1/agents/mine", None).await;
     let execute = "/v1/plans:execute";
     let step =
@@ -189,22 +224,7 @@ async fn every_route_answers_as_the_document_says() {
     let piece = "/v1/pieces/{sha256}";
     let sent = stage.request(Method::PUT, &filled(piece, "")).body("a piece").send().await.unwrap();
     api.check(&Method::PUT, piece, sent).await;
-
-    // Every route, not one less, and no route that the document does not have.
-    for (method, path, _) in api.routes() {
-        let route = (method.as_str().to_ascii_lowercase(), path);
-        assert!(api.checked.contains(&route), "no good answer of {route:?} was checked");
-    }
-    let paths: BTreeSet<String> = api.routes().into_iter().map(|(_, path, _)| path).collect();
-    for path in paths {
-        for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
-            if api.document["paths"][&path].get(method.as_str().to_ascii_lowercase()).is_none() {
-                let response = stage.request(method.clone(), &filled(&path, "x")).send().await;
-                let status = response.unwrap().status();
-                assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
-            }
-        }
-    }
+    complete(&stage, &api).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
