@@ -1,4 +1,4 @@
-//! The verbs about links to the answer pages of questions. A link is a capability: whoever has it
+//! The verbs about links to the answer pages of questions. A link is a capability: its bearer
 //! may answer one question as one person.
 
 use jiff::Timestamp;

@@ -14,11 +14,13 @@ const PAGE: &str = "docs/limits.md";
 const INTERNAL: &[(&str, &str)] = &[
     ("cli::answer::keyboard::", "the same as the limit of an answer"),
     ("cli::args::", "how wide a line of help is drawn"),
+    ("cli::chat::line_editor::", "the lines that the history of the line editor keeps"),
+    ("cli::commands::chat::own::", "the jobs that a command of the chat looks at and shows"),
     ("cli::commands::doctor::", "from when on a difference of clocks is reported"),
     ("cli::commands::operate::", "what one of our own processes answers"),
     ("cli::commands::worker::", "the concurrency up to which a check sends calls"),
     ("client::session::live_text::", "the amount of streaming text that a screen keeps"),
-    ("cli::render::", "how wide a line is drawn"),
+    ("tui::", "how wide a line is drawn, and what the screens keep"),
     (
         "interaction_actor::inbox_service::RACES_MAX",
         "attempts against others who write at the same moment",
