@@ -36,7 +36,7 @@ const MAKE = {
   signin: async () => new (await import('./pages/signin.js')).SignInPage(),
 };
 /** @type {Page} */
-const MISSING = { title: () => t('missing_title'), view: () => empty(t('missing_title'), t('missing_text'), html`<a class="button" href="/jobs">${t('nav_jobs')}</a>`) };
+const MISSING = { title: () => t('missing_title'), view: () => html`<h1 class="sr">${t('missing_title')}</h1>${empty(t('missing_title'), t('missing_text'), html`<a class="button" href="/jobs">${t('nav_jobs')}</a>`)}` };
 /** @type {Page} */
 const LOADING = { title: () => 'Callboard', view: () => nothing };
 

@@ -77,12 +77,15 @@ export class JobPage {
     const next = ids[Math.max(0, Math.min(ids.length - 1, at + by))];
     if (next) select({ step: next });
   }
-  /** Moves the position by an event, or to the next beginning or end of a step. @param {number} by @param {boolean} [steps] */
+  /** Moves the position by a record, or to the next beginning or end of a step. @param {number} by @param {boolean} [steps] */
   seek(by, steps = false) {
     const { events } = this.stream.fold;
     let n = this.past ? this.past.events : events.length;
+    // A position is a record, and a record has one or more events.
+    const here = recordOf(events[n - 1]?.id ?? '0.0');
     do n += by;
-    while (steps && n > 1 && n < events.length && events[n - 1].type !== 'step');
+    while (by < 0 && n > 1 && recordOf(events[n - 1].id) === here);
+    while (steps && n > 1 && n < events.length && events[n - 1].type !== 'step') n += by;
     this.goTo(n);
   }
   /** Shows the job as of its n-th event. @param {number} n */

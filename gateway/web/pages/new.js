@@ -9,7 +9,7 @@ import { t } from '../settings.js';
 import { size } from '../format.js';
 import { copyAs } from '../parts/copyas.js';
 import { offer } from '../parts/palette.js';
-import { errorBox, growing, icon, plain, segments, toast } from '../parts/ui.js';
+import { errorBox, focusing, growing, icon, plain, segments, toast } from '../parts/ui.js';
 
 const PIECE = 512 * 1024;
 const DEADLINES = /** @type {[string, string][]} */ ([['', 'deadline_none'], ['300000', 'deadline_5m'], ['3600000', 'deadline_1h'], ['86400000', 'deadline_1d'], ['604800000', 'deadline_7d']]);
@@ -70,7 +70,7 @@ export class NewPage {
     const body = this.body();
     return html`<div class="page narrow"><header class="page-head"><h1>${t('nav_new')}</h1></header>
       <form class="stack wide-gap" @submit=${(/** @type {Event} */ e) => { e.preventDefault(); this.send(); }}>
-        <label class="field"><span>${t('goal')}</span><textarea class="goal" rows="4" required maxlength="65536" autofocus placeholder=${t('goal_hint')} .value=${this.goal} ${growing} @input=${(/** @type {any} */ e) => { this.goal = e.target.value; emit(); }}></textarea></label>
+        <label class="field"><span>${t('goal')}</span><textarea class="goal" rows="4" required maxlength="65536" placeholder=${t('goal_hint')} .value=${this.goal} ${growing} ${focusing} @input=${(/** @type {any} */ e) => { this.goal = e.target.value; emit(); }}></textarea></label>
         <div class="field"><label for="agent"><span>${t('agent')}</span></label><select id="agent" @change=${(/** @type {any} */ e) => { this.agent = e.target.value; emit(); }}><option value="">default</option>${agents.filter((/** @type {any} */ a) => a.name !== 'default').map((/** @type {any} */ a) => html`<option value=${a.name} .selected=${a.name === this.agent}>${a.name}</option>`)}</select>${about ? html`<p class="about">${plain(about)}</p>` : nothing}</div>
         <div class="field"><span>${t('confirmation')}</span>${segments(t('confirmation'), [['', t('confirm_policy')], ['yes', t('confirm_yes')], ['no', t('confirm_no')]], this.confirm, (value) => change(() => (this.confirm = value))())}</div>
         <div class="field"><span>${t('files')}</span>

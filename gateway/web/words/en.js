@@ -129,6 +129,7 @@ export default {
   filter_text: 'Filter by text',
   filter_tools: 'Filter tools',
   drop_filter: 'Remove this filter',
+  rows_all_one: '1 job · read {time}',
   rows_all: '{n} jobs · read {time}',
   rows_some: '{n} of {of} jobs · read {time}',
   new_rows: '{n} new',

@@ -129,6 +129,7 @@ export default {
   filter_text: '按文字筛选',
   filter_tools: '筛选工具',
   drop_filter: '移除此筛选',
+  rows_all_one: '1 个任务 · {time}读取',
   rows_all: '{n} 个任务 · {time}读取',
   rows_some: '{of} 个任务中的 {n} 个 · {time}读取',
   new_rows: '{n} 个新任务',

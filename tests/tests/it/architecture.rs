@@ -53,6 +53,7 @@ const ARROWS: &[(&str, Reach)] = &[
     (BENCH, Composes),
     ("callboard-simulation", Composes),
     ("callboard-tests", Composes),
+    ("callboard-browser", Only(&[BROKER, "callboard-tests"])),
 ];
 
 const BENCH: &str = "callboard-bench";

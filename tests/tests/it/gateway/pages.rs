@@ -1,8 +1,8 @@
 //! Tests of the files of the console.
 
-use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
-use callboard_tests::{installed, root};
+use callboard_tests::root;
 use reqwest::{StatusCode, header};
 use rstest::rstest;
 
@@ -78,18 +78,4 @@ fn every_text_of_the_console_is_in_both_languages() {
     assert!(english.len() > 100, "{}", english.len());
     let differ: Vec<&String> = english.symmetric_difference(&chinese).collect();
     assert_eq!(differ, Vec::<&String>::new());
-}
-
-#[test]
-fn the_pure_modules_of_the_console_pass_their_tests() {
-    let files = fs::read_dir(web("tests")).unwrap().map(|file| file.unwrap().path());
-    let tests: Vec<_> = files.filter(|file| file.to_string_lossy().ends_with(".test.js")).collect();
-    assert!(!tests.is_empty());
-    // Node.js is beside npm, unless both are on the PATH.
-    let beside = installed("npm").with_file_name("node");
-    let node = if beside.exists() { beside } else { PathBuf::from("node") };
-    let ran = Command::new(node).arg("--test").args(tests).output();
-    let ran = ran.expect("make npm installs Node.js");
-    let said = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success(), "{said}");
 }

@@ -1,0 +1,80 @@
+//! The accessibility of every page, dark and light, wide and narrow, by the rules of axe-core.
+
+use callboard_browser::{Look, Page, program};
+use serde_json::json;
+
+use crate::stage::{Stage, lines};
+
+/// The pages, each with a selector of what it shows when it is complete.
+const PAGES: &[(&str, &str)] = &[
+    ("/jobs", ".job-row"),
+    ("/jobs/done", ".node, .step-row"),
+    ("/jobs/done?tab=time", ".fall-row"),
+    ("/jobs/done?tab=said", ".say"),
+    ("/jobs/done?tab=log", ".log-row"),
+    ("/jobs/done?tab=agent", ".tree"),
+    ("/jobs/done?step=first", ".panel"),
+    ("/jobs/open", ".question"),
+    ("/inbox?job=open&ask=q1", ".question"),
+    ("/new", "textarea.goal"),
+    ("/chat", "textarea"),
+    ("/agents?name=default", ".tree"),
+    ("/tools?name=echo", ".two-main form"),
+    ("/crew", ".table"),
+    ("/health", ".finding"),
+    ("/signin", "form"),
+    ("/nothing-here", ".empty"),
+];
+
+/// Returns the violations of a page, one line each.
+async fn violations(page: &Page, what: &str) -> Vec<String> {
+    let run = "axe.run(document, { resultTypes: ['violations'] }).then((r) => r.violations.flatMap(\
+               (v) => v.nodes.map((n) => `${v.id}: ${n.target} ${n.html.slice(0, 160)} \
+               ${n.any.map((a) => a.message).join()}`)))";
+    let found: Vec<String> = page.value(run).await;
+    found.into_iter().map(|violation| format!("{what}: {violation}")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_page_is_accessible() {
+    let Some(stage) = Stage::start().await else { return };
+    let axe = format!("{}\n;true", program::axe());
+    stage.submit(&json!({"id": "done", "goal": "Say it", "confirm": false, "plan": {"title": "one", "steps": [
+        {"id": "first", "title": "Say one", "description": "echo", "tool": "echo", "args": {"value": "one"}},
+        {"id": "next", "title": "Say two", "description": "echo", "tool": "echo", "args": {"value": "two"}, "depends_on": ["first"]},
+    ]}})).await;
+    stage.submit(&json!({"id": "open", "goal": "Say two things", "confirm": true})).await;
+    stage.until("done", "completed").await;
+    stage.until("open", "input-required").await;
+    let mut found = Vec::new();
+    for (width, dark) in [(1440, false), (1440, true), (320, false), (320, true)] {
+        let page = stage.browser.page(&Look { width, dark, ..Look::default() }).await;
+        for (path, complete) in PAGES {
+            page.open(&stage.url(path)).await;
+            page.find(complete, "").await;
+            let _: bool = page.value(&axe).await;
+            let theme = if dark { "dark" } else { "light" };
+            found.extend(violations(&page, &format!("{path} at {width} px, {theme}")).await);
+            let fits: bool = page.value("document.documentElement.scrollWidth <= innerWidth").await;
+            if !fits {
+                found.push(format!("{path} scrolls sideways at {width} px"));
+            }
+        }
+        page.is_clean(&stage.host).await;
+        page.close().await;
+    }
+    assert!(found.is_empty(), "{}", lines(&found));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_violation_is_found() {
+    let Some(stage) = Stage::start().await else { return };
+    let page = stage.page(&Look::default(), "/new").await;
+    page.find("textarea.goal", "").await;
+    let _: bool = page.value(&format!("{}\n;true", program::axe())).await;
+    let _: bool = page
+        .value("(document.querySelector('main').append(document.createElement('select')), true)")
+        .await;
+    let found = violations(&page, "/new").await;
+    assert!(found.iter().any(|violation| violation.contains("select-name")), "{}", lines(&found));
+}

@@ -1,0 +1,8 @@
+//! Tests of the console in a real Chromium.
+
+mod access;
+mod flows;
+mod hostile;
+mod kills;
+mod stage;
+mod units;
