@@ -112,7 +112,7 @@ pub(crate) struct FilesArgs {
     pub(crate) name: Option<FileName>,
     /// Where to write the file; `-` for standard output [default: NAME in the current directory]
     #[arg(long, value_name = "PATH", requires = "name")]
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) save_as: Option<PathBuf>,
 }
 
 /// `jobs steer`.

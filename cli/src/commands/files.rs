@@ -31,7 +31,7 @@ pub(super) async fn run(global: &Global, output: Output, args: &FilesArgs) -> Ou
         );
     };
     let content = client.download(&view.job, name).await?;
-    match &args.output {
+    match &args.save_as {
         Some(path) if path == Path::new("-") => output.bytes(&content)?,
         Some(path) => write(output, name, path, &content, false)?,
         None => write(output, name, &PathBuf::from(name.as_str()), &content, true)?,
@@ -56,9 +56,9 @@ fn write(
     let path = &escape::line(&path.display().to_string()).into_owned();
     written.map_err(|error| {
         if error.kind() == ErrorKind::AlreadyExists {
-            CliError::input("output", Text::FileThere { path })
+            CliError::input("save-as", Text::FileThere { path })
         } else {
-            CliError::input("output", Text::FileUnwritten { path, why: &error })
+            CliError::input("save-as", Text::FileUnwritten { path, why: &error })
         }
     })?;
     output.note(Text::FileWritten { name, path });

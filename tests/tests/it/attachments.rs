@@ -105,12 +105,12 @@ async fn files_of_a_submission_are_read_by_its_tools_its_children_and_its_forks(
     let fetched = path("fetched.txt");
     let fetch =
         |name: &str, more: &[&str]| run(&[&["jobs", "files", "compared", name], more].concat());
-    let (code, said) = fetch("long.txt", &["--output", &fetched]);
+    let (code, said) = fetch("long.txt", &["--save-as", &fetched]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(std::fs::read_to_string(&fetched).unwrap(), long);
-    assert_eq!(fetch("note.md", &["--output", "-"]), (Some(0), "note words".to_owned()));
+    assert_eq!(fetch("note.md", &["--save-as", "-"]), (Some(0), "note words".to_owned()));
     for (name, words) in [("page", "the file is an address"), ("nothing", "has no file nothing")] {
-        let (code, said) = fetch(name, &["--output", "-"]);
+        let (code, said) = fetch(name, &["--save-as", "-"]);
         assert!(code == Some(2) && said.contains(words), "{code:?} {said}");
     }
     // A name that the submission chose replaces nothing.
