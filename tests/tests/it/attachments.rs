@@ -109,9 +109,10 @@ async fn files_of_a_submission_are_read_by_its_tools_its_children_and_its_forks(
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(std::fs::read_to_string(&fetched).unwrap(), long);
     assert_eq!(fetch("note.md", &["--save-as", "-"]), (Some(0), "note words".to_owned()));
-    for (name, words) in [("page", "the file is an address"), ("nothing", "has no file nothing")] {
+    let refusals = [("page", 2, "the file is an address"), ("nothing", 6, "has no file nothing")];
+    for (name, exit, words) in refusals {
         let (code, said) = fetch(name, &["--save-as", "-"]);
-        assert!(code == Some(2) && said.contains(words), "{code:?} {said}");
+        assert!(code == Some(exit) && said.contains(words), "{code:?} {said}");
     }
     // A name that the submission chose replaces nothing.
     let mut command = company.command();
