@@ -91,7 +91,7 @@ fn of_jobs() -> Vec<Route> {
             .replies::<door::Submitted>(OK),
         Route::post("/v1/batches", jobs::batch)
             .verb(Verb::Batch)
-            .body::<door::Batch>(json!({"signal": "cancel"}))
+            .body::<door::Batch>(json!({"filter": {"agent": "default"}, "signal": "cancel"}))
             .replies::<door::Batched>(OK),
         Route::post("/v1/plans:execute", jobs::execute)
             .verb(Verb::Submit)

@@ -2,7 +2,6 @@
 
 mod access;
 mod flows;
-mod hostile;
 mod kills;
 mod stage;
 mod units;

@@ -196,7 +196,8 @@ async fn every_route_answers_as_the_document_says() {
     let file = "/v1/jobs/{job}/files/{name}";
     api.ask(&stage, get(file), "/v1/jobs/j1/files/notes.md", None).await;
     let batches = "/v1/batches";
-    api.ask(&stage, post(batches), batches, Some(json!({"signal": "cancel"}))).await;
+    let batch = json!({"filter": {"agent": "default"}, "signal": "cancel"});
+    api.ask(&stage, post(batches), batches, Some(batch)).await;
     let fork = "/v1/jobs/{job}/forks";
     api.ask(&stage, post(fork), &filled(fork, ""), Some(json!({"at": 5, "id": "j2"}))).await;
     let signals = "/v1/jobs/{job}/signals";
@@ -225,6 +226,11 @@ async fn every_route_answers_as_the_document_says() {
     let sent = stage.request(Method::PUT, &filled(piece, "")).body("a piece").send().await.unwrap();
     api.check(&Method::PUT, piece, sent).await;
     complete(&stage, &api).await;
+}
+
+/// `true` for routes that show what their caller may only know as a reader, too.
+fn also_reads(path: &str) -> bool {
+    ["/v1/jobs/{job}/forks", "/v1/batches"].contains(&path)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -275,7 +281,7 @@ async fn each_role_may_use_the_routes_of_its_verbs_and_no_others() {
             let expected = match role {
                 _ if is_open => None,
                 None => Some(StatusCode::UNAUTHORIZED),
-                Some(role) if first.contains(&role) => None,
+                Some(role) if first.contains(&role) && !also_reads(&path) => None,
                 Some(_) => Some(StatusCode::FORBIDDEN),
             };
             let refused = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status);

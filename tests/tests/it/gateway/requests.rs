@@ -193,7 +193,7 @@ async fn a_file_of_a_job_is_saved_and_never_shown() {
     assert_eq!(header(header::X_CONTENT_TYPE_OPTIONS), "nosniff");
     assert!(header(header::CONTENT_SECURITY_POLICY).starts_with("sandbox"));
     let disposition = header(header::CONTENT_DISPOSITION);
-    assert!(disposition.starts_with("attachment; filename=\"_b____ __.html\"; "), "{disposition}");
+    assert!(disposition.starts_with("attachment; filename=\"_b___ __.html\"; "), "{disposition}");
     assert_eq!(got.text().await.unwrap(), page);
     assert_eq!(get("large").await.bytes().await.unwrap(), large);
     assert_eq!(get("empty").await.bytes().await.unwrap(), Vec::new());

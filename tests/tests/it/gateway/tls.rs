@@ -13,8 +13,13 @@ async fn a_gateway_with_a_certificate_speaks_tls_and_nothing_else() {
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| dir.path().join(name));
     let mut made = Command::new("openssl");
     made.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]);
-    made.args(["-nodes", "-days", "2", "-subj", "/CN=localhost"]);
-    made.args(["-addext", "subjectAltName=IP:127.0.0.1"]);
+    // An authority is no certificate of a server, so the defaults of openssl do not serve.
+    let config = dir.path().join("openssl.cnf");
+    let text = "[req]\nprompt = no\ndistinguished_name = name\nx509_extensions = server\n\
+                [name]\nCN = localhost\n\
+                [server]\nbasicConstraints = critical, CA:FALSE\nsubjectAltName = IP:127.0.0.1\n";
+    std::fs::write(&config, text).unwrap();
+    made.args(["-nodes", "-days", "2"]).arg("-config").arg(&config);
     made.arg("-out").arg(&cert).arg("-keyout").arg(&key);
     let made = made.output().expect("openssl is installed");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
