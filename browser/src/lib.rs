@@ -38,6 +38,7 @@ const FLAGS: &[&str] = &[
     "--disable-renderer-backgrounding",
     "--disable-sync",
     "--force-color-profile=srgb",
+    "--hide-scrollbars",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--no-default-browser-check",
     "--no-first-run",

@@ -3,5 +3,6 @@
 mod access;
 mod flows;
 mod kills;
+mod pictures;
 mod stage;
 mod units;

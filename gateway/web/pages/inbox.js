@@ -85,7 +85,7 @@ export class InboxPage {
       <section class="inbox-main" aria-live="polite">
         ${job ? html`<a class="back button ghost" href="/inbox">${icon('chevron-left')}${t('nav_inbox')}</a>${narrow ? html`<h1 class="sr">${t('nav_inbox')}</h1>` : nothing}` : nothing}
         ${shown && !gone
-          ? html`<div class="inbox-question"><p class="muted line wrap"><a href="/jobs/${shown.job}">${plain(shown.goal)}</a>${shown.question.step ? html`<span>· ${t('step')} <code>${shown.question.step}</code></span>` : nothing}<span>· ${t('asked', { time: ago(shown.asked) })}</span></p>
+          ? html`<div class="inbox-question"><p class="muted line wrap asked-about"><a href="/jobs/${shown.job}">${plain(shown.goal)}</a>${shown.question.step ? html`<span>${t('step')} <code>${shown.question.step}</code></span>` : nothing}<span class="num">${t('asked', { time: ago(shown.asked) })}</span></p>
             <div class="card">${questionCard(shown.job, shown.question, { keys: !narrow, done: () => { setTimeout(() => this.next(1), 50); } })}</div></div>`
           : gone ?? (list.length && !job ? html`<div class="inbox-none muted">${t('choose_question')}</div>` : nothing)}
       </section></div>`;

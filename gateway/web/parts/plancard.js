@@ -8,7 +8,7 @@ import { plain } from './ui.js';
 export function planList(steps) {
   const number = new Map(steps.map((step, i) => [step.id, i + 1]));
   return html`<ol class="plan-list">${steps.map((step, i) => {
-    const after = (step.depends_on ?? []).map((/** @type {string} */ id) => number.get(id) ?? id);
+    const after = (step.depends_on ?? []).map((/** @type {string} */ id) => number.get(id) ?? id).sort((/** @type {any} */ a, /** @type {any} */ b) => a - b);
     const binding = step.binding ?? {};
     const args = step.args && Object.keys(step.args).length ? JSON.stringify(step.args) : '';
     return html`<li><span class="plan-number num">${i + 1}</span><div class="grow">

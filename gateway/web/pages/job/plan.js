@@ -64,7 +64,7 @@ function list(steps, now) {
   const number = new Map(steps.map((s, n) => [s.id, n + 1]));
   return html`<ol class="step-list">${steps.map((step, n) => html`<li><button class="step-row ${chosen === step.id ? 'at' : ''}" aria-pressed=${chosen === step.id ? 'true' : 'false'} @click=${() => select({ step: chosen === step.id ? undefined : step.id })}>
     <span class="num muted plan-number">${n + 1}</span>${mark(step.shown)}<span class="grow step-words"><span class="step-title">${plain(step.title || step.description)}</span>
-    <span class="muted cut">${step.tool ? html`<code class="tool-name">${step.tool}</code> ` : nothing}${step.depends_on.length ? `${t('after', { steps: step.depends_on.map((/** @type {string} */ id) => number.get(id) ?? id).join(', ') })} ` : ''}${step.response ? plain(String(step.response).split('\n')[0].slice(0, 200)) : nothing}</span></span>
+    <span class="muted cut">${step.tool ? html`<code class="tool-name">${step.tool}</code> ` : nothing}${step.depends_on.length ? `${t('after', { steps: step.depends_on.map((/** @type {string} */ id) => number.get(id) ?? id).sort((/** @type {any} */ a, /** @type {any} */ b) => a - b).join(', ') })} ` : ''}${step.response ? plain(String(step.response).split('\n')[0].slice(0, 200)) : nothing}</span></span>
     ${step.tries > 1 ? html`<span class="chip warn">${t('tries', { n: step.tries })}</span>` : nothing}<span class="num muted step-time">${stepTime(step, now)}</span></button></li>`)}</ol>`;
 }
 
