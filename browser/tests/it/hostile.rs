@@ -56,7 +56,8 @@ async fn hostile_texts_are_shown_as_text() {
     }
     let pages = [
         ("/jobs", ".job-row"),
-        ("/inbox", ".question"),
+        ("/inbox", ".ask-row"),
+        ("/inbox?job=check&ask=q1", ".question"),
         ("/jobs/check", ".plan-list"),
         ("/jobs/runs", ".options"),
         ("/jobs/runs?step=a", ".panel"),

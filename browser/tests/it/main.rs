@@ -2,6 +2,7 @@
 
 mod access;
 mod flows;
+mod hostile;
 mod kills;
 mod pictures;
 mod stage;
