@@ -17,6 +17,16 @@ async fn job_of(page: &Page) -> String {
     page.value("location.pathname.split('/')[2]").await
 }
 
+/// Moves the position of a job's page to before its question.
+async fn back(page: &Page) {
+    // The tick of the question: the events have arrived, too.
+    let _: bool = page.until("the events", "!!document.querySelector('.ticks .tick-wait')").await;
+    for _ in 0..5 {
+        page.press("[").await;
+        page.find(".past", "").await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_goal_becomes_a_plan_a_question_and_a_result() {
     let Some(stage) = Stage::start().await else { return };
@@ -94,6 +104,32 @@ async fn an_edited_plan_is_asked_about_again_and_runs() {
     let view = stage.view("j1").await;
     assert_eq!(view["plan"]["steps"].as_array().map(Vec::len), Some(1), "{view}");
     page.is_clean(&stage.host).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_scrubber_shows_the_past_and_forks_and_rolls_back() {
+    let Some(stage) = Stage::start().await else { return };
+    stage.submit(&json!({"id": "j1", "goal": "Say two things", "confirm": false})).await;
+    stage.until("j1", "input-required").await;
+    let page = stage.page(&Look::default(), "/jobs/j1").await;
+    back(&page).await;
+    page.click(".scrub-actions button", "Compare with now").await;
+    page.find("dialog .compare", "Whom is it for?").await;
+    page.press("Escape").await;
+    page.lose("dialog", "").await;
+    page.click(".scrub-actions button", "Fork").await;
+    page.click("dialog button.primary", "Fork").await;
+    let _: bool = page.until("the fork", "location.pathname !== '/jobs/j1'").await;
+    let fork = job_of(&page).await;
+    assert_eq!(stage.view(&fork).await["forked"]["job"], "j1");
+    page.open(&stage.url("/jobs/j1")).await;
+    back(&page).await;
+    page.click(".scrub-actions button", "Roll back").await;
+    page.find("dialog", "no longer count").await;
+    page.click("dialog button.primary", "Roll back").await;
+    page.lose("dialog", "").await;
+    page.find(".facts", "Rollbacks").await;
+    assert_eq!(stage.view("j1").await["generation"], 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

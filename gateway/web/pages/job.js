@@ -81,6 +81,7 @@ export class JobPage {
   seek(by, steps = false) {
     const { events } = this.stream.fold;
     let n = this.past ? this.past.events : events.length;
+    if (!events.length) return;
     // A position is a record, and a record has one or more events.
     const here = recordOf(events[n - 1]?.id ?? '0.0');
     do n += by;
