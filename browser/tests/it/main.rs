@@ -1,5 +1,7 @@
 //! Tests of the console in a real Chromium.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails, and says where")]
+
 mod access;
 mod flows;
 mod hostile;
