@@ -21,7 +21,7 @@ use crate::{
 const LASTED: usize = 7;
 
 pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, job: &JobScreen, scrolled: usize) {
-    let bars = job.bars(&pen.say(Text::Planning));
+    let bars = job.bars(&pen.say(Text::Planning), &pen.say(Text::WaitingBar));
     let Some(from) = bars.iter().filter_map(Bar::from).min() else {
         return pen.empty(area, &pen.say(Text::NothingYet));
     };

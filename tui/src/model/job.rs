@@ -130,8 +130,8 @@ impl JobScreen {
 
     /// The bars over time, up to the point that is shown.
     #[must_use]
-    pub fn bars(&self, planning: &str) -> Vec<spans::Bar> {
-        spans::bars(self.shown_events(), planning)
+    pub fn bars(&self, planning: &str, waiting: &str) -> Vec<spans::Bar> {
+        spans::bars(self.shown_events(), planning, waiting)
     }
 
     /// Returns whether there is an event before the one that is shown.

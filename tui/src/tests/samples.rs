@@ -209,12 +209,15 @@ pub(super) fn events() -> Vec<Value> {
     };
     let plan = json!({"type": "plan", "phase": "created", "title": "A report on the third quarter", "revision": 0,
         "confirmed": true, "steps": []});
+    let spent = json!({"input_tokens": 900, "output_tokens": 60});
     let happened = [
         (
             1,
             "00",
             json!({"type": "job", "state": "submitted", "goal": "Report on the third quarter"}),
         ),
+        (2, "00", json!({"type": "turn", "phase": "asked", "work": "g0.p1", "attempt": 1})),
+        (3, "12", json!({"type": "usage", "work": "g0.p1", "spent": spent, "total": spent})),
         (4, "12", plan),
         (6, "12", step("started", "find", "Find the figures")),
         (9, "20", step("completed", "find", "Find the figures")),

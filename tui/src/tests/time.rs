@@ -7,7 +7,7 @@ use crate::model::spans::{Bar, bars};
 
 fn all() -> Vec<Bar> {
     let events: Vec<Event> = samples::events().into_iter().map(samples::read).collect();
-    bars(&events, "planning")
+    bars(&events, "planning", "waiting")
 }
 
 #[test]
@@ -46,5 +46,5 @@ fn what_is_open_ends_with_the_job() {
     events.push(serde_json::json!({"id": "30.1", "time": "2026-11-21T09:59:55Z", "type": "job",
         "state": "canceled"}));
     let events: Vec<Event> = events.into_iter().map(samples::read).collect();
-    assert!(bars(&events, "planning").iter().all(|bar| bar.to().is_some()));
+    assert!(bars(&events, "planning", "waiting").iter().all(|bar| bar.to().is_some()));
 }
