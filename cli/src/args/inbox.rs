@@ -18,6 +18,23 @@ pub(crate) enum InboxCommand {
     Approve(ApproveArgs),
     /// Reject a plan (ends the job) or a tool call (the model receives the reason)
     Reject(RejectArgs),
+    /// Make a page on which one person answers a question, without a token
+    Link(LinkArgs),
+    /// Revoke every such page of a question
+    Unlink(QuestionArg),
+}
+
+/// `inbox link`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LinkArgs {
+    #[command(flatten)]
+    pub(crate) question: QuestionArg,
+    /// Who will answer; a token names its owner instead
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// Address of the gateway, for the whole address of the page
+    #[arg(long, value_name = "URL", env = "CALLBOARD_GATEWAY")]
+    pub(crate) gateway: Option<String>,
 }
 
 /// `inbox ls`.

@@ -29,7 +29,9 @@ pub(crate) use self::{
     ctx::ContextCommand,
     filter::FilterArgs,
     fsck::{DeadCommand, DeadListArgs, FsckArgs, RetryArgs},
-    inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
+    inbox::{
+        Answering, ApproveArgs, InboxCommand, InboxListArgs, LinkArgs, QuestionArg, RejectArgs,
+    },
     jobs::{FilesArgs, JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SpansArgs, SteerArgs},
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
     positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},

@@ -28,6 +28,7 @@ use crate::{
     words::Text,
 };
 
+mod link;
 mod wait;
 
 pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) -> Outcome {
@@ -42,6 +43,8 @@ pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) 
         InboxCommand::Answer(args) => answer(&client, output, args).await,
         InboxCommand::Approve(args) => approve(&client, output, global.yes, args).await,
         InboxCommand::Reject(args) => reject(&client, output, args).await,
+        InboxCommand::Link(args) => link::make(&client, output, args).await,
+        InboxCommand::Unlink(arg) => link::revoke(&client, output, arg).await,
     }
 }
 

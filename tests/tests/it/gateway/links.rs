@@ -1,5 +1,7 @@
 //! Tests of links to answer pages, on a real installation.
 
+use broker::testing::wait::eventually;
+use callboard_tests::company::Company;
 use reqwest::{Method, StatusCode, header, redirect::Policy};
 use serde_json::{Value, json};
 
@@ -53,6 +55,16 @@ impl Asked {
         (response.status(), response.text().await.unwrap())
     }
 
+    /// Waits for a question that is not the last one.
+    async fn next(&self) -> String {
+        eventually("the next question", async || {
+            let view = self.view().await;
+            let ask = view["questions"][0]["id"].as_str();
+            ask.filter(|ask| *ask != self.ask).map(str::to_owned).ok_or(view)
+        })
+        .await
+    }
+
     async fn view(&self) -> Value {
         self.stage.read("/v1/jobs/j1").await
     }
@@ -103,9 +115,18 @@ async fn a_revoked_or_invented_link_shows_and_changes_nothing() {
     let asked = Asked::start().await;
     let page = asked.link("ann").await;
     let of = hidden(&asked.open(&page).await.1);
+    let base = format!("http://{}", asked.stage.address);
+    let mut link = asked.stage.company.command();
+    let made = link.args(["inbox", "link", "j1", "--by", "bob", "--gateway", &base, "-o", "json"]);
+    let made: Value = serde_json::from_slice(&made.output().unwrap().stdout).unwrap();
+    let second = made["page"].as_str().unwrap().strip_prefix(&base).unwrap();
+    assert!(asked.open(second).await.1.contains("bob"), "{made}");
+    let revoked = asked.stage.company.command().args(["inbox", "unlink", "j1"]).output().unwrap();
+    let said = String::from_utf8(revoked.stdout).unwrap();
+    assert_eq!(said.trim(), format!("2 links to {} revoked", asked.ask));
     let revoked = asked.stage.request(Method::DELETE, &asked.links()).send().await.unwrap();
-    assert_eq!(taken(revoked).await, (StatusCode::OK, json!({"revoked": 1})));
-    for page in [page.as_str(), "/a/0123456789abcdef0123456789abcdef", "/a/x"] {
+    assert_eq!(taken(revoked).await, (StatusCode::OK, json!({"revoked": 0})));
+    for page in [page.as_str(), second, "/a/0123456789abcdef0123456789abcdef", "/a/x"] {
         let (status, html) = asked.open(page).await;
         assert_eq!(status, StatusCode::NOT_FOUND);
         assert!(html.contains("does not work") && !html.contains("two echoes"), "{html}");
@@ -115,4 +136,121 @@ async fn a_revoked_or_invented_link_shows_and_changes_nothing() {
     let zh = asked.stage.get("/a/x").header(header::ACCEPT_LANGUAGE, "zh").send().await.unwrap();
     assert!(zh.text().await.unwrap().contains("此链接无效"));
     assert_eq!(asked.view().await["questions"].as_array().unwrap().len(), 1);
+}
+
+const EVERY_KIND: &str = r#"
+rules:
+  - name: plan
+    when: { system: 'You are a planner' }
+    reply: { json: { title: "asks", steps: [ { id: ask, description: "ask" } ] } }
+  - name: choice
+    when: { offers: finish, turn: 1 }
+    reply:
+      calls: [ { tool: ask_user, args: { mode: select, multiple: true, prompt: "Which?", options: [ "red", "blue", "green" ] } } ]
+  - name: form
+    when: { offers: finish, turn: 2 }
+    reply:
+      calls:
+        - tool: ask_user
+          args:
+            mode: form
+            prompt: "Trip"
+            formFields:
+              - { label: "To", key: to, type: text, required: true }
+              - { label: "Days", key: days, type: number, min: 1, max: 9 }
+  - name: post
+    when: { offers: finish, turn: 3 }
+    reply: { calls: [ { tool: http_post, args: { url: "http://127.0.0.1:1/orders", json: { note: "a\u200bb" } } } ] }
+  - name: finish
+    when: { offers: finish, turn: 4 }
+    reply: { calls: [ { tool: finish, args: { success: true, response: "asked" } } ] }
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_kind_of_question_is_answered_by_a_link_until_its_person_loses_the_role() {
+    let config = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
+    let ann = |roles: &str| {
+        let digest = proto::digest::of_bytes(b"ann-token");
+        let ann = format!("[door.people.ann]\nroles = [{roles}]\ntoken_sha256 = \"{digest}\"\n");
+        std::fs::write(config.path(), ann).unwrap();
+    };
+    ann(r#""submit", "answer", "read""#);
+    let path = config.path().display().to_string();
+    let set = |company: &mut Company| company.variable("CALLBOARD_CONFIG", &path);
+    let mut stage = Stage::of(EVERY_KIND, set).await;
+    stage.http = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(Policy::none())
+        .default_headers(
+            [(header::AUTHORIZATION, "Bearer ann-token".parse().unwrap())].into_iter().collect(),
+        )
+        .build()
+        .unwrap();
+    let submit = json!({"id": "j1", "goal": "ask", "confirm": false});
+    assert_eq!(stage.post("/v1/jobs", &submit).await.0, StatusCode::CREATED);
+    let mut asked = Asked { stage, ask: String::new() };
+
+    asked.ask = asked.next().await;
+    let page = asked.link("ann").await;
+    let of = hidden(&asked.open(&page).await.1);
+    let (status, html) = asked.send(&page, format!("of={of}&decision=respond&value=pink")).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{html}");
+    let chosen = format!("of={of}&decision=respond&value=red&value=green");
+    assert_eq!(asked.send(&page, chosen).await.0, StatusCode::SEE_OTHER);
+
+    asked.ask = asked.next().await;
+    let page = asked.link("ann").await;
+    let of = hidden(&asked.open(&page).await.1);
+    let days = |days: &str| format!("of={of}&decision=respond&field0=Oslo&field1={days}");
+    for wrong in ["many", "12"] {
+        let (status, html) = asked.send(&page, days(wrong)).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{wrong}: {html}");
+        assert!(html.contains("Days"), "{html}");
+    }
+    assert_eq!(asked.send(&page, days("3")).await.0, StatusCode::SEE_OTHER);
+
+    asked.ask = asked.next().await;
+    let page = asked.link("ann").await;
+    let (_, html) = asked.open(&page).await;
+    assert!(html.contains(r"a\u{200b}b"), "invisible characters show: {html}");
+    let of = hidden(&html);
+    let view = asked.view().await;
+    let digest = view["questions"][0]["digest"].as_str().unwrap_or_else(|| panic!("{view}"));
+    assert!(html.contains(digest), "the page shows what the approval binds: {html}");
+    for wrong in ["", "&typed=0000z"] {
+        let (status, html) = asked.send(&page, format!("of={of}&decision=approve{wrong}")).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{html}");
+    }
+    // A process that starts with fewer rights for the person honours the link no more.
+    ann(r#""submit", "read""#);
+    let restart = |asked: &mut Asked| {
+        asked.stage.others.kill9();
+        asked.stage.others.restart(&asked.stage.company);
+    };
+    restart(&mut asked);
+    let approve = format!("of={of}&decision=approve&typed={}", &digest[..4]);
+    eventually("a link without a right", async || match asked.send(&page, approve.clone()).await {
+        (StatusCode::NOT_FOUND, _) => Ok(()),
+        other => Err(other),
+    })
+    .await;
+    ann(r#""submit", "answer", "read""#);
+    restart(&mut asked);
+    eventually("a link that works again", async || {
+        match asked.send(&page, approve.clone()).await {
+            (StatusCode::SEE_OTHER, _) => Ok(()),
+            other => Err(other),
+        }
+    })
+    .await;
+
+    let view = eventually("the end of the job", async || {
+        let view = asked.view().await;
+        if view["state"] == "completed" { Ok(view) } else { Err(view) }
+    })
+    .await;
+    let past = view["past_questions"].as_array().unwrap();
+    assert!(past.len() == 3 && past.iter().all(|past| past["by"] == "ann"), "{view}");
+    let said = view["past_questions"].to_string();
+    assert!(said.contains("green") && said.contains("Oslo"), "{said}");
 }

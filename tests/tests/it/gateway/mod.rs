@@ -3,6 +3,7 @@
 
 mod callers;
 mod links;
+mod oidc;
 mod openapi;
 mod pages;
 mod requests;
@@ -50,7 +51,11 @@ impl Stage {
     }
 
     async fn with(set: impl FnOnce(&mut Company)) -> Self {
-        let mut company = Company::start(SCRIPT).await;
+        Self::of(SCRIPT, set).await
+    }
+
+    async fn of(script: &str, set: impl FnOnce(&mut Company)) -> Self {
+        let mut company = Company::start(script).await;
         company.set("GATEWAY__LISTEN", "127.0.0.1:0");
         set(&mut company);
         let roles = "supervisor,planner,executor,tools,interaction,door";
