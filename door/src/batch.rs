@@ -27,7 +27,7 @@ impl Answers<Batch> for Door {
         let request = asked.request()?;
         let Asked { caller, call, .. } = asked;
         // The reply shows jobs.
-        Asked::<List>::admit(call, &self.people)?;
+        Asked::<List>::admit(call, &self.people).await?;
         let by = caller.recorded(request.by.as_deref())?;
         signal::check_reason(request.reason.as_deref())?;
         let (jobs, more) = self.reached(request.filter, request.signal).await?;

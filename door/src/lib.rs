@@ -195,7 +195,7 @@ impl Service for Door {
             Verb::Get => call.answer::<Get>(people, self).await,
             Verb::List => call.answer::<List>(people, self).await,
             Verb::Count => call.answer::<Count>(people, self).await,
-            Verb::Watch => self.watch(Asked::admit(call, people)?).await,
+            Verb::Watch => self.watch(Asked::admit(call, people).await?).await,
             Verb::Signal => call.answer::<SendSignal>(people, self).await,
             Verb::Batch => call.answer::<Batch>(people, self).await,
             Verb::Dead => call.answer::<Dead>(people, self).await,

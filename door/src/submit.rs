@@ -55,7 +55,7 @@ impl Answers<door::Submit> for Door {
             None => JobId::new(Uuid::now_v7().simple().to_string())?,
         };
         if let Some(fork) = &admitted.fork {
-            Asked::<door::Get>::admit(call, &self.people)?;
+            Asked::<door::Get>::admit(call, &self.people).await?;
             // An existing fork is returned without a look at its source, which may have been purged
             // since.
             let there = self.broker.log.read(&job, Seq(0)).await?;

@@ -8,6 +8,7 @@ mod filter;
 mod installation;
 mod jobs;
 mod log;
+mod login;
 mod openapi;
 mod questions;
 mod route;
@@ -189,6 +190,16 @@ fn of_the_installation() -> Vec<Route> {
     vec![
         Route::get("/openapi.json", openapi::openapi).sends(OK, Some(JSON)),
         Route::get("/v1/about", installation::about).replies::<installation::About>(OK),
+        Route::get("/v1/login", login::offer)
+            .replies::<oidc::login::Offer>(OK)
+            .sends(StatusCode::NO_CONTENT, None),
+        Route::post("/v1/login", login::exchange)
+            .body::<oidc::login::Exchange>(json!({
+                "code": "9f2b",
+                "verifier": "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
+                "redirect": "https://jobs.example.com/signin",
+            }))
+            .replies::<oidc::login::SignedIn>(OK),
         Route::get("/v1/feed", feed::open).verb(Verb::Crew).sends(OK, Some("text/event-stream")),
         Route::get("/v1/tools", installation::tools).verb(Verb::Tools).replies::<door::Tools>(OK),
         Route::get("/v1/crew", installation::crew).verb(Verb::Crew).replies::<door::Crew>(OK),

@@ -68,9 +68,9 @@ pub(crate) struct Caller {
 impl Caller {
     /// Returns the response to a refusal of the front door.
     pub(crate) fn refused(&self, failure: Failure) -> Problem {
-        let unknown = Reason::from(Refusal::UnknownToken);
-        let is_unknown = failure.code == Code::Forbidden
-            && (!self.has_token || failure.reason.as_deref() == Some(&unknown));
+        let unknown = [Refusal::UnknownToken, Refusal::TokenExpired].map(Reason::from);
+        let names_nobody = failure.reason.as_deref().is_some_and(|reason| unknown.contains(reason));
+        let is_unknown = failure.code == Code::Forbidden && (!self.has_token || names_nobody);
         let problem = Problem::new(failure, self.language);
         if is_unknown { problem.with_status(StatusCode::UNAUTHORIZED) } else { problem }
     }

@@ -21,6 +21,7 @@ mod tls;
 mod words;
 
 use client::Client;
+use oidc::Login;
 use tokio_util::sync::CancellationToken;
 
 pub use self::listener::{GatewayActor, GatewayArgs, ListenError, Listener};
@@ -35,6 +36,8 @@ pub(crate) struct Desk {
     version: &'static str,
     /// Canceled when streams are to end.
     shutdown: CancellationToken,
+    /// Sign-in at the issuer of tokens, if there is one.
+    login: Option<Login>,
     /// Live figures for lists.
     feed: api::feed::Hub,
     /// Host names by which the gateway may be called.

@@ -3,6 +3,7 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use client::Client;
+use oidc::Login;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::{
     http::{self, Bounds, Serving},
@@ -97,6 +98,8 @@ pub struct GatewayArgs {
     pub crew: Crew,
     /// The settings.
     pub settings: Gateway,
+    /// Sign-in at the issuer of tokens, if there is one.
+    pub login: Option<Login>,
     /// The bound socket.
     pub listener: Listener,
     /// Version of this program.
@@ -123,13 +126,14 @@ impl Actor for GatewayActor {
         myself: ActorRef<Ended>,
         args: GatewayArgs,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let GatewayArgs { client, crew, settings, listener, version, shutdown } = args;
+        let GatewayArgs { client, crew, settings, login, listener, version, shutdown } = args;
         let hosts = Hosts::new(&settings.hosts);
         let feed = Hub::new(client.clone(), crew);
         let desk = Desk {
             client,
             version,
             shutdown: shutdown.clone(),
+            login,
             feed,
             hosts,
             limits: Limits::new(&settings),

@@ -82,6 +82,13 @@ const write = async (method, path, body, extra = {}) =>
 
 export const api = {
   about: () => get('about'),
+  /** @returns {Promise<{authorize: string, host: string} | undefined>} undefined where nobody signs in at an issuer */
+  login: async () => {
+    const response = await send(url('login'));
+    return response.status === 204 ? undefined : response.json();
+  },
+  /** @param {{code: string, verifier: string, redirect: string}} body */
+  redeem: (body) => write('POST', 'login', body),
   /** @param {Record<string, any>} query */
   jobs: (query) => get('jobs', query),
   count: () => get('jobs/count'),

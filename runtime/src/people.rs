@@ -1,11 +1,14 @@
 //! The users of the front door, and the check of their rights.
 //!
-//! An installation whose configuration lists users identifies every caller by a token and refuses
-//! all others. Without listed users it is open to everybody who reaches the broker. The token alone
-//! identifies a caller, never the body of a request. Tokens are never stored, logged or sent back.
+//! An installation whose configuration lists users, or names an issuer of tokens, identifies every
+//! caller by a token and refuses all others. Otherwise it is open to everybody who reaches the
+//! broker. The token alone identifies a caller, never the body of a request. Tokens are never
+//! stored, logged or sent back.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
+use async_trait::async_trait;
+use jiff::Timestamp;
 use proto::{
     digest,
     door::Role,
@@ -42,6 +45,16 @@ impl PersonName {
     }
 }
 
+impl PersonName {
+    /// Takes the name that an issuer gives a person: 1 to 64 visible ASCII characters.
+    #[must_use]
+    pub fn of_claim(name: &str) -> Option<Self> {
+        let is_name =
+            (1..=ID_MAX).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic());
+        is_name.then(|| Self(name.to_owned()))
+    }
+}
+
 impl TryFrom<String> for PersonName {
     type Error = String;
     fn try_from(name: String) -> Result<Self, String> {
@@ -53,10 +66,33 @@ impl TryFrom<String> for PersonName {
     }
 }
 
+/// A service that knows people by tokens which it has signed.
+#[async_trait]
+pub trait Issuer: fmt::Debug + Send + Sync {
+    /// Returns the person whom a token names.
+    ///
+    /// # Errors
+    /// `forbidden` when the issuer did not sign the token or it has expired, `unavailable` when it
+    /// cannot be checked.
+    async fn person(&self, token: &str) -> Result<Vouched, Failure>;
+}
+
+/// A person of an issuer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vouched {
+    /// The name of the person.
+    pub name: PersonName,
+    /// The rights of the person.
+    pub roles: Vec<Role>,
+    /// The end of the token.
+    pub until: Timestamp,
+}
+
 /// The users of an installation.
 #[derive(Debug, Clone, Default)]
 pub struct People {
     known: Vec<Known>,
+    issuer: Option<Arc<dyn Issuer>>,
 }
 
 #[derive(Debug, Clone)]
@@ -71,59 +107,85 @@ struct Known {
 pub enum Caller {
     /// An unidentified caller of an open installation.
     Anyone,
-    /// The owner of a known token.
+    /// The owner of a token in the configuration.
     Known(PersonName),
+    /// The owner of a token of the issuer, until it ends.
+    Vouched(PersonName, Timestamp),
 }
 
 impl People {
-    /// Takes the users from the configuration.
+    /// Takes the users from the configuration, and an issuer of further ones.
     #[must_use]
-    pub fn new(people: &BTreeMap<PersonName, Person>) -> Self {
+    pub fn new(people: &BTreeMap<PersonName, Person>, issuer: Option<Arc<dyn Issuer>>) -> Self {
         let known = people.iter().map(|(name, person)| Known {
             name: name.clone(),
             token_sha256: person.token_sha256.clone(),
             roles: person.roles.clone(),
         });
-        Self { known: known.collect() }
+        Self { known: known.collect(), issuer }
     }
 
     /// Returns whether the installation is open, so that everybody may do everything.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.known.is_empty()
+        self.known.is_empty() && self.issuer.is_none()
     }
 
     /// Admits a caller who has at least one of `roles`. Without roles, the request carries its own
     /// credential, which its service checks.
     ///
     /// # Errors
-    /// `forbidden` when the token is missing or unknown, or its owner has none of the roles.
-    pub fn admit(&self, token: Option<&str>, roles: &[Role]) -> Result<Caller, Failure> {
+    /// `forbidden` when the token is missing or unknown, or its owner has none of the roles;
+    /// `unavailable` when the issuer's keys cannot be had.
+    pub async fn admit(&self, token: Option<&str>, roles: &[Role]) -> Result<Caller, Failure> {
         if self.is_open() || roles.is_empty() {
             return Ok(Caller::Anyone);
         }
-        let refuse = |why: Refusal<'_>| Err(Failure::of(Code::Forbidden, why));
         let Some(token) = token else {
-            return refuse(Refusal::NoToken);
+            return Err(Failure::of(Code::Forbidden, Refusal::NoToken));
         };
+        let (caller, has) = if let Some(person) = self.owner(token) {
+            (Caller::Known(person.name.clone()), person.roles.clone())
+        } else {
+            let person = self.vouched(token).await?;
+            (Caller::Vouched(person.name, person.until), person.roles)
+        };
+        if roles.iter().any(|role| has.contains(role)) {
+            return Ok(caller);
+        }
+        let name = caller.key();
+        tracing::warn!(person = name, "a request without the role for it was refused");
+        let why = Refusal::NoRole { name: &name, roles: &wording(roles) };
+        Err(Failure::of(Code::Forbidden, why))
+    }
+
+    /// Finds the owner of a token in the configuration. Every hash is compared, so that the time
+    /// reveals nothing about the known tokens.
+    fn owner(&self, token: &str) -> Option<&Known> {
         let hash = digest::of_bytes(token.as_bytes());
-        // Every hash is compared, so that the time reveals nothing about the known tokens.
         let mut found = None;
         for person in &self.known {
             if same(&person.token_sha256, &hash) {
                 found = Some(person);
             }
         }
-        let Some(person) = found else {
+        found
+    }
+
+    /// Asks the issuer. A person of the issuer must not be taken for one in the configuration.
+    async fn vouched(&self, token: &str) -> Result<Vouched, Failure> {
+        let unknown = || Failure::of(Code::Forbidden, Refusal::UnknownToken);
+        let Some(issuer) = &self.issuer else {
             tracing::warn!("a request with an unknown token was refused");
-            return refuse(Refusal::UnknownToken);
+            return Err(unknown());
         };
-        if roles.iter().any(|role| person.roles.contains(role)) {
-            return Ok(Caller::Known(person.name.clone()));
+        let person = issuer.person(token).await?;
+        if self.known.iter().any(|known| known.name == person.name) {
+            let name = person.name.as_str();
+            tracing::warn!(person = name, "the issuer names a person of `door.people`: refused");
+            return Err(unknown());
         }
-        let name = person.name.as_str();
-        tracing::warn!(person = name, "a request without the role for it was refused");
-        refuse(Refusal::NoRole { name: &name, roles: &wording(roles) })
+        Ok(person)
     }
 
     /// Checks that a person whom an earlier request named still has one of `roles`.
@@ -149,7 +211,7 @@ impl Caller {
     /// `invalid_request` when the name in the request is not 1 to 64 bytes of visible text.
     pub fn recorded(&self, told: Option<&str>) -> Result<Option<String>, Failure> {
         match self {
-            Self::Known(name) => Ok(Some(name.as_str().to_owned())),
+            Self::Known(name) | Self::Vouched(name, _) => Ok(Some(name.as_str().to_owned())),
             Self::Anyone => told.map(plain).transpose(),
         }
     }
@@ -158,8 +220,17 @@ impl Caller {
     #[must_use]
     pub fn key(&self) -> &str {
         match self {
-            Self::Known(name) => name.as_str(),
+            Self::Known(name) | Self::Vouched(name, _) => name.as_str(),
             Self::Anyone => "",
+        }
+    }
+
+    /// Returns the end of the issuer's token, the only proof that this person has these rights.
+    #[must_use]
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Vouched(_, until) => Some(*until),
+            Self::Known(_) | Self::Anyone => None,
         }
     }
 }
@@ -197,57 +268,87 @@ mod tests {
             (name("ann"), person("ann's token", &[Role::Submit, Role::Answer])),
             (name("bob"), person("bob's token", &[Role::Read])),
         ]);
-        People::new(&people)
+        People::new(&people, None)
     }
 
-    fn check(token: Option<&str>, roles: &[Role], expected: &str) {
-        let got = match people().admit(token, roles) {
+    async fn check(token: Option<&str>, roles: &[Role], expected: &str) {
+        let got = match people().admit(token, roles).await {
             Ok(caller) => caller.key().to_owned(),
             Err(failure) => format!("{failure}"),
         };
         assert_eq!(got, expected);
     }
 
-    #[test]
-    fn a_token_says_who_asks_and_the_role_says_what_they_may() {
-        check(Some("ann's token"), &[Role::Submit], "ann");
-        check(Some("bob's token"), &[Role::Answer, Role::Read], "bob");
+    #[tokio::test]
+    async fn a_token_says_who_asks_and_the_role_says_what_they_may() {
+        check(Some("ann's token"), &[Role::Submit], "ann").await;
+        check(Some("bob's token"), &[Role::Answer, Role::Read], "bob").await;
         check(
             Some("bob's token"),
             &[Role::Answer],
             "bob does not have the role answer [forbidden]",
-        );
-        check(Some("ann's token "), &[Role::Submit], "the token is unknown [forbidden]");
-        check(Some(""), &[Role::Submit], "the token is unknown [forbidden]");
+        )
+        .await;
+        check(Some("ann's token "), &[Role::Submit], "the token is unknown [forbidden]").await;
+        check(Some(""), &[Role::Submit], "the token is unknown [forbidden]").await;
         check(
             None,
             &[Role::Read],
             "this server requires a token, and the request has none [forbidden]",
-        );
+        )
+        .await;
     }
 
-    #[test]
-    fn a_person_who_lost_a_role_may_no_longer_what_it_allowed() {
+    #[tokio::test]
+    async fn a_person_who_lost_a_role_may_no_longer_what_it_allowed() {
         let still = |name: &str, role| people().still(name, &[role]).is_ok();
         assert!(still("ann", Role::Answer));
         assert!(!still("ann", Role::Operate));
         assert!(!still("eve", Role::Answer));
         assert!(People::default().still("eve", &[Role::Answer]).is_ok());
-        check(None, &[], "");
+        check(None, &[], "").await;
     }
 
-    #[test]
-    fn an_open_installation_records_who_it_is_told_and_a_closed_one_who_it_knows() {
+    #[tokio::test]
+    async fn an_open_installation_records_who_it_is_told_and_a_closed_one_who_it_knows() {
         let open = People::default();
         assert!(open.is_open());
-        assert_eq!(open.admit(None, &[Role::Submit]), Ok(Caller::Anyone));
+        assert_eq!(open.admit(None, &[Role::Submit]).await, Ok(Caller::Anyone));
         assert_eq!(Caller::Anyone.recorded(Some(" eve ")), Ok(Some("eve".to_owned())));
         assert_eq!(Caller::Anyone.recorded(None), Ok(None));
         for bad in ["", "  ", "a\u{202e}b", "a\nb", &"x".repeat(65)] {
             let failure = Caller::Anyone.recorded(Some(bad)).unwrap_err();
             assert_eq!(failure.field.as_deref(), Some("by"), "{bad:?}");
         }
-        let known = people().admit(Some("ann's token"), &[Role::Submit]).unwrap();
+        let known = people().admit(Some("ann's token"), &[Role::Submit]).await.unwrap();
         assert_eq!(known.recorded(Some("eve")), Ok(Some("ann".to_owned())));
+    }
+
+    #[derive(Debug)]
+    struct Office;
+
+    #[async_trait]
+    impl Issuer for Office {
+        async fn person(&self, token: &str) -> Result<Vouched, Failure> {
+            let name = PersonName::of_claim(token).unwrap();
+            Ok(Vouched { name, roles: vec![Role::Read], until: Timestamp::UNIX_EPOCH })
+        }
+    }
+
+    #[tokio::test]
+    async fn an_issuer_names_further_people_but_none_of_the_configuration() {
+        let people = People { issuer: Some(Arc::new(Office)), ..people() };
+        let admit = async |token, role| match people.admit(Some(token), &[role]).await {
+            Ok(caller) => format!("{} {:?}", caller.key(), caller.until().is_some()),
+            Err(failure) => format!("{failure}"),
+        };
+        assert_eq!(admit("carl@example.com", Role::Read).await, "carl@example.com true");
+        let refused = "carl@example.com does not have the role answer [forbidden]";
+        assert_eq!(admit("carl@example.com", Role::Answer).await, refused);
+        assert_eq!(admit("ann", Role::Read).await, "the token is unknown [forbidden]");
+        assert_eq!(admit("bob's token", Role::Read).await, "bob false");
+        let only = People::new(&BTreeMap::new(), Some(Arc::new(Office)));
+        assert!(!only.is_open());
+        assert!(only.admit(None, &[Role::Read]).await.is_err());
     }
 }

@@ -146,9 +146,9 @@ impl<'a, R: Request> Asked<'a, R> {
     /// Admits the caller of a request.
     ///
     /// # Errors
-    /// `forbidden` when the caller has no role that the verb needs.
-    pub fn admit(call: &'a Call, people: &People) -> Result<Self, Failure> {
-        let caller = people.admit(call.token.as_deref(), R::VERB.spec().roles)?;
+    /// Those of [`People::admit`].
+    pub async fn admit(call: &'a Call, people: &People) -> Result<Self, Failure> {
+        let caller = people.admit(call.token.as_deref(), R::VERB.spec().roles).await?;
         Ok(Self { caller, call, request: PhantomData })
     }
 
@@ -184,7 +184,7 @@ impl Call {
         people: &People,
         service: &impl Answers<R>,
     ) -> Result<Handled, Failure> {
-        Handled::json(&service.answer(Asked::admit(self, people)?).await?)
+        Handled::json(&service.answer(Asked::admit(self, people).await?).await?)
     }
 
     /// The refusal of a verb that another service serves.

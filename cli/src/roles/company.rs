@@ -14,6 +14,7 @@ use executor_actor::ExecutorActor;
 use gateway::{GatewayActor, GatewayArgs, Listener};
 use interaction_actor::{InteractionActor, inbox_service::InboxService, restore::InboxRestorer};
 use model::Model;
+use oidc::{Issuer, Login};
 use planner_actor::PlannerActor;
 use proto::{
     id::WorkerId,
@@ -22,7 +23,7 @@ use proto::{
 use runtime::{
     actor::{self, Child, End, Restarts, Tree},
     admin::Watched,
-    people::People,
+    people::{self, People},
     presence::{self, Beacon, Crew, Status},
     registry::Registry,
     service::{Service, ServiceActor, ServiceArgs},
@@ -65,6 +66,8 @@ pub enum StartError {
     Tools(#[from] tool_actors::StartError),
     /// The gateway's address cannot be bound.
     Gateway(#[from] gateway::ListenError),
+    /// The issuer of tokens cannot be asked.
+    Issuer(#[from] oidc::issuer::Unreachable),
     /// An actor cannot start.
     Tree(#[from] actor::StartError),
 }
@@ -79,6 +82,7 @@ impl StartError {
             Self::Agents(why) => why.words(),
             Self::Tools(why) => why.to_string().into(),
             Self::Gateway(why) => why.to_string().into(),
+            Self::Issuer(why) => why.to_string().into(),
             Self::Tree(why) => why.to_string().into(),
         }
     }
@@ -92,6 +96,7 @@ impl StartError {
             | Self::Registry(_)
             | Self::Tools(_)
             | Self::Gateway(_)
+            | Self::Issuer(_)
             | Self::Tree(_) => false,
         }
     }
@@ -113,6 +118,7 @@ struct Parts<'a> {
     model: Option<Arc<dyn Model>>,
     registry: Registry,
     clock: Arc<SystemClock>,
+    issuer: Option<Arc<Issuer>>,
     listener: Option<Listener>,
     shutdown: CancellationToken,
 }
@@ -141,6 +147,7 @@ impl Company {
             true => Some(Listener::bind(config.gateway.listen).await?),
             false => None,
         };
+        let issuer = Issuer::new(&config.oidc)?.map(Arc::new);
         let parts = Parts {
             config,
             broker: broker.clone(),
@@ -149,6 +156,7 @@ impl Company {
             model,
             registry,
             clock,
+            issuer,
             listener: listener.clone(),
             shutdown: shutdown.clone(),
         };
@@ -242,7 +250,7 @@ impl Parts<'_> {
             broker: self.broker.clone(),
             agents,
             prices: self.config.model.prices(),
-            people: People::new(&self.config.door.people),
+            people: self.people(),
             submits_per_minute: self.config.door.submits_per_minute,
             watches: proto::limits::WATCHES_MAX,
             watch_bytes: door::WATCH_BYTES_MAX,
@@ -253,11 +261,18 @@ impl Parts<'_> {
         self.service("door", Arc::new(door))
     }
 
+    /// The users of the front door. All services of the process share the issuer's keys.
+    fn people(&self) -> People {
+        let issuer = self.issuer.clone().map(|issuer| issuer as Arc<dyn people::Issuer>);
+        People::new(&self.config.door.people, issuer)
+    }
+
     fn gateway(&self, listener: Listener) -> Child {
         let args = GatewayArgs {
             client: Client::new(&self.broker),
             crew: self.crew.clone(),
             settings: self.config.gateway.clone(),
+            login: self.issuer.as_ref().and_then(Login::new),
             listener,
             version: env!("CARGO_PKG_VERSION"),
             shutdown: self.shutdown.clone(),
@@ -299,8 +314,7 @@ impl Parts<'_> {
             let name = format!("inbox.{}", options.kind.as_str());
             children.push(self.pool(name, InteractionActor::new(self.broker.clone()), options));
         }
-        let people = People::new(&self.config.door.people);
-        let inbox = InboxService::new(self.broker.clone(), people, self.registry.clone());
+        let inbox = InboxService::new(self.broker.clone(), self.people(), self.registry.clone());
         children.push(self.service("desk", Arc::new(inbox)));
         let restorer = Child::actor("inbox.restore", || InboxRestorer, self.broker.clone());
         children.push(restorer.in_background());

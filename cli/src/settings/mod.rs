@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use agents::conflicts;
 use door::settings::Door;
 use gateway::settings::Gateway;
+use oidc::Oidc;
 use proto::{agent::Agent, id::AgentName};
 use runtime::{
     admin::settings::Admin,
@@ -44,6 +45,8 @@ pub struct Config {
     pub tools: Tools,
     /// Settings of the front door.
     pub door: Door,
+    /// The issuer of tokens.
+    pub oidc: Oidc,
     /// Settings of the HTTP gateway.
     pub gateway: Gateway,
     /// The log of this process.
@@ -89,6 +92,7 @@ impl Settings for Config {
             Part::of::<Model>(),
             Part::of::<Tools>(),
             Part::of::<Door>(),
+            Part::of::<Oidc>(),
             Part::of::<Gateway>(),
             Part::of::<Log>(),
             Part::of::<Telemetry>(),
@@ -100,6 +104,7 @@ impl Settings for Config {
     fn secrets(&mut self) -> Vec<&mut Option<Secret>> {
         let mut secrets = self.nats.secrets();
         secrets.extend(self.model.secrets());
+        secrets.extend(self.oidc.secrets());
         secrets
     }
 
@@ -111,6 +116,7 @@ impl Settings for Config {
             model,
             tools,
             door,
+            oidc,
             gateway,
             log,
             telemetry,
@@ -124,8 +130,9 @@ impl Settings for Config {
         model.check(check);
         tools.check(check);
         door.check(check);
+        oidc.check(check);
         gateway.check(check);
-        if gateway.is_public() && door.people.is_empty() {
+        if gateway.is_public() && door.people.is_empty() && oidc.issuer.is_none() {
             check.wrong("gateway.listen", Text::GatewayNeedsPeople);
         }
         log.check(check);
@@ -157,7 +164,8 @@ impl Config {
 
     /// Returns the values of the secrets that are set.
     fn known_secrets(&self) -> impl Iterator<Item = SecretString> {
-        let secrets = [&self.model.api_key, &self.nats.credentials, &self.nats.nkey];
+        let Self { model, nats, oidc, .. } = self;
+        let secrets = [&model.api_key, &nats.credentials, &nats.nkey, &oidc.client_secret];
         secrets.into_iter().flatten().filter_map(|secret| secret.value().ok().cloned())
     }
 

@@ -43,7 +43,7 @@ impl Slots {
     /// `overloaded` if no place is free, or the caller has too many of them.
     pub(super) fn take(self: &Arc<Self>, caller: &Caller, inbox: &str) -> Result<Slot, Failure> {
         let holder = match caller {
-            Caller::Known(name) => name.as_str().to_owned(),
+            Caller::Known(name) | Caller::Vouched(name, _) => name.as_str().to_owned(),
             Caller::Anyone => inbox.to_owned(),
         };
         let mut held = self.held();

@@ -2,6 +2,7 @@ import { frames } from '../api.js';
 import { duration, shell, visible } from '../format.js';
 import { compact, indent, rawAt } from '../rawjson.js';
 import { diff } from '../parts/diff.js';
+import { answered, challenge } from '../state/login.js';
 import en from '../words/en.js';
 import zh from '../words/zh.js';
 import { equal, ok, test } from './assert.js';
@@ -20,6 +21,21 @@ test('a value is found in JSON with its digits', () => {
   ok(indent(raw).includes('"n": 12345678901234567890'));
   equal(rawAt(text, ['questions', 7]), undefined);
   equal(indent('{"a":[],"b":{}}'), '{\n  "a": [],\n  "b": {}\n}');
+});
+
+test('a sign-in counts only in the tab that began it', () => {
+  const stored = JSON.stringify({ verifier: 'v', state: 's', to: '/inbox' });
+  const query = (/** @type {string} */ text) => new URLSearchParams(text);
+  equal(answered(query('code=c&state=s'), stored), { code: 'c', verifier: 'v', to: '/inbox' });
+  equal(answered(query('code=c&state=other'), stored), undefined);
+  equal(answered(query('code=c'), stored), undefined);
+  equal(answered(query('code=c&state=s'), null), undefined);
+  equal(answered(query('error=access_denied&state=s'), stored), { refused: 'access_denied', to: '/inbox' });
+});
+
+const published = await challenge('dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk');
+test('the challenge is that of RFC 7636, appendix B', () => {
+  equal(published, 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM');
 });
 
 test('invisible characters show', () => {

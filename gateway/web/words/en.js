@@ -538,6 +538,7 @@ export default {
   kind: 'Kind',
   sign_in: 'Sign in',
   sign_out: 'Sign out',
+  sign_in_at: 'Sign in at {host}',
   sign_in_text: 'Paste a token if this installation knows its callers. It stays in this tab and is never put into a cookie.',
   token: 'Token',
   your_name: 'Your name',

@@ -538,6 +538,7 @@ export default {
   kind: '种类',
   sign_in: '登录',
   sign_out: '退出',
+  sign_in_at: '在 {host} 登录',
   sign_in_text: '如果本系统识别调用者，请粘贴令牌。令牌仅保存在此标签页，不会写入 cookie。',
   token: '令牌',
   your_name: '您的名字',

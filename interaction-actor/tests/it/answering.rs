@@ -308,7 +308,7 @@ fn people() -> People {
         person("ann", &[Role::Answer]),
         person("bob", &[Role::Read, Role::Submit]),
     ]);
-    People::new(&people)
+    People::new(&people, None)
 }
 
 #[tokio::test]

@@ -52,6 +52,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DoctorArgs) -> Ou
     found.extend(unsaid);
     let checked = on_server(global, &config, &args, asked.as_ref(), said);
     found.extend(Box::pin(checked).await);
+    found.extend(surroundings::issuer(&config.oidc).await);
     found.push(surroundings::model(&config.model).await);
     found.push(surroundings::workspace(&config));
     found.extend(surroundings::receiver(&config.telemetry).await);

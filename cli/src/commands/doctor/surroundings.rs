@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
+use oidc::{Issuer, Oidc};
 use proto::lang::Words;
 use runtime::{
     admin::{
@@ -40,6 +41,7 @@ pub(super) fn secrets(global: &Global, config: &Config) -> Vec<Finding> {
         ("credentials", &config.nats.credentials),
         ("nkey", &config.nats.nkey),
         ("key", &config.model.api_key),
+        ("issuer", &config.oidc.client_secret),
     ];
     for (check, secret) in named {
         if let Some(SecretFrom::File(path)) = secret.as_ref().map(|secret| secret.from()) {
@@ -50,8 +52,26 @@ pub(super) fn secrets(global: &Global, config: &Config) -> Vec<Finding> {
         let host = server.split("://").nth(1).unwrap_or(server);
         ["127.", "localhost", "[::1]"].iter().any(|own| host.starts_with(own))
     });
-    found.push(door(config.door.people.len(), local));
+    if config.oidc.issuer.is_none() || !config.door.people.is_empty() {
+        found.push(door(config.door.people.len(), local));
+    }
     found
+}
+
+/// Asks the issuer of tokens for its keys, as the front door does.
+pub(super) async fn issuer(oidc: &Oidc) -> Option<Finding> {
+    let issuer = oidc.issuer.as_ref()?;
+    let examined = match Issuer::new(oidc) {
+        Ok(it) => it?.examine().await,
+        Err(why) => Err(why),
+    };
+    Some(match examined {
+        Ok(keys) => Finding::ok("issuer", Text::IssuerAnswers { issuer, keys: &keys }),
+        Err(why) => {
+            let found = Text::IssuerSilent { issuer, why: &why };
+            Finding::bad("issuer", found, Text::SeeIssuer)
+        }
+    })
 }
 
 /// Reports who may use the front door.

@@ -26,7 +26,7 @@ fn people() -> People {
         person("ann", &[Role::Submit, Role::Read]),
         person("bob", &[Role::Operate]),
     ]);
-    People::new(&people)
+    People::new(&people, None)
 }
 
 async fn check(hall: &Hall, verb: &str, body: &str, token: Option<&str>, code: Option<Code>) {

@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use super::{Frames, Stage, is_end, taken};
 
 /// The document, and the routes of which an answer was checked.
-struct Document {
+pub(super) struct Document {
     document: Value,
     checked: BTreeSet<(String, String)>,
 }
 
 impl Document {
-    async fn of(stage: &Stage) -> Self {
+    pub(super) async fn of(stage: &Stage) -> Self {
         Self { document: stage.read("/openapi.json").await, checked: BTreeSet::new() }
     }
 
@@ -84,7 +84,7 @@ impl Document {
     }
 
     /// Sends a request to a route, and checks the answer.
-    async fn ask(
+    pub(super) async fn ask(
         &mut self,
         stage: &Stage,
         (method, path): (Method, &str),
@@ -140,7 +140,12 @@ async fn answered(stage: &Stage, api: &mut Document, ask: &str) {
 async fn complete(stage: &Stage, api: &Document) {
     for (method, path, _) in api.routes() {
         let route = (method.as_str().to_ascii_lowercase(), path);
-        assert!(api.checked.contains(&route), "no good answer of {route:?} was checked");
+        // The test of the issuer checks it.
+        let is_elsewhere = route == ("post".to_owned(), "/v1/login".to_owned());
+        assert!(
+            is_elsewhere || api.checked.contains(&route),
+            "no good answer of {route:?} was checked"
+        );
     }
     let paths: BTreeSet<String> = api.routes().into_iter().map(|(_, path, _)| path).collect();
     for path in paths {
@@ -185,6 +190,7 @@ async fn every_route_answers_as_the_document_says() {
         "/v1/jobs/{job}/spans",
         "/v1/jobs/{job}/files",
         "/v1/feed",
+        "/v1/login",
         "/v1/inbox",
         "/v1/agents",
         "/v1/tools",
