@@ -7,7 +7,7 @@
 use std::{
     fmt,
     sync::{Arc, RwLock},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
@@ -18,7 +18,7 @@ use proto::{
 use reqwest::{Client, header};
 use runtime::people::{self, Vouched};
 use serde::Deserialize;
-use tokio::{sync::Mutex, time::Instant};
+use tokio::sync::Mutex;
 use url::Url;
 
 use crate::{
@@ -45,6 +45,8 @@ pub struct Issuer {
     /// The issuer's address, as tokens name it.
     name: String,
     http: Client,
+    /// Times of the cache count from here.
+    began: Instant,
     cache: RwLock<Cache>,
     fetching: Mutex<()>,
 }
@@ -82,9 +84,9 @@ pub(crate) struct Discovered {
 
 #[derive(Debug, Default)]
 struct Cache {
-    keys: Option<(Arc<Keys>, Instant)>,
+    keys: Option<(Arc<Keys>, Duration)>,
     /// Time of the last fetch, successful or not.
-    tried: Option<Instant>,
+    tried: Option<Duration>,
 }
 
 /// What to do for a token.
@@ -97,8 +99,8 @@ enum Step {
 
 impl Cache {
     /// Decides by the age of the keys. `unknown` if the token's key is not among them.
-    fn step(&self, now: Instant, unknown: bool) -> Step {
-        let age = |at: &Instant| now.saturating_duration_since(*at);
+    fn step(&self, now: Duration, unknown: bool) -> Step {
+        let age = |at: &Duration| now.saturating_sub(*at);
         let keys = |longest| {
             let keys = self.keys.as_ref().filter(|(_, at)| age(at) < longest);
             keys.map(|(keys, _)| Arc::clone(keys))
@@ -133,8 +135,8 @@ impl Issuer {
         }
         let http = http.build()?;
         let settings = settings.clone();
-        let (cache, fetching) = (RwLock::default(), Mutex::default());
-        Ok(Some(Self { settings, name, http, cache, fetching }))
+        let (began, cache, fetching) = (Instant::now(), RwLock::default(), Mutex::default());
+        Ok(Some(Self { settings, name, http, began, cache, fetching }))
     }
 
     pub(crate) fn settings(&self) -> &Oidc {
@@ -182,7 +184,7 @@ impl Issuer {
     async fn keys(&self, unknown: bool) -> Option<Arc<Keys>> {
         let step = || {
             let cache = self.cache.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-            cache.step(Instant::now(), unknown)
+            cache.step(self.began.elapsed(), unknown)
         };
         let settled = |step| match step {
             Step::Use(keys) => Some(Some(keys)),
@@ -199,7 +201,7 @@ impl Issuer {
         }
         let fetched = self.fetch().await;
         let mut cache = self.cache.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let now = Instant::now();
+        let now = self.began.elapsed();
         cache.tried = Some(now);
         match fetched {
             Ok(keys) => cache.keys = Some((Arc::new(keys), now)),
@@ -270,7 +272,7 @@ mod tests {
 
     /// `keys` and `tried` are ages in seconds.
     fn step(keys: Option<u64>, tried: Option<u64>, unknown: bool) -> &'static str {
-        let now = Instant::now() + USABLE * 2;
+        let now = USABLE * 2;
         let ago = |seconds| now - Duration::from_secs(seconds);
         let keys = keys.map(|age| (Arc::new(Keys::default()), ago(age)));
         match (Cache { keys, tried: tried.map(ago) }).step(now, unknown) {
