@@ -10,7 +10,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     extract::FromRequestParts,
-    http::{HeaderMap, Method, StatusCode, header, request::Parts},
+    http::{HeaderMap, Method, StatusCode, header, request::Parts, uri::Authority},
 };
 use client::Client;
 use proto::{
@@ -100,13 +100,13 @@ impl FromRequestParts<Desk> for Caller {
         let headers = &parts.headers;
         let language = language(headers);
         let refuse = |status, why| Err(Problem::request(status, why, language));
-        if !one(headers, header::HOST).is_some_and(|host| desk.hosts.know(host)) {
+        if !host(parts).is_some_and(|host| desk.hosts.know(host)) {
             return refuse(StatusCode::MISDIRECTED_REQUEST, Text::UnknownHost);
         }
         // The path of an answer page is the secret that its form needs, and its browser tells no
         // origin.
         let is_page = parts.uri.path().starts_with(answer_page::ROOT);
-        let may = is_page || is_read(&parts.method) || is_same_site(headers, &desk.hosts);
+        let may = is_page || is_read(&parts.method) || is_same_site(parts, &desk.hosts);
         if !may {
             return refuse(StatusCode::FORBIDDEN, Text::AnotherSite);
         }
@@ -139,6 +139,14 @@ impl FromRequestParts<Desk> for Caller {
     }
 }
 
+/// Returns the name by which the gateway was called: `Host`, or `:authority` in HTTP/2.
+fn host(parts: &Parts) -> Option<&str> {
+    match parts.headers.contains_key(header::HOST) {
+        true => one(&parts.headers, header::HOST),
+        false => parts.uri.authority().map(Authority::as_str),
+    }
+}
+
 /// Returns a header that occurs once.
 fn one(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
@@ -157,10 +165,11 @@ fn is_read(method: &Method) -> bool {
 }
 
 /// `true` unless a browser says that a page of another site sends the request.
-fn is_same_site(headers: &HeaderMap, hosts: &Hosts) -> bool {
+fn is_same_site(parts: &Parts, hosts: &Hosts) -> bool {
+    let headers = &parts.headers;
     let fetched = headers.get("sec-fetch-site").map(|site| site.as_bytes());
     let is_own_page = fetched.is_none_or(|site| site == b"same-origin" || site == b"none");
-    let host = one(headers, header::HOST);
+    let host = host(parts);
     let is_own_origin = match headers.get(header::ORIGIN) {
         None => true,
         Some(_) => one(headers, header::ORIGIN)
@@ -202,6 +211,14 @@ mod tests {
         lines.map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
     }
 
+    fn parts(uri: &str, lines: &[(&'static str, &str)]) -> Parts {
+        let mut request = axum::http::Request::builder().uri(uri);
+        for (name, value) in lines {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
     #[rstest]
     #[case("127.0.0.1:8600", true)]
     #[case("localhost:8600", true)]
@@ -230,7 +247,21 @@ mod tests {
         #[case] may: bool,
     ) {
         let hosts = Hosts::new(&["jobs.example.com".to_owned()]);
-        assert_eq!(is_same_site(&headers(lines), &hosts), may);
+        assert_eq!(is_same_site(&parts("/", lines), &hosts), may);
+    }
+
+    #[rstest]
+    #[case("/", &[("host", "a:1")], Some("a:1"))]
+    #[case("https://b:2/", &[], Some("b:2"))]
+    #[case("https://b:2/", &[("host", "a:1")], Some("a:1"))]
+    #[case("/", &[("host", "a:1"), ("host", "b:2")], None)]
+    #[case("/", &[], None)]
+    fn a_request_names_its_host_once(
+        #[case] uri: &str,
+        #[case] lines: &[(&'static str, &str)],
+        #[case] expected: Option<&str>,
+    ) {
+        assert_eq!(host(&parts(uri, lines)), expected);
     }
 
     #[rstest]

@@ -13,6 +13,7 @@ use rustls::{
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
+use runtime::http;
 
 use crate::settings::Tls;
 
@@ -40,7 +41,7 @@ pub(crate) fn config(tls: &Tls) -> Result<Option<Arc<ServerConfig>>, TlsError> {
         ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.map_err(|why| wrong(cert, &why))?.with_no_client_auth();
     let mut config = config.with_cert_resolver(Arc::new(resolver));
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![http::H2.to_vec(), b"http/1.1".to_vec()];
     Ok(Some(Arc::new(config)))
 }
 

@@ -1,5 +1,5 @@
 //! A bounded HTTP listener: its connections, with or without TLS, their time and the sizes of heads.
-//! Routes are elsewhere.
+//! Routes are elsewhere. HTTP/2 is spoken over TLS, with clients that ask for it.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -9,9 +9,9 @@ use std::{
 };
 
 use axum::{Extension, Router};
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper_util::{
-    rt::{TokioIo, TokioTimer},
+    rt::{TokioExecutor, TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
 use tokio::{
@@ -27,6 +27,15 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// Bound of a request's headers.
 const HEADERS_MAX: usize = 64;
+/// Requests that one HTTP/2 connection may have at once. A page with its streams needs a few.
+const STREAMS_MAX: u32 = 64;
+/// Bytes of responses that an HTTP/2 connection holds for each request whose peer does not read.
+const SEND_BYTES_MAX: usize = 64 * 1024;
+/// Silence of an HTTP/2 peer after which it is asked whether it is still there.
+const PING_AFTER: Duration = Duration::from_secs(20);
+/// The name of HTTP/2 in the handshake of TLS (RFC 9113, 3.2).
+pub const H2: &[u8] = b"h2";
+
 /// Wait after a failed accept, which happens when no file descriptors are left.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(200);
 
@@ -137,6 +146,9 @@ async fn answer(stream: TcpStream, from: SocketAddr, at: Place) {
     let stream: Pin<Box<TimeoutStream<TcpStream>>> = Box::pin(stream);
     let Some(tls) = &at.tls else { return requests(stream, from, at).await };
     match tokio::time::timeout(at.bounds.head_timeout, tls.accept(stream)).await {
+        Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(H2) => {
+            multiplexed(Box::pin(stream), from, at).await;
+        }
         Ok(Ok(stream)) => requests(Box::pin(stream), from, at).await,
         Ok(Err(error)) => tracing::debug!(%from, %error, "a TLS handshake failed"),
         Err(_) => tracing::debug!(%from, "a TLS handshake took too long"),
@@ -169,5 +181,35 @@ async fn requests(
     };
     if let Err(error) = ended {
         tracing::debug!(%from, %error, "a connection ended early");
+    }
+}
+
+/// Serves the requests of an HTTP/2 connection, which may be answered side by side.
+async fn multiplexed(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    from: SocketAddr,
+    at: Place,
+) {
+    let Place { router, bounds, stop, .. } = at;
+    let router = router.layer(Extension(Peer(from.ip())));
+    let heads = u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX);
+    let connection = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(heads)
+        .max_send_buf_size(SEND_BYTES_MAX)
+        .keep_alive_interval(PING_AFTER)
+        .keep_alive_timeout(bounds.write_timeout)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%from, %error, "an HTTP/2 connection ended early");
     }
 }

@@ -9,3 +9,4 @@ mod kills;
 mod pictures;
 mod stage;
 mod units;
+mod work;

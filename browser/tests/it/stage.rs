@@ -90,6 +90,14 @@ impl Stage {
         assert!(sent.status().is_success(), "{}", sent.text().await.unwrap());
     }
 
+    /// Makes a link to the answer page of a question, and returns its path.
+    pub(crate) async fn link(&self, job: &str, ask: &str) -> String {
+        let path = format!("/v1/jobs/{job}/questions/{ask}/links");
+        let sent = self.http.post(self.url(&path)).json(&serde_json::json!({"by": "ann"}));
+        let made: Value = sent.send().await.unwrap().json().await.unwrap();
+        made["path"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned()
+    }
+
     /// Returns the view of a job.
     pub(crate) async fn view(&self, job: &str) -> Value {
         let reply = self.http.get(self.url(&format!("/v1/jobs/{job}"))).send().await.unwrap();

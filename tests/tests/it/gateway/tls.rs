@@ -4,7 +4,7 @@ use std::{path::Path, process::Command};
 
 use broker::testing::wait::eventually;
 use callboard_tests::company::Company;
-use reqwest::{Certificate, Client};
+use reqwest::{Certificate, Client, Version};
 
 use super::{SCRIPT, address};
 
@@ -33,7 +33,7 @@ fn trusting(cert: &[u8]) -> Client {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_gateway_with_a_certificate_speaks_tls_and_takes_a_renewed_one() {
+async fn a_gateway_with_a_certificate_speaks_http_2_over_tls_and_takes_a_renewed_one() {
     let dir = tempfile::tempdir().unwrap();
     let first = renew(dir.path());
     let mut company = Company::start(SCRIPT).await;
@@ -47,7 +47,12 @@ async fn a_gateway_with_a_certificate_speaks_tls_and_takes_a_renewed_one() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let page = format!("https://{address}/v1/about");
     let http = trusting(&first);
-    assert_eq!(http.get(&page).send().await.unwrap().status(), 200);
+    let answer = http.get(&page).send().await.unwrap();
+    assert_eq!((answer.status().as_u16(), answer.version()), (200, Version::HTTP_2));
+    let root = Certificate::from_pem(&first).unwrap();
+    let old = Client::builder().no_proxy().http1_only().tls_certs_only([root]).build().unwrap();
+    let answer = old.get(&page).send().await.unwrap();
+    assert_eq!((answer.status().as_u16(), answer.version()), (200, Version::HTTP_11));
     assert!(http.get(format!("http://{address}/v1/about")).send().await.is_err());
     let stranger = Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
     assert!(stranger.get(&page).send().await.is_err());

@@ -33,6 +33,7 @@ const INTERNAL: &[(&str, &str)] = &[
     ("agents::placeholder::", "names that a message lists"),
     ("agents::toolbox::", "names that a message lists"),
     ("runtime::http::HEAD", "the form of a request over HTTP"),
+    ("runtime::http::SEND_BYTES_MAX", "what waits for a peer that does not read"),
     ("door::agents::verbs::RACES_MAX", "attempts against others who write"),
     ("door::row::ROWS_MAX", "a cache, which changes no reply"),
     ("runtime::arguments::", "mistakes that a message lists"),

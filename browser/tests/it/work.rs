@@ -1,0 +1,138 @@
+//! What people do in the console beside the way of one job: every kind of question, the actions on
+//! jobs, agents, tools and chat.
+
+use callboard_browser::{Look, Page};
+use serde_json::json;
+
+use crate::stage::Stage;
+
+/// A task that asks for a choice, a form and the approval of a call.
+const EVERY_KIND: &str = r#"
+rules:
+  - name: plan
+    when: { system: 'You are a planner' }
+    reply: { json: { title: "asks", steps: [ { id: ask, description: "ask" } ] } }
+  - name: choice
+    when: { offers: finish, turn: 1 }
+    reply:
+      calls: [ { tool: ask_user, args: { mode: select, multiple: true, prompt: "Which colours?", options: [ "red", "blue", "green" ] } } ]
+  - name: form
+    when: { offers: finish, turn: 2 }
+    reply:
+      calls:
+        - tool: ask_user
+          args:
+            mode: form
+            prompt: "The trip"
+            formFields:
+              - { label: "To", key: to, type: text, required: true }
+              - { label: "Days", key: days, type: number, min: 1, max: 9 }
+  - name: post
+    when: { offers: finish, turn: 3 }
+    reply: { calls: [ { tool: http_post, args: { url: "http://127.0.0.1:1/orders", json: { note: "a\u200bb" } } } ] }
+  - name: finish
+    when: { offers: finish, turn: 4 }
+    reply: { calls: [ { tool: finish, args: { success: true, response: "asked" } } ] }
+"#;
+
+/// Largest first load in bytes as sent: the list of jobs in an empty cache.
+const FIRST_LOAD_MAX: u64 = 60 * 1024;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_kind_of_question_is_answered_in_the_inbox() {
+    let Some(stage) = Stage::playing(EVERY_KIND).await else { return };
+    let page = stage.page(&Look::default(), "/jobs").await;
+    page.see("No job yet").await;
+    let sent = "[...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')]\
+                .filter((e) => !e.name.includes('/v1/')).reduce((sum, e) => sum + e.encodedBodySize, 0)";
+    let sent: u64 = page.value(sent).await;
+    assert!((20_000..=FIRST_LOAD_MAX).contains(&sent), "the first load has {sent} bytes");
+
+    stage.submit(&json!({"id": "j1", "goal": "ask", "confirm": false})).await;
+    stage.until("j1", "input-required").await;
+    page.open(&stage.url("/inbox")).await;
+    page.click(".ask-row", "Which colours?").await;
+    page.click(".inbox-main .option", "red").await;
+    page.click(".inbox-main .option", "green").await;
+    page.click(".inbox-main button.primary", "Send").await;
+
+    page.click(".ask-row", "The trip").await;
+    page.fill("#j1-q2-days", "12").await;
+    page.click(".inbox-main button.primary", "Send").await;
+    page.find("#j1-q2-days-wrong", "Must be 1 to 9").await;
+    page.find("#j1-q2-to-wrong", "").await;
+    page.fill("#j1-q2-days", "3").await;
+    page.fill("#j1-q2-to", "Oslo").await;
+    page.click(".inbox-main button.primary", "Send").await;
+
+    page.click(".ask-row", "http_post").await;
+    page.find(".inbox-main .exact", r"a\u{200b}b").await;
+    page.find(".inbox-main .consequence", "http_post").await;
+    page.click(".inbox-main button.primary", "Approve").await;
+    stage.until("j1", "completed").await;
+    let past = stage.view("j1").await["past_questions"].to_string();
+    for said in ["red", "green", "Oslo", "approve"] {
+        assert!(past.contains(said), "{said} in {past}");
+    }
+    page.is_clean(&stage.host).await;
+}
+
+/// Confirms the open dialog.
+async fn confirm(page: &Page, button: &str) {
+    page.click("dialog footer button:last-child", button).await;
+    page.lose("dialog", "").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_are_steered_and_ended_agents_written_tools_tried_and_tasks_talked_about() {
+    let Some(stage) = Stage::start().await else { return };
+    stage.submit(&json!({"id": "j1", "goal": "Say two things", "confirm": false})).await;
+    stage.until("j1", "input-required").await;
+    let page = stage.page(&Look::default(), "/jobs/j1").await;
+    page.click(".job-actions button", "Pause").await;
+    page.find("dialog .consequence", "nothing new starts").await;
+    confirm(&page, "Pause").await;
+    page.click(".job-actions button", "Resume").await;
+    confirm(&page, "Resume").await;
+    page.click(".job-actions button", "Instruct").await;
+    page.fill("dialog textarea", "Be brief").await;
+    confirm(&page, "Instruct").await;
+    page.find(".toasts", "The instruction is stored.").await;
+    page.click(".job-actions [aria-haspopup=menu]", "").await;
+    page.click(".menu-list button", "Cancel job").await;
+    confirm(&page, "Cancel job").await;
+    page.find(".why-bar", "Canceled").await;
+    assert_eq!(stage.view("j1").await["state"], "canceled");
+
+    page.open(&stage.url("/agents?name=default")).await;
+    page.click(".two-list button", "New agent").await;
+    page.fill(".two-main input", "careful").await;
+    page.fill(".code-edit", "extends: react\nstep: { max_turns: none }\n").await;
+    page.click(".two-main button.primary", "Review and save").await;
+    page.click("dialog button.primary", "Save").await;
+    page.find("dialog .error-box", "max_turns").await;
+    page.press("Escape").await;
+    page.lose("dialog", "").await;
+    page.find(".gutter .wrong", "2").await;
+    page.fill(".code-edit", "extends: react\nstep: { max_turns: 7 }\n").await;
+    page.click(".two-main button.primary", "Review and save").await;
+    page.find("dialog .diff", "+ step: { max_turns: 7 }").await;
+    confirm(&page, "Save").await;
+    page.find(".two-main h1", "careful").await;
+
+    page.open(&stage.url("/tools?name=echo")).await;
+    page.fill("#try-echo-value", "\"said once\"").await;
+    page.click(".two-main button.primary", "Run as a job").await;
+    page.find(".why-bar", "Completed").await;
+    page.find(".outcome", "said once").await;
+
+    page.open(&stage.url("/chat")).await;
+    page.fill(".composer textarea", "Say two things").await;
+    page.click(".composer button.primary", "").await;
+    page.click(".card.ask button.primary", "Confirm").await;
+    page.find(".card.ask .question", "Whom is it for?").await;
+    page.fill(".composer textarea", "Ann").await;
+    page.click(".composer button.primary", "").await;
+    page.find(".task-end", "Done").await;
+    page.is_clean(&stage.host).await;
+}
