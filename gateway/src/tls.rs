@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use runtime::http;
 use rustls::{
     ServerConfig,
     crypto::{CryptoProvider, ring},
@@ -13,7 +14,6 @@ use rustls::{
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
-use runtime::http;
 
 use crate::settings::Tls;
 
