@@ -20,7 +20,12 @@ const ATTEMPTS: &[&str] = &[
 
 /// A text with all attempts.
 fn hostile() -> String {
-    let marks = "e".to_owned() + &"\u{301}".repeat(10_000);
+    marked(100)
+}
+
+/// A text with all attempts and a letter with many marks, each of which takes long to draw.
+fn marked(marks: usize) -> String {
+    let marks = "e".to_owned() + &"\u{301}".repeat(marks);
     format!("{}\n\n```\n<b>\n```\n{marks}\n{}", ATTEMPTS.join("\n\n"), "x".repeat(8_000))
 }
 
@@ -50,7 +55,7 @@ async fn hostile_texts_are_shown_as_text() {
     let file = json!({"name": "<img src=x onerror=broken=1>.txt", "content": {"text": hostile()}});
     for (id, confirm) in [("check", true), ("runs", false)] {
         stage
-            .submit(&json!({"id": id, "goal": hostile(), "confirm": confirm, "files": [file]}))
+            .submit(&json!({"id": id, "goal": marked(10_000), "confirm": confirm, "files": [file]}))
             .await;
         stage.until(id, "input-required").await;
     }

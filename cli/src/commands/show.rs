@@ -1,7 +1,7 @@
 //! `jobs show`: prints a job's log. Records that a rollback removed from the timeline are marked. A
 //! later record decides that, so output starts only when the stored log has been read.
 
-use std::pin::pin;
+use std::{pin::pin, time::Duration};
 
 use client::{Client, WatchOptions};
 use futures::StreamExt;
@@ -27,6 +27,9 @@ use crate::{
     render::history,
     style::Style,
 };
+
+/// Time for the agent of a job, which is shown beside what is known already.
+const AGENT_WITHIN: Duration = Duration::from_secs(3);
 
 pub(super) async fn run(global: &Global, output: Output, args: ShowArgs) -> Outcome {
     let client = connect::client(global, output).await?;
@@ -83,7 +86,8 @@ pub(super) async fn edits(client: &Client, job: &JobId) -> Result<Vec<Edit>, Cli
 /// Returns the agent that a job was submitted with, or `None` where its submission is too large to be
 /// watched.
 pub(super) async fn agent(client: &Client, job: &JobId) -> Result<Option<Agent>, CliError> {
-    let mut stream = pin!(client.watch(job, WatchOptions::default()));
+    let options = WatchOptions { give_up_after: AGENT_WITHIN, ..WatchOptions::default() };
+    let mut stream = pin!(client.watch(job, options));
     while let Some(item) = stream.next().await {
         match item? {
             Watched::Record { seq, family, time, record } => {

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use rstest::rstest;
 use serde_json::Value;
 
 use crate::support::Place;
@@ -94,21 +95,21 @@ fn the_example_in_python_keeps_every_promise_that_can_be_checked() {
     );
 }
 
-#[test]
-fn a_worker_that_breaks_a_promise_is_found() {
-    for (kind, broken) in [
-        ("careless", &["digest", "body_ref", "ack_order"][..]),
-        ("greedy", &["ended_job", "heartbeat", "cancel", "concurrency"]),
-    ] {
-        let all = nap(kind, 1);
-        for check in broken {
-            assert_eq!(all[*check], "failed", "{kind}: {all:?}");
-        }
-        assert_eq!(all["announcement"], "passed", "{kind}: {all:?}");
-        // Nothing is held that was acknowledged at once.
-        let held = if kind == "careless" { "not_checked" } else { "failed" };
-        assert_eq!(all["concurrency"], held, "{kind}: {all:?}");
+#[rstest]
+#[case("careless", &["digest", "body_ref", "ack_order"], "not_checked")]
+#[case("greedy", &["ended_job", "heartbeat", "cancel", "concurrency"], "failed")]
+fn a_worker_that_breaks_a_promise_is_found(
+    #[case] kind: &str,
+    #[case] broken: &[&str],
+    // Nothing is held that was acknowledged at once.
+    #[case] held: &str,
+) {
+    let all = nap(kind, 1);
+    for check in broken {
+        assert_eq!(all[*check], "failed", "{all:?}");
     }
+    assert_eq!(all["announcement"], "passed", "{all:?}");
+    assert_eq!(all["concurrency"], held, "{all:?}");
 }
 
 #[test]
