@@ -160,6 +160,13 @@ onChange(draw);
 startRouter();
 addEventListener('keydown', onKey);
 addEventListener('focus', emit);
+// A page that the browser keeps for its back button would keep its streams, too, and a host has six connections.
+addEventListener('pagehide', () => {
+  page?.close?.();
+  page = undefined;
+  key = '';
+});
+addEventListener('pageshow', (event) => event.persisted && emit());
 document.addEventListener('visibilitychange', () => !document.hidden && emit());
 setInterval(() => {
   if (document.hidden) return;
