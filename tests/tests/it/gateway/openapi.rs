@@ -103,8 +103,14 @@ impl Document {
 /// The path of a route with its parameters.
 fn filled(path: &str, handle: &str) -> String {
     let sha256 = proto::digest::of_bytes(b"a piece");
-    let values =
-        [("job", "j1"), ("ask", "q1"), ("name", "mine"), ("sha256", &*sha256), ("handle", handle)];
+    let values = [
+        ("job", "j1"),
+        ("ask", "q1"),
+        ("name", "mine"),
+        ("agent", "default"),
+        ("sha256", &*sha256),
+        ("handle", handle),
+    ];
     values
         .iter()
         .fold(path.to_owned(), |path, (name, value)| path.replace(&format!("{{{name}}}"), value))
@@ -231,6 +237,9 @@ async fn every_route_answers_as_the_document_says() {
     let piece = "/v1/pieces/{sha256}";
     let sent = stage.request(Method::PUT, &filled(piece, "")).body("a piece").send().await.unwrap();
     api.check(&Method::PUT, piece, sent).await;
+    let (agui, message) = ("/agui/{agent}", json!({"role": "user", "content": "two echoes"}));
+    let run = json!({"threadId": "t1", "runId": "r1", "messages": [message]});
+    api.ask(&stage, post(agui), "/agui/default", Some(run)).await;
     complete(&stage, &api).await;
 }
 
