@@ -182,7 +182,7 @@ async fn answered(
     for (job, ask, answer) in answers {
         let proto::interaction::Answer { decision, value, text, digest } = answer;
         let give =
-            GiveAnswer { job, ask, decision, value, text, digest, by: None };
+            GiveAnswer { job, ask, decision, value, text, digest, by: None, four_eyes: false };
         match caller.client.call(&give).await {
             Ok(_) => {}
             // The question was closed after it was looked at.
