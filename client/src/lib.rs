@@ -9,6 +9,7 @@ mod ask;
 mod pulses;
 mod retry_policy;
 pub mod session;
+mod settled;
 pub mod spans;
 mod watch;
 
