@@ -40,7 +40,7 @@ use self::{
 use crate::{
     Desk, agui, answer_page,
     caller::{self, Caller},
-    measured, pages,
+    mcp, measured, pages,
     params::{Params, Switch},
     plan,
     problem::Problem,
@@ -220,6 +220,7 @@ fn of_the_installation() -> Vec<Route> {
 /// The routes of other protocols.
 fn of_bridges() -> Vec<Route> {
     let said = json!({"role": "user", "content": "Summarise notes.md"});
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     let run = json!({"threadId": "trip", "runId": "r1", "messages": [said]});
     vec![
         Route::post("/agui/{agent}", agui::run)
@@ -228,6 +229,12 @@ fn of_bridges() -> Vec<Route> {
             .up_to(body::FOREIGN_BYTES_MAX)
             .body::<agui::RunAgentInput>(run)
             .sends(OK, Some("text/event-stream")),
+        // The verbs depend on the tool that is called.
+        Route::post("/mcp", mcp::call)
+            .up_to(body::FOREIGN_BYTES_MAX)
+            .body::<serde_json::Value>(ping)
+            .sends(OK, Some(JSON))
+            .sends(StatusCode::ACCEPTED, None),
     ]
 }
 

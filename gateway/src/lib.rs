@@ -13,6 +13,7 @@ mod derived;
 mod frames;
 mod limited;
 mod listener;
+mod mcp;
 mod measured;
 mod pages;
 mod params;

@@ -139,7 +139,7 @@ impl InboxService {
                 return Ok(());
             }
         }
-        // A child belongs to whoever submitted the root of its family.
+        // The submitter of a child is that of the root of its family.
         let root = questions.job().parent().map_or(job, |parent| &parent.root);
         let entries = self.broker.log.read(root, Seq(0)).await?;
         let submitted = entries.first().and_then(Entry::submission);

@@ -4,6 +4,7 @@
 mod agui;
 mod callers;
 mod links;
+mod mcp;
 mod oidc;
 mod openapi;
 mod pages;

@@ -240,6 +240,8 @@ async fn every_route_answers_as_the_document_says() {
     let (agui, message) = ("/agui/{agent}", json!({"role": "user", "content": "two echoes"}));
     let run = json!({"threadId": "t1", "runId": "r1", "messages": [message]});
     api.ask(&stage, post(agui), "/agui/default", Some(run)).await;
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    api.ask(&stage, post("/mcp"), "/mcp", Some(ping)).await;
     complete(&stage, &api).await;
 }
 
@@ -279,6 +281,10 @@ async fn each_role_may_use_the_routes_of_its_verbs_and_no_others() {
                         // A plan that nobody may carry out stores nothing.
                         let title = plan["title"].clone();
                         body = json!({"plan": {"title": title, "steps": []}});
+                    }
+                    if body.get("threadId").is_some() {
+                        // Each role has a thread of its own, without the interrupts of others.
+                        body["threadId"] = json!(role.map_or("nobody", Role::as_str));
                     }
                     request.json(&body)
                 }
