@@ -189,6 +189,7 @@ async fn resume(
             text: None,
             digest: Some(digest),
             by: Some("bench".to_owned()),
+            four_eyes: false,
         };
         let end = submitter.ends.expect(&job);
         let (at, began) = (SystemTime::now(), Instant::now());

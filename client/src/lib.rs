@@ -4,10 +4,12 @@
 //! Architecture invariant: the client uses the bus and nothing else. It neither reads nor writes
 //! logs, so it needs no permission but that of sending requests.
 
+pub mod answer_form;
 mod ask;
 mod pulses;
 mod retry_policy;
 pub mod session;
+mod settled;
 pub mod spans;
 mod watch;
 

@@ -1,7 +1,7 @@
 //! The routes. A request becomes a request to the front door, whose reply is the response.
 
 mod agents;
-mod body;
+pub(crate) mod body;
 pub(crate) mod feed;
 mod files;
 mod filter;
@@ -38,9 +38,9 @@ use self::{
     route::{JSON, Route, Spec},
 };
 use crate::{
-    Desk, answer_page,
+    Desk, agui, answer_page,
     caller::{self, Caller},
-    measured, pages,
+    mcp, measured, pages,
     params::{Params, Switch},
     plan,
     problem::Problem,
@@ -50,8 +50,14 @@ use crate::{
 /// The table of routes. An entry is all that a route needs: the router, the check of parameters and
 /// the OpenAPI document read it, and a test tries each route as each role.
 fn routes() -> Vec<Route> {
-    let areas =
-        [of_jobs(), of_logs_and_files(), of_questions(), of_agents(), of_the_installation()];
+    let areas = [
+        of_jobs(),
+        of_logs_and_files(),
+        of_questions(),
+        of_agents(),
+        of_the_installation(),
+        of_bridges(),
+    ];
     areas.into_iter().flatten().collect()
 }
 
@@ -208,6 +214,27 @@ fn of_the_installation() -> Vec<Route> {
             .param::<JobId>("job")
             .param::<u32>("limit")
             .replies::<door::DeadLetters>(OK),
+    ]
+}
+
+/// The routes of other protocols.
+fn of_bridges() -> Vec<Route> {
+    let said = json!({"role": "user", "content": "Summarise notes.md"});
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let run = json!({"threadId": "trip", "runId": "r1", "messages": [said]});
+    vec![
+        Route::post("/agui/{agent}", agui::run)
+            .verb(Verb::Submit)
+            .verb(Verb::Watch)
+            .up_to(body::FOREIGN_BYTES_MAX)
+            .body::<agui::RunAgentInput>(run)
+            .sends(OK, Some("text/event-stream")),
+        // The verbs depend on the tool that is called.
+        Route::post("/mcp", mcp::call)
+            .up_to(body::FOREIGN_BYTES_MAX)
+            .body::<serde_json::Value>(ping)
+            .sends(OK, Some(JSON))
+            .sends(StatusCode::ACCEPTED, None),
     ]
 }
 

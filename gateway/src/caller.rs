@@ -66,6 +66,11 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// Returns what tells the caller from others: the same for the same token, and empty without one.
+    pub(crate) fn subject(&self) -> &str {
+        if self.has_token { &self.key } else { "" }
+    }
+
     /// Returns the response to a refusal of the front door.
     pub(crate) fn refused(&self, failure: Failure) -> Problem {
         let unknown = [Refusal::UnknownToken, Refusal::TokenExpired].map(Reason::from);

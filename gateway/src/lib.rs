@@ -5,11 +5,15 @@
 //! A gateway that dies loses no work: its callers repeat their requests at another one, and resume
 //! their streams after the last event that they have.
 
+mod agui;
 mod answer_page;
 mod api;
 mod caller;
+mod derived;
+mod frames;
 mod limited;
 mod listener;
+mod mcp;
 mod measured;
 mod pages;
 mod params;

@@ -11,14 +11,12 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use client::{Client, WatchOptions, session::Position};
-use futures::StreamExt;
+use client::Client;
 use proto::{
-    door::{Submit, Watched},
+    door::Submit,
     error::{Code, Failure},
-    event::EventId,
     id::JobId,
-    job::{JobState, Outcome, SubStatus},
+    job::{JobState, Outcome},
     view::{JobView, StepView},
 };
 use schemars::JsonSchema;
@@ -61,55 +59,9 @@ pub(crate) fn name(submit: &mut Submit) {
 /// # Errors
 /// The front door's refusal to show the job.
 pub(crate) async fn executed(client: &Client, job: &JobId) -> Result<Response, Failure> {
-    let from = Position::Events(EventId::default());
-    let mut items = client.watch(job, WatchOptions { from, ..WatchOptions::default() }).boxed();
-    let mut last = None;
-    let watched = async {
-        while let Some(item) = items.next().await {
-            match item? {
-                Watched::View { view } => {
-                    let is_still = is_still(&view);
-                    last = Some(*view);
-                    if is_still {
-                        break;
-                    }
-                }
-                Watched::End { .. } => break,
-                Watched::Event { .. }
-                | Watched::Record { .. }
-                | Watched::Live { .. }
-                | Watched::Heartbeat => {}
-            }
-        }
-        Ok::<_, Failure>(())
-    };
-    if let Ok(watched) = tokio::time::timeout(WITHIN, watched).await {
-        watched?;
-    }
+    let last = client.settled(job, WITHIN).await?;
     let away = || Failure::composed(Code::Unavailable, &Text::DoorAway.into());
     Ok(reply(last.ok_or_else(away)?))
-}
-
-/// `true` if a job does not go on by itself.
-fn is_still(view: &JobView) -> bool {
-    match view.state {
-        JobState::Submitted | JobState::Working => match view.sub_status {
-            Some(SubStatus::Parked | SubStatus::Paused | SubStatus::Poisoned) => true,
-            Some(
-                SubStatus::Planning
-                | SubStatus::Executing
-                | SubStatus::Replanning
-                | SubStatus::BackingOff,
-            )
-            | None => false,
-        },
-        JobState::InputRequired
-        | JobState::AuthRequired
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Canceled
-        | JobState::Rejected => true,
-    }
 }
 
 fn reply(view: JobView) -> Response {

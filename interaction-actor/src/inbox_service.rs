@@ -17,6 +17,7 @@ use machine::{Job, QuestionStatus};
 use proto::{
     decision::Closed,
     door::{AnswerTaken, GiveAnswer, Inbox, InboxPage, Link, Redeem, Server, Unlink, Verb},
+    entry::Entry,
     error::{Code, Failure},
     fact::{Answered, Fact},
     id::{AskId, JobId, Seq},
@@ -89,6 +90,9 @@ impl Answers<GiveAnswer> for InboxService {
         let request = asked.request()?;
         let Asked { caller, call, .. } = asked;
         let by = by(&caller, request.by.as_deref())?;
+        if request.four_eyes {
+            self.by_another(&request.job, &request.ask, &caller).await?;
+        }
         let GiveAnswer { job, ask, decision, value, text, digest, .. } = request;
         self.give(job, ask, Answer { decision, value, text, digest }, by, call.trace).await
     }
@@ -122,6 +126,34 @@ impl InboxService {
             }
         }
         Err(Failure::of(Code::Overloaded, Text::AnswersAtATime { job: &job }))
+    }
+
+    /// Refuses the answer to a plan or a tool call of a caller who submitted the job or, where
+    /// callers are not known, may have done so.
+    async fn by_another(&self, job: &JobId, ask: &AskId, caller: &Caller) -> Result<(), Failure> {
+        let questions = self.questions(job, ask).await?;
+        let question = self.open(&questions, ask).await?;
+        match question.kind {
+            QuestionKind::PlanCheck { .. } | QuestionKind::ToolApproval { .. } => {}
+            QuestionKind::Question | QuestionKind::Choice { .. } | QuestionKind::Form { .. } => {
+                return Ok(());
+            }
+        }
+        // The submitter of a child is that of the root of its family.
+        let root = questions.job().parent().map_or(job, |parent| &parent.root);
+        let entries = self.broker.log.read(root, Seq(0)).await?;
+        let submitted = entries.first().and_then(Entry::submission);
+        let is_another = match caller {
+            Caller::Anyone => false,
+            Caller::Known(name) | Caller::Vouched(name, _) => {
+                submitted.is_some_and(|it| it.by.as_deref() != Some(name.as_str()))
+            }
+        };
+        if is_another {
+            return Ok(());
+        }
+        let failure = Failure::of(Code::Forbidden, Text::FourEyes { job: root });
+        Err(failure.next(Text::AnotherPerson { job, ask }))
     }
 
     async fn questions(&self, job: &JobId, ask: &AskId) -> Result<QuestionLog, Failure> {

@@ -9,6 +9,7 @@ mod fsck;
 pub(crate) mod help;
 mod inbox;
 mod jobs;
+mod mcp;
 mod operate;
 mod positions;
 mod purge;
@@ -33,6 +34,7 @@ pub(crate) use self::{
         Answering, ApproveArgs, InboxCommand, InboxListArgs, LinkArgs, QuestionArg, RejectArgs,
     },
     jobs::{FilesArgs, JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SpansArgs, SteerArgs},
+    mcp::McpCommand,
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
     positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
     purge::PurgeArgs,
@@ -193,6 +195,9 @@ pub(crate) enum Command {
     /// Show the live processes
     #[command(subcommand)]
     Crew(CrewCommand),
+    /// Serve jobs to the models of other programs, by MCP
+    #[command(subcommand)]
+    Mcp(McpCommand),
     /// Check tool workers in other languages
     #[command(subcommand)]
     Worker(WorkerCommand),
@@ -256,6 +261,7 @@ impl Command {
             | Self::Agents(_)
             | Self::Tools(_)
             | Self::Crew(_)
+            | Self::Mcp(_)
             | Self::Doctor(_)
             | Self::Fsck(_)
             | Self::Health(_)
@@ -284,6 +290,7 @@ impl Command {
             | Self::Agents(_)
             | Self::Tools(_)
             | Self::Crew(_)
+            | Self::Mcp(_)
             | Self::Doctor(_)
             | Self::Fsck(_)
             | Self::Config(_) => InUse::Applies,

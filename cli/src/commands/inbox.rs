@@ -233,7 +233,7 @@ async fn send(client: &Client, output: Output, entry: &InboxEntry, answer: Answe
 pub(super) fn request(entry: &InboxEntry, answer: Answer) -> GiveAnswer {
     let Answer { decision, value, text, digest } = answer;
     let (job, ask) = (entry.job.clone(), entry.question.id.clone());
-    GiveAnswer { job, ask, decision, value, text, digest, by: caller() }
+    GiveAnswer { job, ask, decision, value, text, digest, by: caller(), four_eyes: false }
 }
 
 pub(super) fn taken(output: Output, answered: &AnswerTaken) -> Outcome {

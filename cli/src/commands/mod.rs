@@ -20,6 +20,7 @@ mod fsck;
 mod inbox;
 mod jobs;
 mod keys;
+mod mcp;
 mod operate;
 mod positions;
 mod process;
@@ -65,6 +66,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Agents(command) => agents::run(&global, output, command).await,
         Command::Tools(_) => tools::ls(&global, output).await,
         Command::Crew(_) => crew::ls(&global, output).await,
+        Command::Mcp(command) => mcp::run(&global, output, command).await,
         Command::Doctor(args) => Box::pin(doctor::run(&global, output, args)).await,
         Command::Fsck(args) => fsck::run(&global, output, args).await,
         Command::Health(args) => operate::health(&global, output, args).await,

@@ -188,6 +188,7 @@ impl Schemas {
         let (schema, example) = match name {
             "job" => (self.requests.subschema_for::<JobId>(), "report-7"),
             "ask" => (self.requests.subschema_for::<AskId>(), "q1"),
+            "agent" => (self.requests.subschema_for::<AgentName>(), "default"),
             "name" => (self.requests.subschema_for::<AgentName>(), "mine"),
             _ => (String::json_schema(&mut self.requests), "x"),
         };

@@ -1,6 +1,7 @@
 //! A route: its handler, and what the router and the OpenAPI document need to know about it.
 
 use axum::{
+    extract::DefaultBodyLimit,
     handler::Handler,
     http::{Method, StatusCode},
     routing::{MethodFilter, MethodRouter, on},
@@ -168,6 +169,12 @@ impl Route {
     /// Adds a response of another type, or without a body.
     pub(super) fn sends(mut self, status: StatusCode, kind: Option<&'static str>) -> Self {
         self.spec.replies.push(Reply { status, kind, form: None });
+        self
+    }
+
+    /// Accepts larger bodies than other routes do.
+    pub(super) fn up_to(mut self, bytes: usize) -> Self {
+        self.methods = self.methods.layer(DefaultBodyLimit::max(bytes));
         self
     }
 

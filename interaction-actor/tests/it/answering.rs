@@ -307,6 +307,7 @@ fn people() -> People {
     let people = BTreeMap::from([
         person("ann", &[Role::Answer]),
         person("bob", &[Role::Read, Role::Submit]),
+        person("cat", &[Role::Answer]),
     ]);
     People::new(&people, None)
 }
@@ -325,6 +326,41 @@ async fn only_somebody_with_the_role_answers_and_under_their_own_name() {
     assert!(office.send("inbox", "", Some("bob")).await.is_ok());
     office.send("answer", &body, Some("ann")).await.unwrap();
     assert_eq!(answers(&office, &job).await[0].by, "ann");
+}
+
+#[tokio::test]
+async fn four_eyes_leave_approvals_to_another_person_than_the_submitter() {
+    // Ann submitted the job.
+    let office = Office::with(MemoryOptions::default(), people()).await;
+    let job = office.submit("j").await;
+    let (kind, digest) = approval(&job);
+    let asked = [question("q1", kind), question("q2", QuestionKind::Question)];
+    office.ask_all(&job, asked.into_iter()).await;
+    let approve = json!({"job": "j", "ask": "q1", "decision": "approve", "digest": digest});
+    let with = |mut body: Value| {
+        body["four_eyes"] = json!(true);
+        body.to_string()
+    };
+    let refused = office.send("answer", &with(approve.clone()), Some("ann")).await.unwrap_err();
+    assert_eq!(refused.code, Code::Forbidden, "{refused:?}");
+    let told = json!({"job": "j", "ask": "q2", "value": "soon"});
+    office.send("answer", &with(told), Some("ann")).await.unwrap();
+    office.send("answer", &with(approve), Some("cat")).await.unwrap();
+    let by: Vec<String> = answers(&office, &job).await.into_iter().map(|it| it.by).collect();
+    assert_eq!(by, ["ann", "cat"]);
+}
+
+#[tokio::test]
+async fn without_people_nobody_is_known_to_be_another_person() {
+    let office = Office::new().await;
+    let job = office.submit("j").await;
+    let (kind, digest) = approval(&job);
+    office.ask(&job, question("q1", kind)).await;
+    let approve = json!({"decision": "approve", "digest": digest, "by": "eve"});
+    let mut four_eyes = approve.clone();
+    four_eyes["four_eyes"] = json!(true);
+    assert_eq!(office.refused(&job, four_eyes).await.0, Code::Forbidden);
+    office.answer(&job, approve).await.unwrap();
 }
 
 #[tokio::test]

@@ -32,6 +32,9 @@ pub struct GiveAnswer {
     /// Name of the user. The server ignores it when a token identifies the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// `true` to refuse the answer to a plan or a tool call if the caller submitted the job.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub four_eyes: bool,
 }
 
 fn respond() -> Verdict {

@@ -213,6 +213,7 @@ async fn a_running_job_is_told_something_and_its_next_turn_hears_it() {
         text: None,
         digest: None,
         by: None,
+        four_eyes: false,
     };
     hall.client.call(&answer).await.unwrap();
     let view = hall.until("steered", JobState::Completed).await;

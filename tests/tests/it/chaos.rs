@@ -190,6 +190,7 @@ async fn approve_open(client: &Client) -> Result<(), Failure> {
             text: None,
             digest: Some(digest),
             by: Some("the tester".into()),
+            four_eyes: false,
         };
         match client.call(&answer).await {
             Err(failure) if failure.code != Code::AlreadyAnswered => all = Err(failure),

@@ -141,6 +141,7 @@ async fn answer(client: &Client, job: &JobId) {
         text: None,
         digest: None,
         by: Some("ann".into()),
+        four_eyes: false,
     };
     // The broker has just returned, and the inbox may be later than the door.
     eventually("somebody who takes the answer", async || match client.call(&answer).await {

@@ -287,6 +287,7 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
             text: text.map(str::to_owned),
             digest,
             by: Some("ann".to_owned()),
+            four_eyes: false,
         };
         let asked = async || wait::view(client, &id, |view| !view.questions.is_empty()).await;
         match act {
@@ -361,6 +362,7 @@ async fn answer_below(client: &Client, id: &JobId, text: &str) {
         text: None,
         digest: None,
         by: Some("ann".to_owned()),
+        four_eyes: false,
     };
     client.call(&given).await.unwrap();
     wait::view(client, id, |view| below(view).is_none()).await;

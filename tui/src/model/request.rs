@@ -48,7 +48,16 @@ impl Request {
     pub fn answer(job: &JobId, ask: &AskId, answer: Answer) -> Self {
         let Answer { decision, value, text, digest } = answer;
         let (job, ask) = (job.clone(), ask.clone());
-        Self::Answer(GiveAnswer { job, ask, decision, value, text, digest, by: None })
+        Self::Answer(GiveAnswer {
+            job,
+            ask,
+            decision,
+            value,
+            text,
+            digest,
+            by: None,
+            four_eyes: false,
+        })
     }
 
     /// Creates a fork.
@@ -115,7 +124,7 @@ fn signal_command(job: &JobId, signal: &Order) -> String {
 }
 
 fn answer_command(answer: &GiveAnswer) -> String {
-    let GiveAnswer { job, ask, decision, value, text, digest, by: _ } = answer;
+    let GiveAnswer { job, ask, decision, value, text, digest, by: _, four_eyes: _ } = answer;
     let text = text.as_ref().map(|text| format!(" --text {}", quoted(text))).unwrap_or_default();
     match decision {
         Verdict::Approve => {

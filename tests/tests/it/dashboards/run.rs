@@ -268,8 +268,16 @@ impl Run {
             None => (proto::id::AskId::new("q1").unwrap(), None),
         };
         let decision = Verdict::Approve;
-        let answer =
-            GiveAnswer { job: id(job), ask, decision, value: None, text: None, digest, by: None };
+        let answer = GiveAnswer {
+            job: id(job),
+            ask,
+            decision,
+            value: None,
+            text: None,
+            digest,
+            by: None,
+            four_eyes: false,
+        };
         self.client.call(&answer).await.is_ok()
     }
 

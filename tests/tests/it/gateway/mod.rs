@@ -1,8 +1,10 @@
 //! Tests of the HTTP gateway on a real installation: nats-server, the scripted model over HTTP, and
 //! processes that are killed.
 
+mod agui;
 mod callers;
 mod links;
+mod mcp;
 mod oidc;
 mod openapi;
 mod pages;

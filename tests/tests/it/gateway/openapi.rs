@@ -103,8 +103,14 @@ impl Document {
 /// The path of a route with its parameters.
 fn filled(path: &str, handle: &str) -> String {
     let sha256 = proto::digest::of_bytes(b"a piece");
-    let values =
-        [("job", "j1"), ("ask", "q1"), ("name", "mine"), ("sha256", &*sha256), ("handle", handle)];
+    let values = [
+        ("job", "j1"),
+        ("ask", "q1"),
+        ("name", "mine"),
+        ("agent", "default"),
+        ("sha256", &*sha256),
+        ("handle", handle),
+    ];
     values
         .iter()
         .fold(path.to_owned(), |path, (name, value)| path.replace(&format!("{{{name}}}"), value))
@@ -231,6 +237,11 @@ async fn every_route_answers_as_the_document_says() {
     let piece = "/v1/pieces/{sha256}";
     let sent = stage.request(Method::PUT, &filled(piece, "")).body("a piece").send().await.unwrap();
     api.check(&Method::PUT, piece, sent).await;
+    let (agui, message) = ("/agui/{agent}", json!({"role": "user", "content": "two echoes"}));
+    let run = json!({"threadId": "t1", "runId": "r1", "messages": [message]});
+    api.ask(&stage, post(agui), "/agui/default", Some(run)).await;
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    api.ask(&stage, post("/mcp"), "/mcp", Some(ping)).await;
     complete(&stage, &api).await;
 }
 
@@ -270,6 +281,10 @@ async fn each_role_may_use_the_routes_of_its_verbs_and_no_others() {
                         // A plan that nobody may carry out stores nothing.
                         let title = plan["title"].clone();
                         body = json!({"plan": {"title": title, "steps": []}});
+                    }
+                    if body.get("threadId").is_some() {
+                        // Each role has a thread of its own, without the interrupts of others.
+                        body["threadId"] = json!(role.map_or("nobody", Role::as_str));
                     }
                     request.json(&body)
                 }

@@ -125,6 +125,7 @@ async fn answer(client: &Client, job: &JobId, acts: &[Act]) -> (JobView, Vec<Str
             text: words.filter(|_| is_check),
             digest: digest.filter(|_| decision == Verdict::Approve),
             by: Some("ann".to_owned()),
+            four_eyes: false,
         };
         if let Err(failure) = client.call(&given).await {
             unfit.push(format!("the answer to {:?} is refused: {failure}", open.question.prompt));

@@ -170,6 +170,7 @@ impl Stage {
             text: None,
             digest,
             by: Some("the tester".into()),
+            four_eyes: false,
         };
         self.client.call(&answer).await.unwrap();
     }

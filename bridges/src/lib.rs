@@ -1,0 +1,6 @@
+//! Bridges from the protocols of agents to the front door.
+//!
+//! Architecture invariant: a bridge stores nothing and has no rights of its own. Every request
+//! becomes a request to the front door with the caller's own token.
+
+pub mod mcp;

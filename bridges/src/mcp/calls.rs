@@ -1,0 +1,127 @@
+//! The calls of tools: each becomes requests to the front door.
+
+use std::time::Duration;
+
+use proto::{
+    door::{AgentChoice, Filter, GiveAnswer, Inbox, List, SendSignal, Submit, Submitted},
+    error::{Code, Failure},
+    id::JobId,
+    interaction::Verdict,
+    label::Labels,
+    point::Order,
+    strict,
+    view::JobView,
+};
+use rmcp::model::{CallToolResponse, CallToolResult, CreateTaskResult};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use super::{
+    McpServer,
+    arguments::{AnswerQuestion, CancelJob, GetJob, ListJobs, ListQuestions, SubmitJob},
+    status::Status,
+    tasks,
+    tools::ToolName,
+};
+
+impl McpServer {
+    /// Carries out a call. A client that knows tasks gets a submitted job as a task.
+    pub(super) async fn call(
+        &self,
+        tool: ToolName,
+        arguments: Value,
+        takes_tasks: bool,
+    ) -> Result<CallToolResponse, Failure> {
+        match tool {
+            ToolName::SubmitJob => self.submit_job(read(arguments)?, takes_tasks).await,
+            ToolName::GetJob => {
+                let GetJob { job, wait_ms } = read(arguments)?;
+                let view = self.seen(&job, wait_ms.duration()).await?;
+                result(&Status::of(&view, self.language))
+            }
+            ToolName::ListJobs => {
+                let ListJobs { states, agent, conversation, limit, after } = read(arguments)?;
+                let filter = Filter { states, agent, conversation, ..Filter::default() };
+                result(&self.client.call(&List { filter, limit, after }).await?)
+            }
+            ToolName::ListQuestions => {
+                let ListQuestions { job, limit } = read(arguments)?;
+                result(&self.client.call(&Inbox { job, limit }).await?)
+            }
+            ToolName::AnswerQuestion => {
+                let AnswerQuestion { job, ask, decision, value, text, digest } = read(arguments)?;
+                let decision = decision.unwrap_or(Verdict::Respond);
+                // A model answers whatever it is asked, so it never approves its own job.
+                let (by, four_eyes) = (None, true);
+                let answer = GiveAnswer { job, ask, decision, value, text, digest, by, four_eyes };
+                result(&self.client.call(&answer).await?)
+            }
+            ToolName::CancelJob => {
+                let CancelJob { job, reason } = read(arguments)?;
+                let signal = SendSignal { job, signal: Order::Cancel, reason, by: None };
+                result(&self.client.call(&signal).await?)
+            }
+        }
+    }
+
+    async fn submit_job(
+        &self,
+        arguments: SubmitJob,
+        takes_tasks: bool,
+    ) -> Result<CallToolResponse, Failure> {
+        let SubmitJob { goal, agent, id, files, wait_ms } = arguments;
+        let submit = Submit {
+            v: 1,
+            id,
+            goal,
+            agent: agent.map(AgentChoice::Named),
+            language: None,
+            confirm: None,
+            deadline_ms: None,
+            conversation: None,
+            fork: None,
+            tools: None,
+            plan: None,
+            call: None,
+            files,
+            labels: Labels::default(),
+        };
+        let Submitted { job, created, .. } = self.client.submit(submit).await?;
+        let view = match self.seen(&job, wait_ms.duration()).await {
+            Ok(view) => view,
+            // Who may only submit learns the id of the job.
+            Err(failure) if failure.code == Code::Forbidden => {
+                return result(&Status::unseen(job, created));
+            }
+            Err(failure) => return Err(failure),
+        };
+        if takes_tasks && view.outcome.is_none() {
+            return Ok(CreateTaskResult::new(tasks::task(&view, self.language)).into());
+        }
+        result(&Status::of(&view, self.language).submitted(created))
+    }
+
+    /// Returns a job, after a wait until it does not go on by itself.
+    async fn seen(&self, job: &JobId, wait: Option<Duration>) -> Result<JobView, Failure> {
+        let settled = match wait {
+            Some(wait) => self.client.settled(job, wait).await?,
+            None => None,
+        };
+        match settled {
+            Some(view) => Ok(view),
+            None => self.client.get(job).await,
+        }
+    }
+}
+
+/// Reads the arguments of a tool.
+fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, Failure> {
+    strict::request_from_value(arguments).map_err(Failure::from)
+}
+
+/// Returns the result of a tool, which fits the schema of its results.
+fn result(value: &impl Serialize) -> Result<CallToolResponse, Failure> {
+    let value = serde_json::to_value(value)
+        .map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+    Ok(CallToolResult::structured(value).into())
+}

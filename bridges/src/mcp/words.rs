@@ -1,0 +1,3 @@
+//! The texts of the MCP server.
+
+messages::texts!(mcp);
