@@ -3,6 +3,7 @@
 
 mod agui;
 mod callers;
+mod dialects;
 mod links;
 mod mcp;
 mod oidc;
