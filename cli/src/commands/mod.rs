@@ -22,6 +22,7 @@ mod jobs;
 mod keys;
 mod operate;
 mod positions;
+mod preview;
 mod process;
 mod purge;
 mod retry;

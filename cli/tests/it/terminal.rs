@@ -13,6 +13,7 @@ use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcsetwinsize},
 };
+use serde_json::{Value, json};
 
 use crate::{
     company::Dev,
@@ -167,7 +168,19 @@ fn a_cancel_is_confirmed_at_a_terminal() {
     dev.asked("j1");
     let mut no = Terminal::open(&dev, 80, &["jobs", "cancel", "j1"]);
     no.types("Cancel it? [y/N]", "n");
-    assert!(no.ends(2).contains("nothing was done"));
+    let shown = no.ends(2);
+    assert!(shown.contains("Ends the job.") && shown.contains("nothing was done"), "{shown}");
+    let tried = dev.run(&["jobs", "cancel", "j1", "--dry-run"]).expect(0);
+    assert!(tried.out.starts_with("j1: Ends the job."), "{}", tried.out);
+    let tried = dev.run(&["jobs", "cancel", "--all", "--dry-run", "-o", "ids"]).expect(0);
+    assert_eq!(tried.out.trim(), "j1");
+    let fork = ["jobs", "fork", "j1", "--at", "1", "--dry-run", "-o", "json"];
+    let tried: Value = serde_json::from_str(&dev.run(&fork).expect(0).out).unwrap();
+    assert_eq!(
+        (&tried["sentences"][0]["name"], &tried["plans"]),
+        (&json!("fork_at"), &json!(true))
+    );
+    dev.run(&["jobs", "rollback", "j1", "--to", "999", "--dry-run"]).refused(6, "999");
     let mut yes = Terminal::open(&dev, 80, &["jobs", "cancel", "j1"]);
     yes.types("Cancel it? [y/N]", "y");
     assert!(yes.ends(0).contains("canceled"));
