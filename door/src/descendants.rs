@@ -5,6 +5,7 @@
 use broker::log::Reader;
 use machine::Job;
 use proto::{
+    door::EffectDone,
     error::{Code, Failure},
     id::{JobId, Seq},
     refusal::Text,
@@ -14,6 +15,8 @@ use super::{fold, rollback::Past};
 
 /// Maximum number of descendants that a retry is passed on to.
 const RETRIED_MAX: usize = 1_000;
+/// Maximum number of descendants that a preview takes into account.
+const FOLLOWED_MAX: usize = 1_000;
 
 /// Refuses the request if these jobs or their descendants started a tool that must not run twice.
 /// `field` is the request's field with the target.
@@ -33,6 +36,57 @@ pub(super) async fn check(log: &dyn Reader, jobs: Vec<JobId>, field: &str) -> Re
     }
     let why = Text::ChildrenTwice { calls: &begun.join(", ") };
     Err(Failure::about(Code::WouldRepeat, field, why))
+}
+
+/// Adds the descendants of jobs that end with them, as far as they are running: at most
+/// [`FOLLOWED_MAX`].
+///
+/// # Errors
+/// Returns an error if a log cannot be read. A descendant that is unreadable has no further ones.
+pub(super) async fn running(log: &dyn Reader, jobs: Vec<JobId>) -> Result<Vec<JobId>, Failure> {
+    let (mut found, mut left) = (Vec::new(), jobs);
+    while let Some(job) = left.pop() {
+        if found.len() >= FOLLOWED_MAX {
+            break;
+        }
+        let entries = log.read(&job, Seq(0)).await?;
+        if let Ok(folded) = fold::whole(&job, &entries) {
+            if folded.has_ended() {
+                continue;
+            }
+            left.extend(folded.waits().children);
+        }
+        found.push(job);
+    }
+    Ok(found)
+}
+
+/// Adds the effects that these jobs and their descendants had outside.
+///
+/// # Errors
+/// Returns an error if a log cannot be read.
+pub(super) async fn outside(
+    log: &dyn Reader,
+    jobs: Vec<JobId>,
+    effects: &mut Vec<EffectDone>,
+) -> Result<(), Failure> {
+    let (mut read, mut left) = (0, jobs);
+    while let Some(job) = left.pop().filter(|_| read < FOLLOWED_MAX) {
+        read += 1;
+        let entries = log.read(&job, Seq(0)).await?;
+        let (done, children) = fold::apart(&job, || {
+            let past = Past::of(&job, &entries);
+            (past.outside(), past.repeated(Seq(0)).children)
+        })?;
+        left.extend(children);
+        for one in done {
+            match effects.iter_mut().find(|known| known.tool == one.tool) {
+                Some(known) => known.calls = known.calls.saturating_add(one.calls),
+                None => effects.push(one),
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns `true` if work of the job backs off or waits for an operator.

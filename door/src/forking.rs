@@ -15,20 +15,25 @@ use proto::{
 
 use super::{descendants, fold, rollback::Past};
 
-/// Builds the submission of a fork. `own` has the submitter and the digest of the request.
+/// The part of a log that a fork takes along.
+#[derive(Debug)]
+pub(super) struct Along {
+    /// Last record.
+    pub(super) seq: Seq,
+    first: Submitted,
+    records: Vec<ForkedRecord>,
+}
+
+/// Returns what a fork takes along from the log of its source.
 ///
 /// # Errors
-/// Returns an error if the job or the point does not exist, or if no job can continue from there.
-pub(super) async fn submission(
+/// Returns an error if the point does not exist, or if no job can continue from there.
+pub(super) async fn along(
     log: &dyn Reader,
     fork: &Fork,
-    own: Submitted,
-) -> Result<Submitted, Failure> {
-    let read = fold::read(log, &fork.job).await;
-    let entries = read.map_err(|failure| {
-        if failure.code == Code::NotFound { failure.at("fork.job") } else { failure }
-    })?;
-    let found = fold::apart(&fork.job, || point(&fork.job, fork, &entries))?;
+    entries: &[Entry],
+) -> Result<Along, Failure> {
+    let found = fold::apart(&fork.job, || point(&fork.job, fork, entries))?;
     let (seq, below) = found.map_err(|refused| *refused)?;
     descendants::check(log, below, "fork.at").await?;
     let until = entries.partition_point(|entry| entry.seq <= seq);
@@ -51,6 +56,30 @@ pub(super) async fn submission(
         let why = Text::ForkTooLarge { job, bytes: &bytes, max };
         return Err(Failure::about(Code::TooLarge, "fork.job", why));
     }
+    Ok(Along { seq, first, records })
+}
+
+/// Reads the log of a fork's source.
+pub(super) async fn source(log: &dyn Reader, fork: &Fork) -> Result<Vec<Entry>, Failure> {
+    let read = fold::read(log, &fork.job).await;
+    read.map_err(
+        |failure| {
+            if failure.code == Code::NotFound { failure.at("fork.job") } else { failure }
+        },
+    )
+}
+
+/// Builds the submission of a fork. `own` has the submitter and the digest of the request.
+///
+/// # Errors
+/// Returns an error if the job or the point does not exist, or if no job can continue from there.
+pub(super) async fn submission(
+    log: &dyn Reader,
+    fork: &Fork,
+    own: Submitted,
+) -> Result<Submitted, Failure> {
+    let entries = source(log, fork).await?;
+    let Along { seq, first, records } = along(log, fork, &entries).await?;
     let forked = Forked { job: fork.job.clone(), seq, records };
     let Submitted {
         goal,

@@ -20,6 +20,7 @@ mod index;
 mod list;
 mod planned;
 mod presets;
+mod preview;
 pub mod pricing;
 mod quota;
 mod rollback;
@@ -41,7 +42,7 @@ use proto::{
     budget::Price,
     door::{
         self, AgentRevisions, Batch, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools,
-        List, RefusedTool, SendSignal, Server, SetAgent, Submit, Tools, Upload, Verb,
+        List, Preview, RefusedTool, SendSignal, Server, SetAgent, Submit, Tools, Upload, Verb,
     },
     error::Failure,
     id::ToolName,
@@ -197,6 +198,7 @@ impl Service for Door {
             Verb::Count => call.answer::<Count>(people, self).await,
             Verb::Watch => self.watch(Asked::admit(call, people).await?).await,
             Verb::Signal => call.answer::<SendSignal>(people, self).await,
+            Verb::Preview => call.answer::<Preview>(people, self).await,
             Verb::Batch => call.answer::<Batch>(people, self).await,
             Verb::Dead => call.answer::<Dead>(people, self).await,
             Verb::Tools => call.answer::<GetTools>(people, self).await,

@@ -4,6 +4,7 @@
 use machine::{Effects, Job, Repeated, Replay, replay};
 use proto::{
     decision::Decision,
+    door::EffectDone,
     entry::Entry,
     error::{Code, Failure},
     id::{JobId, Seq, StepId, WorkId},
@@ -191,10 +192,19 @@ impl<'a> Past<'a> {
         self.repeated_from(to, &self.job_at(to))
     }
 
+    /// Returns the calls with effects outside that began, by tool.
+    pub(super) fn outside(&self) -> Vec<EffectDone> {
+        self.effects().outside(Seq(0), &self.job_at(Seq(0)))
+    }
+
     fn repeated_from(&self, to: Seq, there: &Job) -> Repeated {
+        self.effects().repeated(to, there)
+    }
+
+    fn effects(&self) -> Effects {
         let mut effects = Effects::default();
         self.entries.iter().for_each(|entry| effects.take(entry));
-        effects.repeated(to, there)
+        effects
     }
 }
 

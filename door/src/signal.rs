@@ -28,6 +28,22 @@ use super::{Door, descendants, fold, rollback::Past};
 /// Longest wait for the supervisor to end a canceled job.
 pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
+/// A signal that its job may receive.
+#[derive(Debug)]
+pub(super) enum Checked {
+    /// A retry of a job that cannot be read.
+    Unread,
+    /// A rollback.
+    Back(Signal),
+    /// A signal to a job that has not ended.
+    Open {
+        signal: Signal,
+        job: Box<Job>,
+        /// Jobs below that receive it, too.
+        below: Vec<JobId>,
+    },
+}
+
 impl Answers<SendSignal> for Door {
     async fn answer(&self, asked: Asked<'_, SendSignal>) -> Result<Signaled, Failure> {
         let request = asked.request()?;
@@ -49,7 +65,49 @@ impl Door {
         until: Instant,
     ) -> Result<Signaled, Failure> {
         let entries = fold::read(&*self.broker.log, &request.job).await?;
-        let signal = match request.signal {
+        let SendSignal { job: id, signal, reason, .. } = request;
+        let said = (reason, by);
+        match self.check(&id, signal, &entries).await? {
+            Checked::Unread => {
+                let seq = self.append(call, &id, Signal::Retry, said).await?;
+                Ok(Signaled { job: id, state: JobState::Working, seq })
+            }
+            Checked::Back(signal) => self.roll_back(call, &id, signal, said).await,
+            Checked::Open { signal, mut job, below } => {
+                let seq = self.append(call, &id, signal.clone(), said.clone()).await?;
+                for child in &below {
+                    self.append(call, child, signal.clone(), said.clone()).await?;
+                }
+                match signal {
+                    Signal::Cancel => self.until_ended(&mut job, seq, until).await?,
+                    Signal::Pause
+                    | Signal::Resume
+                    | Signal::Retry
+                    | Signal::Steer { .. }
+                    | Signal::Snapshot { .. }
+                    | Signal::RollBack { .. } => {
+                        let entries = self.broker.log.read(&id, job.seq()).await?;
+                        self.catch_up(&mut job, &entries, (&signal, seq)).await?;
+                    }
+                }
+                let state = fold::view(&job)?.state;
+                Ok(Signaled { job: id, state, seq })
+            }
+        }
+    }
+
+    /// Checks a signal against the log of its job. Positions are resolved here, so that the stored
+    /// signal names records.
+    ///
+    /// # Errors
+    /// The refusal that the signal gets.
+    pub(super) async fn check(
+        &self,
+        id: &JobId,
+        order: Order,
+        entries: &[Entry],
+    ) -> Result<Checked, Failure> {
+        let signal = match order {
             Order::Cancel => Signal::Cancel,
             Order::Pause => Signal::Pause,
             Order::Resume => Signal::Resume,
@@ -57,23 +115,22 @@ impl Door {
             Order::Steer { text } => instruction(text)?,
             Order::Snapshot { name } => snapshot(name)?,
             Order::RollBack { .. } | Order::Restart { .. } | Order::Recover { .. } => {
-                let said = (request.reason, by);
-                return self.roll_back(call, &request.job, &request.signal, &entries, said).await;
+                let found = fold::apart(id, || {
+                    let past = Past::of(id, entries);
+                    let (to, again, field) = wanted(&past, &order)?;
+                    let below = past.check_back(to, again, field)?;
+                    Ok::<_, Box<Failure>>((to, again, past.last(), below, field))
+                })?;
+                let (to, again, seen, below, field) = found.map_err(|refused| *refused)?;
+                descendants::check(&*self.broker.log, below, field).await?;
+                return Ok(Checked::Back(Signal::RollBack { to, seen, again }));
             }
         };
-        let folded = fold::whole(&request.job, &entries);
+        let folded = fold::whole(id, entries);
         if signal == Signal::Retry && folded.as_ref().map_or(true, is_parked) {
-            let fact = fact::Signaled {
-                signal: Signal::Retry,
-                reason: request.reason,
-                by,
-                parent_seq: None,
-            };
-            let fact = Fact::Signaled(fact);
-            let seq = self.broker.log.append(&request.job, &fact, call.trace).await?;
-            return Ok(Signaled { job: request.job, state: JobState::Working, seq });
+            return Ok(Checked::Unread);
         }
-        let mut job = folded?;
+        let job = folded?;
         open(&job, &signal)?;
         let below = match signal == Signal::Retry {
             true => descendants::to_retry(&*self.broker.log, &job).await?,
@@ -85,49 +142,30 @@ impl Door {
         if let Signal::Snapshot { name } = &signal {
             room_for(&job, name)?;
         }
-        let signaled =
-            fact::Signaled { signal: signal.clone(), reason: request.reason, by, parent_seq: None };
-        let fact = Fact::Signaled(signaled);
-        let seq = self.broker.log.append(&request.job, &fact, call.trace).await?;
-        for child in &below {
-            self.broker.log.append(child, &fact, call.trace).await?;
-        }
-        match signal {
-            Signal::Cancel => self.until_ended(&mut job, seq, until).await?,
-            Signal::Pause
-            | Signal::Resume
-            | Signal::Retry
-            | Signal::Steer { .. }
-            | Signal::Snapshot { .. }
-            | Signal::RollBack { .. } => {
-                let entries = self.broker.log.read(&request.job, job.seq()).await?;
-                self.catch_up(&mut job, &entries, (&signal, seq)).await?;
-            }
-        }
-        let state = fold::view(&job)?.state;
-        Ok(Signaled { job: request.job, state, seq })
+        Ok(Checked::Open { signal, job: Box::new(job), below })
     }
 
-    /// Rolls a job back. The target is resolved here, so that the stored signal names a position.
+    /// Stores a signal of a person.
+    async fn append(
+        &self,
+        call: &Call,
+        job: &JobId,
+        signal: Signal,
+        (reason, by): (Option<String>, Option<String>),
+    ) -> Result<Seq, Failure> {
+        let fact = Fact::Signaled(fact::Signaled { signal, reason, by, parent_seq: None });
+        Ok(self.broker.log.append(job, &fact, call.trace).await?)
+    }
+
+    /// Rolls a job back.
     async fn roll_back(
         &self,
         call: &Call,
         job: &JobId,
-        order: &Order,
-        entries: &[Entry],
-        (reason, by): (Option<String>, Option<String>),
+        signal: Signal,
+        said: (Option<String>, Option<String>),
     ) -> Result<Signaled, Failure> {
-        let found = fold::apart(job, || {
-            let past = Past::of(job, entries);
-            let (to, again, field) = wanted(&past, order)?;
-            let below = past.check_back(to, again, field)?;
-            Ok::<_, Box<Failure>>((to, again, past.last(), below, field))
-        })?;
-        let (to, again, seen, below, field) = found.map_err(|refused| *refused)?;
-        descendants::check(&*self.broker.log, below, field).await?;
-        let signal = Signal::RollBack { to, seen, again };
-        let fact = Fact::Signaled(fact::Signaled { signal, reason, by, parent_seq: None });
-        let seq = self.broker.log.append(job, &fact, call.trace).await?;
+        let seq = self.append(call, job, signal, said).await?;
         let entries = fold::read(&*self.broker.log, job).await?;
         let past = fold::apart(job, || Past::of(job, &entries))?;
         if !past.went_back(seq) {

@@ -88,14 +88,18 @@ fn of_jobs() -> Vec<Route> {
             .sends(StatusCode::NOT_MODIFIED, None),
         Route::post("/v1/jobs/{job}/signals", jobs::signal)
             .verb(Verb::Signal)
+            .verb(Verb::Preview)
+            .param::<Switch>(jobs::DRY_RUN)
             .body::<door::SendSignal>(json!({"signal": "cancel"}))
-            .replies::<door::Signaled>(OK),
+            .replies_either::<door::Signaled, door::Previewed>(OK),
         Route::post("/v1/jobs/{job}/forks", jobs::fork)
             .verb(Verb::Submit)
             .body::<Fork>(json!({"at": 5}))
             .and::<JobId>("id")
+            .verb(Verb::Preview)
+            .param::<Switch>(jobs::DRY_RUN)
             .replies::<door::Submitted>(CREATED)
-            .replies::<door::Submitted>(OK),
+            .replies_either::<door::Submitted, door::Previewed>(OK),
         Route::post("/v1/batches", jobs::batch)
             .verb(Verb::Batch)
             .body::<door::Batch>(json!({"filter": {"agent": "default"}, "signal": "cancel"}))

@@ -1,6 +1,7 @@
 // HTTP client of the gateway: JSON calls, problem documents as errors, and server-sent events over fetch.
 
 import { emit } from './state/bus.js';
+import { settings } from './settings.js';
 
 /** The state of the connection. `since` is the time of the first failed request since the last success. */
 export const net = { since: 0, live: false };
@@ -33,7 +34,9 @@ function reached(ok) {
 /** @param {Record<string, string>} extra */
 function headers(extra) {
   const value = token();
-  return value ? { ...extra, Authorization: `Bearer ${value}` } : extra;
+  // The language of the page, which may differ from that of the browser.
+  const named = { ...extra, 'Accept-Language': settings.language };
+  return value ? { ...named, Authorization: `Bearer ${value}` } : named;
 }
 
 /**
@@ -100,6 +103,10 @@ export const api = {
   signal: (job, body) => write('POST', `jobs/${id(job)}/signals`, body),
   /** @param {string} job @param {any} body */
   fork: (job, body) => write('POST', `jobs/${id(job)}/forks`, body),
+  /** What a signal would do. @param {string} job @param {any} body */
+  foresee: (job, body) => write('POST', `jobs/${id(job)}/signals?dry_run=1`, body),
+  /** What a fork would do. @param {string} job @param {any} body */
+  foreseeFork: (job, body) => write('POST', `jobs/${id(job)}/forks?dry_run=1`, body),
   /** @param {string} job @param {number} after @param {number} limit */
   records: (job, after, limit) => get(`jobs/${id(job)}/records`, { after, limit }),
   inbox: () => get('inbox', { limit: 200 }),

@@ -305,7 +305,8 @@ impl Service for InboxService {
             | Verb::DropAgent
             | Verb::AgentRevisions
             | Verb::Upload
-            | Verb::Download => Err(call.served_elsewhere()),
+            | Verb::Download
+            | Verb::Preview => Err(call.served_elsewhere()),
         }
     }
 }

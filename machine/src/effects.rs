@@ -4,10 +4,11 @@
 //! the end of. Each attempt is judged by itself: the failure of an earlier attempt says nothing
 //! about a later one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proto::{
     decision::Decision,
+    door::EffectDone,
     entry::Entry,
     fact::{Called, Fact, Started},
     id::{Attempt, JobId, Seq, ToolName, Unit, WorkId},
@@ -24,7 +25,7 @@ use super::{
 /// One attempt at a unit of work.
 type Run = (WorkId, Attempt);
 
-/// The calls of `once` tools and the child jobs in a log, in log order.
+/// The calls with effects outside and the child jobs in a log, in log order.
 #[derive(Debug, Clone, Default)]
 pub struct Effects {
     timeline: Timeline,
@@ -41,7 +42,7 @@ enum Event {
 
 #[derive(Debug, Clone)]
 enum Command {
-    Call(ToolName),
+    Call(ToolName, Effect),
     Spawn(JobId),
 }
 
@@ -93,6 +94,51 @@ impl Effects {
     /// from `to`. `there` is the job's state at that record.
     #[must_use]
     pub fn repeated(&self, to: Seq, there: &Job) -> Repeated {
+        let mut repeated = Repeated::default();
+        for (run, command) in self.made_again(to, there) {
+            match command {
+                Command::Call(tool, Effect::Once) => {
+                    let call = (tool.clone(), run.0.clone());
+                    if !repeated.calls.contains(&call) {
+                        repeated.calls.push(call);
+                    }
+                }
+                Command::Call(_, Effect::Pure | Effect::Idempotent) => {}
+                Command::Spawn(child) => repeated.children.push(child.clone()),
+            }
+        }
+        repeated
+    }
+
+    /// Returns the calls whose effects stay outside if the job, or a fork of it, continued from
+    /// `to`, although their records would no longer count; by tool. `there` is the job's state at
+    /// that record.
+    #[must_use]
+    pub fn outside(&self, to: Seq, there: &Job) -> Vec<EffectDone> {
+        let mut calls: BTreeMap<&ToolName, (Effect, BTreeSet<&Run>)> = BTreeMap::new();
+        for (run, command) in self.made_again(to, there) {
+            match command {
+                Command::Call(tool, effect) => {
+                    let (known, runs) = calls.entry(tool).or_insert((*effect, BTreeSet::new()));
+                    // A tool may have changed its class; the stricter one counts.
+                    if *effect == Effect::Once {
+                        *known = Effect::Once;
+                    }
+                    runs.insert(run);
+                }
+                Command::Spawn(_) => {}
+            }
+        }
+        let done = |(tool, (effect, runs)): (&ToolName, (Effect, BTreeSet<&Run>))| EffectDone {
+            tool: tool.clone(),
+            effect,
+            calls: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+        };
+        calls.into_iter().map(done).collect()
+    }
+
+    /// Returns the commands that would be sent a second time, among the calls those that began.
+    fn made_again(&self, to: Seq, there: &Job) -> Vec<(&Run, &Command)> {
         let on_line = || self.events.iter().filter(|(seq, _)| self.is_on_line(*seq, to));
         let (mut begun, mut known) = (BTreeSet::new(), BTreeSet::new());
         for (seq, event) in on_line() {
@@ -102,24 +148,16 @@ impl Effects {
                 Event::Sent(..) => {}
             }
         }
-        let mut repeated = Repeated::default();
-        for (_, event) in on_line() {
-            let Event::Sent(run, command) = event else { continue };
-            if !there.repeats(run, known.contains(run.0.unit())) {
-                continue;
-            }
-            match command {
-                Command::Call(tool) if begun.contains(run) => {
-                    let call = (tool.clone(), run.0.clone());
-                    if !repeated.calls.contains(&call) {
-                        repeated.calls.push(call);
-                    }
-                }
-                Command::Call(_) => {}
-                Command::Spawn(child) => repeated.children.push(child.clone()),
-            }
-        }
-        repeated
+        let again = on_line().filter_map(|(_, event)| {
+            let Event::Sent(run, command) = event else { return None };
+            let has_begun = match command {
+                Command::Call(..) => begun.contains(run),
+                Command::Spawn(_) => true,
+            };
+            (has_begun && there.repeats(run, known.contains(run.0.unit())))
+                .then_some((run, command))
+        });
+        again.collect()
     }
 
     /// Returns `true` if the record at `seq` is in the timeline now, or was still in it when a
@@ -147,11 +185,12 @@ fn begun(fact: &Fact) -> Option<Run> {
     Some((work.clone(), *attempt))
 }
 
-/// Returns the command in a decision, if its effects are irreversible.
+/// Returns the command in a decision, if it has effects outside.
 fn sent(decision: &Decision) -> Option<(Run, Command)> {
     match decision {
-        Decision::Call(call) if call.effect == Effect::Once => {
-            Some(((call.work.clone(), call.attempt), Command::Call(call.tool.clone())))
+        Decision::Call(call) if call.effect != Effect::Pure => {
+            let command = Command::Call(call.tool.clone(), call.effect);
+            Some(((call.work.clone(), call.attempt), command))
         }
         Decision::Spawn(spawn) => {
             Some(((spawn.work.clone(), spawn.attempt), Command::Spawn(spawn.child.clone())))

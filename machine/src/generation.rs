@@ -88,6 +88,15 @@ impl Job {
         plan.is_some_and(|plan| plan.steps.iter().any(|one| one.id == *step))
     }
 
+    /// Returns the state with which a fork from this state begins.
+    pub(super) fn into_fork(mut self) -> Self {
+        let origin = Origin { job: self.id.clone(), seq: self.seq };
+        if let Some(open) = &mut self.open {
+            open.begin_as_fork(origin);
+        }
+        self
+    }
+
     /// Begins a fork with the state of its source. If the source's records cannot be folded, the
     /// job is poisoned.
     pub(super) fn begin_forked(&mut self, at: At, forked: &Forked) {

@@ -43,6 +43,7 @@ mod loops;
 mod names;
 mod outbox;
 mod planning;
+pub mod preview;
 mod progress;
 mod questions;
 mod replanning;

@@ -10,6 +10,7 @@ mod filter;
 mod inbox;
 mod jobs;
 mod links;
+mod preview;
 mod verb;
 
 use std::{collections::BTreeMap, fmt};
@@ -31,6 +32,7 @@ pub use self::{
     inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
     jobs::{Count, Counted, List, Listed},
     links::{Link, Linked, Redeem, Redeemed, Unlink, Unlinked},
+    preview::{EffectDone, Preview, Previewed, StepAgain},
     verb::{Request, Role, Server, Verb, VerbSpec},
 };
 use crate::{

@@ -12,6 +12,7 @@ pub mod agent;
 pub mod asking;
 mod bounds;
 pub mod budget;
+pub mod consequence;
 pub mod conversation;
 pub mod cost;
 pub mod decision;

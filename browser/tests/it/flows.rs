@@ -124,12 +124,28 @@ async fn the_scrubber_shows_the_past_and_forks_and_rolls_back() {
     assert_eq!(stage.view(&fork).await["forked"]["job"], "j1");
     page.open(&stage.url("/jobs/j1")).await;
     back(&page).await;
+    for _ in 0..4 {
+        page.press("[").await;
+    }
     page.click(".scrub-actions button", "Roll back").await;
-    page.find("dialog", "no longer count").await;
+    let at: u64 =
+        page.until("the position", "Number(document.querySelector('dialog input')?.value)").await;
+    let records = stage.records("j1").await;
+    let gone = records.iter().filter(|record| **record > at).count();
+    assert!(gone > 1, "{records:?} after {at}");
+    page.find("dialog .consequence", &format!("{gone} records no longer count.")).await;
+    page.find("dialog .consequence", "These steps run again: Ask for the reader").await;
+    page.fill("dialog input", "999999").await;
+    page.find("dialog .error-box", "not_found").await;
+    page.fill("dialog input", &at.to_string()).await;
+    page.lose("dialog .error-box", "").await;
+    page.click("dialog summary", "Copy as").await;
+    page.find("dialog pre", &format!("callboard jobs rollback j1 --to {at}")).await;
     page.click("dialog button.primary", "Roll back").await;
     page.lose("dialog", "").await;
     page.find(".facts", "Rollbacks").await;
     assert_eq!(stage.view("j1").await["generation"], 1);
+    page.is_clean(&stage.host).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -100,8 +100,18 @@ impl Stage {
 
     /// Returns the view of a job.
     pub(crate) async fn view(&self, job: &str) -> Value {
-        let reply = self.http.get(self.url(&format!("/v1/jobs/{job}"))).send().await.unwrap();
-        reply.json().await.unwrap()
+        self.read(&format!("/v1/jobs/{job}")).await
+    }
+
+    /// Returns the positions of the records of a job.
+    pub(crate) async fn records(&self, job: &str) -> Vec<u64> {
+        let page = self.read(&format!("/v1/jobs/{job}/records")).await;
+        let records = page["records"].as_array().unwrap();
+        records.iter().map(|record| record["seq"].as_u64().unwrap()).collect()
+    }
+
+    async fn read(&self, path: &str) -> Value {
+        self.http.get(self.url(path)).send().await.unwrap().json().await.unwrap()
     }
 
     /// Waits until a job has a state.

@@ -29,6 +29,9 @@ pub(crate) struct RollBackArgs {
     /// Allow tools that must not run twice to run again
     #[arg(long)]
     pub(crate) again: bool,
+    /// Say what the command would do, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Reason, for the log
     #[arg(long, value_name = "WORDS")]
     pub(crate) reason: Option<String>,
@@ -46,6 +49,9 @@ pub(crate) struct RestartArgs {
     /// Allow tools that must not run twice to run again
     #[arg(long)]
     pub(crate) again: bool,
+    /// Say what the command would do, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Reason, for the log
     #[arg(long, value_name = "WORDS")]
     pub(crate) reason: Option<String>,
@@ -66,6 +72,9 @@ pub(crate) struct ForkArgs {
     /// Allow tools that must not run twice to run again
     #[arg(long)]
     pub(crate) again: bool,
+    /// Say what the command would do, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `jobs diff`.

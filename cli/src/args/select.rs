@@ -19,6 +19,9 @@ pub(crate) struct SelectArgs {
     /// Reason, for the log
     #[arg(long, value_name = "WORDS")]
     pub(crate) reason: Option<String>,
+    /// Say what the command would do, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// The jobs must be named or selected; `--all` exists so that nobody selects all by accident.

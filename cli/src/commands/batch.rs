@@ -57,7 +57,8 @@ pub(super) async fn run(
 ) -> Outcome {
     let client = connect::client(global, output).await?;
     let filter = filter(&client, &args.filter).await?;
-    let batch = Batch { filter, signal, expected: None, reason: args.reason, by: caller() };
+    let reason = args.reason.clone();
+    let batch = Batch { filter, signal, expected: None, reason, by: caller() };
     let counted = client.call(&batch).await?;
     if counted.more {
         let max = &limits::BATCH_MAX;
@@ -68,6 +69,10 @@ pub(super) async fn run(
         return output.list(&counted, &counted.outcomes, id, |style| {
             format!("{}\n", style.say(Text::NoJobMatches))
         });
+    }
+    if args.dry_run {
+        let show = |style: &Style| jobs::rows(style, &counted.examples);
+        return output.list(&counted, &counted.examples, |row| row.job.to_string(), show);
     }
     output.warn(match counted.count {
         1 => Text::JobMatches.into(),

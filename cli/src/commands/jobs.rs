@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 
+use client::Client;
 use proto::{
     door::{BatchSignal, Count, List, SendSignal, Signaled},
     job::SubStatus,
@@ -13,7 +14,7 @@ use proto::{
 
 use super::{
     batch::{self, Refusals},
-    positions,
+    positions, preview,
 };
 use crate::{
     answer::keyboard::Keyboard,
@@ -147,9 +148,13 @@ async fn signal(global: &Global, output: Output, signal: BatchSignal, args: Sele
             views.push(view);
         }
     }
+    if args.dry_run {
+        let requests = views.iter().map(|view| preview::of(&view.job, signal.into()));
+        return preview::run(&client, output, requests.collect()).await;
+    }
     // The server refuses an ended job with its own message, so no confirmation is needed.
     if signal == BatchSignal::Cancel && !global.yes {
-        confirm(output, views.iter().filter(|view| !view.state.is_terminal())).await?;
+        confirm(&client, output, views.iter().filter(|view| !view.state.is_terminal())).await?;
     }
     let (mut sent, mut refusals) = (Vec::new(), Refusals::new(output));
     for view in &views {
@@ -199,16 +204,35 @@ fn did<'a>(signal: BatchSignal, before: &JobView, signaled: &'a Signaled) -> Tex
 }
 
 /// Asks the user to confirm the cancellation of jobs.
-async fn confirm(output: Output, views: impl Iterator<Item = &JobView>) -> Result<(), CliError> {
-    let each = views.map(|view| format!("{}: {}", view.job, proto::escape::line(&view.goal)));
-    let mut lines: Vec<Words> = each.map(Words::from).collect();
-    let (what, question) = match lines.len() {
-        0 => return Ok(()),
-        1 => (Text::CancelingJob, Text::ConfirmCancel),
+async fn confirm(
+    client: &Client,
+    output: Output,
+    views: impl Iterator<Item = &JobView>,
+) -> Result<(), CliError> {
+    let views: Vec<&JobView> = views.collect();
+    let (what, question) = match views.as_slice() {
+        [] => return Ok(()),
+        [_] => (Text::CancelingJob, Text::ConfirmCancel),
         _ => (Text::CancelingJobs, Text::ConfirmCancelMany),
     };
+    check_terminal(what)?;
+    let mut lines: Vec<Words> = Vec::new();
+    for view in views {
+        lines.push(format!("{}: {}", view.job, proto::escape::line(&view.goal)).into());
+        // A job that refuses it says so when the signal is sent.
+        let sentence = preview::sentence(client, &view.job, Order::Cancel).await;
+        lines.extend(sentence.unwrap_or_default());
+    }
     lines.push(question.into());
     confirmed(output, what, lines).await
+}
+
+/// Returns an error if no user at a terminal can confirm something.
+pub(super) fn check_terminal(what: Text<'_>) -> Result<(), CliError> {
+    match std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        true => Ok(()),
+        false => Err(CliError::unconfirmed(what)),
+    }
 }
 
 /// Asks for a confirmation; the last of `words` is the question.
@@ -217,9 +241,7 @@ pub(super) async fn confirmed(
     what: Text<'_>,
     words: impl IntoIterator<Item = Words>,
 ) -> Result<(), CliError> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(CliError::unconfirmed(what));
-    }
+    check_terminal(what)?;
     words.into_iter().for_each(|line| output.warn(line));
     let mut interrupts = Interrupts::take()?;
     let mut keyboard = Keyboard::open();

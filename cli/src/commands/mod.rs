@@ -23,6 +23,7 @@ mod keys;
 mod mcp;
 mod operate;
 mod positions;
+mod preview;
 mod process;
 mod purge;
 mod retry;

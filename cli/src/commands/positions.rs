@@ -4,7 +4,7 @@
 use client::Client;
 use proto::{
     diff::JobDiff,
-    door::{SendSignal, Signaled, Submit},
+    door::{Preview, SendSignal, Signaled, Submit},
     id::JobId,
     lang::Words,
     point::{Fork, Order, Point},
@@ -12,8 +12,8 @@ use proto::{
 };
 
 use super::{
-    jobs::{caller, confirmed},
-    submit,
+    jobs::{caller, check_terminal, confirmed},
+    preview, submit,
 };
 use crate::{
     args::{DiffArgs, ForkArgs, Global, RestartArgs, RollBackArgs, SnapshotArgs},
@@ -48,8 +48,11 @@ async fn named(client: &Client, output: Output, job: &str) -> Outcome {
 
 pub(super) async fn roll_back(global: &Global, output: Output, args: RollBackArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let RollBackArgs { job, to, again, reason } = args;
+    let RollBackArgs { job, to, again, dry_run, reason } = args;
     let order = Order::RollBack { to: to.clone(), again };
+    if dry_run {
+        return foretell(&client, output, &job, order).await;
+    }
     back(&client, output, &job, order, reason, global.yes, |Signaled { job, state, .. }| {
         Text::RolledBack { job, to: &to, state }.into()
     })
@@ -58,12 +61,21 @@ pub(super) async fn roll_back(global: &Global, output: Output, args: RollBackArg
 
 pub(super) async fn restart(global: &Global, output: Output, args: RestartArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let RestartArgs { job, step, again, reason } = args;
+    let RestartArgs { job, step, again, dry_run, reason } = args;
     let order = Order::Restart { step: step.clone(), again };
+    if dry_run {
+        return foretell(&client, output, &job, order).await;
+    }
     back(&client, output, &job, order, reason, global.yes, |Signaled { job, state, .. }| {
         Text::Restarted { job, step: &step, state }.into()
     })
     .await
+}
+
+/// Prints what a signal would do.
+async fn foretell(client: &Client, output: Output, named: &str, order: Order) -> Outcome {
+    let job = connect::job(client, named).await?.job;
+    preview::run(client, output, vec![preview::of(&job, order)]).await
 }
 
 async fn back(
@@ -92,10 +104,12 @@ async fn send(
     // An ended job that is rolled back runs again and repeats its effects.
     let goes_back = matches!(signal, Order::RollBack { .. } | Order::Restart { .. });
     if goes_back && view.state.is_terminal() && !yes {
+        check_terminal(Text::RollingBackEnded)?;
         let goal = proto::escape::line(&view.goal);
         let job = Text::JobWithGoal { job: &view.job, state: &view.state, goal: &goal };
-        let lines = [job, Text::ConfirmRollBack].map(Words::from);
-        confirmed(output, Text::RollingBackEnded, lines).await?;
+        let sentence = preview::sentence(client, &view.job, signal.clone()).await?;
+        let lines = [Some(job.into()), sentence, Some(Text::ConfirmRollBack.into())];
+        confirmed(output, Text::RollingBackEnded, lines.into_iter().flatten()).await?;
     }
     let job = view.job;
     let request = SendSignal { job, signal, reason, by: caller() };
@@ -111,9 +125,13 @@ async fn send(
 
 pub(super) async fn fork(global: &Global, output: Output, args: ForkArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let ForkArgs { job, at, id, again } = args;
+    let ForkArgs { job, at, id, again, dry_run } = args;
     let job = connect::job(&client, &job).await?.job;
-    let fork = Some(Fork { job, at, again });
+    let fork = Fork { job, at, again };
+    if dry_run {
+        return preview::run(&client, output, vec![Preview::Fork(fork)]).await;
+    }
+    let fork = Some(fork);
     let id = Some(id.unwrap_or_else(client::new_id));
     let submitted = submit::store(&client, output, Submit { id, fork, ..Submit::goal("") }).await?;
     submit::print(output, &submitted)?;

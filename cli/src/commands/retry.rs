@@ -14,6 +14,7 @@ use proto::{
 use super::{
     batch::{self, Refusals},
     jobs::caller,
+    preview,
 };
 use crate::{
     args::{Global, RetryJobsArgs},
@@ -30,6 +31,10 @@ pub(super) async fn run(global: &Global, output: Output, args: RetryJobsArgs) ->
     }
     let client = connect::client(global, output).await?;
     let jobs = named(&client, &select.jobs, again).await?;
+    if select.dry_run {
+        let requests = jobs.into_iter().map(|(job, signal)| preview::of(&job, signal));
+        return preview::run(&client, output, requests.collect()).await;
+    }
     send(&client, output, jobs, select.reason.as_deref()).await
 }
 

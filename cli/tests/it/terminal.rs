@@ -13,6 +13,7 @@ use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcsetwinsize},
 };
+use serde_json::{Value, json};
 
 use crate::{
     company::Dev,
@@ -166,8 +167,21 @@ fn a_cancel_is_confirmed_at_a_terminal() {
     dev.run(&["submit", "Summarise notes.md", "--id", "j1"]).expect(0);
     dev.asked("j1");
     let mut no = Terminal::open(&dev, 80, &["jobs", "cancel", "j1"]);
+    no.sees("Ends the job. Nothing new starts");
     no.types("Cancel it? [y/N]", "n");
     assert!(no.ends(2).contains("nothing was done"));
+    let tried = dev.run(&["jobs", "cancel", "j1", "--dry-run"]).expect(0);
+    assert!(tried.out.starts_with("j1: Ends the job."), "{}", tried.out);
+    let tried = dev.run(&["jobs", "cancel", "--all", "--dry-run", "-o", "ids"]).expect(0);
+    assert_eq!(tried.out.trim(), "j1");
+    let fork = ["jobs", "fork", "j1", "--dry-run", "-o", "json"];
+    let tried: Value = serde_json::from_str(&dev.run(&fork).expect(0).out).unwrap();
+    assert_eq!(
+        (&tried["sentences"][0]["name"], tried.get("refused")),
+        (&json!("fork"), None),
+        "{tried}"
+    );
+    dev.run(&["jobs", "rollback", "j1", "--to", "999", "--dry-run"]).refused(6, "999");
     let mut yes = Terminal::open(&dev, 80, &["jobs", "cancel", "j1"]);
     yes.types("Cancel it? [y/N]", "y");
     assert!(yes.ends(0).contains("canceled"));

@@ -9,8 +9,8 @@ use std::path::Path;
 use proto::{
     door::{
         AgentRevisions, Agents, Batch, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools,
-        GiveAnswer, Inbox, Link, List, Redeem, Refusal, Request, SendSignal, SetAgent, Submit,
-        Unlink, Uploaded, Verb, VerbSpec, Watch,
+        GiveAnswer, Inbox, Link, List, Preview, Redeem, Refusal, Request, SendSignal, SetAgent,
+        Submit, Unlink, Uploaded, Verb, VerbSpec, Watch,
     },
     error::Code,
     strict,
@@ -52,6 +52,7 @@ fn check(verb: Verb, half: Half, text: &str) {
         Verb::Count => check_of::<Count>(half, text),
         Verb::Watch => check_of::<Watch>(half, text),
         Verb::Signal => check_of::<SendSignal>(half, text),
+        Verb::Preview => check_of::<Preview>(half, text),
         Verb::Batch => check_of::<Batch>(half, text),
         Verb::Dead => check_of::<Dead>(half, text),
         Verb::Inbox => check_of::<Inbox>(half, text),

@@ -7,10 +7,10 @@ use axum::{
     response::IntoResponse,
 };
 use proto::{
-    door::{Batch, Count, Get, List, SendSignal, Submit},
+    door::{Batch, Count, Get, List, Preview, SendSignal, Submit},
     error::{Code, Failure},
     id::JobId,
-    point::Point,
+    point::{Fork, Point},
     refusal::Text as Refusal,
 };
 use serde_json::{Value, json};
@@ -20,6 +20,9 @@ use super::{
     filter,
 };
 use crate::{Desk, caller::Caller, params::Params, plan, problem::Problem, words::Text};
+
+/// Name of the switch with which nothing is changed.
+pub(super) const DRY_RUN: &str = "dry_run";
 
 /// Header with the id of a submission.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -82,6 +85,7 @@ fn identified(caller: &Caller, headers: &HeaderMap, body: Body) -> Result<Submit
 pub(super) async fn fork(
     caller: Caller,
     Path(job): Path<String>,
+    uri: Uri,
     headers: HeaderMap,
     body: Body,
 ) -> Answered {
@@ -89,6 +93,10 @@ pub(super) async fn fork(
         return Err(caller.wrong(StatusCode::BAD_REQUEST, Text::JsonExpected));
     };
     let id = fork.remove("id");
+    if Params::read(&caller, &uri).is_set(DRY_RUN)? {
+        let fork: Fork = Body(Value::Object(fork)).with(&caller, &[("job", &job)])?;
+        return preview(&caller, Preview::Fork(fork)).await;
+    }
     let mut submit =
         json!({"fork": Body(Value::Object(fork)).with::<Value>(&caller, &[("job", &job)])?});
     if let (Some(id), Some(submit)) = (id, submit.as_object_mut()) {
@@ -127,7 +135,21 @@ pub(super) async fn job(
     Ok((tags, Json(view)).into_response())
 }
 
-pub(super) async fn signal(caller: Caller, Path(job): Path<String>, body: Body) -> Answered {
+pub(super) async fn signal(
+    caller: Caller,
+    Path(job): Path<String>,
+    uri: Uri,
+    body: Body,
+) -> Answered {
     let signal: SendSignal = body.with(&caller, &[("job", &job)])?;
+    if Params::read(&caller, &uri).is_set(DRY_RUN)? {
+        return preview(&caller, Preview::Signal(signal)).await;
+    }
     reply(&caller, caller.client.call(&signal).await)
+}
+
+/// Says in the caller's language what a request would do.
+async fn preview(caller: &Caller, request: Preview) -> Answered {
+    let previewed = caller.client.call(&request).await;
+    reply(caller, previewed.map(|previewed| previewed.in_language(caller.language)))
 }

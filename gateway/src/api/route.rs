@@ -12,7 +12,7 @@ use proto::{
     id::{AgentName, ConversationId, JobId},
     job::{FailReason, JobState},
 };
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
 use crate::Desk;
@@ -163,6 +163,19 @@ impl Route {
     pub(super) fn replies<T: JsonSchema>(mut self, status: StatusCode) -> Self {
         let form = Some(form::<T>());
         self.spec.replies.push(Reply { status, kind: Some(JSON), form });
+        self
+    }
+
+    /// Adds a response of JSON that has one of two types.
+    pub(super) fn replies_either<T: JsonSchema, U: JsonSchema>(
+        mut self,
+        status: StatusCode,
+    ) -> Self {
+        let form: Form = |schemas| {
+            let (one, other) = (schemas.subschema_for::<T>(), schemas.subschema_for::<U>());
+            json_schema!({"anyOf": [one, other]})
+        };
+        self.spec.replies.push(Reply { status, kind: Some(JSON), form: Some(form) });
         self
     }
 

@@ -24,7 +24,7 @@ use super::play::{Play, agent, calls, plan, plan_with, refused_call, tool_call, 
 const PLANS: [&str; 5] = ["a", "a b c", "a b<a c<b", "a b<a c<a d<b,c", "a b c<a d<b e<c,d f<e"];
 
 #[derive(Debug, Clone)]
-struct Chances {
+pub(super) struct Chances {
     plan: usize,
     axes: Axes,
     confirm: bool,
@@ -126,7 +126,7 @@ impl Limits {
     }
 }
 
-fn chances() -> impl Strategy<Value = Chances> {
+pub(super) fn chances() -> impl Strategy<Value = Chances> {
     (
         0..PLANS.len(),
         axes(),
@@ -145,15 +145,33 @@ fn chances() -> impl Strategy<Value = Chances> {
         })
 }
 
-fn play(chances: &Chances) {
-    let mut p = Play::submit(agent(|a| {
+fn submitted(chances: &Chances) -> Play {
+    Play::submit(agent(|a| {
         a.confirm = chances.confirm;
         if chances.confirm {
             a.observe.summarise = Summarise::Exchanges;
         }
         chances.axes.of(a);
         chances.limits.of(a);
-    }));
+    }))
+}
+
+/// Returns a job in the middle of its course, or at its end.
+pub(super) fn midway(chances: &Chances) -> Play {
+    let mut p = submitted(chances);
+    let mut sent = BTreeSet::new();
+    for both in chances.moves.chunks(2) {
+        drive(&mut p, &mut sent, chances, both.first().copied().unwrap_or(0));
+        if p.job.has_ended() {
+            break;
+        }
+        happen(&mut p, chances, &sent, both.last().copied().unwrap_or(0));
+    }
+    p
+}
+
+fn play(chances: &Chances) {
+    let mut p = submitted(chances);
     let mut sent = BTreeSet::new();
     let mut moves = chances.moves.iter().copied().chain(std::iter::repeat(0));
     for _ in 0..400 {

@@ -15,6 +15,7 @@ mod editing;
 mod effects;
 mod failing;
 mod family;
+mod foreseeing;
 mod forking;
 mod given;
 mod given_up;

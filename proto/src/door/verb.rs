@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::{
     AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, AnswerTaken, Batch, Batched,
     Count, Counted, Crew, Dead, DeadLetters, Download, Downloaded, DropAgent, Get, GetCrew,
-    GetTools, GiveAnswer, Inbox, InboxPage, Link, Linked, List, Listed, Redeem, Redeemed,
-    SendSignal, SetAgent, Signaled, Submit, Submitted, Tools, Unlink, Unlinked, Upload, Uploaded,
-    Watch, Watched,
+    GetTools, GiveAnswer, Inbox, InboxPage, Link, Linked, List, Listed, Preview, Previewed, Redeem,
+    Redeemed, SendSignal, SetAgent, Signaled, Submit, Submitted, Tools, Unlink, Unlinked, Upload,
+    Uploaded, Watch, Watched,
 };
 use crate::view::JobView;
 
@@ -128,6 +128,9 @@ table! {
     /// Cancels, pauses, resumes, retries, instructs, snapshots or rolls back a job.
     Signal = "signal": SendSignal => Signaled,
         Door, [Operate], repeatable: false, streams: false;
+    /// Says what a signal or a fork would do, and changes nothing.
+    Preview = "preview": Preview => Previewed,
+        Door, [Operate, Submit], repeatable: true, streams: false;
     /// Counts the jobs of a filter that a signal applies to, or sends it to them.
     Batch = "batch": Batch => Batched,
         Door, [Operate], repeatable: false, streams: false;

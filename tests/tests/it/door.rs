@@ -11,6 +11,7 @@ mod looking;
 mod on_nats;
 mod people;
 mod planned;
+mod previewing;
 mod repeating;
 mod selecting;
 mod signaling;

@@ -1,6 +1,7 @@
 //! The effects of actions. What changes something opens a dialog first.
 
 use proto::{
+    consequence::Consequence,
     error::Failure,
     interaction::{Answer, QuestionKind, Verdict, plan_digest},
     point::{Order, Point},
@@ -34,10 +35,10 @@ impl Model {
                 self.dialog = self.question().map(|open| Dialog::changing(self.language, open));
             }
             Action::Edit => return self.edit(),
-            Action::Pause => self.ask_to_signal(action, &Order::Pause, Text::PauseMeans),
-            Action::Resume => self.ask_to_signal(action, &Order::Resume, Text::ResumeMeans),
+            Action::Pause => self.ask_to_signal(action, &Order::Pause, &Consequence::Pause),
+            Action::Resume => self.ask_to_signal(action, &Order::Resume, &Consequence::Resume),
             Action::Cancel => self.ask_to_cancel(),
-            Action::Retry => self.ask_to_signal(action, &Order::Retry, Text::RetryMeans),
+            Action::Retry => self.ask_to_signal(action, &Order::Retry, &Consequence::Retry),
             Action::Steer => {
                 let target = self.targets().into_iter().next();
                 self.dialog = target.map(|one| Dialog::steering(self.language, &one.job));
@@ -108,10 +109,7 @@ impl Model {
             }
         } else {
             let at = self.past();
-            let means = match &at {
-                Some(seq) => Text::ForkMeansAt { seq }.text(self.language),
-                None => Text::ForkMeans.text(self.language),
-            };
+            let means = Consequence::fork(at).text(self.language);
             let at = at.map(Point::Seq);
             self.ask_about_job(Text::DoFork, means, |job| Request::fork(job, at));
         }
@@ -156,7 +154,7 @@ impl Model {
     }
 
     /// Asks whether to send a signal to every job that it is about.
-    fn ask_to_signal(&mut self, action: Action, order: &Order, means: Text<'_>) {
+    fn ask_to_signal(&mut self, action: Action, order: &Order, means: &Consequence) {
         let paused = |one: &Target| one.sub_status == Some(proto::job::SubStatus::Paused);
         let fits = |one: &Target| match action {
             Action::Retry => one.can_retry,
@@ -196,10 +194,8 @@ impl Model {
     fn ask_to_cancel(&mut self) {
         let targets: Vec<Target> =
             self.targets().into_iter().filter(|one| !one.state.is_terminal()).collect();
-        let means = match targets.iter().map(|one| one.children).sum::<usize>() {
-            0 => Text::CancelMeans.text(self.language),
-            children => Text::CancelMeansBelow { children: &children }.text(self.language),
-        };
+        let below = targets.iter().map(|one| one.children).sum();
+        let means = Consequence::Cancel { below }.text(self.language);
         let title = Text::DoCancel.text(self.language);
         self.ask_about(&targets, title, means, &Order::Cancel);
     }
@@ -234,8 +230,8 @@ impl Model {
                 (means, digest)
             }
             QuestionKind::ToolApproval { tool, args, digest, .. } => {
-                let bytes = &args.to_string().len();
-                (Text::ApproveCallMeans { tool, bytes }.text(self.language), digest)
+                let (tool, bytes) = (tool.clone(), args.to_string().len());
+                (Consequence::Approve { tool, bytes }.text(self.language), digest)
             }
             QuestionKind::Question | QuestionKind::Choice { .. } | QuestionKind::Form { .. } => {
                 self.dialog = Some(Dialog::answering(self.language, open, ""));
@@ -303,7 +299,8 @@ impl Model {
                     let digest = Some(digest.clone());
                     let answer =
                         Answer { decision: Verdict::Edit, value: Some(value), text: None, digest };
-                    (answer, Text::EditMeans { number: &(revision + 1) }.text(self.language))
+                    let means = Consequence::EditPlan { revision: revision + 1 };
+                    (answer, means.text(self.language))
                 }
                 Err(why) => {
                     let without = text.lines().skip_while(|line| line.starts_with("# !"));

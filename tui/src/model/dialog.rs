@@ -3,6 +3,7 @@
 
 use client::session::{AnswerDraft, OpenQuestion, Taken};
 use proto::{
+    consequence::Consequence,
     error::{Code, Failure},
     escape,
     id::JobId,
@@ -208,7 +209,7 @@ impl Dialog {
             Needs::Instruction(_) | Needs::Change(_) if words.is_empty() => return,
             Needs::Instruction(job) => {
                 let order = Order::Steer { text: words.to_owned() };
-                (Text::SteerMeans.text(language), Request::signal(job, order))
+                (Consequence::Steer.text(language), Request::signal(job, order))
             }
             Needs::Reason(open) => {
                 let text = (!words.is_empty()).then(|| words.to_owned());

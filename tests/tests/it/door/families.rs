@@ -22,7 +22,7 @@ fn planned(tool: &str, args: Value, binding: Binding) -> Fact {
 
 /// Creates a job whose only step is a child, which has begun a `once` call. Returns the job, the
 /// position of its plan, and the child.
-async fn sending_below(hall: &Hall) -> (JobId, Seq, JobId) {
+pub(super) async fn sending_below(hall: &Hall) -> (JobId, Seq, JobId) {
     let job = JobId::new("j").unwrap();
     let agent = json!({"confirm": false, "agents": ["unattended"]});
     let body = json!({"id": "j", "goal": "send", "agent": agent}).to_string();

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::hall::{Hall, Setup, ask};
 
-fn people() -> People {
+pub(super) fn people() -> People {
     let person = |name: &str, roles: &[Role]| {
         let hash = digest::of_bytes(format!("{name}-token").as_bytes());
         let name = PersonName::try_from(name.to_owned()).unwrap();

@@ -142,6 +142,34 @@ async fn answered(stage: &Stage, api: &mut Document, ask: &str) {
     api.check(&Method::POST, "/a/{handle}", sent).await;
 }
 
+/// Tries the requests that only say what they would do. `j1` has ended, and `j2` is its fork.
+async fn previewed(stage: &Stage, api: &mut Document) {
+    let [fork, signals] = ["/v1/jobs/{job}/forks", "/v1/jobs/{job}/signals"];
+    let post = |path: &'static str| (Method::POST, path);
+    let body = Some(json!({"at": 5, "id": "j3"}));
+    let said = api.ask(stage, post(fork), "/v1/jobs/j1/forks?dry_run=1", body).await;
+    assert!(said["text"].as_str().is_some_and(|text| text.contains("from record 5")), "{said}");
+    assert_eq!(stage.get("/v1/jobs/j3").send().await.unwrap().status(), StatusCode::NOT_FOUND);
+    let cancel = Some(json!({"signal": "cancel"}));
+    let said = api.ask(stage, post(signals), "/v1/jobs/j2/signals?dry_run=1", cancel).await;
+    assert_eq!(
+        (&said["sentences"][0]["name"], &said["refused"]),
+        (&json!("cancel"), &Value::Null),
+        "{said}"
+    );
+    let view = stage.read("/v1/jobs/j1").await;
+    let back = json!({"signal": {"roll_back": {"to": view["seq"]}}, "reason": "again"});
+    let said = api.ask(stage, post(signals), "/v1/jobs/j1/signals?dry_run", Some(back)).await;
+    assert_eq!((&said["seq"], &said["refused"]["code"]), (&view["seq"], &json!("invalid_request")));
+    let unknown = json!({"signal": {"roll_back": {"to": 9999}}});
+    let chinese = stage.request(Method::POST, "/v1/jobs/j1/signals?dry_run=1").json(&unknown);
+    let chinese = chinese.header(header::ACCEPT_LANGUAGE, "zh").send().await.unwrap();
+    let refused = api.check(&Method::POST, signals, chinese).await["refused"].clone();
+    assert_eq!(refused["code"], "not_found");
+    assert!(refused["message"].as_str().is_some_and(|text| text.contains("记录")), "{refused}");
+    assert_eq!(stage.read("/v1/jobs/j1").await["seq"], view["seq"], "nothing was stored");
+}
+
 /// Every route was checked, not one less, and there is no route that the document does not have.
 async fn complete(stage: &Stage, api: &Document) {
     for (method, path, _) in api.routes() {
@@ -213,6 +241,7 @@ async fn every_route_answers_as_the_document_says() {
     let fork = "/v1/jobs/{job}/forks";
     api.ask(&stage, post(fork), &filled(fork, ""), Some(json!({"at": 5, "id": "j2"}))).await;
     let signals = "/v1/jobs/{job}/signals";
+    previewed(&stage, &mut api).await;
     api.ask(&stage, post(signals), "/v1/jobs/j2/signals", Some(json!({"signal": "cancel"}))).await;
     api.ask(&stage, post(signals), "/v1/jobs/j2/signals", Some(json!({"signal": "cancel"}))).await;
     let agent = "/v1/agents/{name}";

@@ -57,6 +57,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     // The front door.
     (Publish, "cb.svc.submit", "client gateway"),
     (Publish, "cb.svc.signal", "client gateway"),
+    (Publish, "cb.svc.preview", "client gateway"),
     (Publish, "cb.svc.batch", "client gateway"),
     (Publish, "cb.svc.answer", "client gateway"),
     (Publish, "cb.svc.link", "client gateway"),
@@ -78,6 +79,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "cb.svc.other", NOBODY),
     (Subscribe, "cb.svc.submit", "door"),
     (Subscribe, "cb.svc.crew", "door"),
+    (Subscribe, "cb.svc.preview", "door"),
     (Subscribe, "cb.svc.batch", "door"),
     (Subscribe, "cb.svc.dead", "door"),
     (Subscribe, "cb.svc.agents", "door"),
