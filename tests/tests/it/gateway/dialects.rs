@@ -15,7 +15,7 @@ rules:
         title: "two echoes"
         steps:
           - { id: first, description: "echo", tool: echo, args: { value: "one" } }
-          - { id: last, description: "echo", depends_on: [first], tool: echo, args: { value: "{{first}}" } }
+          - { id: last, description: "echo", depends_on: [first], tool: echo, args: { value: "two" } }
 "#;
 
 /// Fields that differ from job to job, or that name the caller and not the job.

@@ -256,11 +256,11 @@ async fn a_wrong_request_is_refused_by_its_field() {
         ),
         (
             "POST",
-            "/v1/jobs/x/signals?dry_run=1",
+            "/v1/jobs/x/signals?dry=1",
             "{\"signal\": \"cancel\"}",
             400,
             "invalid_request",
-            "dry_run",
+            "dry",
         ),
         ("GET", "/v1/jobs/count?limit=5", "", 400, "invalid_request", "limit"),
         ("GET", "/v1/jobs?label=team", "", 400, "invalid_request", "label"),
