@@ -19,7 +19,8 @@ rules:
 "#;
 
 /// Fields that differ from job to job, or that name the caller and not the job.
-const OWN: &[&str] = &["by", "conversation", "digest", "duration_ms", "id", "took_ms", "trace"];
+const OWN: &[&str] =
+    &["by", "conversation", "digest", "duration_ms", "id", "idempotency_key", "took_ms", "trace"];
 
 /// A value without the fields that are the job's own.
 fn common(mut value: Value) -> Value {
