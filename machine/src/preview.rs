@@ -28,7 +28,7 @@ const FOLLOWED: usize = 1_000;
 /// A record with its position and subject.
 pub(crate) type Stored = (At, Family, Result<Known, Unreadable>);
 
-/// What a signal or a fork would do.
+/// The effect of a signal or a fork.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Foresight {
     /// Number of records that no longer count, or that a fork does not take along.

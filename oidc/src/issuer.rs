@@ -68,7 +68,7 @@ pub enum Unreachable {
     Document {
         /// Address of the document.
         url: String,
-        /// What is wrong with it.
+        /// The mistake, as the end of a sentence about the document.
         why: &'static str,
     },
 }
@@ -89,7 +89,7 @@ struct Cache {
     tried: Option<Duration>,
 }
 
-/// What to do for a token.
+/// The next action for a token.
 #[derive(Debug)]
 enum Step {
     Use(Arc<Keys>),
@@ -168,7 +168,7 @@ impl Issuer {
     /// Fetches the discovery document and the keys, and returns the number of usable keys.
     ///
     /// # Errors
-    /// What is wrong with the issuer.
+    /// The request that failed, or the document that is wrong.
     pub async fn examine(&self) -> Result<usize, Unreachable> {
         Ok(self.fetch().await?.len())
     }

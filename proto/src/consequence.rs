@@ -54,7 +54,7 @@ pub enum Consequence {
     Restart {
         /// Title of the step.
         step: String,
-        /// What the rollback undoes.
+        /// The work that the rollback undoes.
         undone: Undone,
     },
     /// Rolls a failed job back to before its failure.
@@ -63,12 +63,12 @@ pub enum Consequence {
     Fork {
         /// Last record that the fork takes along; absent for the present.
         at: Option<Seq>,
-        /// What the fork does not take along.
+        /// The work that the fork does not take along.
         undone: Undone,
     },
 }
 
-/// What a rollback undoes, and what it cannot undo.
+/// The work that a rollback undoes, and the effects that stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Undone {
     /// Number of records that no longer count.

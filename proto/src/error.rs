@@ -42,6 +42,15 @@ macro_rules! codes {
     };
 }
 
+impl Code {
+    /// `true` if a refused answer came too late: another answer, a rollback or the end of the job
+    /// closed the question before it.
+    #[must_use]
+    pub fn is_settled_elsewhere(self) -> bool {
+        [Self::AlreadyAnswered, Self::Closed, Self::JobEnded].contains(&self)
+    }
+}
+
 codes! {
     /// The request does not have the documented form.
     InvalidRequest = "invalid_request", 400, "Correct the field that `field` names; docs/front-door.md describes every request.";

@@ -12,6 +12,7 @@ use axum::{Extension, Router};
 use hyper::server::conn::{http1, http2};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::graceful::GracefulConnection,
     service::TowerToHyperService,
 };
 use tokio::{
@@ -155,8 +156,7 @@ async fn answer(stream: TcpStream, from: SocketAddr, at: Place) {
     }
 }
 
-/// Serves the requests of a connection. A response that has begun is completed when the listener
-/// stops.
+/// Serves the requests of a connection, one after the other.
 async fn requests(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     from: SocketAddr,
@@ -171,17 +171,7 @@ async fn requests(
         .max_buf_size(HEAD_BYTES_MAX)
         .keep_alive(bounds.keep_alive)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%from, %error, "a connection ended early");
-    }
+    until_stopped(connection, from, &stop).await;
 }
 
 /// Serves the requests of an HTTP/2 connection, which may be answered side by side.
@@ -201,6 +191,14 @@ async fn multiplexed(
         .keep_alive_interval(PING_AFTER)
         .keep_alive_timeout(bounds.write_timeout)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    until_stopped(connection, from, &stop).await;
+}
+
+/// Drives a connection to its end. A response that has begun is completed when the listener stops.
+async fn until_stopped<C>(connection: C, from: SocketAddr, stop: &CancellationToken)
+where
+    C: GracefulConnection<Error = hyper::Error>,
+{
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
@@ -210,6 +208,6 @@ async fn multiplexed(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%from, %error, "an HTTP/2 connection ended early");
+        tracing::debug!(%from, %error, "a connection ended early");
     }
 }

@@ -6,6 +6,7 @@ pub mod drive;
 pub mod gate;
 pub mod load;
 pub mod newer;
+pub mod scripts;
 pub mod wait;
 
 use std::{

@@ -39,7 +39,7 @@ impl WaitMs {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SubmitJob {
-    /// What the job should achieve.
+    /// Goal of the job.
     pub(super) goal: String,
     /// Agent that carries out the job; the default agent when absent.
     #[serde(default)]

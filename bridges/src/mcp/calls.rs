@@ -7,7 +7,6 @@ use proto::{
     error::{Code, Failure},
     id::JobId,
     interaction::Verdict,
-    label::Labels,
     point::Order,
     strict,
     view::JobView,
@@ -70,26 +69,12 @@ impl McpServer {
         takes_tasks: bool,
     ) -> Result<CallToolResponse, Failure> {
         let SubmitJob { goal, agent, id, files, wait_ms } = arguments;
-        let submit = Submit {
-            v: 1,
-            id,
-            goal,
-            agent: agent.map(AgentChoice::Named),
-            language: None,
-            confirm: None,
-            deadline_ms: None,
-            conversation: None,
-            fork: None,
-            tools: None,
-            plan: None,
-            call: None,
-            files,
-            labels: Labels::default(),
-        };
+        let agent = agent.map(AgentChoice::Named);
+        let submit = Submit { id, agent, files, ..Submit::goal(goal) };
         let Submitted { job, created, .. } = self.client.submit(submit).await?;
         let view = match self.seen(&job, wait_ms.duration()).await {
             Ok(view) => view,
-            // Who may only submit learns the id of the job.
+            // A caller with the role `submit` alone learns the id of the job.
             Err(failure) if failure.code == Code::Forbidden => {
                 return result(&Status::unseen(job, created));
             }

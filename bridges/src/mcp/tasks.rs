@@ -56,11 +56,7 @@ impl McpServer {
         for answer in answers {
             match self.client.call(&answer).await {
                 Ok(_) => {}
-                Err(failure)
-                    if matches!(
-                        failure.code,
-                        Code::AlreadyAnswered | Code::Closed | Code::JobEnded
-                    ) => {}
+                Err(failure) if failure.code.is_settled_elsewhere() => {}
                 Err(failure) => return Err(failure),
             }
         }

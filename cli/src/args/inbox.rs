@@ -29,7 +29,7 @@ pub(crate) enum InboxCommand {
 pub(crate) struct LinkArgs {
     #[command(flatten)]
     pub(crate) question: QuestionArg,
-    /// Who will answer; a token names its owner instead
+    /// Name of the person who will answer; a token names its owner instead
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     /// Address of the gateway, for the whole address of the page

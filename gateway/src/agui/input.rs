@@ -6,7 +6,6 @@
 use proto::{
     door::{AgentChoice, Submit},
     id::{AgentName, ConversationId},
-    label::Labels,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,7 +39,7 @@ pub(super) struct ResumeEntry {
     pub(super) payload: Value,
 }
 
-/// What the user did with an interrupt.
+/// The user's decision about an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ResumeStatus {
@@ -88,22 +87,8 @@ impl RunAgentInput {
         if goal.trim().is_empty() {
             return Err(NoGoal::NoText);
         }
-        Ok(Submit {
-            v: 1,
-            id: None,
-            goal,
-            agent: Some(AgentChoice::Named(agent)),
-            language: None,
-            confirm: None,
-            deadline_ms: None,
-            conversation: Some(self.conversation()),
-            fork: None,
-            tools: None,
-            plan: None,
-            call: None,
-            files: Vec::new(),
-            labels: Labels::default(),
-        })
+        let (agent, conversation) = (Some(AgentChoice::Named(agent)), Some(self.conversation()));
+        Ok(Submit { agent, conversation, ..Submit::goal(goal) })
     }
 }
 

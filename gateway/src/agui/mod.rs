@@ -88,7 +88,7 @@ async fn unresolved(caller: &Caller, input: &RunAgentInput) -> Result<(), Failur
             let list = List { filter, limit: Some(1), after: None };
             caller.client.call(&list).await?.jobs
         }
-        // Who may not read cannot follow the run either, but the submission says so.
+        // A caller without the role `read` cannot follow the run either; the submission refuses it.
         Err(failure) if failure.code == Code::Forbidden => return Ok(()),
         Err(failure) => return Err(failure),
     };
@@ -185,12 +185,7 @@ async fn answered(
             GiveAnswer { job, ask, decision, value, text, digest, by: None, four_eyes: false };
         match caller.client.call(&give).await {
             Ok(_) => {}
-            // The question was closed after it was looked at.
-            Err(failure)
-                if matches!(
-                    failure.code,
-                    Code::AlreadyAnswered | Code::Closed | Code::JobEnded
-                ) => {}
+            Err(failure) if failure.code.is_settled_elsewhere() => {}
             Err(failure) => return Err(failure),
         }
     }

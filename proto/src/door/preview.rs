@@ -22,7 +22,7 @@ pub enum Preview {
     Fork(Fork),
 }
 
-/// What a request would do if it were sent now. Nothing was changed.
+/// The effect that a request would have now. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Previewed {
     /// Id of the job.

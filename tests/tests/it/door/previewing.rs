@@ -62,7 +62,7 @@ async fn a_rollback_is_previewed_with_its_refusal_and_changes_nothing_until_it_i
         assert_eq!(previewed["sentences"][0]["name"], "roll_back");
     }
     assert_eq!(records(&hall, &job).await, before);
-    // What was promised is what happens.
+    // The rollback does as the preview said.
     let sent = json!({"job": job, "signal": back(true)}).to_string();
     hall.ask("signal", sent).await.unwrap();
     let entries = hall.broker.log.read(&job, Seq(0)).await.unwrap();

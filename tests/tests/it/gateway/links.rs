@@ -1,7 +1,7 @@
 //! Tests of links to answer pages, on a real installation.
 
 use broker::testing::wait::eventually;
-use callboard_tests::company::Company;
+use callboard_tests::{company::Company, scripts::EVERY_KIND};
 use reqwest::{Method, StatusCode, header, redirect::Policy};
 use serde_json::{Value, json};
 
@@ -137,34 +137,6 @@ async fn a_revoked_or_invented_link_shows_and_changes_nothing() {
     assert!(zh.text().await.unwrap().contains("此链接无效"));
     assert_eq!(asked.view().await["questions"].as_array().unwrap().len(), 1);
 }
-
-const EVERY_KIND: &str = r#"
-rules:
-  - name: plan
-    when: { system: 'You are a planner' }
-    reply: { json: { title: "asks", steps: [ { id: ask, description: "ask" } ] } }
-  - name: choice
-    when: { offers: finish, turn: 1 }
-    reply:
-      calls: [ { tool: ask_user, args: { mode: select, multiple: true, prompt: "Which?", options: [ "red", "blue", "green" ] } } ]
-  - name: form
-    when: { offers: finish, turn: 2 }
-    reply:
-      calls:
-        - tool: ask_user
-          args:
-            mode: form
-            prompt: "Trip"
-            formFields:
-              - { label: "To", key: to, type: text, required: true }
-              - { label: "Days", key: days, type: number, min: 1, max: 9 }
-  - name: post
-    when: { offers: finish, turn: 3 }
-    reply: { calls: [ { tool: http_post, args: { url: "http://127.0.0.1:1/orders", json: { note: "a\u200bb" } } } ] }
-  - name: finish
-    when: { offers: finish, turn: 4 }
-    reply: { calls: [ { tool: finish, args: { success: true, response: "asked" } } ] }
-"#;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_kind_of_question_is_answered_by_a_link_until_its_person_loses_the_role() {
