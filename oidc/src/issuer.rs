@@ -170,13 +170,13 @@ impl Issuer {
     /// # Errors
     /// The request that failed, or the document that is wrong.
     pub async fn examine(&self) -> Result<usize, Unreachable> {
-        Ok(self.fetch().await?.len())
+        Ok(self.fetch().await?.count())
     }
 
     async fn fetch(&self) -> Result<Keys, Unreachable> {
         let url = self.discover().await?.jwks_uri;
         let body = read(self.http.get(url.clone())).await?;
-        let keys = Keys::parse(&body).filter(|keys| keys.len() > 0);
+        let keys = Keys::parse(&body).filter(|keys| keys.count() > 0);
         keys.ok_or_else(|| Unreachable::Document { url: url.into(), why: "has no usable key" })
     }
 

@@ -52,8 +52,7 @@ impl Keys {
 
     /// Returns the number of keys.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.0.len()
     }
 

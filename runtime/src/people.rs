@@ -32,7 +32,8 @@ pub struct Person {
     pub roles: Vec<Role>,
 }
 
-/// The name of a user of the front door: 1 to 64 characters of A-Z a-z 0-9 _ - @.
+/// The name of a user of the front door: 1 to 64 characters of A-Z a-z 0-9 _ - @ in the
+/// configuration, and any visible ASCII characters from an issuer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct PersonName(String);

@@ -4,6 +4,7 @@
 pub mod company;
 pub mod drive;
 pub mod gate;
+pub mod issuer;
 pub mod load;
 pub mod newer;
 pub mod scripts;

@@ -7,6 +7,7 @@ mod flows;
 mod hostile;
 mod kills;
 mod pictures;
+mod signin;
 mod stage;
 mod units;
 mod work;

@@ -1,37 +1,23 @@
 //! Sign-in at the issuer of tokens. The caller has no token yet.
 
-use axum::{
-    extract::State,
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
-use oidc::{Login, login::Exchange};
-use proto::error::Failure;
+use axum::{extract::State, http::StatusCode, response::IntoResponse};
+use oidc::login::Exchange;
 
 use super::body::{Answered, Body, reply};
-use crate::{Desk, caller::Caller, problem::Problem, words::Text};
+use crate::{Desk, caller::Caller, words::Text};
 
 pub(super) async fn offer(State(desk): State<Desk>, caller: Caller) -> Answered {
-    let Some(login) = &desk.login else {
-        // No mistake: the console asks every installation.
-        return Ok(StatusCode::NO_CONTENT.into_response());
-    };
-    answer(&caller, login.offer().await)
+    match &desk.login {
+        Some(login) => reply(&caller, login.offer().await),
+        // The console asks every installation.
+        None => Ok(StatusCode::NO_CONTENT.into_response()),
+    }
 }
 
 pub(super) async fn exchange(State(desk): State<Desk>, caller: Caller, body: Body) -> Answered {
-    let login = here(&desk, &caller)?;
+    let Some(login) = &desk.login else {
+        return Err(caller.wrong(StatusCode::NOT_FOUND, Text::NoLogin));
+    };
     let exchange: Exchange = body.with(&caller, &[])?;
-    answer(&caller, login.redeem(&exchange).await)
-}
-
-fn here<'a>(desk: &'a Desk, caller: &Caller) -> Result<&'a Login, Problem> {
-    desk.login.as_ref().ok_or_else(|| caller.wrong(StatusCode::NOT_FOUND, Text::NoLogin))
-}
-
-fn answer<T: serde::Serialize>(
-    caller: &Caller,
-    answered: Result<T, Failure>,
-) -> Result<Response, Problem> {
-    reply(caller, answered)
+    reply(&caller, login.redeem(&exchange).await)
 }

@@ -1,16 +1,12 @@
 //! Tests of tokens and of the sign-in with a real issuer: oidc-provider, pinned by a lock file.
 
-use std::{collections::BTreeMap, path::PathBuf, process::Stdio};
+use std::collections::BTreeMap;
 
-use callboard_tests::{installed, root};
+use callboard_tests::issuer::{self, Issuer};
 use data_encoding::BASE64URL_NOPAD;
 use jiff::Timestamp;
 use reqwest::{Client as Http, Method, StatusCode, Url, header, redirect::Policy};
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncBufReadExt, BufReader},
-    process::{Child, ChildStdout, Command},
-};
 
 use super::{Stage, openapi::Document, taken};
 
@@ -20,73 +16,33 @@ const REDIRECT: &str = "http://127.0.0.1:1/signin";
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-struct Issuer {
-    process: Child,
-    /// Kept open: what it prints later must not end it.
-    _out: BufReader<ChildStdout>,
-    address: String,
-}
-
-impl Issuer {
-    async fn start() -> Self {
-        let beside = installed("npm").with_file_name("node");
-        let node = if beside.exists() { beside } else { PathBuf::from("node") };
-        let mut process = Command::new(node)
-            .arg(root().join("tests/tests/it/gateway/issuer.mjs"))
-            .arg(REDIRECT)
-            .env("NODE_PATH", installed("issuer").join("node_modules"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("make npm installs Node.js");
-        let mut out = BufReader::new(process.stdout.take().unwrap());
-        let mut port = String::new();
-        out.read_line(&mut port).await.unwrap();
-        Self { process, _out: out, address: format!("http://127.0.0.1:{}", port.trim()) }
-    }
-
-    fn settings(&self) -> String {
-        format!(
-            "[door.people.bob]\nroles = [\"read\"]\ntoken_sha256 = \"{}\"\n\
-             [oidc]\nissuer = \"{}\"\naudience = [\"callboard\"]\nclient_id = \"callboard\"\n\
-             client_secret = {{ env = \"ISSUER_SECRET\" }}\nscopes = [\"openid\", \"groups\"]\n\
-             roles = {{ writers = [\"submit\", \"answer\"], \"*\" = [\"read\"] }}\n",
-            proto::digest::of_bytes(b"bob-token"),
-            self.address
-        )
-    }
-
-    /// Signs in as a browser does, and returns the code in the last redirect.
-    async fn code(&self, offer: &str) -> String {
-        let http = Http::builder().no_proxy().redirect(Policy::none()).build().unwrap();
-        let mut page = Url::parse(offer).unwrap();
-        page.query_pairs_mut()
-            .append_pair("redirect_uri", REDIRECT)
-            .append_pair("state", "s")
-            .append_pair("code_challenge", CHALLENGE);
-        let mut cookies: BTreeMap<String, String> = BTreeMap::new();
-        for _ in 0..8 {
-            let jar: Vec<String> =
-                cookies.iter().map(|(name, it)| format!("{name}={it}")).collect();
-            let request = http.get(page.clone()).header(header::COOKIE, jar.join("; "));
-            let response = request.send().await.unwrap();
-            for cookie in response.headers().get_all(header::SET_COOKIE) {
-                let pair = cookie.to_str().unwrap().split(';').next().unwrap();
-                let (name, value) = pair.split_once('=').unwrap();
-                cookies.insert(name.to_owned(), value.to_owned());
-            }
-            let to = response.headers().get(header::LOCATION).cloned();
-            let Some(to) = to else { panic!("{}", response.text().await.unwrap()) };
-            page = page.join(to.to_str().unwrap()).unwrap();
-            if page.as_str().starts_with(REDIRECT) {
-                let mut query = page.query_pairs();
-                return query.find(|(name, _)| name == "code").expect("a code").1.into_owned();
-            }
+/// Signs in at an issuer as a browser does, and returns the code in the last redirect.
+async fn code(offer: &str) -> String {
+    let http = Http::builder().no_proxy().redirect(Policy::none()).build().unwrap();
+    let mut page = Url::parse(offer).unwrap();
+    page.query_pairs_mut()
+        .append_pair("redirect_uri", REDIRECT)
+        .append_pair("state", "s")
+        .append_pair("code_challenge", CHALLENGE);
+    let mut cookies: BTreeMap<String, String> = BTreeMap::new();
+    for _ in 0..8 {
+        let jar: Vec<String> = cookies.iter().map(|(name, it)| format!("{name}={it}")).collect();
+        let request = http.get(page.clone()).header(header::COOKIE, jar.join("; "));
+        let response = request.send().await.unwrap();
+        for cookie in response.headers().get_all(header::SET_COOKIE) {
+            let pair = cookie.to_str().unwrap().split(';').next().unwrap();
+            let (name, value) = pair.split_once('=').unwrap();
+            cookies.insert(name.to_owned(), value.to_owned());
         }
-        panic!("the sign-in does not end: {page}");
+        let to = response.headers().get(header::LOCATION).cloned();
+        let Some(to) = to else { panic!("{}", response.text().await.unwrap()) };
+        page = page.join(to.to_str().unwrap()).unwrap();
+        if page.as_str().starts_with(REDIRECT) {
+            let mut query = page.query_pairs();
+            return query.find(|(name, _)| name == "code").expect("a code").1.into_owned();
+        }
     }
+    panic!("the sign-in does not end: {page}");
 }
 
 /// Returns the claims of a token, without a check.
@@ -107,11 +63,11 @@ fn forged(token: &str, change: &Value) -> String {
 }
 
 /// Signs in at the gateway, and returns the token.
-async fn signed_in(stage: &Stage, issuer: &Issuer) -> String {
+async fn signed_in(stage: &Stage) -> String {
     let mut api = Document::of(stage).await;
     let offer = api.ask(stage, (Method::GET, "/v1/login"), "/v1/login", None).await;
     assert_eq!(offer["host"], "127.0.0.1", "{offer}");
-    let code = issuer.code(offer["authorize"].as_str().unwrap()).await;
+    let code = code(offer["authorize"].as_str().unwrap()).await;
     let exchange = json!({"code": code, "verifier": VERIFIER, "redirect": REDIRECT});
     let post = (Method::POST, "/v1/login");
     let answer = api.ask(stage, post.clone(), "/v1/login", Some(exchange.clone())).await;
@@ -123,16 +79,20 @@ async fn signed_in(stage: &Stage, issuer: &Issuer) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_signs_in_at_an_issuer_and_has_the_roles_of_the_groups() {
-    let mut issuer = Issuer::start().await;
+    let mut issuer = Issuer::start(REDIRECT).await;
     let config = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
-    std::fs::write(config.path(), issuer.settings()).unwrap();
+    let bob = format!(
+        "[door.people.bob]\nroles = [\"read\"]\ntoken_sha256 = \"{}\"\n",
+        proto::digest::of_bytes(b"bob-token")
+    );
+    std::fs::write(config.path(), format!("{bob}{}", issuer.settings())).unwrap();
     let path = config.path().display().to_string();
     let mut stage = Stage::with(|company| {
         company.variable("CALLBOARD_CONFIG", &path);
-        company.variable("ISSUER_SECRET", "a-secret");
+        company.variable(issuer::SECRET, "a-secret");
     })
     .await;
-    let token = signed_in(&stage, &issuer).await;
+    let token = signed_in(&stage).await;
 
     let submit = async |token: &str| {
         let body = json!({"id": "j1", "goal": "two echoes", "confirm": true});
@@ -161,6 +121,16 @@ async fn a_person_signs_in_at_an_issuer_and_has_the_roles_of_the_groups() {
     assert_eq!(status, StatusCode::FORBIDDEN, "{refused}");
     assert!(refused["detail"].as_str().unwrap().contains("ann does not have the role operate"));
 
+    // Clients on NATS use the same token, and the doctor asks the issuer.
+    let run = |args: &[&str]| {
+        let mut command = stage.company.command();
+        let ran = command.args(args).env("CALLBOARD_TOKEN", &token).output().unwrap();
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    assert_eq!(run(&["-o", "ids", "jobs", "ls"]).trim(), "j1");
+    let examined = run(&["doctor"]);
+    assert!(examined.contains("keys for tokens: 1"), "{examined}");
+
     // A link ends with the token that made it.
     let ask = broker::testing::wait::eventually("a question", async || {
         let (_, view) = get("/v1/jobs/j1").await;
@@ -178,7 +148,7 @@ async fn a_person_signs_in_at_an_issuer_and_has_the_roles_of_the_groups() {
     assert_eq!(page.status(), StatusCode::OK);
 
     // The front door has the keys; one that starts without the issuer cannot check the token.
-    issuer.process.kill().await.unwrap();
+    issuer.kill().await;
     assert_eq!(get("/v1/jobs").await.0, StatusCode::OK);
     stage.others.kill9();
     let roles = "supervisor,planner,executor,tools,interaction,door";
