@@ -77,6 +77,24 @@ async fn signed_in(stage: &Stage) -> String {
     token
 }
 
+async fn a_link_ends_with_its_token(stage: &Stage, token: &str) {
+    let ask = broker::testing::wait::eventually("a question", async || {
+        let asked = stage.get("/v1/jobs/j1").bearer_auth(token).send().await.unwrap();
+        let (_, view) = taken(asked).await;
+        view["questions"][0]["id"].as_str().map(str::to_owned).ok_or(view)
+    })
+    .await;
+    let links = format!("/v1/jobs/j1/questions/{ask}/links");
+    let made = stage.request(Method::POST, &links).bearer_auth(token).json(&json!({}));
+    let (status, link) = taken(made.send().await.unwrap()).await;
+    assert_eq!(status, StatusCode::CREATED, "{link}");
+    assert_eq!(link["by"], "ann");
+    let expires: Timestamp = link["expires"].as_str().unwrap().parse().unwrap();
+    assert_eq!(expires.as_second(), claims(token)["exp"].as_i64().unwrap());
+    let page = stage.get(link["path"].as_str().unwrap()).send().await.unwrap();
+    assert_eq!(page.status(), StatusCode::OK);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_signs_in_at_an_issuer_and_has_the_roles_of_the_groups() {
     let mut issuer = Issuer::start(REDIRECT).await;
@@ -131,21 +149,7 @@ async fn a_person_signs_in_at_an_issuer_and_has_the_roles_of_the_groups() {
     let examined = run(&["doctor"]);
     assert!(examined.contains("keys for tokens: 1"), "{examined}");
 
-    // A link ends with the token that made it.
-    let ask = broker::testing::wait::eventually("a question", async || {
-        let (_, view) = get("/v1/jobs/j1").await;
-        view["questions"][0]["id"].as_str().map(str::to_owned).ok_or(view)
-    })
-    .await;
-    let links = format!("/v1/jobs/j1/questions/{ask}/links");
-    let made = stage.request(Method::POST, &links).bearer_auth(&token).json(&json!({}));
-    let (status, link) = taken(made.send().await.unwrap()).await;
-    assert_eq!(status, StatusCode::CREATED, "{link}");
-    assert_eq!(link["by"], "ann");
-    let expires: Timestamp = link["expires"].as_str().unwrap().parse().unwrap();
-    assert_eq!(expires.as_second(), claims(&token)["exp"].as_i64().unwrap());
-    let page = stage.get(link["path"].as_str().unwrap()).send().await.unwrap();
-    assert_eq!(page.status(), StatusCode::OK);
+    a_link_ends_with_its_token(&stage, &token).await;
 
     // The front door has the keys; one that starts without the issuer cannot check the token.
     issuer.kill().await;
