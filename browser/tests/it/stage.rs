@@ -120,6 +120,14 @@ impl Stage {
         records.iter().map(|record| record["seq"].as_u64().unwrap()).collect()
     }
 
+    /// Returns the number of a job's first record of a kind.
+    pub(crate) async fn record(&self, job: &str, kind: &str) -> u64 {
+        let page = self.read(&format!("/v1/jobs/{job}/records")).await;
+        let records = page["records"].as_array().unwrap();
+        let found = records.iter().find(|record| record["record"]["kind"] == kind);
+        found.unwrap_or_else(|| panic!("no record {kind} in {page}"))["seq"].as_u64().unwrap()
+    }
+
     async fn read(&self, path: &str) -> Value {
         self.http.get(self.url(path)).send().await.unwrap().json().await.unwrap()
     }

@@ -79,6 +79,8 @@ export class JobPage {
   }
   /** Moves the position by a record, or to the next beginning or end of a step. @param {number} by @param {boolean} [steps] */
   seek(by, steps = false) {
+    // The page may not have been drawn since the last key.
+    this.follow();
     const { events } = this.stream.fold;
     let n = this.past ? this.past.events : events.length;
     if (!events.length) return;
