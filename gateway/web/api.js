@@ -109,6 +109,8 @@ export const api = {
   foreseeFork: (job, body) => write('POST', `jobs/${id(job)}/forks?dry_run=1`, body),
   /** @param {string} job @param {number} after @param {number} limit */
   records: (job, after, limit) => get(`jobs/${id(job)}/records`, { after, limit }),
+  /** Counts the jobs of a batch, or sends its signal to as many. @param {any} body */
+  batch: (body) => write('POST', 'batches', body),
   inbox: () => get('inbox', { limit: 200 }),
   /** @param {string} job @param {string} ask @param {any} body */
   answer: (job, ask, body) => write('POST', `jobs/${id(job)}/questions/${id(ask)}/answers`, body),
@@ -116,8 +118,10 @@ export const api = {
   crew: () => get('crew'),
   /** @param {string} [name] */
   agents: (name) => get('agents', { name }),
-  /** @param {string} name @param {string} text */
-  setAgent: (name, text) => write('PUT', `agents/${id(name)}`, { text }),
+  /** @param {string} name @param {string} text @param {number} revision the one that the text takes the place of; 0 if the bucket has none */
+  setAgent: (name, text, revision) => write('PUT', `agents/${id(name)}`, { text }, { 'If-Match': `"${revision}"` }),
+  /** The changes of an agent, newest first, or one of them with its text. @param {string} name @param {number} [revision] */
+  revisions: (name, revision) => get(`agents/${id(name)}/revisions`, { revision }),
   /** @param {string} name */
   dropAgent: (name) => write('DELETE', `agents/${id(name)}`, undefined),
   dead: () => get('dead'),
@@ -157,14 +161,14 @@ export function frames() {
 }
 
 /**
- * Watches a job: events once and in order over any number of connections, live text and views in between.
- * @param {string} job
- * @param {{event: (e: any) => void, live: (m: any) => void, view: (v: any) => void, end: () => void, failed: (p: Problem) => void, caughtUp?: () => void}} on
- * @returns {() => void} stops the watch
+ * Reads a stream of server-sent events over any number of connections.
+ * @param {string} path
+ * @param {{frame: (frame: {event: string, data: string, id?: string}) => boolean | void, failed: (p: Problem) => void, headers?: () => Record<string, string>, query?: Record<string, any>, begun?: () => void, broken?: () => void}} on
+ *   `frame` returns `true` at the end of the stream; `headers` are those of the next connection
+ * @returns {() => void} stops it
  */
-export function watch(job, on) {
+export function follow(path, on) {
   const abort = new AbortController();
-  let last = '0.0';
   let wait = 500;
   let stopped = false;
   (async () => {
@@ -178,28 +182,17 @@ export function watch(job, on) {
       try {
         const signal = AbortSignal.any([abort.signal, idle.signal]);
         alive();
-        const response = await send(url(`jobs/${id(job)}/events`, { live: 1 }), { signal }, { 'Last-Event-ID': last, Accept: 'text/event-stream' });
+        const response = await send(url(path, on.query), { signal }, { ...on.headers?.(), Accept: 'text/event-stream' });
         const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
         const decode = new TextDecoder();
         const split = frames();
-        net.live = true;
-        for (;;) {
+        on.begun?.();
+        while (!stopped) {
           const { done, value } = await reader.read();
           if (done) break;
           alive();
           wait = 500;
-          for (const frame of split(decode.decode(value, { stream: true }))) {
-            const data = JSON.parse(frame.data);
-            if (frame.event === 'event') {
-              last = frame.id ?? data.id;
-              on.event(data);
-            } else if (frame.event === 'live') on.live(data);
-            else if (frame.event === 'view') on.view(data.view ?? data);
-            else if (frame.event === 'end' && !data.error) {
-              stopped = true;
-              on.end();
-            }
-          }
+          for (const frame of split(decode.decode(value, { stream: true }))) if (on.frame(frame)) stopped = true;
         }
       } catch (error) {
         if (abort.signal.aborted) break;
@@ -210,6 +203,7 @@ export function watch(job, on) {
         if (!(error instanceof Problem) || error.code === 'unreachable') reached(false);
       } finally {
         clearTimeout(timer);
+        on.broken?.();
       }
       if (stopped) break;
       await new Promise((resolve) => setTimeout(resolve, wait + Math.random() * 250));
@@ -220,4 +214,34 @@ export function watch(job, on) {
     stopped = true;
     abort.abort();
   };
+}
+
+/**
+ * Watches a job: events once and in order over any number of connections, live text and views in between.
+ * @param {string} job
+ * @param {{event: (e: any) => void, live: (m: any) => void, view: (v: any) => void, end: () => void, failed: (p: Problem) => void}} on
+ * @returns {() => void} stops the watch
+ */
+export function watch(job, on) {
+  let last = '0.0';
+  return follow(`jobs/${id(job)}/events`, {
+    query: { live: 1 },
+    headers: () => ({ 'Last-Event-ID': last }),
+    failed: on.failed,
+    begun: () => {
+      net.live = true;
+    },
+    frame: (frame) => {
+      const data = JSON.parse(frame.data);
+      if (frame.event === 'event') {
+        last = frame.id ?? data.id;
+        on.event(data);
+      } else if (frame.event === 'live') on.live(data);
+      else if (frame.event === 'view') on.view(data.view ?? data);
+      else if (frame.event === 'end' && !data.error) {
+        on.end();
+        return true;
+      }
+    },
+  });
 }

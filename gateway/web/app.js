@@ -4,6 +4,7 @@ import { html, nothing, render } from './lit.js';
 import { net } from './api.js';
 import { emit, onChange } from './state/bus.js';
 import { cached } from './state/cache.js';
+import { feedWhile, followVisibility } from './state/feed.js';
 import { go, route, startRouter } from './router.js';
 import { apply, set, settings, t } from './settings.js';
 import { clock } from './format.js';
@@ -12,7 +13,7 @@ import { keysHelp } from './parts/keys.js';
 import { openPalette, paletteOpen, paletteView } from './parts/palette.js';
 import { empty, icon, toastList } from './parts/ui.js';
 
-/** @typedef {{view: (query: URLSearchParams) => unknown, title: () => string, close?: () => void, keys?: Record<string, () => void>, help?: [string, string][], tick?: () => void}} Page */
+/** @typedef {{view: (query: URLSearchParams) => unknown, title: () => string, close?: () => void, keys?: Record<string, () => void>, help?: [string, string][], tick?: () => void, holdsStream?: boolean}} Page `holdsStream` is true if the page reads a stream of its own */
 
 const NAV = /** @type {[string, string, string][]} */ ([
   ['jobs', 'list-checks', 'j'], ['inbox', 'inbox', 'i'], ['chat', 'message-square', 'c'],
@@ -62,6 +63,7 @@ function draw() {
       },
     );
   }
+  if (page !== LOADING) feedWhile(!!page && page !== MISSING && !page.holdsStream && now.page !== 'signin');
   document.title = page === LOADING ? 'Callboard' : `${page.title()} · Callboard`;
   render(shell(now, page), /** @type {HTMLElement} */ (document.getElementById('app')));
 }
@@ -131,6 +133,7 @@ function onKey(event) {
   if (soft || event.ctrlKey || event.metaKey || event.altKey) return;
   if (target instanceof HTMLInputElement && target.type === 'range' && event.key.startsWith('Arrow')) return;
   if (event.key === 'Enter' && target.closest('a, button, summary')) return;
+  if (event.key === ' ' && target.closest('button, summary, input')) return;
   if (going && Date.now() - going < 1200) {
     going = 0;
     const place = event.key === 'n' ? 'new' : NAV.find(([, , hot]) => hot === event.key)?.[0];
@@ -165,9 +168,13 @@ addEventListener('pagehide', () => {
   page?.close?.();
   page = undefined;
   key = '';
+  feedWhile(false);
 });
 addEventListener('pageshow', (event) => event.persisted && emit());
-document.addEventListener('visibilitychange', () => !document.hidden && emit());
+document.addEventListener('visibilitychange', () => {
+  followVisibility();
+  if (!document.hidden) emit();
+});
 setInterval(() => {
   if (document.hidden) return;
   page?.tick?.();

@@ -27,10 +27,13 @@ export function go(to, how = {}) {
   emit();
 }
 
-/** Changes parameters of the present address; an empty value removes one. @param {Record<string, string | undefined>} change @param {{replace?: boolean}} [how] */
+/** Changes parameters of the present address; an empty value removes one, and a list stands for several. @param {Record<string, string | string[] | undefined>} change @param {{replace?: boolean}} [how] */
 export function select(change, how = { replace: true }) {
   const query = new URLSearchParams(location.search);
-  for (const [key, value] of Object.entries(change)) value ? query.set(key, value) : query.delete(key);
+  for (const [key, value] of Object.entries(change)) {
+    query.delete(key);
+    for (const one of Array.isArray(value) ? value : [value]) if (one) query.append(key, one);
+  }
   const text = query.toString();
   go(location.pathname + (text ? `?${text}` : ''), how);
 }

@@ -31,12 +31,14 @@ export const settings = {
   language: read('language', globalThis.navigator?.language?.startsWith('zh') ? 'zh' : 'en'),
   rail: read('rail', 'open'),
   name: read('name'),
+  /** Filters of the list of jobs under names, as JSON. */
+  views: read('views'),
 };
 
 if (!(settings.language in LOAD)) settings.language = 'en';
 await loadWords(settings.language);
 
-/** @param {'theme' | 'language' | 'rail' | 'name'} key @param {string} value */
+/** @param {'theme' | 'language' | 'rail' | 'name' | 'views'} key @param {string} value */
 export async function set(key, value) {
   if (key === 'language') await loadWords(value);
   settings[key] = value;

@@ -13,6 +13,8 @@ const PAGES: &[(&str, &str)] = &[
     ("/jobs/done?tab=said", ".say"),
     ("/jobs/done?tab=log", ".log-row"),
     ("/jobs/done?tab=agent", ".tree"),
+    ("/jobs/family?tab=family", ".node, .family-list .step-row"),
+    ("/jobs?label=team%3Dbilling", ".chip.removable"),
     ("/jobs/done?step=first", ".panel"),
     ("/jobs/open", ".question"),
     ("/inbox?job=open&ask=q1", ".question"),
@@ -44,7 +46,11 @@ async fn every_page_is_accessible() {
         {"id": "next", "title": "Say two", "description": "echo", "tool": "echo", "args": {"value": "two"}, "depends_on": ["first"]},
     ]}})).await;
     stage.submit(&json!({"id": "open", "goal": "Say two things", "confirm": true})).await;
+    stage.submit(&json!({"id": "family", "goal": "Say it twice", "agent": {"name": "default", "agents": ["react"], "confirm": false}, "plan": {"title": "one", "steps": [
+        {"id": "first", "title": "Say one", "description": "echo", "tool": "react", "args": {"goal": "Say one"}},
+    ]}})).await;
     stage.until("done", "completed").await;
+    stage.until("family", "completed").await;
     stage.until("open", "input-required").await;
     let answer = stage.link("open", "q1").await;
     let pages = PAGES.iter().copied().chain([(answer.as_str(), "form")]);

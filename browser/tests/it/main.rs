@@ -6,6 +6,7 @@ mod access;
 mod flows;
 mod hostile;
 mod kills;
+mod lists;
 mod pictures;
 mod signin;
 mod stage;

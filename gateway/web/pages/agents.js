@@ -1,4 +1,4 @@
-// Agents: the list with their layers, the text of one, and an editor with a difference before it saves.
+// Agents: the list with their layers, the text of one with its history, and an editor with a difference before it saves.
 
 import { html, nothing } from '../lit.js';
 import { api } from '../api.js';
@@ -6,17 +6,20 @@ import { emit } from '../state/bus.js';
 import { cached, stale } from '../state/cache.js';
 import { route, select } from '../router.js';
 import { t } from '../settings.js';
-import { diff } from '../parts/diff.js';
+import { diffView } from '../parts/diff.js';
 import { openDialog } from '../parts/dialog.js';
 import { offer } from '../parts/palette.js';
 import { copyButton, errorBox, icon, plain, skeleton, toast } from '../parts/ui.js';
+import { History } from './history.js';
 import { tree } from './job/agent.js';
 
 export class AgentsPage {
   constructor() {
     /** @type {Map<string, any>} */
     this.details = new Map();
-    /** @type {{name: string, text: string, isNew: boolean, problem?: any} | undefined} */
+    /** @type {Map<string, History>} */
+    this.histories = new Map();
+    /** `revision` is the one that the text takes the place of. @type {{name: string, text: string, isNew: boolean, revision: number, problem?: any} | undefined} */
     this.edit = undefined;
     this.keys = { Escape: () => { if (!this.edit) select({ name: undefined }); } };
     offer(() => []);
@@ -34,32 +37,41 @@ export class AgentsPage {
   }
   /** @param {string} from */
   create(from) {
-    this.edit = { name: '', text: `extends: ${from}\nabout: \n`, isNew: true };
+    this.edit = { name: '', text: `extends: ${from}\nabout: \n`, isNew: true, revision: 0 };
     emit();
   }
   /** @param {string} before */
   save(before) {
     const { edit } = this;
     if (!edit) return;
-    const lines = diff(before, edit.text);
     openDialog({
       title: t('save_agent', { name: edit.name }), wide: true, confirm: t('save'),
-      body: () => html`<p class="consequence">${t('say_save')}</p><pre class="block diff">${lines.map((line) => html`<span class="diff-${line.kind}">${{ same: '  ', added: '+ ', removed: '- ' }[line.kind]}${line.text}\n</span>`)}</pre>`,
+      body: () => html`<p class="consequence">${t('say_save')}</p>${diffView(before, edit.text)}`,
       failed: (problem) => { edit.problem = problem; },
       run: async () => {
-        const reply = await api.setAgent(edit.name, edit.text);
+        const reply = await api.setAgent(edit.name, edit.text, edit.revision);
         for (const warning of reply.warnings ?? []) toast(warning, 'wait');
         toast(t('agent_saved', { name: edit.name }));
         this.edit = undefined;
-        this.details.delete(edit.name);
-        stale('agents');
+        this.changed(edit.name);
         select({ name: edit.name });
       },
     });
   }
+  /** Reads an agent again. @param {string} name */
+  changed(name) {
+    this.details.delete(name);
+    this.histories.delete(name);
+    stale('agents');
+  }
+  /** @param {string} name */
+  history(name) {
+    if (!this.histories.has(name)) this.histories.set(name, new History(name, (one) => this.changed(one)));
+    return /** @type {History} */ (this.histories.get(name)).view();
+  }
   /** @param {any} agent */
   drop(agent) {
-    openDialog({ title: t('drop_agent', { name: agent.name }), confirm: t('delete'), danger: true, body: () => html`<p class="consequence">${t('say_drop')}</p>`, run: async () => { await api.dropAgent(agent.name); this.details.delete(agent.name); stale('agents'); select({ name: undefined }); toast(t('agent_dropped', { name: agent.name })); } });
+    openDialog({ title: t('drop_agent', { name: agent.name }), confirm: t('delete'), danger: true, body: () => html`<p class="consequence">${t('say_drop')}</p>`, run: async () => { await api.dropAgent(agent.name); this.changed(agent.name); select({ name: undefined }); toast(t('agent_dropped', { name: agent.name })); } });
   }
   view() {
     const cell = cached('agents', 10_000);
@@ -80,11 +92,12 @@ export class AgentsPage {
     if (!agent) return skeleton(4);
     return html`<a class="back button ghost" href="/agents">${icon('chevron-left')}${t('nav_agents')}</a>
       <header class="page-head"><h1>${agent.name}</h1><span class="chip">${t(`layer_${agent.layer}`)}</span><span class="grow"></span>
-        <a class="button" href="/new?agent=${agent.name}">${icon('play')}${t('use_agent')}</a><button @click=${() => { this.edit = { name: agent.name, text: agent.text ?? '', isNew: false }; emit(); }}>${icon('pencil')}${t('edit')}</button>${agent.layer === 'bucket' ? html`<button aria-label=${t('delete')} title=${t('delete')} @click=${() => this.drop(agent)}>${icon('trash-2')}</button>` : nothing}</header>
+        <a class="button" href="/new?agent=${agent.name}">${icon('play')}${t('use_agent')}</a><button @click=${() => { this.edit = { name: agent.name, text: agent.text ?? '', isNew: false, revision: agent.revision ?? 0 }; emit(); }}>${icon('pencil')}${t('edit')}</button>${agent.layer === 'bucket' ? html`<button aria-label=${t('delete')} title=${t('delete')} @click=${() => this.drop(agent)}>${icon('trash-2')}</button>` : nothing}</header>
       <p class="muted">${plain(agent.about ?? '')} · <code>${agent.place}</code></p>
       ${agent.ignored ? html`<p class="warn-line">${icon('triangle-alert')} ${plain(agent.ignored)}</p>` : nothing}
       ${agent.mistakes?.length ? html`<div class="error-box">${agent.mistakes.map((/** @type {any} */ m) => html`<p>${plain(typeof m === 'string' ? m : JSON.stringify(m))}</p>`)}</div>` : nothing}
       <div class="line"><h2 class="grow">${t('text')}</h2>${copyButton(agent.text ?? '')}</div><pre class="block" tabindex="0" aria-label=${t('text')}>${plain(agent.text ?? '')}</pre>
+      ${this.history(name)}
       ${agent.policies ? html`<h2>${t('policies')}</h2>${tree(agent.policies)}` : nothing}`;
   }
   editor() {

@@ -29,6 +29,7 @@ export class ChatPage {
     this.jobs = undefined;
     /** @type {Map<string, JobStream>} */
     this.streams = new Map();
+    this.holdsStream = id !== '';
     /** Views of jobs that have ended. @type {Map<string, any>} */
     this.views = new Map();
     this.text = '';

@@ -21,10 +21,11 @@ import { timeTab } from './job/time.js';
 import { saidTab } from './job/said.js';
 import { logTab } from './job/log.js';
 import { agentTab } from './job/agent.js';
+import { familyTab } from './job/family.js';
 import { scrubber } from './job/scrubber.js';
 import { stepPanel } from './job/step.js';
 
-const TABS = ['plan', 'time', 'said', 'log', 'agent'];
+const TABS = ['plan', 'time', 'said', 'log', 'agent', 'family'];
 const ENDED = ['completed', 'failed', 'canceled', 'rejected'];
 
 export class JobPage {
@@ -32,14 +33,15 @@ export class JobPage {
   constructor(job) {
     this.job = job;
     this.stream = new JobStream(job);
+    this.holdsStream = true;
     this.menu = false;
     this.started = Date.now();
     /** View and fold of the position that is shown, if it is a past one. @type {{asked: number, at: number, view?: any, fold?: any, events: number, problem?: any} | undefined} */
     this.past = undefined;
     /** Pages keep what their tabs need between two drawings. @type {Record<string, any>} */
     this.memo = {};
-    this.help = /** @type {[string, string][]} */ ([['1 … 5', 'key_tabs'], ['j / k', 'key_steps'], ['[ / ]', 'key_event'], ['{ / }', 'key_step'], ['l', 'live'], ['.', 'actions'], ['s', 'act_steer'], ['p', 'key_pause'], ['x', 'act_cancel'], ['b', 'act_roll_back'], ['f', 'act_fork']]);
-    const act = (/** @type {string} */ kind) => () => {
+    this.help = /** @type {[string, string][]} */ ([['1 … 6', 'key_tabs'], ['j / k', 'key_steps'], ['[ / ]', 'key_event'], ['{ / }', 'key_step'], ['l', 'live'], ['.', 'actions'], ['s', 'act_steer'], ['p', 'key_pause'], ['x', 'act_cancel'], ['b', 'act_roll_back'], ['f', 'act_fork']]);
+    const act = (/** @type {import('../parts/orders.js').Kind} */ kind) => () => {
       if (kind === 'pause' && this.stream.view?.sub_status === 'paused') kind = 'resume';
       const can = actionsOf(this.stream.view);
       if (can.includes(kind) || (kind === 'pause' && can.includes('resume'))) this.act(kind);
@@ -64,7 +66,7 @@ export class JobPage {
   title() {
     return this.stream.view?.goal?.slice(0, 80) ?? this.job;
   }
-  /** @param {string} kind @param {any} [more] */
+  /** @param {import('../parts/orders.js').Kind} kind @param {any} [more] */
   act(kind, more = {}) {
     this.menu = false;
     emit();
@@ -143,9 +145,9 @@ export class JobPage {
         ${below.map((q) => html`<div class="card ask"><p class="muted">${t('child_asks')} <a href="/jobs/${q.below.job}">${q.below.path}</a></p>${questionCard(q.below.job, q, {})}</div>`)}`}
       ${scrubber(this)}
       <div class="tabs" role="tablist" aria-label=${t('views')}>${TABS.map((name, n) => html`<button role="tab" id="tab-${name}" aria-selected=${name === tab ? 'true' : 'false'} aria-controls="tab-panel" @click=${() => select({ tab: n ? name : undefined })}>${t(`tab_${name}`)}</button>`)}</div>
-      <div class="split ${step && tab !== 'log' ? 'with-panel' : ''}"><div class="split-main" role="tabpanel" id="tab-panel" aria-labelledby="tab-${tab}">
-        ${tab === 'plan' ? html`${this.outcome(view)}${planTab(this, view, fold)}` : tab === 'time' ? timeTab(this, fold) : tab === 'said' ? saidTab(this, view, fold) : tab === 'log' ? logTab(this, fold) : agentTab(this, now)}</div>
-        ${step && tab !== 'log' ? stepPanel(this, view, fold, step) : nothing}</div>
+      <div class="split ${step && !['log', 'family'].includes(tab) ? 'with-panel' : ''}"><div class="split-main" role="tabpanel" id="tab-panel" aria-labelledby="tab-${tab}">
+        ${tab === 'plan' ? html`${this.outcome(view)}${planTab(this, view, fold)}` : tab === 'time' ? timeTab(this, fold) : tab === 'said' ? saidTab(this, view, fold) : tab === 'log' ? logTab(this, fold) : tab === 'agent' ? agentTab(this, now) : familyTab(this, now)}</div>
+        ${step && !['log', 'family'].includes(tab) ? stepPanel(this, view, fold, step) : nothing}</div>
     </div>`;
   }
   /** @param {any} view @param {any} fold @param {any} now */
@@ -170,7 +172,7 @@ export class JobPage {
       <div class="why-bar tint-${tone(state)}">${mark(state, true)}<div class="grow"><strong>${t(`state_${state}`)}</strong>${first || ENDED.includes(view.state) ? html`<span class="why-text">${plain(first ? whySentence(first, title) : sentence(view))}</span>` : nothing}
           ${first?.since && Date.now() - ms(first.since) > 1500 ? html`<span class="muted num"> · ${t('since', { time: duration(Date.now() - ms(first.since)) })}</span>` : nothing}
           ${(view.why?.length ?? 0) > 1 && !this.past ? html`<details class="more-why"><summary>${t('more_reasons', { n: view.why.length - 1 })}</summary>${view.why.slice(1).map((/** @type {any} */ why) => html`<p>${plain(whySentence(why, title))}</p>`)}</details>` : nothing}</div>
-        ${next.action === 'answer' ? (answered ? nothing : html`<a class="button" href="/inbox">${t('answer')}</a>`) : next.action ? html`<button @click=${() => this.act(/** @type {string} */ (next.action))}>${next.label}</button>` : next.command ? html`<code>${next.command}</code>${copyButton(next.command)}` : nothing}
+        ${next.action === 'answer' ? (answered ? nothing : html`<a class="button" href="/inbox">${t('answer')}</a>`) : next.action ? html`<button @click=${() => this.act(/** @type {any} */ (next.action))}>${next.label}</button>` : next.command ? html`<code>${next.command}</code>${copyButton(next.command)}` : nothing}
       </div>
       <dl class="facts">
         <div><dt>${t('agent')}</dt><dd><a href="/agents?name=${view.agent}">${view.agent}</a></dd></div>

@@ -1,22 +1,26 @@
-// The list of jobs: pills with counts, filters, rows that keep their place.
+// The list of jobs: pills with counts, filters, rows that keep their place, marks and batches.
 
 import { html, nothing, repeat } from '../lit.js';
 import { api } from '../api.js';
 import { emit } from '../state/bus.js';
 import { cached } from '../state/cache.js';
+import { due, feed } from '../state/feed.js';
+import { chips, filterOf, isLabel, narrows, paramsOf, SHOW, SINCE } from '../state/jobfilter.js';
 import { go, route, select } from '../router.js';
-import { t } from '../settings.js';
+import { set, settings, t } from '../settings.js';
 import { ago, number } from '../format.js';
 import { openAction } from '../parts/actions.js';
+import { openMarked, openMatching } from '../parts/batch.js';
+import { openDialog } from '../parts/dialog.js';
 import { mark, shown, tone } from '../parts/mark.js';
 import { offer } from '../parts/palette.js';
 import { command, empty, errorBox, icon, plain, skeleton, when } from '../parts/ui.js';
 import { sentence } from '../parts/why.js';
 
-const OPEN = ['submitted', 'working', 'input-required', 'auth-required'];
-const FILTERS = /** @type {Record<string, string[] | undefined>} */ ({ all: undefined, open: OPEN, waiting: ['input-required', 'auth-required'], attention: OPEN, failed: ['failed'], completed: ['completed'], canceled: ['canceled', 'rejected'] });
 const TONES = /** @type {Record<string, string>} */ ({ open: 'working', waiting: 'input-required', attention: 'attention', failed: 'failed', completed: 'completed', canceled: 'canceled' });
 const PAGE = 50;
+/** Time after the last letter until the server is asked, in milliseconds. */
+const PAUSE = 250;
 
 export class JobsPage {
   constructor() {
@@ -31,13 +35,17 @@ export class JobsPage {
     this.at = 0;
     this.busy = false;
     this.readAt = 0;
+    this.typed = 0;
+    /** Ids of the marked jobs. @type {Set<string>} */
+    this.marked = new Set();
     this.started = Date.now();
     /** @type {any} */
     this.problem = undefined;
     /** @type {Map<string, number>} */
     this.changed = new Map();
-    this.help = /** @type {[string, string][]} */ ([['j / k', 'key_move'], ['Enter', 'key_open'], ['/', 'key_filter'], ['n', 'nav_new'], ['x', 'act_cancel'], ['p', 'key_pause']]);
-    const act = (/** @type {string} */ kind) => {
+    this.help = /** @type {[string, string][]} */ ([['j / k', 'key_move'], ['Enter', 'key_open'], ['/', 'key_filter'], ['Space', 'key_mark'], ['n', 'nav_new'], ['x', 'act_cancel'], ['p', 'key_pause']]);
+    const act = (/** @type {import('../parts/orders.js').Kind} */ kind) => {
+      if (this.marked.size) return this.batch();
       const job = this.visible()[this.at];
       if (job) openAction(kind === 'pause' && job.sub_status === 'paused' ? 'resume' : kind, { job: job.job, view: job, done: () => this.load() });
     };
@@ -45,6 +53,8 @@ export class JobsPage {
       j: () => this.move(1), k: () => this.move(-1), ArrowDown: () => this.move(1), ArrowUp: () => this.move(-1),
       Enter: () => { const job = this.visible()[this.at]; if (job) go(`/jobs/${job.job}`); },
       '/': () => document.getElementById('filter')?.focus(),
+      ' ': () => { const job = this.visible()[this.at]; if (job) this.mark(job.job); },
+      Escape: () => { this.marked.clear(); emit(); },
       n: () => go('/new'), x: () => act('cancel'), p: () => act('pause'),
     };
     offer(() => []);
@@ -53,20 +63,31 @@ export class JobsPage {
     return t('nav_jobs');
   }
   tick() {
-    if (Date.now() - this.readAt > 2500) this.load();
+    this.refresh();
   }
-  filter() {
-    const { query } = route();
-    const state = query.get('show') ?? 'all';
-    return { state: state in FILTERS ? state : 'all', conversation: query.get('conversation') ?? '', text: query.get('q') ?? '' };
+  /** Reads the list again when the feed says so, or every few seconds without it. */
+  refresh() {
+    if (!this.busy && this.loaded && due(this.readAt, 2500)) this.load();
+  }
+  /** @param {string} job */
+  mark(job) {
+    if (!this.marked.delete(job)) this.marked.add(job);
+    emit();
+  }
+  /** A signal to the marked jobs, or to all that match. */
+  batch() {
+    const done = () => { this.marked.clear(); this.load(); };
+    if (this.marked.size) openMarked(this.rows.filter((row) => this.marked.has(row.job)), done);
+    else openMatching(filterOf(route().query), done);
   }
   /** @param {boolean} [further] */
   async load(further = false) {
-    const { state, conversation } = this.filter();
-    const key = `${state}|${conversation}`;
+    const filter = filterOf(route().query);
+    const key = JSON.stringify(filter);
     if (key !== this.loaded) {
       this.rows = [];
       this.fresh = [];
+      this.marked.clear();
       this.limit = PAGE;
       this.loaded = key;
       this.readAt = 0;
@@ -74,16 +95,16 @@ export class JobsPage {
     } else if (this.busy) return;
     this.busy = true;
     try {
-      const states = FILTERS[state];
+      const params = paramsOf(filter, Date.now());
       if (further) {
-        const reply = await api.jobs({ state: states, conversation, limit: PAGE, after: this.next });
+        const reply = await api.jobs({ ...params, limit: PAGE, after: this.next });
         if (key !== this.loaded) return;
         this.rows = [...this.rows, ...reply.jobs.filter((/** @type {any} */ job) => !this.rows.some((row) => row.job === job.job))];
         this.more = reply.more;
         this.next = reply.next ?? reply.jobs.at(-1)?.job ?? this.next;
         this.limit = Math.min(500, Math.max(PAGE, this.rows.length));
       } else {
-        const reply = await api.jobs({ state: states, conversation, limit: Math.min(500, Math.max(PAGE, this.limit)) });
+        const reply = await api.jobs({ ...params, limit: Math.min(500, Math.max(PAGE, this.limit)) });
         if (key !== this.loaded) return;
         this.merge(reply.jobs);
         if (this.rows.length <= reply.jobs.length) {
@@ -110,7 +131,7 @@ export class JobsPage {
       const job = byId.get(row.job);
       if (job && (job.updated !== row.updated || job.state !== row.state)) this.changed.set(job.job, now);
     }
-    const states = FILTERS[this.filter().state];
+    const states = SHOW[filterOf(route().query).show];
     this.rows = this.rows.map((row) => byId.get(row.job) ?? row).filter((row) => byId.has(row.job) || !states || jobs.length >= this.limit);
     const top = (document.getElementById('main')?.scrollTop ?? 0) < 40;
     if (!this.rows.length || top) {
@@ -119,9 +140,8 @@ export class JobsPage {
     } else this.fresh = newer;
   }
   visible() {
-    const { state, text } = this.filter();
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    return this.rows.filter((job) => (state !== 'attention' || shown(job) === 'attention' || job.notices?.length) && words.every((word) => `${job.goal} ${job.job} ${job.agent} ${job.conversation ?? ''} ${sentence(job)}`.toLowerCase().includes(word)));
+    const { show } = filterOf(route().query);
+    return show === 'attention' ? this.rows.filter((job) => shown(job) === 'attention' || job.notices?.length) : this.rows;
   }
   /** @param {number} by */
   move(by) {
@@ -131,52 +151,117 @@ export class JobsPage {
     requestAnimationFrame(() => document.querySelector('.job-row.at')?.scrollIntoView({ block: 'nearest' }));
   }
   view() {
-    const filter = this.filter();
-    if (`${filter.state}|${filter.conversation}` !== this.loaded) this.load();
+    const filter = filterOf(route().query);
+    const key = JSON.stringify(filter);
+    if (key === this.loaded) this.refresh();
+    // Each letter changes the address; the server is asked when the typing pauses.
+    else if (Date.now() - this.typed < PAUSE) setTimeout(emit, PAUSE);
+    else this.load();
     const rows = this.visible();
-    const count = cached('count', 5000).value;
-    const inbox = cached('inbox', 5000).value;
-    const dead = cached('dead', 10_000).value;
-    const counts = /** @type {Record<string, number | undefined>} */ ({
-      all: count && count.open + count.completed + count.failed + count.canceled, open: count?.open, failed: count?.failed, completed: count?.completed, canceled: count?.canceled,
-      waiting: inbox && new Set(inbox.questions.map((/** @type {any} */ q) => q.job)).size, attention: dead && new Set(dead.letters.map((/** @type {any} */ l) => l.job)).size,
-    });
-    const waitsMore = inbox?.more ? '+' : '';
     return html`<div class="page">
       <header class="page-head"><h1>${t('nav_jobs')}</h1><span class="grow"></span><a class="button primary" href="/new">${icon('plus')}${t('nav_new')}</a></header>
-      <div class="pills" role="group" aria-label=${t('filter_state')}>${Object.keys(FILTERS).map((name) => html`<button class="pill" aria-pressed=${name === filter.state ? 'true' : 'false'} @click=${() => { this.at = 0; select({ show: name === 'all' ? undefined : name }, {}); }}>
-        ${TONES[name] ? html`<i class="dot dot-${tone(TONES[name])}"></i>` : nothing}<span>${t(`show_${name}`)}</span><span class="num muted">${counts[name] === undefined ? ' ' : number(counts[name] ?? 0)}${name === 'waiting' ? waitsMore : ''}</span></button>`)}</div>
-      <div class="filters line wrap"><label class="search-field">${icon('search')}<span class="sr">${t('filter_text')}</span><input id="filter" type="search" placeholder=${t('filter_text')} .value=${filter.text} @input=${(/** @type {any} */ e) => { this.at = 0; select({ q: e.target.value }); }}></label>
-        ${filter.conversation ? html`<button class="chip removable" @click=${() => select({ conversation: undefined })} aria-label=${t('drop_filter')}>${t('conversation')}: ${plain(filter.conversation)} ${icon('x')}</button>` : nothing}
-        <span class="grow"></span><span class="muted num">${this.loaded && this.readAt && !(this.problem && !this.rows.length) ? t(rows.length < this.rows.length ? 'rows_some' : 'rows_all', { n: rows.length === 1 ? 1 : number(rows.length), of: number(this.rows.length), time: ago(this.readAt) }) : ''}</span></div>
-      ${this.problem && !this.rows.length ? errorBox(this.problem, () => this.load()) : nothing}
+      ${this.pills(filter)}
+      <div class="filters line wrap"><label class="search-field">${icon('search')}<span class="sr">${t('filter_goal')}</span><input id="filter" type="search" maxlength="200" placeholder=${t('filter_goal')} .value=${route().query.get('q') ?? ''} @input=${(/** @type {any} */ e) => { this.at = 0; this.typed = Date.now(); select({ q: e.target.value }); }}></label>
+        ${chips(filter).map(([name, value]) => html`<button class="chip removable" @click=${() => this.drop(name, value)} aria-label="${t('drop_filter')}: ${t(`filter_${name}`)} ${value}">${t(`filter_${name}`)}: ${plain(name === 'since' ? t(`since_${value}`) : value)} ${icon('x')}</button>`)}
+        <button @click=${() => this.narrow()}>${icon('plus')}${t('add_filter')}</button>
+        <span class="grow"></span><span class="muted num">${this.readAt && !(this.problem && !this.rows.length) ? t(rows.length < this.rows.length ? 'rows_some' : 'rows_all', { n: rows.length === 1 ? 1 : number(rows.length), of: number(this.rows.length), time: ago(this.readAt) }) : ''}</span>
+        ${this.marked.size || rows.length ? html`<button class="act-on" ?disabled=${!this.marked.size && filter.show === 'attention'} @click=${() => this.batch()}>${this.marked.size ? t('act_on_marked', { n: this.marked.size }) : t(narrows(filter) ? 'act_on_matching' : 'act_on_all')}</button>` : nothing}</div>
+      ${this.views(filter)}
+      ${this.problem ? errorBox(this.problem, () => this.load()) : nothing}
       ${this.fresh.length ? html`<button class="fresh" @click=${() => { document.getElementById('main')?.scrollTo({ top: 0 }); this.rows = [...this.fresh, ...this.rows]; this.fresh = []; emit(); }}>${icon('arrow-up')}${t('new_rows', { n: this.fresh.length })}</button>` : nothing}
       ${!this.readAt && !this.problem && Date.now() - this.started > 200 ? skeleton(8) : nothing}
       ${rows.length
-        ? html`<div class="job-list" role="group" aria-label=${t('nav_jobs')}>
+        ? html`<div class="job-list ${this.marked.size ? 'marking' : ''}" role="group" aria-label=${t('nav_jobs')}>
           <div class="job-row head" aria-hidden="true"><span></span><span>${t('col_goal')}</span><span>${t('col_why')}</span><span class="c-steps num">${t('col_steps')}</span><span class="c-agent">${t('col_agent')}</span><span class="num">${t('col_age')}</span></div>
           ${repeat(rows, (/** @type {any} */ job) => job.job, (/** @type {any} */ job, /** @type {number} */ n) => this.row(job, n))}</div>`
         : this.readAt && !this.problem ? this.none(filter) : nothing}
-      ${this.more && this.rows.length ? html`<div class="more line"><button ?disabled=${this.busy} @click=${() => this.load(true)}>${t('load_more')}</button>${filter.text ? html`<span class="muted">${t('searched', { n: this.rows.length })}</span>` : nothing}</div>` : nothing}
+      ${this.more && this.rows.length ? html`<div class="more line"><button ?disabled=${this.busy} @click=${() => this.load(true)}>${t('load_more')}</button></div>` : nothing}
     </div>`;
+  }
+  /** States with their numbers. @param {import('../state/jobfilter.js').Filter} filter */
+  pills(filter) {
+    const count = cached('count', 5000).value;
+    const inbox = cached('inbox', 5000).value;
+    const dead = cached('dead', 10_000).value;
+    // The feed is newer than the count.
+    const open = feed.open ? Object.values(feed.open).reduce((sum, n) => sum + n, 0) : count?.open;
+    const counts = /** @type {Record<string, number | undefined>} */ ({
+      all: count && open + count.completed + count.failed + count.canceled, open, failed: count?.failed, completed: count?.completed, canceled: count?.canceled,
+      waiting: inbox && new Set(inbox.questions.map((/** @type {any} */ q) => q.job)).size, attention: dead && new Set(dead.letters.map((/** @type {any} */ l) => l.job)).size,
+    });
+    const more = inbox?.more ? '+' : '';
+    return html`<div class="pills" role="group" aria-label=${t('filter_state')}>${Object.keys(SHOW).map((name) => html`<button class="pill" aria-pressed=${name === filter.show ? 'true' : 'false'} @click=${() => { this.at = 0; select({ show: name === 'all' ? undefined : name }, {}); }}>
+      ${TONES[name] ? html`<i class="dot dot-${tone(TONES[name])}"></i>` : nothing}<span>${t(`show_${name}`)}</span><span class="num muted">${counts[name] === undefined ? ' ' : number(counts[name] ?? 0)}${name === 'waiting' ? more : ''}</span></button>`)}</div>`;
+  }
+  /** Removes a condition. @param {string} name @param {string} value */
+  drop(name, value) {
+    this.at = 0;
+    select({ [name]: name === 'label' ? filterOf(route().query).labels.filter((label) => label !== value) : undefined });
+  }
+  /** Adds a condition. */
+  narrow() {
+    const form = { agent: '', label: '', conversation: '', parent: '', since: '' };
+    const filter = filterOf(route().query);
+    const agents = cached('agents', 60_000).value?.agents ?? [];
+    const field = (/** @type {'label' | 'conversation' | 'parent'} */ name, /** @type {string} */ placeholder) => html`<label class="field"><span>${t(`filter_${name}`)}</span><input class="mono" maxlength="200" placeholder=${placeholder} .value=${form[name]} @input=${(/** @type {any} */ e) => { form[name] = e.target.value.trim(); emit(); }}></label>`;
+    const options = (/** @type {'agent' | 'since'} */ name, /** @type {[string, string][]} */ list) => html`<label class="field"><span>${t(`filter_${name}`)}</span><select @change=${(/** @type {any} */ e) => { form[name] = e.target.value; emit(); }}><option value="">${t('any')}</option>${list.map(([value, word]) => html`<option value=${value} .selected=${form[name] === value}>${word}</option>`)}</select></label>`;
+    openDialog({
+      title: t('add_filter'), confirm: t('apply'),
+      ready: () => Object.values(form).some((value) => value) && (!form.label || isLabel(form.label)),
+      body: () => html`${options('agent', agents.map((/** @type {any} */ a) => [a.name, a.name]))}${field('label', 'team=billing')}${options('since', Object.keys(SINCE).map((key) => [key, t(`since_${key}`)]))}${field('conversation', 'chat-1')}${field('parent', 'report-7')}`,
+      run: async () => {
+        const { label, ...rest } = form;
+        this.at = 0;
+        select({ ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value)), ...(label ? { label: [...new Set([...filter.labels, label])] } : {}) });
+      },
+    });
+  }
+  /** Filters that were kept on this machine, under names. @param {import('../state/jobfilter.js').Filter} filter */
+  views(filter) {
+    const kept = savedViews();
+    const here = location.search;
+    if (!kept.length && !narrows(filter)) return nothing;
+    const keep = () => {
+      let name = '';
+      openDialog({
+        title: t('save_view'), confirm: t('save'), ready: () => name.trim() !== '',
+        body: () => html`<p class="muted">${t('save_view_text')}</p><label class="field"><span>${t('name')}</span><input maxlength="40" .value=${name} @input=${(/** @type {any} */ e) => { name = e.target.value; emit(); }}></label>`,
+        run: async () => set('views', JSON.stringify([...kept.filter((view) => view.name !== name.trim()), { name: name.trim(), search: here }].slice(-12))),
+      });
+    };
+    return html`<div class="line wrap saved-views" role="group" aria-label=${t('saved_views')}>
+      ${kept.map((view) => html`<span class="chip"><a href="/jobs${view.search}" aria-current=${view.search === here ? 'true' : nothing}>${plain(view.name)}</a><button class="ghost small" aria-label="${t('remove')}: ${view.name}" @click=${() => set('views', JSON.stringify(kept.filter((one) => one !== view)))}>${icon('x')}</button></span>`)}
+      ${narrows(filter) && !kept.some((view) => view.search === here) ? html`<button class="ghost small" @click=${keep}>${icon('tag')}${t('save_view')}</button>` : nothing}</div>`;
   }
   /** @param {any} job @param {number} n */
   row(job, n) {
     const state = shown(job);
     const hot = Date.now() - (this.changed.get(job.job) ?? 0) < 700;
-    return html`<a class="job-row ${n === this.at ? 'at' : ''} ${hot ? 'hot' : ''}" href="/jobs/${job.job}" @focus=${() => { this.at = n; }}>
+    const marked = this.marked.has(job.job);
+    const labels = Object.entries(job.labels ?? {});
+    return html`<div class="job-item"><input class="c-pick" type="checkbox" tabindex="-1" aria-label="${t('key_mark')}: ${job.goal}" .checked=${marked} @change=${() => this.mark(job.job)}><a class="job-row ${marked ? 'marked' : ''} ${n === this.at ? 'at' : ''} ${hot ? 'hot' : ''}" href="/jobs/${job.job}" @focus=${() => { this.at = n; }}>
       <span class="c-mark">${mark(state)}</span>
-      <span class="c-goal cut" title=${job.goal}>${plain(job.goal)}${job.conversation ? html`<span class="chip talk-chip">${plain(job.conversation)}</span>` : nothing}${job.parent ? html`<span class="chip">${t('child')}</span>` : nothing}</span>
+      <span class="c-goal cut" title=${job.goal}>${plain(job.goal)}${job.conversation ? html`<span class="chip talk-chip">${plain(job.conversation)}</span>` : nothing}${job.parent ? html`<span class="chip">${t('child')}</span>` : nothing}${labels.slice(0, 3).map(([key, value]) => html`<span class="chip label-chip">${plain(value ? `${key}=${value}` : key)}</span>`)}</span>
       <span class="c-why cut text-${tone(state)}" title=${sentence(job)}>${plain(sentence(job))}</span>
       <span class="c-steps num">${job.steps ? html`${stepBar(job)}<span>${job.steps_done}/${job.steps}</span>` : html`<span class="muted">–</span>`}</span>
       <span class="c-agent muted cut">${job.agent}</span>
-      <span class="c-age num muted">${when(job.updated)}</span></a>`;
+      <span class="c-age num muted">${when(job.updated)}</span></a></div>`;
   }
-  /** @param {{state: string, conversation: string, text: string}} filter */
+  /** @param {import('../state/jobfilter.js').Filter} filter */
   none(filter) {
-    if (filter.state === 'all' && !filter.text && !filter.conversation)
+    if (!narrows(filter))
       return empty(t('no_jobs'), t('no_jobs_text'), html`<div class="stack commands">${command('callboard submit "Summarise notes.md" --wait')}${command('callboard chat')}${command("nats req cb.svc.submit '{\"goal\":\"Summarise notes.md\"}'")}</div><a class="button primary" href="/new">${t('nav_new')}</a>`);
-    return empty(t('no_match'), t('no_match_text'), html`<div class="line wrap centred">${filter.text ? html`<button @click=${() => select({ q: undefined })}>${t('drop_text')}</button>` : nothing}${filter.state !== 'all' ? html`<button @click=${() => select({ show: undefined })}>${t('drop_state', { state: t(`show_${filter.state}`) })}</button>` : nothing}${filter.conversation ? html`<button @click=${() => select({ conversation: undefined })}>${t('drop_conversation')}</button>` : nothing}</div>`);
+    return empty(t('no_match'), t('no_match_text'), html`<div class="line wrap centred">${filter.text ? html`<button @click=${() => select({ q: undefined })}>${t('drop_text')}</button>` : nothing}${filter.show !== 'all' ? html`<button @click=${() => select({ show: undefined })}>${t('drop_state', { state: t(`show_${filter.show}`) })}</button>` : nothing}${chips(filter).map(([name, value]) => html`<button @click=${() => this.drop(name, value)}>${t('drop_one', { filter: `${t(`filter_${name}`)}: ${name === 'since' ? t(`since_${value}`) : value}` })}</button>`)}</div>`);
+  }
+}
+
+/** @returns {{name: string, search: string}[]} */
+function savedViews() {
+  try {
+    const kept = JSON.parse(settings.views || '[]');
+    return Array.isArray(kept) ? kept.filter((view) => typeof view?.name === 'string' && typeof view?.search === 'string' && view.search.startsWith('?')) : [];
+  } catch {
+    return [];
   }
 }
 

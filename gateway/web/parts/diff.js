@@ -1,4 +1,7 @@
-// A line diff by the longest common subsequence. Pure.
+// A line diff by the longest common subsequence, pure, and its view.
+
+import { html } from '../lit.js';
+import { t } from '../settings.js';
 
 /** @param {string} before @param {string} after @returns {{kind: 'same' | 'added' | 'removed', text: string}[]} */
 export function diff(before, after) {
@@ -21,3 +24,7 @@ export function diff(before, after) {
   }
   return out;
 }
+
+/** @param {string} before @param {string} after */
+export const diffView = (before, after) =>
+  before === after ? html`<p class="muted">${t('diff_none')}</p>` : html`<pre class="block diff" tabindex="0" aria-label=${t('diff')}>${diff(before, after).map((line) => html`<span class="diff-${line.kind}">${{ same: '  ', added: '+ ', removed: '- ' }[line.kind]}${line.text}\n</span>`)}</pre>`;

@@ -77,7 +77,7 @@ export function grow(element) {
 }
 export const growing = ref(grow);
 /** Moves the focus to an element when it appears; `autofocus` works only once for each document. */
-export const focusing = ref((element) => queueMicrotask(() => element instanceof HTMLElement && element.isConnected && element.focus()));
+export const focusing = ref((/** @type {Element | undefined} */ element) => queueMicrotask(() => element instanceof HTMLElement && element.isConnected && element.focus()));
 
 /** @param {string} label @param {[string, string][]} options @param {string} value @param {(value: string) => void} choose */
 export const segments = (label, options, value, choose) => html`<div class="segments" role="group" aria-label=${label}>${options.map(([key, word]) => html`<button aria-pressed=${key === value} @click=${() => choose(key)}>${word}</button>`)}</div>`;

@@ -2,11 +2,15 @@
 
 import { api } from '../api.js';
 import { emit } from './bus.js';
+import { due, onTold } from './feed.js';
 
 /** @type {Record<string, {value?: any, problem?: any, at: number, busy: boolean}>} */
 const cells = {};
 /** @type {Record<string, () => Promise<any>>} */
 const READ = { inbox: api.inbox, tools: api.tools, agents: () => api.agents(), crew: api.crew, dead: api.dead, count: api.count };
+
+/** Replies that change only when jobs do. */
+const OF_JOBS = new Set(['inbox', 'dead', 'count']);
 
 /**
  * The newest reply of a verb; asks for a newer one if it is older than `age`.
@@ -14,7 +18,7 @@ const READ = { inbox: api.inbox, tools: api.tools, agents: () => api.agents(), c
  */
 export function cached(name, age = 30_000) {
   const cell = (cells[name] ??= { at: 0, busy: false });
-  if (!cell.busy && Date.now() - cell.at > age) {
+  if (!cell.busy && (OF_JOBS.has(name) ? due(cell.at, age) : Date.now() - cell.at > age)) {
     cell.busy = true;
     READ[name]()
       .then(
@@ -40,3 +44,4 @@ export function stale(name) {
   if (cells[name]) cells[name].at = 0;
   emit();
 }
+onTold({ inbox: () => stale('inbox'), crew: () => stale('crew') });
