@@ -257,10 +257,12 @@ fn callees(agent: &Agent, agents: &Catalogue, prices: &ByModel<Price>) -> Result
             return Err(Failure::about(Code::TooLarge, "agent.agents", why));
         }
     }
-    for name in pricing::limited(agent, &found) {
-        let Some(callee) = found.get_mut(&name) else { continue };
-        pricing::of_sub_agent(&mut callee.agent, agent, prices)
-            .map_err(|failure| failure.at("agent.agents"))?;
+    let limited = pricing::limited(agent, &found);
+    for (name, callee) in &mut found {
+        let priced = pricing::of_sub_agent(&mut callee.agent, agent, prices);
+        if limited.contains(name) {
+            priced.map_err(|failure| failure.at("agent.agents"))?;
+        }
     }
     Ok(found)
 }

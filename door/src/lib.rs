@@ -31,6 +31,7 @@ mod signal;
 mod submit;
 mod surroundings;
 mod truncate;
+mod usage;
 mod watch;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -42,7 +43,8 @@ use proto::{
     budget::Price,
     door::{
         self, AgentRevisions, Batch, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools,
-        List, Preview, RefusedTool, SendSignal, Server, SetAgent, Submit, Tools, Upload, Verb,
+        GetUsage, List, Preview, RefusedTool, SendSignal, Server, SetAgent, Submit, Tools, Upload,
+        Verb,
     },
     error::Failure,
     id::ToolName,
@@ -196,6 +198,7 @@ impl Service for Door {
             Verb::Get => call.answer::<Get>(people, self).await,
             Verb::List => call.answer::<List>(people, self).await,
             Verb::Count => call.answer::<Count>(people, self).await,
+            Verb::Usage => call.answer::<GetUsage>(people, self).await,
             Verb::Watch => self.watch(Asked::admit(call, people).await?).await,
             Verb::Signal => call.answer::<SendSignal>(people, self).await,
             Verb::Preview => call.answer::<Preview>(people, self).await,

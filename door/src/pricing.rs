@@ -1,7 +1,8 @@
 //! Prices of the models that a job may use. They are written into its policies at submission, so
 //! that the job keeps them and its log is folded without any configuration. Pure.
 //!
-//! A limit on money with an unknown price is always refused.
+//! A limit on money with an unknown price is always refused. Without a limit, the known prices tell
+//! the cost of the job, and the tokens of other models have no price.
 
 use std::collections::BTreeSet;
 
@@ -18,16 +19,14 @@ use proto::{
     refusal::Text,
 };
 
-/// Writes current prices into the agent of a job with a limit on money.
+/// Writes current prices into the agent of a job. With a limit on money, every model needs one.
 pub(super) fn of_job(agent: &mut Agent, known: &ByModel<Price>) -> Result<(), Failure> {
-    if agent.budget.money.is_none() {
-        return Ok(());
-    }
-    priced(agent, known, &Budget::default())
+    let priced = priced(agent, known, &Budget::default());
+    if agent.budget.money.is_none() { Ok(()) } else { priced }
 }
 
-/// Does the same for a sub-agent to which a limit on money applies. A price in the job's own agent
-/// precedes a configured one.
+/// Does the same for a sub-agent, and fails if one of its models has no known price. A price in the
+/// job's own agent precedes a configured one.
 pub(super) fn of_sub_agent(
     agent: &mut Agent,
     above: &Agent,
@@ -76,7 +75,8 @@ pub(super) fn limited(agent: &Agent, callees: &Callees) -> BTreeSet<AgentName> {
     found
 }
 
-/// Adds the price of every model that the agent may use and that has none yet.
+/// Adds the price of every model that the agent may use and that has none yet, and fails with the
+/// first model whose price is not known.
 fn priced(agent: &mut Agent, known: &ByModel<Price>, above: &Budget) -> Result<(), Failure> {
     let price_of = |own: &Budget, model: Option<&str>| match model {
         Some(model) => {
@@ -87,10 +87,13 @@ fn priced(agent: &mut Agent, known: &ByModel<Price>, above: &Budget) -> Result<(
     };
     // The price of the agent's own model also applies to models without a known price.
     let says = agent.budget.price.is_some();
+    let mut failure = None;
     if !says {
         let model = agent.model.as_deref();
-        let price = price_of(&agent.budget, model);
-        agent.budget.price = Some(price.ok_or_else(|| unknown("model", model, known))?);
+        agent.budget.price = price_of(&agent.budget, model);
+        if agent.budget.price.is_none() {
+            failure = Some(unknown("model", model, known));
+        }
     }
     for (policy, model) in others(agent) {
         if agent.model.as_ref() == Some(&model) || agent.budget.own_price(&model).is_some() {
@@ -99,10 +102,10 @@ fn priced(agent: &mut Agent, known: &ByModel<Price>, above: &Budget) -> Result<(
         match price_of(&agent.budget, Some(&model)) {
             Some(price) => agent.budget.prices.push(ModelPrice::new(model, price)),
             None if says => {}
-            None => return Err(unknown(policy, Some(&model), known)),
+            None => failure = failure.or_else(|| Some(unknown(policy, Some(&model), known))),
         }
     }
-    Ok(())
+    failure.map_or(Ok(()), Err)
 }
 
 /// Returns the models that the agent may use in addition to its own, each with the policy that

@@ -3,26 +3,31 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use broker::log::Latest;
+use machine::costs::Costs;
 use proto::{
     entry::Entry,
     error::Failure,
     headline,
     id::{JobId, Seq},
     job::{JobState, SubStatus},
+    spent::Spent,
     view::JobSummary,
 };
 use quick_cache::sync::Cache;
 
 use super::{fold, surroundings::Observer};
 
-/// Largest number of rows in memory, about a kilobyte each.
+/// Largest number of rows in memory, one to two kilobytes each.
 const ROWS_MAX: usize = 4_096;
 
-/// Rows of ended jobs, with the last record that each is made of. The log decides whether a row
+/// Rows of ended jobs with their costs, and the last record that each is made of. The log decides whether a row
 /// still holds: it does until another record follows. Rows of other jobs also depend on time and
 /// processes, so they are not kept. Clones share the memory.
 #[derive(Debug, Clone)]
-pub(super) struct Rows(Arc<Cache<JobId, (Latest, JobSummary)>>);
+pub(super) struct Rows(Arc<Cache<JobId, (Latest, Row)>>);
+
+/// The row of a job, and its cost by model and tool.
+type Row = (JobSummary, Arc<Costs>);
 
 impl Default for Rows {
     fn default() -> Self {
@@ -32,6 +37,11 @@ impl Default for Rows {
 
 /// Returns the row of one job, or `None` if it was never stored or was purged.
 pub(super) async fn of_job(observer: &Observer, job: JobId) -> Result<Option<JobSummary>, Failure> {
+    Ok(with_costs(observer, job).await?.map(|(row, _)| row))
+}
+
+/// Returns the row of one job with its costs, or `None` if it was never stored or was purged.
+pub(super) async fn with_costs(observer: &Observer, job: JobId) -> Result<Option<Row>, Failure> {
     of(observer, job, None).await
 }
 
@@ -40,14 +50,14 @@ pub(super) async fn of_submission(
     observer: &Observer,
     submission: Entry,
 ) -> Result<Option<JobSummary>, Failure> {
-    of(observer, submission.job.clone(), Some(&submission)).await
+    Ok(of(observer, submission.job.clone(), Some(&submission)).await?.map(|(row, _)| row))
 }
 
 async fn of(
     observer: &Observer,
     job: JobId,
     submission: Option<&Entry>,
-) -> Result<Option<JobSummary>, Failure> {
+) -> Result<Option<Row>, Failure> {
     let rows = &observer.rows.0;
     if let Some((made_of, row)) = rows.get(&job) {
         if observer.log().latest(&job).await? == Some(made_of) {
@@ -58,13 +68,14 @@ async fn of(
     let entries = observer.log().read(&job, Seq(0)).await?;
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(None) };
     let folded = match fold::whole(&job, &entries) {
-        Ok(job) => observer.summary(&job).await,
+        Ok(job) => observer.summary(&job).await.map(|row| (row, Arc::new(job.costs()))),
         Err(failure) => Err(failure),
     };
     let Ok(row) = folded else {
-        return Ok(unfolded(first).or_else(|| submission.and_then(unfolded)));
+        let row = unfolded(first).or_else(|| submission.and_then(unfolded));
+        return Ok(row.map(|row| (row, Arc::default())));
     };
-    if row.state.is_terminal() && row.why.is_none() {
+    if row.0.state.is_terminal() && row.0.why.is_none() {
         rows.insert(job, (Latest { seq: last.seq, time: last.time }, row.clone()));
     }
     Ok(Some(row))
@@ -89,6 +100,7 @@ fn unfolded(first: &Entry) -> Option<JobSummary> {
         retry: None,
         why: None,
         notices: BTreeSet::new(),
+        spent: Spent::default(),
         created: first.time,
         updated: first.time,
     })

@@ -81,6 +81,10 @@ fn of_jobs() -> Vec<Route> {
             .verb(Verb::Count)
             .filtered()
             .replies::<door::Counted>(OK),
+        Route::get("/v1/usage", jobs::usage)
+            .verb(Verb::Usage)
+            .filtered()
+            .replies::<door::UsageReport>(OK),
         Route::get("/v1/jobs/{job}", jobs::job)
             .verb(Verb::Get)
             .param::<Point>("at")

@@ -125,6 +125,8 @@ export const api = {
   /** @param {string} name */
   dropAgent: (name) => write('DELETE', `agents/${id(name)}`, undefined),
   dead: () => get('dead'),
+  /** @param {Record<string, any>} query */
+  usage: (query) => get('usage', query),
   /** @param {string} sha256 @param {Blob} bytes */
   piece: async (sha256, bytes) => (await send(url(`pieces/${sha256}`), { method: 'PUT', body: bytes }, { 'Content-Type': 'application/octet-stream' })).json(),
 };

@@ -17,7 +17,7 @@ import { empty, icon, toastList } from './parts/ui.js';
 
 const NAV = /** @type {[string, string, string][]} */ ([
   ['jobs', 'list-checks', 'j'], ['inbox', 'inbox', 'i'], ['chat', 'message-square', 'c'],
-  ['agents', 'bot', 'a'], ['tools', 'wrench', 't'], ['crew', 'users', 'w'], ['health', 'activity', 'h'],
+  ['agents', 'bot', 'a'], ['tools', 'wrench', 't'], ['crew', 'users', 'w'], ['costs', 'tag', 'u'], ['health', 'activity', 'h'],
 ]);
 
 /** @type {Page | undefined} */
@@ -33,6 +33,7 @@ const MAKE = {
   agents: async () => new (await import('./pages/agents.js')).AgentsPage(),
   tools: async () => new (await import('./pages/tools.js')).ToolsPage(),
   crew: async () => new (await import('./pages/crew.js')).CrewPage(),
+  costs: async () => new (await import('./pages/costs.js')).CostsPage(),
   health: async () => new (await import('./pages/health.js')).HealthPage(),
   signin: async () => new (await import('./pages/signin.js')).SignInPage(),
 };

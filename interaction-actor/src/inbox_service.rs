@@ -306,7 +306,8 @@ impl Service for InboxService {
             | Verb::AgentRevisions
             | Verb::Upload
             | Verb::Download
-            | Verb::Preview => Err(call.served_elsewhere()),
+            | Verb::Preview
+            | Verb::Usage => Err(call.served_elsewhere()),
         }
     }
 }

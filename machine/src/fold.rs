@@ -284,7 +284,7 @@ impl ActiveJob {
         let is_theirs = |call: &Call| awaits(call) && source.may_call(&call.binding.pool);
         let Some((call, is_step)) = self.execution.call_mut(is_theirs) else { return Counted::No };
         call.answered(called, is_step, at);
-        self.spending.tool(call.tool.clone(), &called.cost);
+        self.spending.tool(&self.brief, call.tool.clone(), &called.cost);
         Counted::Yes
     }
 

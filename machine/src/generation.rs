@@ -132,8 +132,8 @@ fn base_of(forked: &Forked) -> Option<Job> {
 }
 
 impl ActiveJob {
-    /// Closes the questions and cancels the timers that are open now. Numbers that were used stay
-    /// used.
+    /// Closes the questions and cancels the timers that are open now, and keeps the bill. Numbers
+    /// that were used stay used.
     fn leave_behind(&mut self, now: &Self, at: Timestamp) {
         let mut orphans = now.timers.orphans().to_vec();
         orphans.extend(self.questions.leave_behind(&now.questions, at));
@@ -141,6 +141,7 @@ impl ActiveJob {
             orphans.extend(now.timers());
         }
         self.timers.replace_orphans(orphans);
+        self.spending.keep_bill(&now.spending);
         let has_said_more = now.family.heard_more_than(&self.family);
         self.steering.keep_of_parent(&now.steering, has_said_more);
         let execution = &self.execution;
@@ -156,6 +157,7 @@ impl ActiveJob {
         self.family.leave();
         self.steering.clear_signals();
         self.execution.take_along();
+        self.spending.begin_bill();
         self.go_on(self.generation().next());
     }
 

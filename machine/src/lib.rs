@@ -24,6 +24,7 @@ pub mod cancellation;
 pub mod check;
 mod clarify;
 pub mod commands;
+pub mod costs;
 pub mod dead_letters;
 mod decide;
 mod dispatch;

@@ -96,6 +96,7 @@ impl Job {
             retry: open.retries().into_iter().next(),
             why: self.why(&Surroundings::default()).into_iter().next(),
             notices: open.notices(self.age_ms()).iter().map(Notice::kind).collect(),
+            spent: open.spending.bill().total(),
             created: self.created,
             updated: self.updated,
         })

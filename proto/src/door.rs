@@ -11,6 +11,7 @@ mod inbox;
 mod jobs;
 mod links;
 mod preview;
+mod usage;
 mod verb;
 
 use std::{collections::BTreeMap, fmt};
@@ -33,6 +34,7 @@ pub use self::{
     jobs::{Count, Counted, List, Listed},
     links::{Link, Linked, Redeem, Redeemed, Unlink, Unlinked},
     preview::{EffectDone, Preview, Previewed, StepAgain},
+    usage::{DaySpent, GetUsage, JobSpent, NameSpent, UsageReport},
     verb::{Request, Role, Server, Verb, VerbSpec},
 };
 use crate::{

@@ -57,6 +57,7 @@ pub mod revision;
 pub mod rules;
 pub mod slash;
 pub mod source;
+pub mod spent;
 pub mod step;
 pub mod strict;
 pub mod subject;

@@ -103,6 +103,12 @@ pub const CALLER_BYTES_MAX: usize = 64;
 pub const LIST_MAX: u32 = 500;
 /// Maximum number of jobs whose logs one request examines in search of the requested ones.
 pub const LIST_LOOKED_AT_MAX: usize = 2_000;
+/// Number of days that the verb `usage` is about if the request does not say since when.
+pub const USAGE_DAYS: i64 = 30;
+/// Maximum number of agents, of models and of tools in one report of the verb `usage`.
+pub const USAGE_NAMES_MAX: usize = 100;
+/// Maximum number of jobs that one report of the verb `usage` names.
+pub const USAGE_JOBS_MAX: usize = 20;
 /// Maximum number of jobs to which one request sends a signal.
 pub const BATCH_MAX: usize = 500;
 /// Maximum number of questions of one page of the inbox.

@@ -68,6 +68,9 @@ pub struct ToolOffer {
 pub struct Usage {
     /// Tokens of the prompt.
     pub input_tokens: u64,
+    /// Those of them that the provider had in its cache, as far as it reports them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_tokens: u64,
     /// Tokens of the reply.
     pub output_tokens: u64,
     /// `true` if the provider did not report some of the tokens, and Callboard estimated them.
@@ -79,7 +82,7 @@ impl Usage {
     /// Creates the usage that a provider reported.
     #[must_use]
     pub const fn reported(input_tokens: u64, output_tokens: u64) -> Self {
-        Self { input_tokens, output_tokens, estimated: false }
+        Self { input_tokens, cached_tokens: 0, output_tokens, estimated: false }
     }
 
     /// Returns whether no token was used.
@@ -94,6 +97,7 @@ impl Usage {
         Self {
             estimated: self.estimated,
             input_tokens: self.input_tokens.saturating_sub(other.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(other.cached_tokens),
             output_tokens: self.output_tokens.saturating_sub(other.output_tokens),
         }
     }
@@ -102,9 +106,14 @@ impl Usage {
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.estimated = self.estimated || other.estimated;
     }
+}
+
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 /// The reason why the model ended its reply.
@@ -126,6 +135,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn cached_tokens_are_summed_and_written_where_there_are_any() {
+        let mut sum = Usage { cached_tokens: 4, ..Usage::reported(5, 1) };
+        sum += Usage { cached_tokens: 2, ..Usage::reported(2, 0) };
+        let written = json!({"input_tokens": 7, "cached_tokens": 6, "output_tokens": 1});
+        assert_eq!(json!(sum), written);
+        assert_eq!(serde_json::from_value::<Usage>(written).unwrap(), sum);
+        assert_eq!(sum.without(Usage::reported(7, 1)).cached_tokens, 6);
+    }
 
     #[test]
     fn a_sum_with_an_estimated_part_is_estimated() {

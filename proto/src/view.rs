@@ -24,6 +24,7 @@ use crate::{
     outline::Item,
     policy::Detected,
     revision::{Instruction, Revision},
+    spent::Spent,
     step::StepState,
     why::Why,
 };
@@ -359,6 +360,9 @@ pub struct JobSummary {
     /// Kinds of the warnings about work that goes wrong; empty after the end.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub notices: BTreeSet<NoticeKind>,
+    /// Cost of the job itself so far. The cost of its children is theirs.
+    #[serde(default, skip_serializing_if = "Spent::is_nothing")]
+    pub spent: Spent,
     /// Server time of the submission.
     pub created: Timestamp,
     /// Server time of the last record.

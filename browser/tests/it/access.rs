@@ -23,6 +23,7 @@ const PAGES: &[(&str, &str)] = &[
     ("/agents?name=default", ".tree"),
     ("/tools?name=echo", ".two-main form"),
     ("/crew", ".table"),
+    ("/costs", ".bars-bar"),
     ("/health", ".finding"),
     ("/signin", "form"),
     ("/nothing-here", ".empty"),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails, and says where")]
 
 mod access;
+mod costs;
 mod flows;
 mod hostile;
 mod kills;

@@ -132,7 +132,8 @@ impl Stage {
         let page = self.read(&format!("/v1/jobs/{job}/records")).await;
         let records = page["records"].as_array().unwrap();
         let found = records.iter().find(|record| record["record"]["kind"] == kind);
-        found.unwrap_or_else(|| panic!("no record {kind} in {page}"))["seq"].as_u64().unwrap()
+        assert!(found.is_some(), "no record {kind} in {page}");
+        found.unwrap()["seq"].as_u64().unwrap()
     }
 
     async fn read(&self, path: &str) -> Value {

@@ -16,6 +16,7 @@ mod purge;
 mod select;
 mod start;
 mod ui;
+mod usage;
 mod watch;
 mod worker;
 
@@ -44,6 +45,7 @@ pub(crate) use self::{
         SubmitArgs, Waiting,
     },
     ui::UiArgs,
+    usage::{UsageArgs, UsageBy},
     watch::WatchArgs,
     worker::{CheckWorkerArgs, WorkerCommand},
 };
@@ -183,6 +185,9 @@ pub(crate) enum Command {
     /// Look at jobs and steer them
     #[command(subcommand, visible_alias = "job")]
     Jobs(JobsCommand),
+    /// Sum what jobs cost: tokens and money by day, agent, model, tool or job
+    #[command(visible_alias = "costs")]
+    Usage(UsageArgs),
     /// Show and answer questions that wait for a person
     #[command(subcommand)]
     Inbox(InboxCommand),
@@ -257,6 +262,7 @@ impl Command {
             | Self::Keys(_)
             | Self::Watch(_)
             | Self::Jobs(_)
+            | Self::Usage(_)
             | Self::Inbox(_)
             | Self::Agents(_)
             | Self::Tools(_)
@@ -286,6 +292,7 @@ impl Command {
             | Self::Top(_)
             | Self::Watch(_)
             | Self::Jobs(_)
+            | Self::Usage(_)
             | Self::Inbox(_)
             | Self::Agents(_)
             | Self::Tools(_)

@@ -35,6 +35,7 @@ mod show;
 mod submit;
 mod tools;
 mod ui;
+mod usage;
 mod version;
 mod watch;
 mod worker;
@@ -63,6 +64,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Top(args) => Box::pin(ui::run(&global, output, args, Screen::Pulse)).await,
         Command::Watch(args) => events::run(&global, output, args).await,
         Command::Jobs(command) => Box::pin(jobs::run(&global, output, command)).await,
+        Command::Usage(args) => usage::run(&global, output, args).await,
         Command::Inbox(command) => inbox::run(&global, output, command).await,
         Command::Agents(command) => agents::run(&global, output, command).await,
         Command::Tools(_) => tools::ls(&global, output).await,

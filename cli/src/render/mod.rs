@@ -20,6 +20,7 @@ pub(crate) mod revisions;
 pub(crate) mod settings;
 pub(crate) mod table;
 pub(crate) mod tools;
+pub(crate) mod usage;
 pub(crate) mod value;
 pub(crate) mod waterfall;
 

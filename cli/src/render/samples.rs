@@ -5,7 +5,7 @@ use broker::log::Queue;
 use operator::fsck::{Finding, JobCondition, Report, Wrong};
 use proto::{
     decision::{DecisionKind, pools},
-    door::{Crew, InboxPage, Listed, Tools},
+    door::{Crew, InboxPage, Listed, Tools, UsageReport},
     id::{AskId, JobId, Seq, Shard, TimerName},
     view::JobView,
 };
@@ -38,6 +38,38 @@ pub(crate) fn listed() -> Listed {
         job("bad", "working", Some("poisoned"), "evil \u{1b}[2J\u{202e}goal\nwith two lines", 0, 0, 0),
         job("0193f3a0-c0de-7000-8000-000000000001", "failed", None, "x", 2, 2, 0),
     ]}))
+}
+
+/// A report whose jobs partly have no known price.
+pub(crate) fn usage() -> UsageReport {
+    let name = |name: &str, jobs: u32, input: u64, money: Option<f64>| {
+        let mut spent = json!({"name": name, "jobs": jobs, "usage": {"input_tokens": input, "output_tokens": 95}});
+        match money {
+            Some(money) => spent["money"] = json!(money),
+            None => spent["unpriced"] = spent["usage"].clone(),
+        }
+        spent
+    };
+    read(json!({
+        "since": "2026-10-22T10:00:00Z", "jobs": 12, "more": true, "reached": "2026-11-02T10:00:00Z",
+        "usage": {"input_tokens": 41200, "cached_tokens": 30000, "output_tokens": 3100},
+        "unpriced": {"input_tokens": 800, "output_tokens": 95}, "money": 0.1725,
+        "days": [
+            {"day": "2026-11-20", "jobs": 2, "usage": {"input_tokens": 1200, "output_tokens": 100}, "money": 0.0125},
+            {"day": "2026-11-21", "jobs": 10, "usage": {"input_tokens": 40000, "cached_tokens": 30000, "output_tokens": 3000},
+             "unpriced": {"input_tokens": 800, "output_tokens": 95}, "money": 0.16},
+        ],
+        "agents": [name("default", 12, 41200, Some(0.1725))],
+        "models": [name("claude-sonnet", 11, 40400, Some(0.1725)), name("an \u{1b}[2J\u{202e}evil 模型", 1, 800, None)],
+        "tools": [],
+        "dearest": [
+            {"job": "demo-zh", "goal": "先标记任务 ID:62 完成，创建发邮件任务", "agent": "default", "state": "working",
+             "created": "2026-11-21T09:58:00Z", "usage": {"input_tokens": 40000, "cached_tokens": 30000, "output_tokens": 3000}, "money": 0.16},
+            {"job": "trip", "goal": "Plan a trip to Kyoto", "agent": "default", "state": "failed",
+             "created": "2026-11-21T08:58:00Z", "usage": {"input_tokens": 800, "output_tokens": 95},
+             "unpriced": {"input_tokens": 800, "output_tokens": 95}},
+        ],
+    }))
 }
 
 /// A job in the middle of its plan.

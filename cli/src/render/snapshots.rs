@@ -33,6 +33,14 @@ fn a_list_of_jobs() {
     check("jobs", |style| jobs::list(style, &samples::listed()));
 }
 
+#[test]
+fn a_report_of_costs() {
+    use crate::args::UsageBy;
+
+    let all = [UsageBy::Day, UsageBy::Agent, UsageBy::Model, UsageBy::Tool, UsageBy::Job];
+    check("usage", |style| all.map(|by| usage::report(style, &samples::usage(), by)).join("\n"));
+}
+
 /// Renders the most common displays for a user with a Chinese locale.
 #[test]
 fn displays_in_chinese() {
@@ -41,6 +49,7 @@ fn displays_in_chinese() {
     let displays = [
         jobs::list(&style, &samples::listed()),
         question::list(&style, &samples::inbox()),
+        usage::report(&style, &samples::usage(), crate::args::UsageBy::Job),
         describe::describe(&style, &view),
         progress::between(&style, None, &view).join("\n"),
     ];

@@ -250,7 +250,7 @@ fn a_job_has_a_plan_or_a_call_and_not_both() {
 }
 
 #[test]
-fn a_limit_on_money_keeps_the_price_of_the_day_and_needs_one() {
+fn a_job_keeps_the_price_of_the_day_and_a_limit_on_money_needs_one() {
     let price = |input| Price { input_per_million: input, output_per_million: 1.0 };
     let configured = ByModel::usual(Some("m".into()), Some(price(2.0)));
     let admit = |agent: &str, configured: &ByModel<Price>| {
@@ -260,7 +260,8 @@ fn a_limit_on_money_keeps_the_price_of_the_day_and_needs_one() {
     };
     assert_eq!(admit(r#"{"budget":{"money":0.5}}"#, &configured), Ok(Some(price(2.0))));
     assert_eq!(admit(r#"{"model":"m","budget":{"money":0.5}}"#, &configured), Ok(Some(price(2.0))));
-    assert_eq!(admit(r#"{"budget":{"turns":5}}"#, &configured), Ok(None));
+    assert_eq!(admit(r#"{"budget":{"turns":5}}"#, &configured), Ok(Some(price(2.0))));
+    assert_eq!(admit(r#"{"budget":{"turns":5}}"#, &ByModel::default()), Ok(None));
     let own =
         r#"{"budget":{"money":0.5,"price":{"input_per_million":9.0,"output_per_million":1.0}}}"#;
     assert_eq!(admit(own, &configured), Ok(Some(price(9.0))));

@@ -129,3 +129,19 @@ fn a_limit_holds_for_everybody_below_it() {
     let root = agent(json!({"budget": {"money": 9.0}, "agents": sub(&["free", "limited"])}));
     assert_eq!(limited(&root, &callees).len(), 5);
 }
+
+#[test]
+fn without_a_limit_the_known_prices_are_written_and_no_job_is_refused() {
+    let mut all = agent(json!({"plan": {"model": "small"}}));
+    of_job(&mut all, &known()).unwrap();
+    assert_eq!(booked(&all), (Some(1.0), vec![("small", 0.1)]));
+    let mut one = agent(json!({"model": "secret", "plan": {"model": "small"}}));
+    of_job(&mut one, &known()).unwrap();
+    assert_eq!(booked(&one), (None, vec![("small", 0.1)]));
+    let mut none = agent(json!({"plan": {"model": "secret"}}));
+    of_job(&mut none, &ByModel::default()).unwrap();
+    assert_eq!(booked(&none), (None, vec![]));
+    let mut below = agent(json!({"model": "secret"}));
+    assert!(of_sub_agent(&mut below, &all, &known()).is_err());
+    assert_eq!(booked(&below), (None, vec![]));
+}

@@ -7,7 +7,7 @@ use axum::{
     response::IntoResponse,
 };
 use proto::{
-    door::{Batch, Count, Get, List, Preview, SendSignal, Submit},
+    door::{Batch, Count, Get, GetUsage, List, Preview, SendSignal, Submit},
     error::{Code, Failure},
     id::JobId,
     point::{Fork, Point},
@@ -37,6 +37,11 @@ pub(super) async fn list(caller: Caller, uri: Uri) -> Answered {
 pub(super) async fn count(caller: Caller, uri: Uri) -> Answered {
     let filter = filter::read(&Params::read(&caller, &uri))?;
     reply(&caller, caller.client.call(&Count { filter }).await)
+}
+
+pub(super) async fn usage(caller: Caller, uri: Uri) -> Answered {
+    let filter = filter::read(&Params::read(&caller, &uri))?;
+    reply(&caller, caller.client.call(&GetUsage { filter }).await)
 }
 
 pub(super) async fn batch(caller: Caller, body: Body) -> Answered {

@@ -12,6 +12,7 @@ import { ago, number } from '../format.js';
 import { openAction } from '../parts/actions.js';
 import { openMarked, openMatching } from '../parts/batch.js';
 import { openDialog } from '../parts/dialog.js';
+import { rowCost } from '../parts/cost.js';
 import { mark, shown, tone } from '../parts/mark.js';
 import { offer } from '../parts/palette.js';
 import { command, empty, errorBox, icon, plain, skeleton, when } from '../parts/ui.js';
@@ -172,7 +173,7 @@ export class JobsPage {
       ${!this.readAt && !this.problem && Date.now() - this.started > 200 ? skeleton(8) : nothing}
       ${rows.length
         ? html`<div class="job-list ${this.marked.size ? 'marking' : ''}" role="group" aria-label=${t('nav_jobs')}>
-          <div class="job-row head" aria-hidden="true"><span></span><span>${t('col_goal')}</span><span>${t('col_why')}</span><span class="c-steps num">${t('col_steps')}</span><span class="c-agent">${t('col_agent')}</span><span class="num">${t('col_age')}</span></div>
+          <div class="job-row head" aria-hidden="true"><span></span><span>${t('col_goal')}</span><span>${t('col_why')}</span><span class="c-steps num">${t('col_steps')}</span><span class="c-agent">${t('col_agent')}</span><span class="c-cost num">${t('cost')}</span><span class="num">${t('col_age')}</span></div>
           ${repeat(rows, (/** @type {any} */ job) => job.job, (/** @type {any} */ job, /** @type {number} */ n) => this.row(job, n))}</div>`
         : this.readAt && !this.problem ? this.none(filter) : nothing}
       ${this.more && this.rows.length ? html`<div class="more line"><button ?disabled=${this.busy} @click=${() => this.load(true)}>${t('load_more')}</button></div>` : nothing}
@@ -245,6 +246,7 @@ export class JobsPage {
       <span class="c-why cut text-${tone(state)}" title=${sentence(job)}>${plain(sentence(job))}</span>
       <span class="c-steps num">${job.steps ? html`${stepBar(job)}<span>${job.steps_done}/${job.steps}</span>` : html`<span class="muted">–</span>`}</span>
       <span class="c-agent muted cut">${job.agent}</span>
+      <span class="c-cost num cut">${rowCost(job.spent)}</span>
       <span class="c-age num muted">${when(job.updated)}</span></a></div>`;
   }
   /** @param {import('../state/jobfilter.js').Filter} filter */

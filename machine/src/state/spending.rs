@@ -11,6 +11,7 @@ use proto::{
 };
 
 use super::brief::Brief;
+use crate::costs::Costs;
 
 /// Everything spent so far, except questions, which [`Questions`](super::Questions) counts.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +21,8 @@ pub(crate) struct Spending {
     paid: Paid,
     /// Cost per tool of the job itself, descendants not included.
     tools: BTreeMap<ToolName, ToolCost>,
+    /// Cost of the job itself, work that a rollback took out included.
+    bill: Costs,
     plans: u32,
     replans: u32,
     thoughts: u32,
@@ -37,6 +40,20 @@ impl Spending {
 
     pub(crate) fn tools(&self) -> impl Iterator<Item = &ToolCost> {
         self.tools.values()
+    }
+
+    pub(crate) fn bill(&self) -> &Costs {
+        &self.bill
+    }
+
+    /// Takes over the bill that a rollback leaves behind.
+    pub(crate) fn keep_bill(&mut self, of: &Self) {
+        self.bill.clone_from(&of.bill);
+    }
+
+    /// Begins an empty bill: a fork does not pay its source's work again.
+    pub(crate) fn begin_bill(&mut self) {
+        self.bill = Costs::default();
     }
 
     /// Returns `true` if an earlier call of the tool reported a cost.
@@ -90,10 +107,11 @@ impl Spending {
     }
 
     /// Adds the cost of a tool's result.
-    pub(crate) fn tool(&mut self, tool: ToolName, cost: &Cost) {
+    pub(crate) fn tool(&mut self, brief: &Brief, tool: ToolName, cost: &Cost) {
         if cost.is_nothing() {
             return;
         }
+        self.bill.add_tool(&brief.agent.budget, &tool, cost);
         self.usage += cost.usage;
         self.paid.add(cost);
         self.tools.entry(tool.clone()).or_insert_with(|| ToolCost::new(tool)).add(cost);
@@ -103,6 +121,7 @@ impl Spending {
     /// that price at once.
     pub(crate) fn model(&mut self, brief: &Brief, model: Option<&str>, usage: Usage) {
         self.usage += usage;
+        self.bill.add_model(&brief.agent.budget, model, usage);
         if let Some(price) = model.and_then(|model| brief.agent.budget.own_price(model)) {
             self.paid.below(&Paid { money: price.of(usage), usage });
         }

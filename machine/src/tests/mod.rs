@@ -7,6 +7,7 @@ mod authorizing;
 mod budgets;
 mod chance;
 mod clarifying;
+mod costing;
 mod deciding;
 mod designs;
 mod detecting;

@@ -38,6 +38,8 @@ pub(super) struct Play {
     /// Messages to other jobs that no test has taken yet.
     pub(super) tells: Vec<Tell>,
     now: Timestamp,
+    /// Tokens on the bill after the last record.
+    paid: u64,
 }
 
 pub(super) fn agent(change: impl FnOnce(&mut Agent)) -> Agent {
@@ -156,6 +158,7 @@ impl Play {
             decisions: Vec::new(),
             tells: Vec::new(),
             now: Timestamp::from_second(1_000_000).unwrap(),
+            paid: 0,
         };
         play.fact(Fact::Submitted(submitted));
         play
@@ -183,6 +186,7 @@ impl Play {
             format!("{:?}", self.job),
             "a replay differs from the live fold"
         );
+        self.paid = super::costing::check(&self.job, self.paid);
         let is_over = self.job.has_ended() || self.job.view().is_none();
         let reasons = self.job.why(&Surroundings::default());
         assert_eq!(reasons.is_empty(), is_over, "a running job has a reason to rest: {reasons:?}");

@@ -149,6 +149,7 @@ fn counted(usage: Option<&Value>) -> Counted {
     Counted {
         input: input.filter(|tokens| *tokens > 0),
         output: count("output_tokens").filter(|tokens| *tokens > 0),
+        cached: count("cache_read_input_tokens").filter(|tokens| *tokens > 0),
     }
 }
 
@@ -180,6 +181,9 @@ mod tests {
         #[case] input: Option<u64>,
         #[case] output: Option<u64>,
     ) {
-        assert_eq!(counted(Some(&usage)), Counted { input, output });
+        let counted = counted(Some(&usage));
+        assert_eq!((counted.input, counted.output), (input, output));
+        let read = usage.get("cache_read_input_tokens").and_then(Value::as_u64);
+        assert_eq!(counted.cached, read);
     }
 }

@@ -166,5 +166,6 @@ fn usage(counted: Counted, request: &ModelRequest, output: impl Fn() -> usize) -
     let prompt = || window::estimated(&request.messages, &request.tools);
     let (input_tokens, output_tokens) =
         (count(counted.input, &prompt), count(counted.output, &output));
-    Usage { input_tokens, output_tokens, estimated }
+    let cached_tokens = counted.cached.unwrap_or_default().min(input_tokens);
+    Usage { input_tokens, cached_tokens, output_tokens, estimated }
 }

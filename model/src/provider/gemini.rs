@@ -153,6 +153,7 @@ fn counted(usage: Option<&Value>) -> Counted {
     Counted {
         input: sum(["promptTokenCount", "toolUsePromptTokenCount"]),
         output: sum(["candidatesTokenCount", "thoughtsTokenCount"]),
+        cached: usage.and_then(|usage| tokens(usage.get("cachedContentTokenCount")?)),
     }
 }
 

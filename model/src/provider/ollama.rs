@@ -72,7 +72,11 @@ pub(super) fn frame(reply: &mut Assembly, frame: &Value) -> Result<(), ModelErro
         reply.calls.add(Piece::of(call).ok_or_else(bad_calls)?);
     }
     let count = |name| tokens(frame.get(name)?);
-    reply.count(Counted { input: count("prompt_eval_count"), output: count("eval_count") });
+    reply.count(Counted {
+        input: count("prompt_eval_count"),
+        output: count("eval_count"),
+        cached: None,
+    });
     reply.finish(frame.get("done_reason"));
     if frame.get("done") == Some(&Value::Bool(true)) {
         reply.done();

@@ -140,6 +140,9 @@ fn counted(usage: Option<&Value>) -> Counted {
     Counted {
         input: count(["prompt_tokens", "input_tokens"]),
         output: count(["completion_tokens", "output_tokens"]),
+        cached: ["prompt_tokens_details", "input_tokens_details"]
+            .iter()
+            .find_map(|name| tokens(usage?.get(name)?.get("cached_tokens")?)),
     }
 }
 
@@ -165,6 +168,15 @@ mod tests {
         #[case] input: Option<u64>,
         #[case] output: Option<u64>,
     ) {
-        assert_eq!(counted(Some(&usage)), Counted { input, output });
+        let counted = counted(Some(&usage));
+        assert_eq!((counted.input, counted.output), (input, output));
+    }
+
+    #[rstest]
+    #[case::completions(json!({"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": 4}}), Some(4))]
+    #[case::responses(json!({"input_tokens": 7, "input_tokens_details": {"cached_tokens": 4}}), Some(4))]
+    #[case::absent(json!({"prompt_tokens": 7, "prompt_tokens_details": null}), None)]
+    fn cached_tokens_are_read(#[case] usage: Value, #[case] cached: Option<u64>) {
+        assert_eq!(counted(Some(&usage)).cached, cached);
     }
 }

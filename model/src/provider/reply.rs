@@ -38,12 +38,18 @@ pub(super) struct End {
 pub(super) struct Counted {
     pub(super) input: Option<u64>,
     pub(super) output: Option<u64>,
+    /// The part of `input` that the provider had in its cache.
+    pub(super) cached: Option<u64>,
 }
 
 impl Counted {
     /// Fills absent counts from another report.
     pub(super) fn or(self, other: Self) -> Self {
-        Self { input: self.input.or(other.input), output: self.output.or(other.output) }
+        Self {
+            input: self.input.or(other.input),
+            output: self.output.or(other.output),
+            cached: self.cached.or(other.cached),
+        }
     }
 }
 

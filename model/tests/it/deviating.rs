@@ -179,7 +179,7 @@ async fn tokens_that_are_not_reported_are_estimated(#[case] frame: Value) {
     let as_tokens = |count: usize| u64::try_from(count).unwrap();
     assert_eq!(
         usage,
-        Usage { input_tokens: as_tokens(input), output_tokens: as_tokens(output), estimated: true }
+        Usage { estimated: true, ..Usage::reported(as_tokens(input), as_tokens(output)) }
     );
 }
 

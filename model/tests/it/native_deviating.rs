@@ -36,7 +36,7 @@ fn gemini() -> Value {
             {"functionCall": {"name": "get_weather", "args": {"place": "Paris"}}},
             {"functionCall": {"name": "get_weather", "args": {"place": "Rome"}}},
         ]}, "finishReason": "STOP", "index": 0}],
-        "usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 2, "thoughtsTokenCount": 1},
+        "usageMetadata": {"promptTokenCount": 7, "cachedContentTokenCount": 2, "candidatesTokenCount": 2, "thoughtsTokenCount": 1},
         "modelVersion": "m-2",
     })
 }
@@ -53,14 +53,15 @@ fn ollama() -> Value {
 }
 
 #[rstest]
-#[case::anthropic(ProviderKind::Anthropic, anthropic())]
-#[case::gemini(ProviderKind::Gemini, gemini())]
-#[case::gemini_in_a_list(ProviderKind::Gemini, json!([gemini()]))]
-#[case::ollama(ProviderKind::Ollama, ollama())]
+#[case::anthropic(ProviderKind::Anthropic, anthropic(), 2)]
+#[case::gemini(ProviderKind::Gemini, gemini(), 2)]
+#[case::gemini_in_a_list(ProviderKind::Gemini, json!([gemini()]), 2)]
+#[case::ollama(ProviderKind::Ollama, ollama(), 0)]
 #[tokio::test]
 async fn a_whole_reply_in_place_of_a_stream_is_an_answer(
     #[case] kind: ProviderKind,
     #[case] whole: Value,
+    #[case] cached_tokens: u64,
     #[values(JSON, SSE)] content_type: &str,
     #[values(true, false)] is_pretty: bool,
 ) {
@@ -70,7 +71,8 @@ async fn a_whole_reply_in_place_of_a_stream_is_an_answer(
     assert_eq!([&said.text, &said.thought, &said.model], ["I will look.", "hm", "m-2"]);
     let places: Vec<_> = said.calls.iter().map(|call| &call.args["place"]).collect();
     assert_eq!(places, ["Paris", "Rome"]);
-    assert_eq!((said.stop, said.usage), (StopReason::ToolCalls, Usage::reported(7, 3)));
+    let usage = Usage { cached_tokens, ..Usage::reported(7, 3) };
+    assert_eq!((said.stop, said.usage), (StopReason::ToolCalls, usage));
 }
 
 #[tokio::test]

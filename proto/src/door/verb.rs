@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::{
     AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, AnswerTaken, Batch, Batched,
     Count, Counted, Crew, Dead, DeadLetters, Download, Downloaded, DropAgent, Get, GetCrew,
-    GetTools, GiveAnswer, Inbox, InboxPage, Link, Linked, List, Listed, Preview, Previewed, Redeem,
-    Redeemed, SendSignal, SetAgent, Signaled, Submit, Submitted, Tools, Unlink, Unlinked, Upload,
-    Uploaded, Watch, Watched,
+    GetTools, GetUsage, GiveAnswer, Inbox, InboxPage, Link, Linked, List, Listed, Preview,
+    Previewed, Redeem, Redeemed, SendSignal, SetAgent, Signaled, Submit, Submitted, Tools, Unlink,
+    Unlinked, Upload, Uploaded, UsageReport, Watch, Watched,
 };
 use crate::view::JobView;
 
@@ -121,6 +121,9 @@ table! {
         Door, [Read], repeatable: true, streams: false;
     /// Returns the numbers of open, completed, failed and cancelled jobs.
     Count = "count": Count => Counted,
+        Door, [Read], repeatable: true, streams: false;
+    /// Returns what jobs cost: tokens and money by day, agent, model, tool and job.
+    Usage = "usage": GetUsage => UsageReport,
         Door, [Read], repeatable: true, streams: false;
     /// Streams the records or events of a job and its states, in many replies.
     Watch = "watch": Watch => Watched,

@@ -2,6 +2,7 @@
 
 mod agents;
 mod conversing;
+mod costs;
 mod dead;
 mod directing;
 mod explaining;

@@ -341,7 +341,7 @@ fn footer(style: &Style, view: &JobView) -> String {
 /// Formats token counts; `None` if both are zero.
 #[must_use]
 pub fn usage(style: &Style, usage: Usage) -> Option<String> {
-    let Usage { input_tokens: input, output_tokens: output, estimated } = &usage;
+    let Usage { input_tokens: input, output_tokens: output, estimated, .. } = &usage;
     let text = match estimated {
         true => Text::TokensEstimated { input, output },
         false => Text::Tokens { input, output },

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fmt::Display, sync::Arc, time::Duration};
 
-use agents::catalogue::Catalogue;
+use agents::{catalogue::Catalogue, price::ByModel};
 use broker::{
     Broker,
     bus::{BusError, RequestContext},
@@ -13,6 +13,7 @@ use bytes::Bytes;
 use door::{Door, DoorParts, agents::Agents};
 use proto::{
     agent::Agent,
+    budget::Price,
     door::Refusal,
     error::{Code, Failure},
     id::{AgentName, WorkerId},
@@ -53,6 +54,8 @@ pub(super) struct Setup {
     /// `true` if the agents are the presets and those of the bucket. Otherwise there are two fixed
     /// agents.
     pub(super) presets: bool,
+    /// The prices of models in the configuration.
+    pub(super) prices: ByModel<Price>,
 }
 
 impl Default for Setup {
@@ -64,6 +67,7 @@ impl Default for Setup {
             watch_bytes: door::WATCH_BYTES_MAX,
             in_flight: 2_000,
             presets: false,
+            prices: ByModel::default(),
         }
     }
 }
@@ -85,7 +89,7 @@ pub(super) async fn open_on(broker: Broker, setup: Setup) -> OpenDoor {
     };
     let door = Door::new(DoorParts {
         agents,
-        prices: agents::price::ByModel::default(),
+        prices: setup.prices,
         people: setup.people,
         submits_per_minute: setup.submits_per_minute,
         watches: setup.watches,

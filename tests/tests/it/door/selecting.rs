@@ -18,19 +18,23 @@ use serde_json::{Value, json};
 use super::hall::{Hall, OpenDoor, Setup, ask, open, open_on};
 
 /// An installation with one door, and the server that it needs.
-struct House {
-    broker: Broker,
+pub(super) struct House {
+    pub(super) broker: Broker,
     _door: OpenDoor,
     _server: Option<NatsServer>,
 }
 
 impl House {
     async fn new(has_server: bool) -> Self {
+        Self::with(has_server, Setup::default()).await
+    }
+
+    pub(super) async fn with(has_server: bool, setup: Setup) -> Self {
         let subjects = || Subjects::new("cb", 2).unwrap();
         let named = |name| WorkerId::new(name).unwrap();
         if !has_server {
             let memory = Memory::new(subjects(), MemoryOptions::default());
-            let _door = open(&memory, Setup::default()).await;
+            let _door = open(&memory, setup).await;
             return Self { broker: memory.connect(named("test")), _door, _server: None };
         }
         let server = NatsServer::start().await;
@@ -38,15 +42,15 @@ impl House {
         let options = NatsOptions { servers, ..NatsOptions::default() };
         let broker = connect(&options, subjects(), named("test")).await.unwrap();
         let of_door = connect(&options, subjects(), named("door")).await.unwrap();
-        let _door = open_on(of_door, Setup::default()).await;
+        let _door = open_on(of_door, setup).await;
         Self { broker, _door, _server: Some(server) }
     }
 
-    async fn ask(&self, verb: &str, body: &Value) -> Value {
+    pub(super) async fn ask(&self, verb: &str, body: &Value) -> Value {
         ask(&self.broker, verb, body.to_string(), None).await.unwrap()
     }
 
-    async fn refused(&self, verb: &str, body: &Value) -> (Code, String) {
+    pub(super) async fn refused(&self, verb: &str, body: &Value) -> (Code, String) {
         let failure = ask(&self.broker, verb, body.to_string(), None).await.unwrap_err();
         (failure.code, failure.field.unwrap_or_default())
     }

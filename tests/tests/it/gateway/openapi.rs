@@ -218,6 +218,7 @@ async fn every_route_answers_as_the_document_says() {
         "/v1/about",
         "/v1/jobs",
         "/v1/jobs/count",
+        "/v1/usage",
         "/v1/jobs/{job}",
         "/v1/jobs/{job}/events",
         "/v1/jobs/{job}/records",
