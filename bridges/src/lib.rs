@@ -3,4 +3,6 @@
 //! Architecture invariant: a bridge stores nothing and has no rights of its own. Every request
 //! becomes a request to the front door with the caller's own token.
 
+pub mod a2a;
+pub mod derived;
 pub mod mcp;

@@ -38,7 +38,7 @@ use self::{
     route::{JSON, Route, Spec},
 };
 use crate::{
-    Desk, agui, answer_page,
+    Desk, a2a, agui, answer_page,
     caller::{self, Caller},
     mcp, measured, pages,
     params::{Params, Switch},
@@ -230,7 +230,26 @@ fn of_bridges() -> Vec<Route> {
     let said = json!({"role": "user", "content": "Summarise notes.md"});
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     let run = json!({"threadId": "trip", "runId": "r1", "messages": [said]});
+    let part = json!({"text": "Summarise notes.md"});
+    let message = json!({"messageId": "m1", "role": "ROLE_USER", "parts": [part]});
+    let params = json!({"message": message, "configuration": {"returnImmediately": true}});
+    let send = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params});
     vec![
+        // The first verb is that of a message without a task.
+        Route::post("/a2a", a2a::call)
+            .verb(Verb::Submit)
+            .verb(Verb::Get)
+            .verb(Verb::List)
+            .verb(Verb::Watch)
+            .verb(Verb::Answer)
+            .verb(Verb::Signal)
+            .up_to(body::FOREIGN_BYTES_MAX)
+            .body::<serde_json::Value>(send)
+            .sends(OK, Some(JSON))
+            .sends(OK, Some("text/event-stream")),
+        Route::get("/.well-known/agent-card.json", a2a::card)
+            .sends(OK, Some(JSON))
+            .sends(StatusCode::NOT_MODIFIED, None),
         Route::post("/agui/{agent}", agui::run)
             .verb(Verb::Submit)
             .verb(Verb::Watch)

@@ -62,6 +62,8 @@ pub(crate) struct Caller {
     pub(crate) language: Language,
     /// Key of the caller's limits.
     pub(crate) key: String,
+    /// Name and port by which the caller reaches the gateway.
+    pub(crate) host: String,
     has_token: bool,
 }
 
@@ -105,9 +107,9 @@ impl FromRequestParts<Desk> for Caller {
         let headers = &parts.headers;
         let language = language(headers);
         let refuse = |status, why| Err(Problem::request(status, why, language));
-        if !host(parts).is_some_and(|host| desk.hosts.know(host)) {
+        let Some(host) = host(parts).filter(|host| desk.hosts.know(host)) else {
             return refuse(StatusCode::MISDIRECTED_REQUEST, Text::UnknownHost);
-        }
+        };
         // The path of an answer page is the secret that its form needs, and its browser tells no
         // origin.
         let is_page = parts.uri.path().starts_with(answer_page::ROOT);
@@ -140,7 +142,7 @@ impl FromRequestParts<Desk> for Caller {
             Some(trace) => client.with_trace(trace),
             None => client,
         };
-        Ok(Self { client, language, key, has_token })
+        Ok(Self { client, language, key, host: host.to_owned(), has_token })
     }
 }
 

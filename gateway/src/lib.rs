@@ -5,11 +5,11 @@
 //! A gateway that dies loses no work: its callers repeat their requests at another one, and resume
 //! their streams after the last event that they have.
 
+mod a2a;
 mod agui;
 mod answer_page;
 mod api;
 mod caller;
-mod derived;
 mod frames;
 mod limited;
 mod listener;
@@ -44,6 +44,8 @@ pub(crate) struct Desk {
     login: Option<Login>,
     /// Live figures for lists.
     feed: api::feed::Hub,
+    /// `https` if callers reach the gateway over TLS, else `http`.
+    scheme: &'static str,
     /// Host names by which the gateway may be called.
     hosts: caller::Hosts,
     /// Limits of each caller.

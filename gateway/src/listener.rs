@@ -129,12 +129,14 @@ impl Actor for GatewayActor {
         let GatewayArgs { client, crew, settings, login, listener, version, shutdown } = args;
         let hosts = Hosts::new(&settings.hosts);
         let feed = Hub::new(client.clone(), crew);
+        let is_secure = settings.behind_proxy || settings.tls.files().is_some();
         let desk = Desk {
             client,
             version,
             shutdown: shutdown.clone(),
             login,
             feed,
+            scheme: if is_secure { "https" } else { "http" },
             hosts,
             limits: Limits::new(&settings),
             rates: (settings.reads_per_second.get(), settings.writes_per_second.get()),

@@ -147,9 +147,14 @@ impl Issuer {
         &self.http
     }
 
+    /// Returns the address of the discovery document.
+    pub(crate) fn document(&self) -> String {
+        format!("{}/.well-known/openid-configuration", self.name.trim_end_matches('/'))
+    }
+
     /// Reads the discovery document.
     pub(crate) async fn discover(&self) -> Result<Discovered, Unreachable> {
-        let url = format!("{}/.well-known/openid-configuration", self.name.trim_end_matches('/'));
+        let url = self.document();
         let wrong = |why| Unreachable::Document { url: url.clone(), why };
         let body = read(self.http.get(&url)).await?;
         let found: Discovered =

@@ -66,6 +66,12 @@ impl Login {
         Some(Self { issuer: Arc::clone(issuer), client })
     }
 
+    /// Returns the address of the issuer's discovery document.
+    #[must_use]
+    pub fn discovery(&self) -> String {
+        self.issuer.document()
+    }
+
     /// Returns where people sign in.
     ///
     /// # Errors

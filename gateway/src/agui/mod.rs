@@ -12,6 +12,7 @@ mod stream;
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::{Path, Request, State};
+use bridges::derived;
 use client::session::open_questions;
 use proto::{
     door::{Filter, GiveAnswer, List},
@@ -31,7 +32,6 @@ use crate::{
     Desk,
     api::body::{self, Answered},
     caller::Caller,
-    derived,
     problem::Problem,
     words::Text,
 };
@@ -73,7 +73,7 @@ pub(crate) async fn run(
 
 /// Returns the id of the job that a run submits.
 fn job_of(caller: &Caller, input: &RunAgentInput) -> JobId {
-    derived::job_id(caller, "agui", [&input.thread_id, &input.run_id])
+    derived::job_id(caller.subject(), "agui", [&input.thread_id, &input.run_id])
 }
 
 /// Checks that a run which answers nothing finds no open interrupt in its thread. A repeated run

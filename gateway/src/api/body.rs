@@ -83,12 +83,20 @@ pub(crate) async fn foreign_request(
     desk: &Desk,
 ) -> Result<http::Request<Bytes>, Problem> {
     let language = caller::language(request.headers());
-    must_be_json(&request, language)?;
     let (parts, body) = request.into_parts();
     let whole = Request::from_parts(parts.clone(), body);
-    let bytes = read_up_to(FOREIGN_BYTES_MAX, whole, desk).await?;
+    let bytes = foreign_bytes(whole, desk).await?;
     value(&bytes).map_err(|refused| Problem::new(refused.into(), language))?;
     Ok(http::Request::from_parts(parts, bytes))
+}
+
+/// Reads the body of a request in another protocol, which has an error of its own for what is no JSON.
+///
+/// # Errors
+/// The response to a body of another type, too large or too slow.
+pub(crate) async fn foreign_bytes(request: Request, desk: &Desk) -> Result<Bytes, Problem> {
+    must_be_json(&request, caller::language(request.headers()))?;
+    read_up_to(FOREIGN_BYTES_MAX, request, desk).await
 }
 
 fn value(bytes: &Bytes) -> Result<Value, strict::Refused> {

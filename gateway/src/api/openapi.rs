@@ -151,12 +151,21 @@ impl Schemas {
             roles.map(|roles| roles.iter().map(|role| role.as_str()).collect()).collect();
         let mut parameters: Vec<Value> = spec.places().map(|name| self.place(name)).collect();
         parameters.extend(spec.parameters.iter().map(|parameter| self.parameter(parameter)));
-        let replies: Map<String, Value> = spec
-            .replies
-            .iter()
-            .map(|reply| (reply.status.as_str().to_owned(), self.reply(reply)))
-            .collect();
-        let mut responses = replies;
+        let mut responses = Map::new();
+        for reply in &spec.replies {
+            let described = self.reply(reply);
+            match responses.get_mut(reply.status.as_str()) {
+                // A route may send several types with one status.
+                Some(Value::Object(known)) => {
+                    let content = known.get_mut("content").and_then(Value::as_object_mut);
+                    if let (Some(content), Some(more)) = (content, described["content"].as_object())
+                    {
+                        content.extend(more.clone());
+                    }
+                }
+                _ => drop(responses.insert(reply.status.as_str().to_owned(), described)),
+            }
+        }
         let problem = self.replies.subschema_for::<problem::Body>();
         responses.insert(
             "default".to_owned(),

@@ -87,7 +87,19 @@ async fn a_job_leaves_the_same_log_over_every_protocol() {
     let talk = stage.read("/v1/jobs?conversation=talk").await;
     let agui = talk["jobs"][0]["job"].as_str().unwrap();
 
-    for job in ["nats", "mcp", agui] {
+    let message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "two echoes"}]});
+    let params = json!({"message": message, "metadata": {"agent": "quiet"}});
+    let send = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params});
+    let sent = stage.request(Method::POST, "/a2a").header("a2a-version", "1.0").json(&send);
+    let (status, reply) = super::taken(sent.send().await.unwrap()).await;
+    let task = &reply["result"]["task"];
+    assert_eq!(
+        (status, &task["status"]["state"]),
+        (StatusCode::OK, &json!("TASK_STATE_COMPLETED"))
+    );
+    let a2a = task["id"].as_str().unwrap();
+
+    for job in ["nats", "mcp", agui, a2a] {
         assert_eq!(log(&stage, job).await, expected, "{job}");
     }
 }

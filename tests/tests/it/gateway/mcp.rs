@@ -9,7 +9,7 @@ use super::{Stage, agui::scripted};
 const ERA: &str = "2026-07-28";
 
 /// An installation in which Ann submits and answers, and Bob answers.
-async fn stage(config: &tempfile::NamedTempFile) -> Stage {
+pub(super) async fn stage(config: &tempfile::NamedTempFile) -> Stage {
     let people =
         [("ann", r#""submit", "read", "answer", "operate""#), ("bob", r#""read", "answer""#)];
     let people = people.map(|(name, roles)| {

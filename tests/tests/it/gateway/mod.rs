@@ -1,6 +1,7 @@
 //! Tests of the HTTP gateway on a real installation: nats-server, the scripted model over HTTP, and
 //! processes that are killed.
 
+mod a2a;
 mod agui;
 mod callers;
 mod dialects;

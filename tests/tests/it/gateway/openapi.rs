@@ -272,6 +272,15 @@ async fn every_route_answers_as_the_document_says() {
     api.ask(&stage, post(agui), "/agui/default", Some(run)).await;
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     api.ask(&stage, post("/mcp"), "/mcp", Some(ping)).await;
+    api.ask(&stage, get("/.well-known/agent-card.json"), "/.well-known/agent-card.json", None)
+        .await;
+    let example = &api.document["paths"]["/a2a"]["post"]["requestBody"]["content"];
+    let mut call = example["application/json"]["example"].clone();
+    for method in ["SendMessage", "SendStreamingMessage"] {
+        call["method"] = json!(method);
+        let sent = stage.request(Method::POST, "/a2a").header("a2a-version", "1.0").json(&call);
+        api.check(&Method::POST, "/a2a", sent.send().await.unwrap()).await;
+    }
     complete(&stage, &api).await;
 }
 
@@ -325,6 +334,8 @@ async fn each_role_may_use_the_routes_of_its_verbs_and_no_others() {
                 Some(role) => request.bearer_auth(format!("{}-token", role.as_str())),
                 None => request,
             };
+            // No other route reads this header.
+            let request = request.header("a2a-version", "1.0");
             let response = request.send().await.unwrap();
             let status = response.status();
             api.check(&method, &path, response).await;

@@ -7,17 +7,16 @@
 use proto::id::JobId;
 use uuid::Uuid;
 
-use crate::caller::Caller;
-
 /// Namespace of the derived ids.
 const JOBS: Uuid = Uuid::from_u128(0x2c1f_7be0_8d45_4a3b_b0c9_71f6_05ae_94d2);
 
-/// Returns the id of the job that a caller submits under two ids of a protocol.
-pub(crate) fn job_id(caller: &Caller, protocol: &str, ids: [&str; 2]) -> JobId {
-    of(caller.subject(), protocol, ids)
-}
-
-fn of(subject: &str, protocol: &str, ids: [&str; 2]) -> JobId {
+/// Returns the id of the job that a caller submits under two ids of a protocol. The subject tells
+/// the caller from others.
+///
+/// # Panics
+/// Never: hex digits are an id.
+#[must_use]
+pub fn job_id(subject: &str, protocol: &str, ids: [&str; 2]) -> JobId {
     // As JSON, no text of one part can look like the next part.
     let name = serde_json::json!([subject, protocol, ids]).to_string();
     let id = Uuid::new_v5(&JOBS, name.as_bytes()).simple().to_string();
@@ -30,13 +29,13 @@ mod tests {
 
     #[test]
     fn a_repeated_request_finds_its_job_and_no_other_request_does() {
-        let job = of("ann", "agui", ["t1", "r1"]);
-        assert_eq!(of("ann", "agui", ["t1", "r1"]), job);
+        let job = job_id("ann", "agui", ["t1", "r1"]);
+        assert_eq!(job_id("ann", "agui", ["t1", "r1"]), job);
         for other in [
-            of("bob", "agui", ["t1", "r1"]),
-            of("ann", "a2a", ["t1", "r1"]),
-            of("ann", "agui", ["t1", "r2"]),
-            of("ann", "agui", ["t1\",\"r1", ""]),
+            job_id("bob", "agui", ["t1", "r1"]),
+            job_id("ann", "a2a", ["t1", "r1"]),
+            job_id("ann", "agui", ["t1", "r2"]),
+            job_id("ann", "agui", ["t1\",\"r1", ""]),
         ] {
             assert_ne!(other, job);
         }

@@ -1,0 +1,130 @@
+//! The A2A server: jobs as tasks of the Agent2Agent protocol 1.0, over JSON-RPC 2.0 and server-sent
+//! events.
+//!
+//! The server keeps no tasks: a task is a view of a job. Any gateway answers any request.
+
+mod card;
+mod content;
+mod page;
+mod rpc;
+mod send;
+mod task;
+mod tasks;
+mod types;
+mod updates;
+mod words;
+
+use ::client::Client;
+use futures::stream::BoxStream;
+use proto::{
+    error::{Code, Failure},
+    lang::Language,
+    strict,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+pub use self::card::Place;
+use self::{
+    rpc::{Call, Fault, Kind, Operation, Refused},
+    words::Text,
+};
+
+/// The A2A server of one caller.
+#[derive(Debug, Clone)]
+pub struct A2aServer {
+    /// A client that acts for the caller.
+    pub client: Client,
+    /// Language of messages.
+    pub language: Language,
+    /// Tells the caller from others; empty without a token.
+    pub subject: String,
+    /// The facts that the card tells.
+    pub place: Place,
+}
+
+/// The reply to a request.
+#[derive(derive_more::Debug)]
+pub enum Reply {
+    /// One object.
+    Whole(Value),
+    /// A stream of objects, each as JSON.
+    #[debug("Stream")]
+    Stream(BoxStream<'static, String>),
+}
+
+impl A2aServer {
+    /// Answers a request of the version in its header. The caller's `Host`, `Origin` and token must
+    /// have been checked, and the size of the body.
+    ///
+    /// # Errors
+    /// The refusal of a caller that has no right, or sends too much, or comes while the front door is
+    /// away. Everything else is a part of the protocol.
+    pub async fn answer(&self, version: Option<&str>, body: &[u8]) -> Result<Reply, Failure> {
+        let fault =
+            |id: &Value, fault: &Fault| Ok(Reply::Whole(rpc::error(id, fault, self.language)));
+        let call = match rpc::read(version, body) {
+            Ok(call) => call,
+            Err((id, wrong)) => return fault(&id, &wrong),
+        };
+        let id = call.id.clone();
+        match self.call(call).await {
+            Ok(reply) => Ok(reply),
+            Err(Refused::Http(failure)) => Err(failure),
+            Err(Refused::Reply(wrong)) => fault(&id, &wrong),
+        }
+    }
+
+    /// Returns the card, with a skill for each agent if the caller may read the agents.
+    ///
+    /// # Errors
+    /// The front door is away.
+    pub async fn card(&self) -> Result<Value, Failure> {
+        match self.extended_card().await {
+            Err(failure) if failure.code == Code::Forbidden => {
+                Ok(card::card(&self.place, None, true, self.language))
+            }
+            card => card,
+        }
+    }
+
+    async fn extended_card(&self) -> Result<Value, Failure> {
+        let found = self.client.agents(None).await?;
+        let needs_token = !self.subject.is_empty();
+        Ok(card::card(&self.place, Some(&found.agents), needs_token, self.language))
+    }
+
+    async fn call(&self, Call { id, operation, params }: Call) -> Result<Reply, Refused> {
+        let whole = |result: Value| Reply::Whole(rpc::result(&id, result));
+        Ok(match operation {
+            Operation::SendMessage => {
+                whole(json!({"task": self.send_message(read(params)?).await?}))
+            }
+            Operation::SendStreamingMessage => {
+                Reply::Stream(self.send_streaming(read(params)?, &id).await?)
+            }
+            Operation::GetTask => whole(result(&self.get_task(read(params)?).await?)?),
+            Operation::ListTasks => whole(result(&self.list_tasks(read(params)?).await?)?),
+            Operation::CancelTask => whole(result(&self.cancel_task(read(params)?).await?)?),
+            Operation::SubscribeToTask => Reply::Stream(self.subscribe(read(params)?, &id).await?),
+            Operation::CreateTaskPushNotificationConfig
+            | Operation::GetTaskPushNotificationConfig
+            | Operation::ListTaskPushNotificationConfigs
+            | Operation::DeleteTaskPushNotificationConfig => return Err(no_push().into()),
+            Operation::GetExtendedAgentCard => whole(self.extended_card().await?),
+        })
+    }
+}
+
+fn no_push() -> Fault {
+    Fault::new(Kind::PushNotificationNotSupported, Text::NoPush)
+}
+
+/// Reads the parameters of an operation.
+fn read<T: DeserializeOwned>(params: Value) -> Result<T, Refused> {
+    strict::request_from_value(params).map_err(|wrong| Refused::from(Failure::from(wrong)))
+}
+
+fn result(value: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(value).map_err(|error| Failure::new(Code::Internal, error.to_string()))
+}

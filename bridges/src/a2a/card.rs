@@ -1,0 +1,106 @@
+//! The card: what the agent is called, where it is, and what it can do. Pure.
+
+use proto::{door::AgentEntry, lang::Language};
+use serde_json::{Value, json};
+
+use super::{rpc::VERSION, words::Text};
+
+/// The facts of this server that its card tells.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Address of the server's operations.
+    pub url: String,
+    /// Version of this program.
+    pub version: &'static str,
+    /// Address of the discovery document of the issuer of tokens, if there is one.
+    pub issuer: Option<String>,
+}
+
+/// Returns the card. Without agents, which their caller may not read, it has one skill for all.
+pub(super) fn card(
+    place: &Place,
+    agents: Option<&[AgentEntry]>,
+    needs_token: bool,
+    language: Language,
+) -> Value {
+    let usable = agents.unwrap_or_default().iter().filter(|agent| agent.mistakes.is_empty());
+    let mut skills: Vec<Value> = usable.map(|agent| skill(agent, language)).collect();
+    if skills.is_empty() {
+        skills.push(json!({
+            "id": "default",
+            "name": "Callboard",
+            "description": Text::Skill.text(language),
+            "tags": ["agent"],
+        }));
+    }
+    let mut card = json!({
+        "name": "Callboard",
+        "description": Text::About.text(language),
+        "version": place.version,
+        "supportedInterfaces": [
+            {"url": place.url, "protocolBinding": "JSONRPC", "protocolVersion": VERSION},
+        ],
+        "capabilities": {
+            "streaming": true,
+            "pushNotifications": false,
+            "extendedAgentCard": true,
+        },
+        "defaultInputModes": ["text/plain", "application/json", "application/octet-stream"],
+        "defaultOutputModes": ["text/plain", "application/json"],
+        "skills": skills,
+    });
+    if needs_token {
+        let bearer = json!({"httpAuthSecurityScheme": {"scheme": "Bearer"}});
+        let mut schemes = json!({"bearer": bearer});
+        let mut requirements = vec![json!({"schemes": {"bearer": {"list": []}}})];
+        if let Some(url) = &place.issuer {
+            schemes["issuer"] = json!({"openIdConnectSecurityScheme": {"openIdConnectUrl": url}});
+            requirements.push(json!({"schemes": {"issuer": {"list": []}}}));
+        }
+        card["securitySchemes"] = schemes;
+        card["securityRequirements"] = json!(requirements);
+    }
+    card
+}
+
+fn skill(agent: &AgentEntry, language: Language) -> Value {
+    let about = match agent.about.as_str() {
+        "" => Text::Skill.text(language),
+        about => about.to_owned(),
+    };
+    json!({"id": agent.name, "name": agent.name, "description": about, "tags": ["agent"]})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(issuer: Option<&str>) -> Place {
+        let url = "https://jobs.example.com/a2a".to_owned();
+        Place { url, version: "0.1.0", issuer: issuer.map(str::to_owned) }
+    }
+
+    #[test]
+    fn each_usable_agent_is_a_skill() {
+        let agents = json!([
+            {"name": "default", "layer": "built_in", "place": "", "about": "Plans first."},
+            {"name": "broken", "layer": "built_in", "place": "", "mistakes": ["no"]},
+        ]);
+        let agents: Vec<AgentEntry> = serde_json::from_value(agents).unwrap();
+        let card = card(&place(None), Some(&agents), false, Language::En);
+        assert_eq!(card["skills"].as_array().unwrap().len(), 1);
+        assert_eq!(card["skills"][0]["id"], "default");
+        assert_eq!(card["skills"][0]["description"], "Plans first.");
+        assert_eq!(card["supportedInterfaces"][0]["protocolVersion"], "1.0");
+        assert_eq!(card["securitySchemes"], Value::Null);
+    }
+
+    #[test]
+    fn a_card_for_strangers_says_how_to_sign_in() {
+        let card = card(&place(Some("https://issuer.example")), None, true, Language::En);
+        assert_eq!(card["skills"].as_array().unwrap().len(), 1);
+        let schemes = card["securitySchemes"].as_object().unwrap();
+        assert_eq!(schemes.keys().collect::<Vec<_>>(), ["bearer", "issuer"]);
+        assert_eq!(card["securityRequirements"].as_array().unwrap().len(), 2);
+    }
+}
