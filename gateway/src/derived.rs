@@ -17,7 +17,8 @@ pub(crate) fn job_id(caller: &Caller, protocol: &str, ids: [&str; 2]) -> JobId {
     of(caller.subject(), protocol, ids)
 }
 
-fn of(subject: &str, protocol: &str, ids: [&str; 2]) -> JobId {
+/// Returns the id of the job that a sender submits under two ids of a protocol.
+pub(crate) fn of(subject: &str, protocol: &str, ids: [&str; 2]) -> JobId {
     // As JSON, no text of one part can look like the next part.
     let name = serde_json::json!([subject, protocol, ids]).to_string();
     let id = Uuid::new_v5(&JOBS, name.as_bytes()).simple().to_string();

@@ -17,6 +17,7 @@ mod select;
 mod start;
 mod ui;
 mod watch;
+mod webhooks;
 mod worker;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
@@ -45,6 +46,7 @@ pub(crate) use self::{
     },
     ui::UiArgs,
     watch::WatchArgs,
+    webhooks::{HookArg, WebhooksCommand},
     worker::{CheckWorkerArgs, WorkerCommand},
 };
 use crate::{
@@ -198,6 +200,9 @@ pub(crate) enum Command {
     /// Serve jobs to the models of other programs, by MCP
     #[command(subcommand)]
     Mcp(McpCommand),
+    /// Test receivers of events, and switch webhooks on again
+    #[command(subcommand)]
+    Webhooks(WebhooksCommand),
     /// Check tool workers in other languages
     #[command(subcommand)]
     Worker(WorkerCommand),
@@ -262,6 +267,7 @@ impl Command {
             | Self::Tools(_)
             | Self::Crew(_)
             | Self::Mcp(_)
+            | Self::Webhooks(_)
             | Self::Doctor(_)
             | Self::Fsck(_)
             | Self::Health(_)
@@ -291,6 +297,7 @@ impl Command {
             | Self::Tools(_)
             | Self::Crew(_)
             | Self::Mcp(_)
+            | Self::Webhooks(_)
             | Self::Doctor(_)
             | Self::Fsck(_)
             | Self::Config(_) => InUse::Applies,
