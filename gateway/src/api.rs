@@ -6,7 +6,7 @@ pub(crate) mod feed;
 mod files;
 mod filter;
 mod installation;
-mod jobs;
+pub(crate) mod jobs;
 mod log;
 mod login;
 mod openapi;
@@ -44,6 +44,7 @@ use crate::{
     params::{Params, Switch},
     plan,
     problem::Problem,
+    webhooks::incoming,
     words::Text,
 };
 
@@ -262,6 +263,11 @@ fn of_bridges() -> Vec<Route> {
             .body::<serde_json::Value>(ping)
             .sends(OK, Some(JSON))
             .sends(StatusCode::ACCEPTED, None),
+        // The signature lets the sender in, and the webhook's own token submits.
+        Route::post("/v1/hooks/{name}", incoming::deliver)
+            .bytes(JSON, "{}")
+            .replies::<door::Submitted>(CREATED)
+            .replies::<door::Submitted>(OK),
     ]
 }
 

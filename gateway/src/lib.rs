@@ -1,7 +1,8 @@
 //! The HTTP gateway: the front door's verbs as REST and server-sent events, and the console's pages.
 //!
 //! Architecture invariant: the gateway decides nothing and stores nothing. Every request becomes a
-//! request to the front door with the caller's own token, so nobody acts with the gateway's rights.
+//! request to the front door with the caller's own token, or that of a webhook, so nobody acts with
+//! the gateway's rights.
 //! A gateway that dies loses no work: its callers repeat their requests at another one, and resume
 //! their streams after the last event that they have.
 
@@ -22,6 +23,7 @@ mod problem;
 pub mod settings;
 mod stream;
 mod tls;
+pub mod webhooks;
 mod words;
 
 use client::Client;
@@ -46,6 +48,8 @@ pub(crate) struct Desk {
     feed: api::feed::Hub,
     /// `https` if callers reach the gateway over TLS, else `http`.
     scheme: &'static str,
+    /// Incoming webhooks.
+    receivers: webhooks::incoming::Receivers,
     /// Host names by which the gateway may be called.
     hosts: caller::Hosts,
     /// Limits of each caller.

@@ -2,6 +2,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
+use broker::Broker;
 use client::Client;
 use oidc::Login;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -19,6 +20,7 @@ use crate::{
     limited::Limits,
     settings::{Gateway, Listen},
     tls,
+    webhooks::{self, Webhooks, incoming::Receivers},
 };
 
 /// The usual port of the gateway.
@@ -92,12 +94,16 @@ impl Listener {
 /// The parts of a [`GatewayActor`].
 #[derive(Debug, Clone)]
 pub struct GatewayArgs {
+    /// The broker, which keeps the outboxes of webhooks.
+    pub broker: Broker,
     /// The front door's client.
     pub client: Client,
     /// The live processes.
     pub crew: Crew,
     /// The settings.
     pub settings: Gateway,
+    /// The settings of webhooks.
+    pub webhooks: Webhooks,
     /// Sign-in at the issuer of tokens, if there is one.
     pub login: Option<Login>,
     /// The bound socket.
@@ -118,7 +124,7 @@ pub struct Ended;
 
 impl Actor for GatewayActor {
     type Msg = Ended;
-    type State = AbortOnDropHandle<()>;
+    type State = Vec<AbortOnDropHandle<()>>;
     type Arguments = GatewayArgs;
 
     async fn pre_start(
@@ -126,7 +132,18 @@ impl Actor for GatewayActor {
         myself: ActorRef<Ended>,
         args: GatewayArgs,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let GatewayArgs { client, crew, settings, login, listener, version, shutdown } = args;
+        let GatewayArgs {
+            broker,
+            client,
+            crew,
+            settings,
+            webhooks: hooks,
+            login,
+            listener,
+            version,
+            shutdown,
+        } = args;
+        let mut tasks = webhooks::start(&hooks, &broker, &client, &shutdown)?;
         let hosts = Hosts::new(&settings.hosts);
         let feed = Hub::new(client.clone(), crew);
         let is_secure = settings.behind_proxy || settings.tls.files().is_some();
@@ -137,6 +154,7 @@ impl Actor for GatewayActor {
             login,
             feed,
             scheme: if is_secure { "https" } else { "http" },
+            receivers: Receivers::new(&hooks),
             hosts,
             limits: Limits::new(&settings),
             rates: (settings.reads_per_second.get(), settings.writes_per_second.get()),
@@ -151,7 +169,8 @@ impl Actor for GatewayActor {
             // Fails if the actor has ended already.
             let _ = myself.cast(Ended);
         });
-        Ok(AbortOnDropHandle::new(task))
+        tasks.push(AbortOnDropHandle::new(task));
+        Ok(tasks)
     }
 
     async fn handle(

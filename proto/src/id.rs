@@ -57,6 +57,8 @@ pub enum IdKind {
     Timer,
     /// [`WorkId`].
     Work,
+    /// [`HookName`].
+    Hook,
 }
 
 impl IdKind {
@@ -73,6 +75,7 @@ impl IdKind {
             Self::Snapshot => Text::Snapshot,
             Self::Timer => Text::Timer,
             Self::Work => Text::Work,
+            Self::Hook => Text::Hook,
         };
         text.text(language)
     }
@@ -182,6 +185,8 @@ ids! {
     /// The name of a unit of work, the same for all attempts (`g0.s2`, `g0.s1.r1.t3.c0`). With the
     /// job id it forms the idempotency key that tools receive.
     WorkId, Work, ".", WORK_ID_MAX;
+    /// The name of a webhook in the configuration.
+    HookName, Hook, "", ID_MAX;
 }
 
 /// The number of an attempt at a [`WorkId`], from 1.

@@ -17,8 +17,20 @@
 use crate::{
     decision::DecisionKind,
     fact::Source,
-    id::{JobId, Pool, Shard, TimerName, WorkerId},
+    id::{HookName, JobId, Pool, Shard, TimerName, WorkerId},
+    pools,
 };
+
+/// What the name of an outbox's consumer begins with.
+const OUTBOX: &str = "hook-";
+
+/// The decisions that go to outboxes. Questions open and close, and jobs end, in these records and in
+/// the facts of people and of the clock.
+const POSTED: [(DecisionKind, fn() -> Pool); 3] = [
+    (DecisionKind::Ask, pools::people),
+    (DecisionKind::Note, pools::people),
+    (DecisionKind::Finish, pools::nobody),
+];
 
 /// The subjects of one installation, which has a prefix and a number of shards.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -279,6 +291,27 @@ impl Subjects {
         format!("{}-{pool}", kind.as_str())
     }
 
+    /// Returns the name of the durable consumer that is a webhook's outbox.
+    #[must_use]
+    pub fn outbox_consumer(&self, hook: &HookName) -> String {
+        format!("{OUTBOX}{hook}")
+    }
+
+    /// Returns the webhook whose outbox a consumer is, or `None` for any other consumer.
+    #[must_use]
+    pub fn hook_of(&self, consumer: &str) -> Option<HookName> {
+        HookName::new(consumer.strip_prefix(OUTBOX)?).ok()
+    }
+
+    /// Returns the filters of an outbox in a shard: see [`Family::is_posted`].
+    #[must_use]
+    pub fn posted_in(&self, shard: Shard) -> Vec<String> {
+        let facts = [Source::People, Source::Clock].map(|source| format!("in.{source}"));
+        let decisions = POSTED.map(|(kind, pool)| format!("do.{}.{}", kind.as_str(), pool()));
+        let all = facts.into_iter().chain(decisions);
+        all.map(|end| format!("{}.{shard}.*.{end}", self.prefix)).collect()
+    }
+
     /// Returns the name of a key-value bucket or an object store.
     #[must_use]
     pub fn bucket(&self, what: &str) -> String {
@@ -356,6 +389,16 @@ impl Family {
         tokens.next().is_none().then_some(family)
     }
 
+    /// `true` for records that go to outboxes, as [`Subjects::posted_in`] filters them.
+    #[must_use]
+    pub fn is_posted(&self) -> bool {
+        match self {
+            Self::In(source) => matches!(source, Source::People | Source::Clock),
+            Self::Do(kind, pool) => POSTED.iter().any(|(known, of)| kind == known && *pool == of()),
+            Self::At(_) | Self::UnknownIn(_) | Self::UnknownDo(_) => false,
+        }
+    }
+
     fn of(family: &str, first: &str, second: Option<&str>) -> Option<Self> {
         Some(match (family, second) {
             ("in", None) => match first.parse() {
@@ -377,108 +420,4 @@ impl Family {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn subjects() -> Subjects {
-        Subjects::new("cb", 8).unwrap()
-    }
-
-    #[test]
-    fn what_is_built_is_parsed_again() {
-        let s = subjects();
-        let job = JobId::new("demo").unwrap();
-        let pool = Pool::new("builtin").unwrap();
-        let timer = TimerName::new("retry-1").unwrap();
-        let called = Source::Call(pool.clone());
-        for (subject, family) in [
-            (s.fact(&job, &Source::People), Family::In(Source::People)),
-            (s.fact(&job, &called), Family::In(called.clone())),
-            (
-                s.decision(&job, DecisionKind::Call, &pool),
-                Family::Do(DecisionKind::Call, pool.clone()),
-            ),
-            (s.timer(&job, &timer), Family::At(timer)),
-        ] {
-            let place = s.parse(&subject).unwrap();
-            assert_eq!(
-                place,
-                RecordSubject { shard: Shard(6), job: job.clone(), family },
-                "{subject}"
-            );
-        }
-        assert_eq!(s.stopped(&s.stop(&job)), Some(job));
-    }
-
-    #[test]
-    fn whatever_the_filter_of_decisions_matches_has_a_job() {
-        let among = |subject| subjects().among_decisions(subject).map(|job| job.to_string());
-        for subject in [
-            "cb.6.demo.do.call.builtin",
-            "cb.6.demo.do.x",
-            "cb.6.demo.do.Call.a.b",
-            "cb.6.demo.do.*",
-        ] {
-            assert_eq!(among(subject).as_deref(), Some("demo"), "{subject}");
-        }
-        for subject in [
-            "cb.5.demo.do.call.a",
-            "cb.6.demo.in.door",
-            "cb.6.demo.do",
-            "cb.6.*.do.call.a",
-            "x.6",
-            "",
-        ] {
-            assert_eq!(among(subject), None, "{subject}");
-        }
-    }
-
-    #[test]
-    fn foreign_subjects_are_refused() {
-        let s = subjects();
-        for bad in [
-            "cb.6.demo.in.Boss",
-            "cb.6.demo.in.door.x",
-            "cb.6.demo.do.call",
-            "cb.6.demo.do.*.builtin",
-            "cb.6.demo.do.dance.>",
-            "cb.5.demo.in.door",
-            "cb.+6.demo.in.door",
-            "cb.06.demo.in.door",
-            "cb.6.*.in.door",
-            "other.6.demo.in.door",
-            "cb.6.demo.live",
-            "cb",
-            "",
-        ] {
-            assert!(s.parse(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_stop_is_heard_on_the_subject_of_its_job_alone() {
-        let job = JobId::new("demo").unwrap();
-        assert_eq!(subjects().stopped("cb.stop.6.demo"), Some(job));
-        for foreign in ["cb.stop.5.demo", "cb.stop.06.demo", "cb.stop.6.x.demo", "cb.stop.6.*"] {
-            assert_eq!(subjects().stopped(foreign), None, "{foreign}");
-        }
-    }
-
-    #[test]
-    fn what_a_newer_callboard_wrote_has_its_place() {
-        for (subject, family) in [
-            ("cb.6.demo.in.boss", Family::UnknownIn("boss".into())),
-            ("cb.6.demo.do.dance.builtin", Family::UnknownDo("dance".into())),
-        ] {
-            assert_eq!(subjects().parse(subject).unwrap().family, family, "{subject}");
-        }
-    }
-
-    #[test]
-    fn an_installation_needs_a_plain_prefix_and_some_shards() {
-        assert!(Subjects::new("cb.x", 8).is_err());
-        assert!(Subjects::new("", 8).is_err());
-        assert!(Subjects::new("cb", 0).is_err());
-        assert!(Subjects::new("cb", 257).is_err());
-    }
-}
+mod tests;

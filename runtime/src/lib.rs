@@ -8,6 +8,7 @@ pub mod admin;
 pub mod arguments;
 pub mod config;
 pub mod conversations;
+pub mod egress;
 pub mod http;
 pub mod nats;
 pub mod observed;

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use broker::{
     Broker,
     log::{
-        CasOutcome, Composed, Delivery, Depth, Feed, Log, LogError, Queues, Reader, Submission,
-        Writer,
+        CasOutcome, Composed, Delivery, Depth, Feed, Log, LogError, OutboxState, Posted, Queues,
+        Reader, Submission, Writer,
     },
     testing::RawWriter,
 };
@@ -21,7 +21,7 @@ use proto::{
     decision::{Decision, DecisionKind, pools},
     entry::Entry,
     fact::{Fact, Source},
-    id::{JobId, Pool, Seq, Shard, TimerName, WorkerId},
+    id::{HookName, JobId, Pool, Seq, Shard, TimerName, WorkerId},
     record::Record,
     subject::{Family, Subjects},
     trace::TraceContext,
@@ -260,6 +260,22 @@ impl Queues for NewerLog {
 
     async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
         self.inner.depth(kind, pool).await
+    }
+
+    async fn outbox(
+        &self,
+        hook: &HookName,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Posted, LogError>>, LogError> {
+        self.inner.outbox(hook, slots).await
+    }
+
+    async fn switch_outbox(&self, hook: &HookName, is_on: bool) -> Result<(), LogError> {
+        self.inner.switch_outbox(hook, is_on).await
+    }
+
+    async fn outbox_state(&self, hook: &HookName) -> Result<OutboxState, LogError> {
+        self.inner.outbox_state(hook).await
     }
 
     fn ack_wait(&self) -> Duration {

@@ -9,7 +9,7 @@ use proto::{
     decision::{Decision, DecisionKind},
     entry::Entry,
     fact::{Fact, Source},
-    id::{JobId, Pool, Seq, Shard, TimerName},
+    id::{HookName, JobId, Pool, Seq, Shard, TimerName},
     subject::Subjects,
     trace::TraceContext,
 };
@@ -17,8 +17,8 @@ use tokio::sync::Semaphore;
 
 use super::{
     Armed, CasOutcome, Delivery, Depth, Feed, Latest, Log, LogError, Maintenance, Milestones,
-    ObjectRefs, Passed, Progress, Queues, Reader, ShardLoad, Storage, Submission, Writer,
-    maintenance::ambassador_impl_Maintenance, queues::ambassador_impl_Queues,
+    ObjectRefs, OutboxState, Passed, Posted, Progress, Queues, Reader, ShardLoad, Storage,
+    Submission, Writer, maintenance::ambassador_impl_Maintenance, queues::ambassador_impl_Queues,
     reader::ambassador_impl_Reader, writer::ambassador_impl_Writer,
 };
 

@@ -10,6 +10,7 @@ mod entry;
 mod error;
 mod load;
 mod maintenance;
+mod outbox;
 mod progress;
 mod queues;
 mod reader;
@@ -22,6 +23,7 @@ pub use self::{
     error::LogError,
     load::{QueueLoad, ShardLoad, Storage},
     maintenance::{Maintenance, ObjectRefs},
+    outbox::{OutboxState, Posted},
     progress::{Armed, Progress, Queue, Whereabouts},
     queues::{Depth, Feed, Queues},
     reader::{Latest, Milestone, Milestones, Passed, Reader},

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use proto::{
     decision::DecisionKind,
-    id::{JobId, Pool, Shard},
+    id::{HookName, JobId, Pool, Shard},
 };
 use tokio::sync::Semaphore;
 
-use super::{Delivery, LogError};
+use super::{Delivery, LogError, OutboxState, Posted};
 
 /// An item of a shard's feed of facts.
 #[derive(Debug)]
@@ -64,6 +64,22 @@ pub trait Queues: Send + Sync + 'static {
     /// Returns the length of the queue of one kind and pool, over all shards. Creates the queue if
     /// no worker has opened it.
     async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError>;
+
+    /// Subscribes to the outbox of a webhook, over all shards. A new one begins with the records that
+    /// are stored from now on. Each position is delivered to one subscriber at a time, and otherwise
+    /// as [`Queues::commands`] delivers.
+    async fn outbox(
+        &self,
+        hook: &HookName,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Posted, LogError>>, LogError>;
+
+    /// Switches an outbox off, so that it delivers nothing to anybody, or on again. Nothing in it is
+    /// lost.
+    async fn switch_outbox(&self, hook: &HookName, is_on: bool) -> Result<(), LogError>;
+
+    /// Returns the state of an outbox, over all shards.
+    async fn outbox_state(&self, hook: &HookName) -> Result<OutboxState, LogError>;
 
     /// Returns the time without an acknowledgement or sign of life after which a command is
     /// redelivered.

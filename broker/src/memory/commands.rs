@@ -1,4 +1,4 @@
-//! The commands of one kind for one pool, within the limit of slots.
+//! The commands of one kind for one pool, or the records of an outbox, within the limit of slots.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::{feed, log::MemoryLog, queue::QueueKey, state::Shared, stream::Message};
-use crate::log::{Delivery, LogError};
+use crate::log::{Delivery, LogError, Posted};
 
 pub(super) fn open(
     log: MemoryLog,
@@ -20,6 +20,27 @@ pub(super) fn open(
         while let Some((message, delivered, slot)) = next(&log.shared, &key, &slots).await {
             let delivery = feed::deliver(&log, &key, &message, delivered).await;
             yield delivery.map(|delivery| Delivery { slot: Some(slot), ..delivery });
+        }
+    })
+}
+
+/// Opens an outbox.
+pub(super) fn outbox(
+    log: MemoryLog,
+    key: QueueKey,
+    slots: Arc<Semaphore>,
+) -> BoxStream<'static, Result<Posted, LogError>> {
+    Box::pin(async_stream::stream! {
+        while let Some((message, delivered, slot)) = next(&log.shared, &key, &slots).await {
+            yield Ok(Posted {
+                job: message.job.clone(),
+                seq: message.seq,
+                time: message.time,
+                family: message.family.clone(),
+                delivered,
+                ack: feed::ack(&log, &key, &message),
+                slot: Some(slot),
+            });
         }
     })
 }

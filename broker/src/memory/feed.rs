@@ -124,6 +124,15 @@ pub(super) async fn deliver(
     }
 }
 
+/// Returns the handle that acknowledges a delivery.
+pub(super) fn ack(log: &MemoryLog, key: &QueueKey, message: &Message) -> Box<dyn Ack> {
+    Box::new(MemoryAck {
+        shared: Arc::clone(&log.shared),
+        key: key.clone(),
+        ticket: message.ticket,
+    })
+}
+
 /// Acknowledges a delivery.
 #[derive(Debug)]
 struct MemoryAck {

@@ -16,7 +16,7 @@ use proto::{
     decision::{Decision, DecisionKind},
     entry::Entry,
     fact::{Fact, Fired, Source},
-    id::{JobId, Pool, Seq, Shard, TimerName, WorkerId},
+    id::{HookName, JobId, Pool, Seq, Shard, TimerName, WorkerId},
     record::Record,
     subject::{Family, Subjects},
     trace::TraceContext,
@@ -33,8 +33,8 @@ use super::{
 };
 use crate::backoff::{Backoff, Retryable};
 use crate::log::{
-    Armed, CasOutcome, Delivery, Depth, Feed, LogError, Maintenance, ObjectRefs, Progress, Queues,
-    Reader, ShardLoad, Storage, Submission, Writer, claim,
+    Armed, CasOutcome, Delivery, Depth, Feed, LogError, Maintenance, ObjectRefs, OutboxState,
+    Posted, Progress, Queues, Reader, ShardLoad, Storage, Submission, Writer, claim,
     settle::{self, RetryBounds},
 };
 
@@ -350,6 +350,29 @@ impl Queues for MemoryLog {
     async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
         self.reach(Call::Read)?;
         Ok(self.shared.lock().queue(QueueKey::Commands(kind, pool.clone())).depth())
+    }
+
+    async fn outbox(
+        &self,
+        hook: &HookName,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Posted, LogError>>, LogError> {
+        self.reach(Call::Read)?;
+        let key = QueueKey::Outbox(hook.clone());
+        // It begins with the records that are stored from now on.
+        self.shared.lock().queue(key.clone());
+        Ok(super::commands::outbox(self.clone(), key, slots))
+    }
+
+    async fn switch_outbox(&self, hook: &HookName, is_on: bool) -> Result<(), LogError> {
+        self.reach(Call::Read)?;
+        self.shared.lock().queue(QueueKey::Outbox(hook.clone())).switch(is_on);
+        Ok(())
+    }
+
+    async fn outbox_state(&self, hook: &HookName) -> Result<OutboxState, LogError> {
+        self.reach(Call::Read)?;
+        Ok(self.shared.lock().queue(QueueKey::Outbox(hook.clone())).outbox())
     }
 
     fn ack_wait(&self) -> Duration {

@@ -9,12 +9,12 @@ use std::{
 use jiff::Timestamp;
 use proto::{
     decision::DecisionKind,
-    id::{JobId, Pool, Seq, Shard},
+    id::{HookName, JobId, Pool, Seq, Shard},
 };
 use tokio::{sync::Notify, time::Instant};
 
 use super::stream::Message;
-use crate::log::{self, Depth, Progress};
+use crate::log::{self, Depth, OutboxState, Progress};
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum QueueKey {
@@ -22,6 +22,8 @@ pub(super) enum QueueKey {
     Facts(Shard),
     /// Commands of one kind for one pool, over all shards.
     Commands(DecisionKind, Pool),
+    /// The outbox of a webhook, over all shards.
+    Outbox(HookName),
 }
 
 #[derive(Debug)]
@@ -56,6 +58,8 @@ pub(super) struct Queue {
     echoes: VecDeque<(Arc<Message>, u64)>,
     turn: u64,
     pin: Pin,
+    /// `true` while nothing is delivered.
+    is_off: bool,
     /// Notified on every change.
     pub(super) wake: Arc<Notify>,
 }
@@ -80,6 +84,7 @@ impl Queue {
             echoes: VecDeque::new(),
             turn: 0,
             pin: Pin::default(),
+            is_off: false,
             wake: Arc::default(),
         }
     }
@@ -93,7 +98,8 @@ impl Queue {
     /// `true` if a message can be delivered now.
     pub(super) fn is_ready(&mut self, now: Instant) -> bool {
         self.expire(now);
-        !(self.echoes.is_empty() && self.again.is_empty() && self.fresh.is_empty())
+        let is_empty = self.echoes.is_empty() && self.again.is_empty() && self.fresh.is_empty();
+        !(self.is_off || is_empty)
     }
 
     /// Delivers a message and returns it with its number of deliveries.
@@ -134,6 +140,19 @@ impl Queue {
     pub(super) fn later(&mut self, ticket: u64, at: Instant) {
         self.postpone(ticket, at);
         self.wake.notify_waiters();
+    }
+
+    /// Stops or resumes deliveries.
+    pub(super) fn switch(&mut self, is_on: bool) {
+        self.is_off = !is_on;
+        self.wake.notify_waiters();
+    }
+
+    /// Returns the state of an outbox.
+    pub(super) fn outbox(&self) -> OutboxState {
+        let Depth { pending, in_flight } = self.depth();
+        let repeated = self.items.values().filter(|item| item.delivered > 1).count() as u64;
+        OutboxState { is_off: self.is_off, pending, unsettled: in_flight, repeated }
     }
 
     /// Redelivers every delivered message.

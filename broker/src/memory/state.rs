@@ -76,7 +76,7 @@ impl State {
     pub(super) fn queue(&mut self, key: QueueKey) -> &mut Queue {
         let ack_wait = match &key {
             QueueKey::Facts(_) => self.options.facts_ack_wait,
-            QueueKey::Commands(..) => self.options.ack_wait,
+            QueueKey::Commands(..) | QueueKey::Outbox(_) => self.options.ack_wait,
         };
         self.queues.entry(key).or_insert_with(|| Queue::new(ack_wait))
     }
@@ -98,7 +98,7 @@ impl State {
         let queues = self.queues.iter().filter_map(|(key, queue)| {
             let name = match key {
                 QueueKey::Facts(of) if *of == shard => log::Queue::Facts,
-                QueueKey::Facts(_) => return None,
+                QueueKey::Facts(_) | QueueKey::Outbox(_) => return None,
                 QueueKey::Commands(kind, pool) => log::Queue::Commands(*kind, pool.clone()),
             };
             Some(queue.progress(name, last, |job| subjects.shard_of(job) == shard))
@@ -139,6 +139,12 @@ impl State {
             trace: trace.map(|t| t.to_string()),
         });
         self.stream(shard).push(Arc::clone(&message));
+        if message.family.is_posted() {
+            let is_outbox = |key: &QueueKey| matches!(key, QueueKey::Outbox(_));
+            for (_, queue) in self.queues.iter_mut().filter(|(key, _)| is_outbox(key)) {
+                queue.push(Arc::clone(&message));
+            }
+        }
         if let Some(key) = key {
             self.queue(key).push(message);
         }

@@ -1,5 +1,5 @@
-//! The commands of one kind for one pool, pulled from the consumers of all shards within the limit
-//! of slots.
+//! The commands of one kind for one pool, or the records of an outbox, pulled from the consumers of
+//! all shards within the limit of slots. What is said of commands holds for both.
 //!
 //! A slot is reserved before a command is requested, and released if none arrives. With more slots
 //! than shards, every shard has some of them, busy shards more. With fewer, they go where commands
@@ -11,10 +11,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures::stream::BoxStream;
+use futures::{StreamExt, stream::BoxStream};
 use proto::{
     decision::DecisionKind,
-    id::{Pool, Seq},
+    id::{HookName, Pool, Seq, Shard},
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -49,17 +49,71 @@ const WATCH: Duration = Duration::from_secs(5);
 /// Interval at which the streams of lost shards are looked for.
 const SEARCH: Duration = Duration::from_secs(5);
 
+/// What is pulled.
+#[derive(Debug, Clone, derive_more::Display)]
+pub(super) enum Pulled {
+    /// Commands of one kind for one pool.
+    #[display("{_0}.{_1}")]
+    Commands(DecisionKind, Pool),
+    /// The outbox of a webhook.
+    #[display("the outbox of {_0}")]
+    Outbox(HookName),
+}
+
+impl Pulled {
+    /// Creates or checks the consumers. Returns the shards whose stream exists.
+    async fn consumers(&self, log: &NatsLog) -> Result<Vec<Shard>, LogError> {
+        let NatsLog { link, subjects, options, .. } = log;
+        match self {
+            Self::Commands(kind, pool) => {
+                setup::commands(link, subjects, *kind, pool, options).await
+            }
+            Self::Outbox(hook) => setup::outbox(link, subjects, hook, options).await,
+        }
+    }
+
+    fn consumer(&self, log: &NatsLog) -> String {
+        match self {
+            Self::Commands(kind, pool) => log.subjects.commands_consumer(*kind, pool),
+            Self::Outbox(hook) => log.subjects.outbox_consumer(hook),
+        }
+    }
+}
+
+/// Opens the queue of commands of one kind for one pool.
 pub(super) async fn open(
     log: NatsLog,
     kind: DecisionKind,
     pool: &Pool,
     slots: Arc<Semaphore>,
 ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
-    let present = lanes(&log, kind, pool).await?;
+    let mut pulled = pull(log.clone(), Pulled::Commands(kind, pool.clone()), slots).await?;
+    Ok(Box::pin(async_stream::stream! {
+        while let Some(next) = pulled.next().await {
+            match next {
+                Ok((delivered, slot)) => match deliver(&log, *delivered, slot).await {
+                    Some(delivery) => yield delivery,
+                    None => {}
+                },
+                Err(error) => yield Err(error),
+            }
+        }
+    }))
+}
+
+/// A message with the permit of its slot.
+pub(super) type Slotted = (Box<Delivered>, Option<OwnedSemaphorePermit>);
+
+/// Pulls messages until the slots are closed or the consumers cannot be used.
+pub(super) async fn pull(
+    log: NatsLog,
+    what: Pulled,
+    slots: Arc<Semaphore>,
+) -> Result<BoxStream<'static, Result<Slotted, LogError>>, LogError> {
+    let present = lanes(&log, &what).await?;
     let demand = Demand::new(present.len());
     let puller = Puller::open(Arc::clone(&log.link), present, log.options.stall()).await?;
     let mut queue = Queue { puller, demand, slots, reserved: None };
-    let (what, pool) = (format!("{}.{pool}", kind.as_str()), pool.clone());
     Ok(Box::pin(async_stream::stream! {
         let mut watchdog = tokio::time::interval(WATCH);
         let mut search = tokio::time::interval(SEARCH);
@@ -83,7 +137,7 @@ pub(super) async fn open(
                     None => continue,
                 },
                 _ = search.tick(), if queue.lacks_shards(&log) => {
-                    match lanes(&log, kind, &pool).await {
+                    match lanes(&log, &what).await {
                         Ok(present) if present.len() > queue.puller.lanes.len() => {
                             queue.puller.lanes = present;
                             Event::Broken("a lost shard is back")
@@ -95,23 +149,19 @@ pub(super) async fn open(
             match event {
                 Event::Delivered(delivered) => {
                     let slot = queue.delivered(&delivered);
-                    match deliver(&log, *delivered, slot).await {
-                        Some(Ok(delivery)) => yield Ok(delivery),
-                        Some(Err(error)) => yield Err(error),
-                        None => {}
-                    }
+                    yield Ok((delivered, slot));
                 }
                 Event::Ended { lane, left } => queue.ended(lane, left),
                 Event::Broken(why) => {
-                    tracing::warn!(commands = what, why, "the request for commands failed; retrying");
-                    if let Err(error) = queue.reopen(&log, kind, &pool).await {
+                    tracing::warn!(commands = %what, why, "the request for commands failed; retrying");
+                    if let Err(error) = queue.reopen(&log, &what).await {
                         yield Err(error);
                         return;
                     }
                 }
                 Event::Failed(error) => {
-                    let is_shard = queue.drop_lost_shards(&log, kind, &pool).await;
-                    if is_shard && queue.reopen(&log, kind, &pool).await.is_ok() {
+                    let is_shard = queue.drop_lost_shards(&log, &what).await;
+                    if is_shard && queue.reopen(&log, &what).await.is_ok() {
                         continue;
                     }
                     yield Err(error);
@@ -123,9 +173,8 @@ pub(super) async fn open(
 }
 
 /// Creates or checks the consumers of a queue, and returns those of the shards that are not lost.
-async fn lanes(log: &NatsLog, kind: DecisionKind, pool: &Pool) -> Result<Vec<Lane>, LogError> {
-    let shards = setup::commands(&log.link, &log.subjects, kind, pool, &log.options).await?;
-    let name = log.subjects.commands_consumer(kind, pool);
+async fn lanes(log: &NatsLog, what: &Pulled) -> Result<Vec<Lane>, LogError> {
+    let (shards, name) = (what.consumers(log).await?, what.consumer(log));
     let lane = |shard| Lane::new(log.subjects.stream(shard), name.clone(), false);
     Ok(shards.into_iter().map(lane).collect())
 }
@@ -145,8 +194,8 @@ impl Queue {
     }
 
     /// Leaves out shards that were lost since the last subscription. Returns `false` if none was.
-    async fn drop_lost_shards(&mut self, log: &NatsLog, kind: DecisionKind, pool: &Pool) -> bool {
-        match lanes(log, kind, pool).await {
+    async fn drop_lost_shards(&mut self, log: &NatsLog, what: &Pulled) -> bool {
+        match lanes(log, what).await {
             Ok(present) if present.len() < self.puller.lanes.len() => {
                 self.puller.lanes = present;
                 true
@@ -156,17 +205,12 @@ impl Queue {
     }
 
     /// Resubscribes after an interruption, without shards that were lost.
-    async fn reopen(
-        &mut self,
-        log: &NatsLog,
-        kind: DecisionKind,
-        pool: &Pool,
-    ) -> Result<(), LogError> {
+    async fn reopen(&mut self, log: &NatsLog, what: &Pulled) -> Result<(), LogError> {
         self.reserved = None;
         loop {
             let reopened = self.puller.reopen().await;
             if let Err(LogError::Lost(_)) = &reopened {
-                self.puller.lanes = lanes(log, kind, pool).await?;
+                self.puller.lanes = lanes(log, what).await?;
                 continue;
             }
             self.demand = Demand::new(self.puller.lanes.len());

@@ -11,7 +11,7 @@ use proto::{
     decision::{Decision, DecisionKind},
     entry::Entry,
     fact::{Fact, Fired, Source},
-    id::{JobId, Pool, Seq, Shard, TimerName, WorkerId},
+    id::{HookName, JobId, Pool, Seq, Shard, TimerName, WorkerId},
     record::Record,
     subject::Subjects,
     trace::TraceContext,
@@ -23,7 +23,7 @@ use super::words::Text;
 use super::{
     NatsOptions, entry,
     link::{AskError, Link},
-    load, mark, milestones, probe, progress,
+    load, mark, milestones, outbox, probe, progress,
     publish::{self, Publish},
     read::{self, Stored},
     removal, scan, setup,
@@ -32,8 +32,8 @@ use super::{
 use crate::{
     log::{
         Armed, CasOutcome, Delivery, Depth, Feed, Latest, LogError, Maintenance, Milestones,
-        ObjectRefs, Passed, Progress, Queues, Reader, ShardLoad, Storage, Submission, Writer,
-        claim,
+        ObjectRefs, OutboxState, Passed, Posted, Progress, Queues, Reader, ShardLoad, Storage,
+        Submission, Writer, claim,
         settle::{self, RetryBounds},
     },
     objects::Objects,
@@ -393,6 +393,22 @@ impl Queues for NatsLog {
             pending: depth.pending + one.num_pending,
             in_flight: depth.in_flight + one.num_ack_pending,
         }))
+    }
+
+    async fn outbox(
+        &self,
+        hook: &HookName,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Posted, LogError>>, LogError> {
+        outbox::open(self.clone(), hook, slots).await
+    }
+
+    async fn switch_outbox(&self, hook: &HookName, is_on: bool) -> Result<(), LogError> {
+        outbox::switch(&self.link, &self.subjects, hook, is_on).await
+    }
+
+    async fn outbox_state(&self, hook: &HookName) -> Result<OutboxState, LogError> {
+        outbox::state(&self.link, &self.subjects, hook).await
     }
 
     fn ack_wait(&self) -> Duration {

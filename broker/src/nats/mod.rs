@@ -26,6 +26,7 @@ mod mark;
 mod milestones;
 mod objects;
 mod options;
+mod outbox;
 mod probe;
 mod progress;
 mod publish;
@@ -49,6 +50,7 @@ pub use self::{
     },
     drift::{Asset, Drift, drift},
     options::{Certificate, NatsOptions},
+    outbox::{outbox_states, set_up_outboxes, switch_outbox},
     probe::probe,
     reply::{InvalidInbox, check_inbox},
     rights::{Right, Rights, Try},

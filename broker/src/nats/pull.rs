@@ -316,7 +316,7 @@ impl Puller {
                 continue;
             };
             let lane = &mut self.lanes[at];
-            if info.num_pending == 0 || lane.pinned && lane.pin.is_none() {
+            if info.num_pending == 0 || info.paused || lane.pinned && lane.pin.is_none() {
                 lane.stalled = false;
             } else if std::mem::replace(&mut lane.stalled, true) {
                 return Some(Event::Failed(LogError::Unavailable(format!(

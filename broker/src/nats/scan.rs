@@ -30,6 +30,11 @@ pub(super) struct ConsumerInfo {
     pub(super) num_ack_pending: u64,
     pub(super) ack_floor: Position,
     pub(super) delivered: Position,
+    #[serde(default)]
+    pub(super) num_redelivered: u64,
+    /// `true` while it delivers nothing, because somebody paused it.
+    #[serde(default)]
+    pub(super) paused: bool,
 }
 
 /// A position in the consumer's deliveries and in the stream.

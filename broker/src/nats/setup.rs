@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use proto::{
     decision::{DecisionKind, pools},
-    id::{Pool, Shard},
+    id::{HookName, Pool, Shard},
     lang::{Language, Words},
     subject::Subjects,
 };
@@ -183,13 +183,38 @@ pub(super) async fn commands(
     pool: &Pool,
     options: &NatsOptions,
 ) -> Result<Vec<Shard>, LogError> {
-    let each = subjects.all_shards().map(|shard| async move {
-        let wanted = commands_consumer(subjects, shard, kind, pool, options);
-        let stream = subjects.stream(shard);
-        match ensure_consumer(link, &stream, &wanted, options.create).await {
-            Ok(()) => Ok(Some(shard)),
-            Err(LogError::Lost(_)) => Ok(None),
-            Err(error) => Err(error),
+    let wanted = |shard| commands_consumer(subjects, shard, kind, pool, options);
+    in_every_shard(link, subjects, options, wanted).await
+}
+
+/// Creates or checks the consumers of a webhook's outbox. Returns the shards whose stream exists.
+///
+/// # Errors
+/// If a consumer cannot be used, or every shard is lost.
+pub(super) async fn outbox(
+    link: &Link,
+    subjects: &Subjects,
+    hook: &HookName,
+    options: &NatsOptions,
+) -> Result<Vec<Shard>, LogError> {
+    let wanted = |shard| outbox_consumer(subjects, shard, hook, options);
+    in_every_shard(link, subjects, options, wanted).await
+}
+
+async fn in_every_shard(
+    link: &Link,
+    subjects: &Subjects,
+    options: &NatsOptions,
+    wanted: impl Fn(Shard) -> Value,
+) -> Result<Vec<Shard>, LogError> {
+    let each = subjects.all_shards().map(|shard| {
+        let (wanted, stream) = (wanted(shard), subjects.stream(shard));
+        async move {
+            match ensure_consumer(link, &stream, &wanted, options.create).await {
+                Ok(()) => Ok(Some(shard)),
+                Err(LogError::Lost(_)) => Ok(None),
+                Err(error) => Err(error),
+            }
         }
     });
     let present: Vec<Shard> =
@@ -211,6 +236,24 @@ pub(super) fn commands_consumer(
     let name = subjects.commands_consumer(kind, pool);
     let filter = subjects.commands_in(shard, kind, pool);
     consumer(&name, &filter, options.ack_wait(), options)
+}
+
+/// The required configuration of an outbox in one shard. It has no content of records, and begins
+/// with its creation.
+pub(super) fn outbox_consumer(
+    subjects: &Subjects,
+    shard: Shard,
+    hook: &HookName,
+    options: &NatsOptions,
+) -> Value {
+    let mut wanted = consumer(&subjects.outbox_consumer(hook), "", options.ack_wait(), options);
+    if let Some(wanted) = wanted.as_object_mut() {
+        wanted.remove("filter_subject");
+    }
+    wanted["filter_subjects"] = json!(subjects.posted_in(shard));
+    wanted["deliver_policy"] = json!("new");
+    wanted["headers_only"] = json!(true);
+    wanted
 }
 
 /// Returns every kind of command with its pool: the built-in pools, then `tool_pools`.

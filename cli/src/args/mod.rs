@@ -18,6 +18,7 @@ mod start;
 mod ui;
 mod usage;
 mod watch;
+mod webhooks;
 mod worker;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
@@ -47,6 +48,7 @@ pub(crate) use self::{
     ui::UiArgs,
     usage::{UsageArgs, UsageBy},
     watch::WatchArgs,
+    webhooks::{HookArg, WebhooksCommand},
     worker::{CheckWorkerArgs, WorkerCommand},
 };
 use crate::{
@@ -203,6 +205,9 @@ pub(crate) enum Command {
     /// Serve jobs to the models of other programs, by MCP
     #[command(subcommand)]
     Mcp(McpCommand),
+    /// Test receivers of events, and switch webhooks on again
+    #[command(subcommand)]
+    Webhooks(WebhooksCommand),
     /// Check tool workers in other languages
     #[command(subcommand)]
     Worker(WorkerCommand),
@@ -268,6 +273,7 @@ impl Command {
             | Self::Tools(_)
             | Self::Crew(_)
             | Self::Mcp(_)
+            | Self::Webhooks(_)
             | Self::Doctor(_)
             | Self::Fsck(_)
             | Self::Health(_)
@@ -298,6 +304,7 @@ impl Command {
             | Self::Tools(_)
             | Self::Crew(_)
             | Self::Mcp(_)
+            | Self::Webhooks(_)
             | Self::Doctor(_)
             | Self::Fsck(_)
             | Self::Config(_) => InUse::Applies,

@@ -38,6 +38,7 @@ mod ui;
 mod usage;
 mod version;
 mod watch;
+mod webhooks;
 mod worker;
 
 use tui::model::Screen;
@@ -70,6 +71,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Tools(_) => tools::ls(&global, output).await,
         Command::Crew(_) => crew::ls(&global, output).await,
         Command::Mcp(command) => mcp::run(&global, output, command).await,
+        Command::Webhooks(command) => webhooks::run(&global, output, command).await,
         Command::Doctor(args) => Box::pin(doctor::run(&global, output, args)).await,
         Command::Fsck(args) => fsck::run(&global, output, args).await,
         Command::Health(args) => operate::health(&global, output, args).await,

@@ -1,7 +1,7 @@
 //! `setup`: creates and checks everything that roles need on the server, with an operator's
 //! permissions.
 
-use broker::nats::{LostBuckets, OldRecords, set_up};
+use broker::nats::{LostBuckets, OldRecords, set_up, set_up_outboxes};
 
 use crate::{
     args::{Global, SetupArgs},
@@ -21,8 +21,14 @@ pub(super) async fn run(global: &Global, output: Output, args: SetupArgs) -> Out
     let done = set_up(&(&config.nats).into(), &subjects, &args.tool_pools, lost, old)
         .await
         .map_err(|e| CliError::unavailable(e.to_string()))?;
+    let hooks = config.webhooks.out.keys().cloned().collect();
+    let removed = set_up_outboxes(&(&config.nats).into(), &subjects, &hooks)
+        .await
+        .map_err(|e| CliError::unavailable(e.to_string()))?;
     let queues = done.queues.iter().map(|(kind, pool)| format!("{}-{pool}", kind.as_str()));
-    let consumers: Vec<String> = [subjects.facts_consumer()].into_iter().chain(queues).collect();
+    let outboxes = hooks.iter().map(|hook| subjects.outbox_consumer(hook));
+    let facts = [subjects.facts_consumer()];
+    let consumers: Vec<String> = facts.into_iter().chain(queues).chain(outboxes).collect();
     let (prefix, shards) = (&subjects.prefix(), &subjects.shards());
     let (copies, consumers) = (&config.nats.replicas, &consumers.join(", "));
     output.say(match done.is_new {
@@ -31,6 +37,9 @@ pub(super) async fn run(global: &Global, output: Output, args: SetupArgs) -> Out
     })?;
     if done.has_accepted {
         output.say(Text::SetUpAccepted)?;
+    }
+    for name in &removed {
+        output.say(Text::SetUpRemovedWebhook { name })?;
     }
     for bucket in done.recreated {
         let (name, loss) = (&subjects.bucket(bucket.name()), &bucket.loss(output.language));

@@ -66,6 +66,8 @@ pub enum StartError {
     Tools(#[from] tool_actors::StartError),
     /// The gateway's address cannot be bound.
     Gateway(#[from] gateway::ListenError),
+    /// A secret of a webhook cannot be used.
+    Webhooks(#[from] gateway::webhooks::settings::Unusable),
     /// The issuer of tokens cannot be asked.
     Issuer(#[from] oidc::issuer::Unreachable),
     /// An actor cannot start.
@@ -82,6 +84,7 @@ impl StartError {
             Self::Agents(why) => why.words(),
             Self::Tools(why) => why.to_string().into(),
             Self::Gateway(why) => why.to_string().into(),
+            Self::Webhooks(why) => why.words(),
             Self::Issuer(why) => why.to_string().into(),
             Self::Tree(why) => why.to_string().into(),
         }
@@ -91,7 +94,7 @@ impl StartError {
     #[must_use]
     pub fn is_input(&self) -> bool {
         match self {
-            Self::Agents(_) => true,
+            Self::Agents(_) | Self::Webhooks(_) => true,
             Self::Model(_)
             | Self::Registry(_)
             | Self::Tools(_)
@@ -143,6 +146,9 @@ impl Company {
         let crew = Crew::open(&broker);
         presence::observe(&status, &crew, broker.log.subjects().shards());
         let registry = kv::reach(|| Registry::open(&broker), KvError::is_unavailable).await?;
+        if roles.contains(&Role::Gateway) {
+            config.webhooks.usable()?;
+        }
         let listener = match roles.contains(&Role::Gateway) {
             true => Some(Listener::bind(config.gateway.listen).await?),
             false => None,
@@ -269,9 +275,11 @@ impl Parts<'_> {
 
     fn gateway(&self, listener: Listener) -> Child {
         let args = GatewayArgs {
+            broker: self.broker.clone(),
             client: Client::new(&self.broker),
             crew: self.crew.clone(),
             settings: self.config.gateway.clone(),
+            webhooks: self.config.webhooks.clone(),
             login: self.issuer.as_ref().and_then(Login::new),
             listener,
             version: env!("CARGO_PKG_VERSION"),

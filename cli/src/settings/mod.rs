@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use agents::conflicts;
 use door::settings::Door;
-use gateway::settings::Gateway;
+use gateway::{settings::Gateway, webhooks::Webhooks};
 use oidc::Oidc;
 use proto::{agent::Agent, id::AgentName};
 use runtime::{
@@ -49,6 +49,8 @@ pub struct Config {
     pub oidc: Oidc,
     /// Settings of the HTTP gateway.
     pub gateway: Gateway,
+    /// Settings of webhooks.
+    pub webhooks: Webhooks,
     /// The log of this process.
     pub log: Log,
     /// The export of traces, metrics and logs.
@@ -94,6 +96,7 @@ impl Settings for Config {
             Part::of::<Door>(),
             Part::of::<Oidc>(),
             Part::of::<Gateway>(),
+            Part::of::<Webhooks>(),
             Part::of::<Log>(),
             Part::of::<Telemetry>(),
             Part::of::<Admin>(),
@@ -105,7 +108,12 @@ impl Settings for Config {
         let mut secrets = self.nats.secrets();
         secrets.extend(self.model.secrets());
         secrets.extend(self.oidc.secrets());
+        secrets.extend(self.webhooks.secrets());
         secrets
+    }
+
+    fn secrets_of_entries(&mut self) -> Vec<&mut Secret> {
+        self.webhooks.secrets_of_entries()
     }
 
     fn check(&self, check: &mut Check) {
@@ -118,6 +126,7 @@ impl Settings for Config {
             door,
             oidc,
             gateway,
+            webhooks,
             log,
             telemetry,
             admin,
@@ -132,6 +141,7 @@ impl Settings for Config {
         door.check(check);
         oidc.check(check);
         gateway.check(check);
+        webhooks.check(check);
         if gateway.is_public() && door.people.is_empty() && oidc.issuer.is_none() {
             check.wrong("gateway.listen", Text::GatewayNeedsPeople);
         }

@@ -105,7 +105,7 @@ fn value(bytes: &Bytes) -> Result<Value, strict::Refused> {
 }
 
 /// Reads the body of a request, which is bounded in size and time.
-pub(super) async fn read(request: Request, desk: &Desk) -> Result<Bytes, Problem> {
+pub(crate) async fn read(request: Request, desk: &Desk) -> Result<Bytes, Problem> {
     read_up_to(limits::PIECE_BYTES_MAX, request, desk).await
 }
 

@@ -4,10 +4,10 @@ use axum::{
     Json,
     extract::{Path, State},
     http::{HeaderMap, HeaderName, StatusCode, Uri, header},
-    response::IntoResponse,
+    response::{IntoResponse, Response},
 };
 use proto::{
-    door::{Batch, Count, Get, GetUsage, List, Preview, SendSignal, Submit},
+    door::{Batch, Count, Get, GetUsage, List, Preview, SendSignal, Submit, Submitted},
     error::{Code, Failure},
     id::JobId,
     point::{Fork, Point},
@@ -113,9 +113,14 @@ pub(super) async fn fork(
 
 async fn submitted(caller: &Caller, submit: Submit) -> Answered {
     let submitted = caller.client.submit(submit).await.map_err(|e| caller.refused(e))?;
+    Ok(created(submitted))
+}
+
+/// Returns the response to a submission, with the place of the job.
+pub(crate) fn created(submitted: Submitted) -> Response {
     let status = if submitted.created { StatusCode::CREATED } else { StatusCode::OK };
     let place = [(header::LOCATION, format!("/v1/jobs/{}", submitted.job))];
-    Ok((status, place, Json(submitted)).into_response())
+    (status, place, Json(submitted)).into_response()
 }
 
 pub(super) async fn job(

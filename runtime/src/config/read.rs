@@ -47,6 +47,7 @@ pub fn load<S: Settings>(sources: &Sources) -> Result<(S, Vec<Setting>), ConfigE
     let places = Places { env: &env, cwd: &sources.cwd, settings: &layers.files };
     debug_assert_eq!(secrets.len(), config.secrets().len(), "each secret has a key");
     config.secrets().into_iter().flatten().for_each(|secret| secret.fetch(&places));
+    config.secrets_of_entries().into_iter().for_each(|secret| secret.fetch(&places));
     let mut check = Check::default();
     config.check(&mut check);
     for (key, why) in check.into_found() {

@@ -34,6 +34,11 @@ pub trait Section: DeserializeOwned {
         Vec::new()
     }
 
+    /// The secrets of entries that users name, which have no fixed keys.
+    fn secrets_of_entries(&mut self) -> Vec<&mut Secret> {
+        Vec::new()
+    }
+
     /// Checks values whose types are right.
     fn check(&self, check: &mut Check);
 
@@ -90,6 +95,11 @@ pub trait Settings: DeserializeOwned {
 
     /// The secrets of all sections, in the order of the sections.
     fn secrets(&mut self) -> Vec<&mut Option<Secret>>;
+
+    /// The secrets of entries that users name, of all sections.
+    fn secrets_of_entries(&mut self) -> Vec<&mut Secret> {
+        Vec::new()
+    }
 
     /// Checks every section, and pairs of settings of different sections.
     fn check(&self, check: &mut Check);

@@ -8,8 +8,8 @@ use std::{
 
 use async_trait::async_trait;
 use broker::log::{
-    Armed, CasOutcome, Delivery, Depth, Feed, Log, LogError, Maintenance, ObjectRefs, Progress,
-    Queues, Reader, ShardLoad, Storage, Submission, Writer,
+    Armed, CasOutcome, Delivery, Depth, Feed, Log, LogError, Maintenance, ObjectRefs, OutboxState,
+    Posted, Progress, Queues, Reader, ShardLoad, Storage, Submission, Writer,
 };
 use futures::{StreamExt, stream::BoxStream};
 use jiff::Timestamp;
@@ -17,7 +17,7 @@ use proto::{
     decision::{Decision, DecisionKind},
     entry::Entry,
     fact::{Fact, Signal, Source},
-    id::{JobId, Pool, Seq, Shard, TimerName},
+    id::{HookName, JobId, Pool, Seq, Shard, TimerName},
     subject::{Family, Subjects},
     trace::TraceContext,
 };
@@ -248,6 +248,22 @@ impl Queues for WiredLog {
 
     async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
         self.wire.ask(self.inner.depth(kind, pool)).await
+    }
+
+    async fn outbox(
+        &self,
+        hook: &HookName,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Posted, LogError>>, LogError> {
+        self.wire.ask(self.inner.outbox(hook, slots)).await
+    }
+
+    async fn switch_outbox(&self, hook: &HookName, is_on: bool) -> Result<(), LogError> {
+        self.wire.ask(self.inner.switch_outbox(hook, is_on)).await
+    }
+
+    async fn outbox_state(&self, hook: &HookName) -> Result<OutboxState, LogError> {
+        self.wire.ask(self.inner.outbox_state(hook)).await
     }
 
     fn ack_wait(&self) -> Duration {

@@ -47,6 +47,7 @@ const ARROWS: &[(&str, Reach)] = &[
         Only(&[
             MESSAGES,
             PROTO,
+            BROKER,
             RUNTIME,
             "callboard-client",
             "callboard-bridges",

@@ -35,6 +35,16 @@ struct Proof {
 /// An entry that no document uses is an error.
 const PROVED: &[Proof] = &[
     Proof {
+        command: "callboard webhooks test audit",
+        file: "tests/tests/it/gateway/webhooks.rs",
+        marker: "\"webhooks\", \"test\", \"audit\"",
+    },
+    Proof {
+        command: "callboard webhooks on audit",
+        file: "tests/tests/it/gateway/webhooks.rs",
+        marker: "\"webhooks\", \"on\", \"gone\"",
+    },
+    Proof {
         command: "callboard script-model my-script.yaml",
         file: "tests/tests/it/script_model.rs",
         marker: "fn a_script_is_served_over_http",

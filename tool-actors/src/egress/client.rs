@@ -1,10 +1,6 @@
 //! The HTTP client: checks each URL, follows redirects itself, and bounds the body.
 
-use std::{
-    net::{IpAddr, Ipv4Addr},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use proto::{agent::Hosts, trace::TraceContext};
 use reqwest::{
@@ -14,12 +10,11 @@ use reqwest::{
         HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION,
     },
 };
-use url::{Host, Url};
+use runtime::egress::{Checked, Lookup, NotPublic, check_address, foreign_port};
+use url::Url;
 
 use super::{
-    address::{is_for_other_protocols, is_public},
     error::{EgressError, REDIRECTS_MAX},
-    resolver::{Checked, Lookup},
     thread::{self, Unanswered},
 };
 use crate::settings::Http;
@@ -193,9 +188,7 @@ impl Egress {
         Err(EgressError::Redirects)
     }
 
-    /// Checks everything about a URL that needs no name lookup. A numeric host never reaches the
-    /// resolver, so its address is checked here, after the URL parser has normalised forms such as
-    /// `127.1`, `0x7f.1` and `2130706433`.
+    /// Checks everything about a URL that needs no name lookup.
     fn check(&self, url: &Url, hosts: Option<&Hosts>) -> Result<(), EgressError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(EgressError::Scheme(url.scheme().chars().take(40).collect()));
@@ -211,20 +204,12 @@ impl Egress {
         if hosts.is_some_and(|hosts| !hosts.allow(&text)) {
             return Err(EgressError::NotOfAgent(text));
         }
-        if let Some(port) = url.port().filter(|port| is_for_other_protocols(*port)) {
+        if let Some(port) = foreign_port(url) {
             return Err(EgressError::Port(port));
         }
-        let address = match host {
-            // These names mean the local machine, whatever a resolver says (RFC 6761).
-            Host::Domain(name) if is_local(name) => IpAddr::V4(Ipv4Addr::LOCALHOST),
-            Host::Domain(_) => return Ok(()),
-            Host::Ipv4(address) => IpAddr::V4(address),
-            Host::Ipv6(address) => IpAddr::V6(address),
-        };
-        if self.config.allow_private || is_public(address) {
-            Ok(())
-        } else {
-            Err(EgressError::Private { host: text, address })
+        match check_address(url) {
+            Err(refused) if !self.config.allow_private => Err(refused.into()),
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 }
@@ -234,11 +219,6 @@ fn parse(url: &str) -> Result<Url, EgressError> {
         return Err(EgressError::NotUrl(format!("longer than {URL_BYTES_MAX} bytes")));
     }
     Url::parse(url.trim()).map_err(|e| EgressError::NotUrl(e.to_string()))
-}
-
-fn is_local(name: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name);
-    name == "localhost" || name.ends_with(".localhost")
 }
 
 /// Returns the target of a redirect, if the response is one.
@@ -291,12 +271,15 @@ async fn body(url: Url, mut response: Response, max: usize) -> Result<Fetched, E
     Ok(Fetched { url: url.into(), status, content_type, body, truncated })
 }
 
-/// Returns the innermost error without the URL. Recovers an [`EgressError`] of the resolver.
+/// Returns the innermost error without the URL. Recovers the refusal of the resolver.
 fn explain(error: &reqwest::Error) -> EgressError {
     let mut cause: &dyn std::error::Error = error;
     loop {
         if let Some(refused) = cause.downcast_ref::<EgressError>() {
             return refused.clone();
+        }
+        if let Some(refused) = cause.downcast_ref::<NotPublic>() {
+            return refused.clone().into();
         }
         match cause.source() {
             Some(next) => cause = next,

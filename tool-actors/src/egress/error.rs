@@ -2,6 +2,8 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use runtime::egress::NotPublic;
+
 /// Largest number of redirects that one request follows.
 pub(super) const REDIRECTS_MAX: usize = 5;
 
@@ -55,6 +57,12 @@ pub enum EgressError {
     /// The HTTP client could not be set up.
     #[error("the HTTP client cannot be set up: {0}")]
     Setup(String),
+}
+
+impl From<NotPublic> for EgressError {
+    fn from(NotPublic { host, address }: NotPublic) -> Self {
+        Self::Private { host, address }
+    }
 }
 
 impl EgressError {

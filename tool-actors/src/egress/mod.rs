@@ -5,17 +5,15 @@
 //! connects to the very address that was checked; it follows redirects one by one and checks each
 //! of them.
 
-mod address;
 mod client;
 mod error;
-mod resolver;
 mod thread;
 
+pub use runtime::egress::{Lookup, SystemLookup};
+
 pub use self::{
-    address::is_public,
     client::{Egress, Fetched, Get, Post},
     error::EgressError,
-    resolver::{Lookup, SystemLookup},
 };
 
 #[cfg(test)]

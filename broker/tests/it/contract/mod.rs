@@ -13,6 +13,7 @@ mod facts;
 pub(crate) mod fixtures;
 mod large;
 mod load;
+mod outboxes;
 mod progress;
 mod purging;
 mod reading;

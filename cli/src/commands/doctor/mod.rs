@@ -8,6 +8,7 @@ mod monitor;
 mod rights;
 mod storage;
 mod surroundings;
+mod webhooks;
 mod words;
 
 use std::collections::BTreeSet;
@@ -158,7 +159,8 @@ async fn on_server(
         Err(error) => all.push(Finding::skipped("drift", connect::refused(&error))),
     }
     all.push(storage::writes(nats, &subjects).await);
-    all.extend(rights::findings(nats, &subjects, asked).await);
+    all.extend(rights::findings(nats, &subjects, asked, &config.webhooks).await);
+    all.extend(webhooks::findings(nats, &subjects, &config.webhooks).await);
     all.extend(crew(global, config).await);
     all
 }

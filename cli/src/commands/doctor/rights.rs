@@ -7,6 +7,7 @@ use broker::{
     kv::Bucket,
     nats::{Right, Rights, Try},
 };
+use gateway::webhooks::Webhooks;
 use proto::{
     decision::{DecisionKind, pools},
     door::Verb,
@@ -28,6 +29,7 @@ pub(super) async fn findings(
     nats: &Nats,
     subjects: &Subjects,
     asked: Option<&BTreeSet<Role>>,
+    hooks: &Webhooks,
 ) -> Vec<Finding> {
     let rights = match Rights::connect(&nats.into()).await {
         Ok(rights) => rights,
@@ -37,7 +39,7 @@ pub(super) async fn findings(
     for role in
         Role::ALL.iter().copied().filter(|role| asked.is_none_or(|asked| asked.contains(role)))
     {
-        let attempts = needs(role, subjects, nats.create);
+        let attempts = needs(role, subjects, nats.create, hooks);
         let mut lacks = Vec::new();
         for (attempt, right) in attempts.iter().zip(rights.of(&attempts).await) {
             match right {
@@ -91,7 +93,7 @@ fn judged(lacking: &[(Role, Vec<Words>)], asked: bool) -> Vec<Finding> {
 }
 
 /// Lists the operations of a role that can be probed.
-fn needs(role: Role, subjects: &Subjects, create: bool) -> Vec<Try> {
+fn needs(role: Role, subjects: &Subjects, create: bool, hooks: &Webhooks) -> Vec<Try> {
     let job = JobId::new(NOBODY).expect("a word is an id");
     let stream = subjects.stream(subjects.shard_of(&job));
     let worker = WorkerId::new(NOBODY).expect("a word is an id");
@@ -152,7 +154,10 @@ fn needs(role: Role, subjects: &Subjects, create: bool) -> Vec<Try> {
             Try::Listen(subjects.live(&job)),
         ],
         // A request without a body and a reply subject changes nothing and gets no reply.
-        Role::Gateway => vec![Try::Say(subjects.service(Verb::Get))],
+        Role::Gateway => {
+            let outboxes = hooks.out.keys().map(|hook| consumer(subjects.outbox_consumer(hook)));
+            [Try::Say(subjects.service(Verb::Get))].into_iter().chain(outboxes).collect()
+        }
     });
     all
 }

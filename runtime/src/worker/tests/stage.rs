@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use broker::{
     Broker,
     log::{
-        Ack, CasOutcome, Composed, Delivery, Depth, Feed, LogError, Queues, Reader, Submission,
-        Writer,
+        Ack, CasOutcome, Composed, Delivery, Depth, Feed, LogError, OutboxState, Posted, Queues,
+        Reader, Submission, Writer,
     },
     memory::{self, MemoryOptions},
     testing::wait::until,
@@ -25,7 +25,7 @@ use proto::{
     decision::{CallWork, Decision, DecisionKind, Finish, pools},
     entry::Entry,
     fact::{Called, Fact, Source},
-    id::{Attempt, JobId, Pool, Seq, Shard, TimerName, WorkerId},
+    id::{Attempt, HookName, JobId, Pool, Seq, Shard, TimerName, WorkerId},
     job::Outcome,
     lang::Language,
     message::Usage,
@@ -181,6 +181,19 @@ impl Queues for Scripted {
         Ok(stream.boxed())
     }
     async fn depth(&self, _: DecisionKind, _: &Pool) -> Result<Depth, LogError> {
+        unimplemented()
+    }
+    async fn outbox(
+        &self,
+        _: &HookName,
+        _: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Posted, LogError>>, LogError> {
+        unimplemented()
+    }
+    async fn switch_outbox(&self, _: &HookName, _: bool) -> Result<(), LogError> {
+        unimplemented()
+    }
+    async fn outbox_state(&self, _: &HookName) -> Result<OutboxState, LogError> {
         unimplemented()
     }
     fn ack_wait(&self) -> Duration {

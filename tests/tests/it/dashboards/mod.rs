@@ -32,7 +32,10 @@ use self::{
 const FINDS_NOTHING: &[(&str, &str)] = &[];
 
 /// Metrics and attributes that the run cannot show, with the reason.
-const UNSEEN: &[(&str, &str)] = &[];
+const UNSEEN: &[(&str, &str)] = &[(
+    "callboard_webhook_tries_total",
+    "it needs a webhook, and tests/tests/it/gateway/webhooks.rs reads it",
+)];
 
 fn seconds() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()

@@ -13,6 +13,7 @@ mod pages;
 mod requests;
 mod streams;
 mod tls;
+mod webhooks;
 
 use broker::testing::wait::eventually;
 use callboard_tests::company::{Company, Process};

@@ -11,6 +11,7 @@ use broker::testing::wait::eventually_blocking;
 use callboard_tests::{installed, root};
 use model::script::{Script, ScriptServer};
 use proto::{decision::pools, fact::Source, id::JobId, subject::Subjects};
+use wiremock::{Mock, MockServer, ResponseTemplate, matchers::method};
 
 use super::{broker::Brokers, tricks::until_stored};
 
@@ -168,11 +169,34 @@ async fn roles_with_no_more_than_their_rights_do_a_job_together() {
     let refused = role.args(["serve", "--roles", "supervisor"]).output().unwrap();
     let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.contains("callboard setup"), "{refused}");
+    let receiver = unwilling(&brokers).await;
     brokers.set_up(1);
     brokers.set_up(1);
     let _roles = Roles::start(&brokers, 1).await;
     do_a_job(&brokers, "secured");
+    let log = brokers.dir.path().join("gateway.log");
+    eventually_blocking("a webhook that the gateway switched off", || {
+        let said = fs::read_to_string(&log).unwrap();
+        if said.contains("the webhook is off") { Ok(()) } else { Err(said) }
+    });
+    assert!(!receiver.received_requests().await.unwrap().is_empty());
     nothing_was_denied(&brokers);
+}
+
+/// Names the webhook `audit` in the configuration of all processes. Its receiver wants no events.
+async fn unwilling(brokers: &Brokers) -> MockServer {
+    let receiver = MockServer::start().await;
+    let gone = Mock::given(method("POST")).respond_with(ResponseTemplate::new(410));
+    gone.mount(&receiver).await;
+    let secret = brokers.dir.path().join("audit.whsec");
+    fs::write(&secret, format!("whsec_{}", "A".repeat(32))).unwrap();
+    let (url, secret) = (receiver.uri(), secret.display());
+    let hook = format!(
+        "[webhooks.out.audit]\nurl = \"{url}\"\nallow_http = true\nallow_private = true\n\
+         secrets = [{{ file = \"{secret}\" }}]\n"
+    );
+    fs::write(brokers.dir.path().join("callboard.toml"), hook).unwrap();
+    receiver
 }
 
 /// Parents and children need only the rights that the roles have anyway: submissions, questions,

@@ -224,6 +224,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.call-python", "python operator"),
     (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.ask-people", "interaction operator"),
     (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.note-people", "interaction operator"),
+    (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.hook-audit", "gateway operator"),
     (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.other", OPERATOR),
     (Publish, "$JS.ACK.cb-shard-6.facts.1.1.1.1.0", "supervisor"),
     (Publish, "$JS.ACK.cb-shard-6.plan-default.1.1.1.1.0", "planner"),
@@ -232,6 +233,10 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "$JS.ACK.cb-shard-6.call-python.1.1.1.1.0", "python"),
     (Publish, "$JS.ACK.cb-shard-6.ask-people.1.1.1.1.0", "interaction"),
     (Publish, "$JS.ACK.cb-shard-6.note-people.1.1.1.1.0", "interaction"),
+    (Publish, "$JS.ACK.cb-shard-6.hook-audit.1.1.1.1.0", "gateway"),
+    (Publish, "$JS.API.CONSUMER.INFO.cb-shard-6.hook-audit", "gateway operator"),
+    (Publish, "$JS.API.CONSUMER.PAUSE.cb-nowhere.hook-audit", "gateway operator"),
+    (Publish, "$JS.API.CONSUMER.CREATE.cb-nowhere.hook-audit", OPERATOR),
     // Creation, change and deletion. No stream has these names.
     (Publish, "$JS.API.STREAM.CREATE.cb-nowhere", OPERATOR),
     (Publish, "$JS.API.STREAM.UPDATE.cb-nowhere", OPERATOR),

@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::{address::is_public, error::EgressError};
+use super::{NotPublic, address::is_public};
 
 /// A resolver of host names.
 #[async_trait]
@@ -34,9 +34,13 @@ impl Lookup for SystemLookup {
 
 /// The resolver that the HTTP client uses. The client connects only to the addresses it returns, so
 /// a name cannot resolve to one address for the check and to another for the connection.
-pub(super) struct Checked {
-    pub(super) lookup: Arc<dyn Lookup>,
-    pub(super) allow_private: bool,
+#[derive(derive_more::Debug)]
+#[debug("Checked {{ allow_private: {allow_private} }}")]
+pub struct Checked {
+    /// The resolver that is asked.
+    pub lookup: Arc<dyn Lookup>,
+    /// `true` if addresses need not be public.
+    pub allow_private: bool,
 }
 
 impl Resolve for Checked {
@@ -48,7 +52,7 @@ impl Resolve for Checked {
             // One private address suffices to refuse a name. An attacker would put a public address
             // first to pass a check of the first one only.
             if !allow_private && let Some(bad) = addresses.iter().find(|ip| !is_public(**ip)) {
-                let refused = EgressError::Private { host: name, address: *bad };
+                let refused = NotPublic { host: name, address: *bad };
                 return Err(Box::new(refused) as Box<dyn std::error::Error + Send + Sync>);
             }
             // The client replaces port 0 by the port of the URL.
