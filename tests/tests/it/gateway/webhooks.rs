@@ -216,7 +216,8 @@ async fn events_arrive_signed_whatever_dies_and_one_receiver_does_not_hold_anoth
     assert!(said.contains("204"), "{said}");
     assert_eq!(documented.until(1).await[0].body["type"], "webhook.test");
 
-    let (status, said) = stage.post("/v1/jobs", &json!({"id": "j1", "goal": "two echoes"})).await;
+    let (status, said) =
+        stage.post("/v1/jobs", &json!({"id": "j1", "goal": "two echoes", "confirm": false})).await;
     assert_eq!(status, StatusCode::CREATED, "{said}");
     let ask = stage.question("j1").await;
     let told = documented.until(3).await;
