@@ -85,7 +85,7 @@ export class CostsPage {
         <div class="tile"><span class="tile-number num">${short(report.usage?.input_tokens ?? 0)}</span><span>${t('costs_in')}${cached ? html` <span class="muted">(${t('costs_cached', { n: short(cached) })})</span>` : nothing}</span></div>
         <div class="tile"><span class="tile-number num">${short(report.usage?.output_tokens ?? 0)}</span><span>${t('costs_out')}</span></div>
         <div class="tile"><span class="tile-number num">${number(report.jobs)}</span><span>${t('nav_jobs')}</span></div></div>
-      ${unpriced ? html`<p class="warn-line">${icon('triangle-alert')}<span>${t('costs_unpriced', { n: unpriced === 1 ? 1 : number(unpriced) })} ${t('costs_set_price')} <code>model.price</code></span></p>` : nothing}
+      ${unpriced ? html`<p class="warn-line">${icon('triangle-alert')}<span>${t('costs_unpriced', { n: unpriced === 1 ? 1 : number(unpriced) })} ${t('costs_set_price')} <code>model.price</code>, <code>model.known</code></span></p>` : nothing}
       ${report.more ? html`<p class="muted">${t('costs_reached', { time: exact(report.reached) })}</p>` : nothing}
       ${this.daily(report)}
       <div class="costs-parts">${this.part(t('costs_by_agent'), report.agents, true)}${this.part(t('costs_by_model'), report.models)}${this.part(t('costs_by_tool'), report.tools)}</div>

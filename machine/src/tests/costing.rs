@@ -14,7 +14,7 @@ use proto::{
 };
 use serde_json::json;
 
-use super::{family, play::*};
+use super::play::*;
 use crate::{Job, events::Projection};
 
 const CHEAP: Price = Price { input_per_million: 1.0, output_per_million: 1.0 };
@@ -111,13 +111,6 @@ fn a_fork_does_not_pay_for_the_work_of_its_source() {
     let fork = p.job.clone().into_fork();
     assert_eq!(fork.costs(), Default::default());
     assert_eq!(fork.usage(), p.job.usage(), "its budget counts that work");
-}
-
-#[test]
-fn what_a_child_costs_is_no_cost_of_its_parent() {
-    let [before, after] = family::with_its_child();
-    assert!(after.view().usage.input_tokens > before.view().usage.input_tokens);
-    assert_eq!(after.job.costs(), before.job.costs());
 }
 
 proptest! {

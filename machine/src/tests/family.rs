@@ -41,14 +41,6 @@ pub(super) fn parent() -> Play {
     kin.root().clone()
 }
 
-/// Returns a job before and after the end of its child.
-pub(super) fn with_its_child() -> [Play; 2] {
-    let mut kin = Kin::planned("a:helper", |_| {});
-    let before = kin.root().clone();
-    kin.ends("g0.r0.a", 1, true, "A");
-    [before, kin.root().clone()]
-}
-
 fn name(name: &str) -> AgentName {
     AgentName::new(name).unwrap()
 }

@@ -31,3 +31,12 @@ fn canceling_a_poisoned_job_cancels_its_children_and_a_poisoned_child_tells_its_
     let told: Vec<_> = kin.view().children.iter().map(|c| c.state).collect();
     assert_eq!(told, [JobState::Canceled; 2]);
 }
+
+#[test]
+fn what_a_child_costs_is_no_cost_of_its_parent() {
+    let mut kin = Kin::planned("a:helper", |_| {});
+    let before = (kin.root().job.costs(), kin.root().view().usage);
+    kin.ends("g0.r0.a", 1, true, "A");
+    assert!(kin.root().view().usage.input_tokens > before.1.input_tokens);
+    assert_eq!(kin.root().job.costs(), before.0);
+}
