@@ -71,7 +71,7 @@ impl Kind {
 #[derive(Debug, Clone)]
 pub(super) struct Fault {
     pub(super) kind: Kind,
-    failure: Failure,
+    failure: Box<Failure>,
 }
 
 /// The reason why a request has no result.
@@ -98,20 +98,22 @@ impl Fault {
             | Kind::ContentTypeNotSupported
             | Kind::VersionNotSupported => Code::InvalidRequest,
         };
-        Self { kind, failure: Failure::composed(code, &Words::from(why)) }
+        Self { kind, failure: Box::new(Failure::composed(code, &Words::from(why))) }
     }
 
     /// Returns the error that ends a stream.
     pub(super) fn of_stream(failure: Failure) -> Self {
         match Refused::from(failure) {
             Refused::Reply(fault) => fault,
-            Refused::Http(failure) => Self { kind: Kind::InternalError, failure },
+            Refused::Http(failure) => {
+                Self { kind: Kind::InternalError, failure: Box::new(failure) }
+            }
         }
     }
 
     /// Names the wrong field.
     pub(super) fn at(self, field: impl Into<String>) -> Self {
-        Self { failure: self.failure.at(field), ..self }
+        Self { failure: Box::new((*self.failure).at(field)), ..self }
     }
 
     /// Returns the error object.
@@ -169,7 +171,7 @@ impl From<Failure> for Refused {
             | Code::InvalidAnswer
             | Code::WouldRepeat => Kind::InvalidParams,
         };
-        Self::Reply(Fault { kind, failure })
+        Self::Reply(Fault { kind, failure: Box::new(failure) })
     }
 }
 

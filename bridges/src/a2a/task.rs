@@ -151,11 +151,9 @@ fn history(view: &JobView, ids: &Ids) -> Vec<Message> {
         let prompt = vec![Part::words(&past.prompt)];
         history.push(ids.message(past.id.as_str(), Role::Agent, prompt));
         let QuestionEnd::Answered { decision, chosen, text, by: _ } = &past.end else { continue };
-        let said = chosen.as_ref().or(text.as_ref());
-        let said = said.map_or_else(|| json!({"decision": decision}), |said| json!(said));
-        let part = match said {
-            Value::String(said) => Part::words(said),
-            other => Part::data(other),
+        let part = match chosen.as_ref().or(text.as_ref()) {
+            Some(said) => Part::words(said),
+            None => Part::data(json!({"decision": decision})),
         };
         history.push(ids.message(&format!("{}-answer", past.id), Role::User, vec![part]));
     }

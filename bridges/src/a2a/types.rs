@@ -150,16 +150,16 @@ pub(super) struct Task {
 #[serde(rename_all = "camelCase")]
 pub(super) enum Update {
     Task(Box<Task>),
-    #[serde(rename_all = "camelCase")]
-    StatusUpdate {
+    #[serde(rename = "statusUpdate", rename_all = "camelCase")]
+    Status {
         task_id: String,
         context_id: String,
         status: Status,
         #[serde(skip_serializing_if = "Map::is_empty")]
         metadata: Map<String, Value>,
     },
-    #[serde(rename_all = "camelCase")]
-    ArtifactUpdate {
+    #[serde(rename = "artifactUpdate", rename_all = "camelCase")]
+    Artifact {
         task_id: String,
         context_id: String,
         artifact: Artifact,

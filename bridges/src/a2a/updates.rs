@@ -98,7 +98,7 @@ impl Updates {
         }
         self.has_ended = true;
         self.state = view.state;
-        let of = |artifact| Update::ArtifactUpdate {
+        let of = |artifact| Update::Artifact {
             task_id: self.ids.task.clone(),
             context_id: self.ids.context.clone(),
             artifact,
@@ -117,7 +117,7 @@ impl Updates {
 
     fn update(&self, status: Status, metadata: Map<String, Value>) -> Update {
         let Ids { task, context } = self.ids.clone();
-        Update::StatusUpdate { task_id: task, context_id: context, status, metadata }
+        Update::Status { task_id: task, context_id: context, status, metadata }
     }
 }
 
