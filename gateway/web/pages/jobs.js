@@ -1,7 +1,7 @@
 // The list of jobs: pills with counts, filters, rows that keep their place, marks and batches.
 
 import { html, nothing, repeat } from '../lit.js';
-import { api } from '../api.js';
+import { api, Problem } from '../api.js';
 import { emit } from '../state/bus.js';
 import { cached } from '../state/cache.js';
 import { due, feed } from '../state/feed.js';
@@ -9,8 +9,6 @@ import { chips, filterOf, isLabel, narrows, paramsOf, SHOW, SINCE } from '../sta
 import { go, route, select } from '../router.js';
 import { set, settings, t } from '../settings.js';
 import { ago, number } from '../format.js';
-import { openAction } from '../parts/actions.js';
-import { openMarked, openMatching } from '../parts/batch.js';
 import { openDialog } from '../parts/dialog.js';
 import { rowCost } from '../parts/cost.js';
 import { mark, shown, tone } from '../parts/mark.js';
@@ -45,10 +43,11 @@ export class JobsPage {
     /** @type {Map<string, number>} */
     this.changed = new Map();
     this.help = /** @type {[string, string][]} */ ([['j / k', 'key_move'], ['Enter', 'key_open'], ['/', 'key_filter'], ['Space', 'key_mark'], ['n', 'nav_new'], ['x', 'act_cancel'], ['p', 'key_pause']]);
-    const act = (/** @type {import('../parts/orders.js').Kind} */ kind) => {
+    const act = async (/** @type {import('../parts/orders.js').Kind} */ kind) => {
       if (this.marked.size) return this.batch();
       const job = this.visible()[this.at];
-      if (job) openAction(kind === 'pause' && job.sub_status === 'paused' ? 'resume' : kind, { job: job.job, view: job, done: () => this.load() });
+      const parts = job && (await this.part(import('../parts/actions.js')));
+      parts?.openAction(kind === 'pause' && job.sub_status === 'paused' ? 'resume' : kind, { job: job.job, view: job, done: () => this.load() });
     };
     this.keys = {
       j: () => this.move(1), k: () => this.move(-1), ArrowDown: () => this.move(1), ArrowUp: () => this.move(-1),
@@ -75,11 +74,19 @@ export class JobsPage {
     if (!this.marked.delete(job)) this.marked.add(job);
     emit();
   }
+  /** A module that only actions need, so the list does not wait for it. @template T @param {Promise<T>} module */
+  part(module) {
+    return module.catch(() => {
+      this.problem = new Problem({ code: 'unreachable' });
+      emit();
+    });
+  }
   /** A signal to the marked jobs, or to all that match. */
-  batch() {
+  async batch() {
+    const parts = await this.part(import('../parts/batch.js'));
     const done = () => { this.marked.clear(); this.load(); };
-    if (this.marked.size) openMarked(this.rows.filter((row) => this.marked.has(row.job)), done);
-    else openMatching(filterOf(route().query), done);
+    if (this.marked.size) parts?.openMarked(this.rows.filter((row) => this.marked.has(row.job)), done);
+    else parts?.openMatching(filterOf(route().query), done);
   }
   /** @param {boolean} [further] */
   async load(further = false) {
