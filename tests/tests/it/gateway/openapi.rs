@@ -268,13 +268,19 @@ async fn every_route_answers_as_the_document_says() {
     let piece = "/v1/pieces/{sha256}";
     let sent = stage.request(Method::PUT, &filled(piece, "")).body("a piece").send().await.unwrap();
     api.check(&Method::PUT, piece, sent).await;
+    spoken(&stage, &mut api).await;
+    complete(&stage, &api).await;
+}
+
+/// Asks in the other protocols.
+async fn spoken(stage: &Stage, api: &mut Document) {
+    let (get, post) = ((Method::GET, "/.well-known/agent-card.json"), |path| (Method::POST, path));
     let (agui, message) = ("/agui/{agent}", json!({"role": "user", "content": "two echoes"}));
     let run = json!({"threadId": "t1", "runId": "r1", "messages": [message]});
-    api.ask(&stage, post(agui), "/agui/default", Some(run)).await;
+    api.ask(stage, post(agui), "/agui/default", Some(run)).await;
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
-    api.ask(&stage, post("/mcp"), "/mcp", Some(ping)).await;
-    api.ask(&stage, get("/.well-known/agent-card.json"), "/.well-known/agent-card.json", None)
-        .await;
+    api.ask(stage, post("/mcp"), "/mcp", Some(ping)).await;
+    api.ask(stage, get, "/.well-known/agent-card.json", None).await;
     let example = &api.document["paths"]["/a2a"]["post"]["requestBody"]["content"];
     let mut call = example["application/json"]["example"].clone();
     for method in ["SendMessage", "SendStreamingMessage"] {
@@ -282,7 +288,6 @@ async fn every_route_answers_as_the_document_says() {
         let sent = stage.request(Method::POST, "/a2a").header("a2a-version", "1.0").json(&call);
         api.check(&Method::POST, "/a2a", sent.send().await.unwrap()).await;
     }
-    complete(&stage, &api).await;
 }
 
 /// `true` for routes that show what their caller may only know as a reader, too.
