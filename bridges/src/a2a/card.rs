@@ -83,8 +83,8 @@ mod tests {
     #[test]
     fn each_usable_agent_is_a_skill() {
         let agents = json!([
-            {"name": "default", "layer": "built_in", "place": "", "about": "Plans first."},
-            {"name": "broken", "layer": "built_in", "place": "", "mistakes": ["no"]},
+            {"name": "default", "layer": "preset", "place": "", "about": "Plans first."},
+            {"name": "broken", "layer": "preset", "place": "", "mistakes": ["no"]},
         ]);
         let agents: Vec<AgentEntry> = serde_json::from_value(agents).unwrap();
         let card = card(&place(None), Some(&agents), false, Language::En);
