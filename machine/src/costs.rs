@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 
 use proto::{budget::Budget, cost::Cost, id::ToolName, message::Usage, spent::Spent};
 
-use super::state::Job;
-
 /// Name of the model of the configuration, which an agent does not name.
 const USUAL: &str = "default";
 
@@ -40,13 +38,5 @@ impl Costs {
     pub(crate) fn add_tool(&mut self, budget: &Budget, tool: &ToolName, cost: &Cost) {
         let spent = Spent::on(cost, budget.price.as_ref());
         *self.tools.entry(tool.clone()).or_default() += spent;
-    }
-}
-
-impl Job {
-    /// Returns the cost of the job itself so far; nothing if it was never submitted.
-    #[must_use]
-    pub fn costs(&self) -> Costs {
-        self.open.as_ref().map(|open| open.spending.bill().clone()).unwrap_or_default()
     }
 }

@@ -13,6 +13,7 @@ use proto::{
 
 use super::{
     call::Call,
+    costs::Costs,
     state::{ActiveJob, Job, Stage},
     step::StepRun,
     why::Surroundings,
@@ -65,6 +66,12 @@ impl Job {
             created: self.created,
             updated: self.updated,
         })
+    }
+
+    /// Returns the cost of the job itself so far; nothing if it was never submitted.
+    #[must_use]
+    pub fn costs(&self) -> Costs {
+        self.open.as_ref().map(|open| open.spending.bill().clone()).unwrap_or_default()
     }
 
     /// Returns the job's row in a list, or `None` if it was never submitted.
