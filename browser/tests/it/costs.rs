@@ -53,8 +53,8 @@ async fn costs_are_shown_by_day_agent_model_and_job_and_an_unknown_price_is_no_z
     let _: bool = page.until("the bars of a week", &format!("{bars} === 7")).await;
     page.click(".segments button", "Tokens").await;
     let label = "document.querySelector('.bars svg').getAttribute('aria-label')";
-    let label: String = page.value(label).await;
-    assert!(label.starts_with("Bars of 7 days") && label.ends_with("2.2 k"), "{label}");
+    let of_tokens = format!("{label}.startsWith('Bars of 7 days') && {label}.endsWith('2.2 k')");
+    let _: bool = page.until("the bars of tokens", &of_tokens).await;
     let address: String = page.value("location.search").await;
     assert_eq!(address, "?days=7&by=tokens");
 
