@@ -6,3 +6,5 @@
 pub mod a2a;
 pub mod derived;
 pub mod mcp;
+#[cfg(test)]
+mod testing;

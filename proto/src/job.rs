@@ -43,6 +43,20 @@ impl JobState {
         }
     }
 
+    /// Returns whether the job waits for a person.
+    #[must_use]
+    pub fn needs_person(self) -> bool {
+        match self {
+            Self::InputRequired | Self::AuthRequired => true,
+            Self::Submitted
+            | Self::Working
+            | Self::Completed
+            | Self::Failed
+            | Self::Canceled
+            | Self::Rejected => false,
+        }
+    }
+
     /// The word used on every surface.
     #[must_use]
     pub fn as_str(self) -> &'static str {

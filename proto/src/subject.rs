@@ -21,7 +21,7 @@ use crate::{
     pools,
 };
 
-/// What the name of an outbox's consumer begins with.
+/// Prefix of the name of an outbox's consumer.
 const OUTBOX: &str = "hook-";
 
 /// The decisions that go to outboxes. Questions open and close, and jobs end, in these records and in

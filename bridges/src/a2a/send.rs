@@ -21,7 +21,7 @@ use super::{
     content::{self, File, Part, Source},
     no_push, rpc,
     rpc::{Fault, Kind, Refused},
-    task::{Ids, has_ended, key, task, unseen, waits},
+    task::{Ids, key, task, unseen},
     tasks::messages,
     types::{Given, OfTask, SendMessage, Task, Update},
     updates::{Asked, Updates},
@@ -85,7 +85,7 @@ impl A2aServer {
         id: &Value,
     ) -> Result<BoxStream<'static, String>, Refused> {
         let view = self.find(&request.id).await?;
-        if has_ended(view.state) {
+        if view.state.is_terminal() {
             return Err(Fault::new(Kind::UnsupportedOperation, Text::EndedAlready).into());
         }
         let messages = messages(request.history_length)?;
@@ -191,7 +191,7 @@ impl A2aServer {
         parts: &[Part],
         ask: Option<String>,
     ) -> Result<Sent, Refused> {
-        if has_ended(view.state) {
+        if view.state.is_terminal() {
             return Err(Fault::new(Kind::UnsupportedOperation, Text::Ended).into());
         }
         let open = open_questions(view);
@@ -204,7 +204,7 @@ impl A2aServer {
                 None if was_asked(view, ask) => None,
                 None => return Err(invalid(Text::UnknownAsk { ask }).into()),
             },
-            None if !waits(view.state) => {
+            None if !view.state.needs_person() => {
                 self.steer(view, parts).await?;
                 None
             }

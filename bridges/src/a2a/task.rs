@@ -6,7 +6,7 @@ use ::client::{
 };
 use proto::{
     id::JobId,
-    job::{JobState, Outcome},
+    job::Outcome,
     view::{JobSummary, JobView, QuestionEnd},
 };
 use serde_json::{Map, Value, json};
@@ -31,30 +31,6 @@ impl Ids {
     pub(super) fn message(&self, id: &str, role: Role, parts: Vec<Part>) -> Message {
         let (context_id, task_id) = (self.context.clone(), self.task.clone());
         Message { message_id: format!("{task_id}/{id}"), context_id, task_id, role, parts }
-    }
-}
-
-/// Returns whether a job has ended.
-pub(super) fn has_ended(state: JobState) -> bool {
-    match state {
-        JobState::Completed | JobState::Failed | JobState::Canceled | JobState::Rejected => true,
-        JobState::Submitted
-        | JobState::Working
-        | JobState::InputRequired
-        | JobState::AuthRequired => false,
-    }
-}
-
-/// Returns whether a job waits for a person.
-pub(super) fn waits(state: JobState) -> bool {
-    match state {
-        JobState::InputRequired | JobState::AuthRequired => true,
-        JobState::Submitted
-        | JobState::Working
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Canceled
-        | JobState::Rejected => false,
     }
 }
 
@@ -109,7 +85,9 @@ pub(super) fn status(view: &JobView, ids: &Ids) -> Status {
         Some(Outcome::Completed { .. }) => Vec::new(),
         Some(Outcome::Failed { message, .. }) => vec![Part::words(message)],
         Some(Outcome::Canceled { reason }) => reason.iter().map(Part::words).collect(),
-        None if waits(view.state) => open_questions(view).iter().flat_map(question).collect(),
+        None if view.state.needs_person() => {
+            open_questions(view).iter().flat_map(question).collect()
+        }
         None => view.reason.iter().map(Part::words).collect(),
     };
     let id = format!("status-{}", view.seq);
@@ -167,14 +145,9 @@ pub(super) mod tests {
     use super::*;
 
     pub(in crate::a2a) fn view(more: &Value) -> JobView {
-        let mut view = json!({
-            "job": "j1", "state": "working", "goal": "g", "agent": "default", "language": "en",
-            "usage": {"input_tokens": 0, "output_tokens": 0}, "ignored": 0, "records": 3, "seq": 3,
-            "created": "2026-03-01T09:00:00Z", "updated": "2026-03-01T09:00:05Z",
-            "conversation": "talk",
-        });
-        view.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        serde_json::from_value(view).unwrap()
+        let mut fields = json!({"conversation": "talk"});
+        fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        crate::testing::view(&fields)
     }
 
     pub(in crate::a2a) fn asking() -> JobView {

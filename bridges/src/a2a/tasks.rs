@@ -14,7 +14,7 @@ use proto::{
 use super::{
     A2aServer, page,
     rpc::{Fault, Kind, Refused},
-    task::{has_ended, listed, task},
+    task::{listed, task},
     types::{ListTasks, OfTask, Task, TaskPage},
     updates::Updates,
     words::Text,
@@ -129,7 +129,7 @@ impl A2aServer {
         let updates = Updates::of_subscription(&view);
         let ended = self.settled(view, updates);
         let view = match tokio::time::timeout(CANCEL_WITHIN, ended).await {
-            Ok(view) if view.as_ref().is_ok_and(|view| has_ended(view.state)) => view?,
+            Ok(view) if view.as_ref().is_ok_and(|view| view.state.is_terminal()) => view?,
             Ok(_) | Err(_) => self.client.get(&job).await?,
         };
         Ok(task(&view, usize::MAX, true))

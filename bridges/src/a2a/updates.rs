@@ -15,7 +15,7 @@ use proto::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    task::{Ids, artifacts, has_ended, status, waits},
+    task::{Ids, artifacts, status},
     types::{Part, Role, Status, Update},
 };
 
@@ -82,7 +82,7 @@ impl Updates {
             | Happened::Turn(_) => return Vec::new(),
         }
         // The view that follows shows the question or the end.
-        if self.has_ended || waits(self.state) || has_ended(self.state) {
+        if self.has_ended || self.state.needs_person() || self.state.is_terminal() {
             return Vec::new();
         }
         let message = (!parts.is_empty())
@@ -111,8 +111,8 @@ impl Updates {
     }
 
     fn ends_with(&self, view: &JobView) -> bool {
-        let asks = waits(view.state) && !keys(view).is_subset(&self.known);
-        asks || has_ended(view.state)
+        let asks = view.state.needs_person() && !keys(view).is_subset(&self.known);
+        asks || view.state.is_terminal()
     }
 
     fn update(&self, status: Status, metadata: Map<String, Value>) -> Update {

@@ -148,21 +148,12 @@ pub(super) fn is_approval(kind: &QuestionKind) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
 
     use super::*;
-
-    pub(in crate::mcp) fn view(more: &Value) -> JobView {
-        let mut view = json!({
-            "job": "j1", "state": "working", "goal": "g", "agent": "default", "language": "en",
-            "usage": {"input_tokens": 0, "output_tokens": 0}, "ignored": 0, "records": 3, "seq": 3,
-            "created": "2026-03-01T09:00:00Z", "updated": "2026-03-01T09:00:05Z",
-        });
-        view.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        serde_json::from_value(view).unwrap()
-    }
+    use crate::testing::view;
 
     #[rstest]
     #[case::working(json!({}), "get_job")]

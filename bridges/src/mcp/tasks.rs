@@ -169,7 +169,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::mcp::status::tests::view;
+    use crate::testing::view;
 
     fn asked(kind: &Value) -> JobView {
         let mut question = json!({"id": "q1", "prompt": "?"});

@@ -49,7 +49,7 @@ const WATCH: Duration = Duration::from_secs(5);
 /// Interval at which the streams of lost shards are looked for.
 const SEARCH: Duration = Duration::from_secs(5);
 
-/// What is pulled.
+/// The messages that a consumer pulls.
 #[derive(Debug, Clone, derive_more::Display)]
 pub(super) enum Pulled {
     /// Commands of one kind for one pool.

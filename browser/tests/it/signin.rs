@@ -1,4 +1,4 @@
-//! The sign-in at an issuer of tokens, in a real browser.
+//! People sign in at an issuer of tokens, in a real browser.
 
 use callboard_browser::Look;
 use callboard_tests::issuer::{self, Issuer};

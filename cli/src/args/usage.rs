@@ -7,7 +7,7 @@ use super::filter::FilterArgs;
 /// `usage`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct UsageArgs {
-    /// What to sum the cost by
+    /// Sum the cost by this
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     pub(crate) by: UsageBy,
     #[command(flatten)]

@@ -116,7 +116,7 @@ impl Run {
     /// Takes a view of the job, which follows all events so far. A job may wait for a person without
     /// an event of its own: one of several questions was answered.
     pub(super) fn view(&mut self, view: &JobView) -> Vec<RunEvent> {
-        let waits = waits(view.state) && self.awaited.is_empty() && !self.has_ended;
+        let waits = view.state.needs_person() && self.awaited.is_empty() && !self.has_ended;
         if waits { self.interrupt() } else { Vec::new() }
     }
 
@@ -272,7 +272,7 @@ impl Run {
         if !self.awaited.is_empty() {
             return Vec::new();
         }
-        if waits(job.state) && !self.open.is_empty() {
+        if job.state.needs_person() && !self.open.is_empty() {
             return self.interrupt();
         }
         let mut shown = vec![self.snapshot()];
@@ -364,19 +364,6 @@ fn job_state(
         shown["reason"] = json!(reason);
     }
     shown
-}
-
-/// Returns whether a job in this state waits for a person.
-fn waits(state: JobState) -> bool {
-    match state {
-        JobState::InputRequired | JobState::AuthRequired => true,
-        JobState::Submitted
-        | JobState::Working
-        | JobState::Completed
-        | JobState::Failed
-        | JobState::Canceled
-        | JobState::Rejected => false,
-    }
 }
 
 #[cfg(test)]

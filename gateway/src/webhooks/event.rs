@@ -57,7 +57,7 @@ impl From<Closed> for End {
     }
 }
 
-/// What happened.
+/// A change of a job that a webhook may tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Change {
     Asked(AskId),

@@ -7,6 +7,7 @@ use axum::{
     extract::{Path, Request, State},
     http::{HeaderMap, StatusCode, header},
 };
+use bridges::derived;
 use jiff::Timestamp;
 use proto::{
     door::{AgentChoice, Submit},
@@ -29,7 +30,6 @@ use crate::{
     problem::Problem,
     words::Text,
 };
-use bridges::derived;
 
 /// Names of the file of a delivery.
 const JSON_FILE: &str = "payload.json";

@@ -63,7 +63,7 @@ pub(super) struct Outbox {
     pub(super) waits: Vec<u64>,
 }
 
-/// What becomes of a position.
+/// The outcome of the work on a position.
 enum Settled {
     /// Everything it stands for was delivered.
     Done,
@@ -106,7 +106,7 @@ impl Outbox {
         };
         shutdown.run_until_cancelled(sends).await;
         tasks.close();
-        // What is cut off is delivered again.
+        // The broker delivers again every position that is cut off here.
         let _ = tokio::time::timeout(END_GRACE, tasks.wait()).await;
     }
 

@@ -22,9 +22,9 @@ pub(crate) const SIGNATURE: &str = "webhook-signature";
 const WINDOW_SECONDS: u64 = 5 * 60;
 /// Sizes of a key in bytes, both included.
 const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
-/// What a secret begins with.
+/// Prefix of a secret.
 const SECRET: &str = "whsec_";
-/// What a signature with a shared key begins with.
+/// Prefix of a signature with a shared key.
 const VERSION: &str = "v1,";
 /// Largest id of a message that is accepted, in bytes.
 const ID_BYTES_MAX: usize = 256;

@@ -7,7 +7,7 @@ import { cached } from '../state/cache.js';
 import { JobStream } from '../state/stream.js';
 import { go } from '../router.js';
 import { settings, t } from '../settings.js';
-import { mark, shown } from '../parts/mark.js';
+import { hasEnded, mark, shown } from '../parts/mark.js';
 import { markdown } from '../parts/markdown.js';
 import { offer } from '../parts/palette.js';
 import { draftOf, questionCard, sendAnswer } from '../parts/question.js';
@@ -15,7 +15,6 @@ import { command, empty, errorBox, grow, icon, plain, skeleton, toast, when } fr
 import { sentence } from '../parts/why.js';
 import { liveTexts, transcript } from './job/said.js';
 
-const ENDED = ['completed', 'failed', 'canceled', 'rejected'];
 const CANCEL = ['cancel', '/cancel', '取消当前任务'];
 const newName = () => `chat-${Date.now().toString(36)}`;
 
@@ -63,7 +62,7 @@ export class ChatPage {
         this.jobs = reply.jobs.filter((/** @type {any} */ job) => !job.parent).reverse();
         const list = this.jobs ?? [];
         for (const job of list) {
-          if (!ENDED.includes(job.state) || job === list.at(-1)) this.watch(job.job);
+          if (!hasEnded(job.state) || job === list.at(-1)) this.watch(job.job);
           else if (!this.streams.has(job.job) && !this.views.has(job.job)) {
             this.views.set(job.job, undefined);
             api.job(job.job).then((view) => { this.views.set(job.job, view); emit(); }, () => this.views.delete(job.job));
@@ -84,7 +83,7 @@ export class ChatPage {
   current() {
     for (const job of [...(this.jobs ?? [])].reverse()) {
       const view = this.streams.get(job.job)?.view ?? job;
-      if (!ENDED.includes(view.state) && !String(view.goal).startsWith('/')) return view;
+      if (!hasEnded(view.state) && !String(view.goal).startsWith('/')) return view;
     }
     return undefined;
   }
@@ -240,7 +239,7 @@ export class ChatPage {
     const steps = view?.plan?.steps ?? [];
     const done = steps.filter((/** @type {any} */ s) => ['completed', 'skipped'].includes(s.state)).length;
     const running = steps.find((/** @type {any} */ s) => ['running', 'waiting'].includes(s.state));
-    const ended = ENDED.includes((view ?? job).state);
+    const ended = hasEnded((view ?? job).state);
     const outcome = view?.outcome;
     const lines = (stream?.fold.lines ?? []).filter((/** @type {any} */ line) => ['thought', 'call', 'told', 'notice'].includes(line.kind));
     const result = outcome?.summary || (outcome?.results && !outcome.summary ? JSON.stringify(outcome.results, null, 2) : '') || outcome?.message || outcome?.reason;

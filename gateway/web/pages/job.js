@@ -9,7 +9,7 @@ import { route, select } from '../router.js';
 import { t } from '../settings.js';
 import { duration, money, ms, short } from '../format.js';
 import { actionsOf, ICONS, openAction } from '../parts/actions.js';
-import { mark, shown, tone } from '../parts/mark.js';
+import { hasEnded, mark, shown, tone } from '../parts/mark.js';
 import { markdown } from '../parts/markdown.js';
 import { offer } from '../parts/palette.js';
 import { questionCard } from '../parts/question.js';
@@ -26,7 +26,6 @@ import { scrubber } from './job/scrubber.js';
 import { stepPanel } from './job/step.js';
 
 const TABS = ['plan', 'time', 'said', 'log', 'agent', 'family'];
-const ENDED = ['completed', 'failed', 'canceled', 'rejected'];
 
 export class JobPage {
   /** @param {string} job */
@@ -169,7 +168,7 @@ export class JobPage {
           <div class="menu"><button aria-haspopup="menu" aria-expanded=${this.menu ? 'true' : 'false'} aria-label=${t('actions')} title="${t('actions')} (.)" @click=${() => { this.menu = !this.menu; emit(); }}>${icon('ellipsis')}</button>
           ${this.menu ? html`<div class="menu-list" role="menu" @keydown=${(/** @type {KeyboardEvent} */ e) => this.menuKey(e)}>${rest.map((kind) => html`<button role="menuitem" class=${kind === 'cancel' ? 'text-fail' : ''} @click=${() => this.act(kind)}>${icon(ICONS[kind])}${t(`act_${kind}`)}</button>`)}</div>` : nothing}</div></div>`}
       </div>
-      <div class="why-bar tint-${tone(state)}">${mark(state, true)}<div class="grow"><strong>${t(`state_${state}`)}</strong>${first || ENDED.includes(view.state) ? html`<span class="why-text">${plain(first ? whySentence(first, title) : sentence(view))}</span>` : nothing}
+      <div class="why-bar tint-${tone(state)}">${mark(state, true)}<div class="grow"><strong>${t(`state_${state}`)}</strong>${first || hasEnded(view.state) ? html`<span class="why-text">${plain(first ? whySentence(first, title) : sentence(view))}</span>` : nothing}
           ${first?.since && Date.now() - ms(first.since) > 1500 ? html`<span class="muted num"> · ${t('since', { time: duration(Date.now() - ms(first.since)) })}</span>` : nothing}
           ${(view.why?.length ?? 0) > 1 && !this.past ? html`<details class="more-why"><summary>${t('more_reasons', { n: view.why.length - 1 })}</summary>${view.why.slice(1).map((/** @type {any} */ why) => html`<p>${plain(whySentence(why, title))}</p>`)}</details>` : nothing}</div>
         ${next.action === 'answer' ? (answered ? nothing : html`<a class="button" href="/inbox">${t('answer')}</a>`) : next.action ? html`<button @click=${() => this.act(/** @type {any} */ (next.action))}>${next.label}</button>` : next.command ? html`<code>${next.command}</code>${copyButton(next.command)}` : nothing}

@@ -5,12 +5,12 @@ import { api, Problem } from '../api.js';
 import { emit } from '../state/bus.js';
 import { cached } from '../state/cache.js';
 import { due, feed } from '../state/feed.js';
-import { chips, filterOf, isLabel, narrows, paramsOf, SHOW, SINCE } from '../state/jobfilter.js';
+import { chips, filterOf, narrows, paramsOf, SHOW } from '../state/jobfilter.js';
 import { go, route, select } from '../router.js';
-import { set, settings, t } from '../settings.js';
+import { t } from '../settings.js';
 import { ago, number } from '../format.js';
-import { openDialog } from '../parts/dialog.js';
 import { rowCost } from '../parts/cost.js';
+import { keptFilters, openNarrow } from '../parts/jobfilters.js';
 import { mark, shown, tone } from '../parts/mark.js';
 import { offer } from '../parts/palette.js';
 import { command, empty, errorBox, icon, plain, skeleton, when } from '../parts/ui.js';
@@ -171,10 +171,10 @@ export class JobsPage {
       ${this.pills(filter)}
       <div class="filters line wrap"><label class="search-field">${icon('search')}<span class="sr">${t('filter_goal')}</span><input id="filter" type="search" maxlength="200" placeholder=${t('filter_goal')} .value=${route().query.get('q') ?? ''} @input=${(/** @type {any} */ e) => { this.at = 0; this.typed = Date.now(); select({ q: e.target.value }); }}></label>
         ${chips(filter).map(([name, value]) => html`<button class="chip removable" @click=${() => this.drop(name, value)} aria-label="${t('drop_filter')}: ${t(`filter_${name}`)} ${value}">${t(`filter_${name}`)}: ${plain(name === 'since' ? t(`since_${value}`) : value)} ${icon('x')}</button>`)}
-        <button @click=${() => this.narrow()}>${icon('plus')}${t('add_filter')}</button>
+        <button @click=${() => openNarrow(filter, () => { this.at = 0; })}>${icon('plus')}${t('add_filter')}</button>
         <span class="grow"></span><span class="muted num">${this.readAt && !(this.problem && !this.rows.length) ? t(rows.length < this.rows.length ? 'rows_some' : 'rows_all', { n: rows.length === 1 ? 1 : number(rows.length), of: number(this.rows.length), time: ago(this.readAt) }) : ''}</span>
         ${this.marked.size || rows.length ? html`<button class="act-on" ?disabled=${!this.marked.size && filter.show === 'attention'} @click=${() => this.batch()}>${this.marked.size ? t('act_on_marked', { n: this.marked.size }) : t(narrows(filter) ? 'act_on_matching' : 'act_on_all')}</button>` : nothing}</div>
-      ${this.views(filter)}
+      ${keptFilters(filter)}
       ${this.problem ? errorBox(this.problem, () => this.load()) : nothing}
       ${this.fresh.length ? html`<button class="fresh" @click=${() => { document.getElementById('main')?.scrollTo({ top: 0 }); this.rows = [...this.fresh, ...this.rows]; this.fresh = []; emit(); }}>${icon('arrow-up')}${t('new_rows', { n: this.fresh.length })}</button>` : nothing}
       ${!this.readAt && !this.problem && Date.now() - this.started > 200 ? skeleton(8) : nothing}
@@ -206,41 +206,6 @@ export class JobsPage {
     this.at = 0;
     select({ [name]: name === 'label' ? filterOf(route().query).labels.filter((label) => label !== value) : undefined });
   }
-  /** Adds a condition. */
-  narrow() {
-    const form = { agent: '', label: '', conversation: '', parent: '', since: '' };
-    const filter = filterOf(route().query);
-    const agents = cached('agents', 60_000).value?.agents ?? [];
-    const field = (/** @type {'label' | 'conversation' | 'parent'} */ name, /** @type {string} */ placeholder) => html`<label class="field"><span>${t(`filter_${name}`)}</span><input class="mono" maxlength="200" placeholder=${placeholder} .value=${form[name]} @input=${(/** @type {any} */ e) => { form[name] = e.target.value.trim(); emit(); }}></label>`;
-    const options = (/** @type {'agent' | 'since'} */ name, /** @type {[string, string][]} */ list) => html`<label class="field"><span>${t(`filter_${name}`)}</span><select @change=${(/** @type {any} */ e) => { form[name] = e.target.value; emit(); }}><option value="">${t('any')}</option>${list.map(([value, word]) => html`<option value=${value} .selected=${form[name] === value}>${word}</option>`)}</select></label>`;
-    openDialog({
-      title: t('add_filter'), confirm: t('apply'),
-      ready: () => Object.values(form).some((value) => value) && (!form.label || isLabel(form.label)),
-      body: () => html`${options('agent', agents.map((/** @type {any} */ a) => [a.name, a.name]))}${field('label', 'team=billing')}${options('since', Object.keys(SINCE).map((key) => [key, t(`since_${key}`)]))}${field('conversation', 'chat-1')}${field('parent', 'report-7')}`,
-      run: async () => {
-        const { label, ...rest } = form;
-        this.at = 0;
-        select({ ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value)), ...(label ? { label: [...new Set([...filter.labels, label])] } : {}) });
-      },
-    });
-  }
-  /** Filters that were kept on this machine, under names. @param {import('../state/jobfilter.js').Filter} filter */
-  views(filter) {
-    const kept = savedViews();
-    const here = location.search;
-    if (!kept.length && !narrows(filter)) return nothing;
-    const keep = () => {
-      let name = '';
-      openDialog({
-        title: t('save_view'), confirm: t('save'), ready: () => name.trim() !== '',
-        body: () => html`<p class="muted">${t('save_view_text')}</p><label class="field"><span>${t('name')}</span><input maxlength="40" .value=${name} @input=${(/** @type {any} */ e) => { name = e.target.value; emit(); }}></label>`,
-        run: async () => set('views', JSON.stringify([...kept.filter((view) => view.name !== name.trim()), { name: name.trim(), search: here }].slice(-12))),
-      });
-    };
-    return html`<div class="line wrap saved-views" role="group" aria-label=${t('saved_views')}>
-      ${kept.map((view) => html`<span class="chip"><a href="/jobs${view.search}" aria-current=${view.search === here ? 'true' : nothing}>${plain(view.name)}</a><button class="ghost small" aria-label="${t('remove')}: ${view.name}" @click=${() => set('views', JSON.stringify(kept.filter((one) => one !== view)))}>${icon('x')}</button></span>`)}
-      ${narrows(filter) && !kept.some((view) => view.search === here) ? html`<button class="ghost small" @click=${keep}>${icon('tag')}${t('save_view')}</button>` : nothing}</div>`;
-  }
   /** @param {any} job @param {number} n */
   row(job, n) {
     const state = shown(job);
@@ -261,16 +226,6 @@ export class JobsPage {
     if (!narrows(filter))
       return empty(t('no_jobs'), t('no_jobs_text'), html`<div class="stack commands">${command('callboard submit "Summarise notes.md" --wait')}${command('callboard chat')}${command("nats req cb.svc.submit '{\"goal\":\"Summarise notes.md\"}'")}</div><a class="button primary" href="/new">${t('nav_new')}</a>`);
     return empty(t('no_match'), t('no_match_text'), html`<div class="line wrap centred">${filter.text ? html`<button @click=${() => select({ q: undefined })}>${t('drop_text')}</button>` : nothing}${filter.show !== 'all' ? html`<button @click=${() => select({ show: undefined })}>${t('drop_state', { state: t(`show_${filter.show}`) })}</button>` : nothing}${chips(filter).map(([name, value]) => html`<button @click=${() => this.drop(name, value)}>${t('drop_one', { filter: `${t(`filter_${name}`)}: ${name === 'since' ? t(`since_${value}`) : value}` })}</button>`)}</div>`);
-  }
-}
-
-/** @returns {{name: string, search: string}[]} */
-function savedViews() {
-  try {
-    const kept = JSON.parse(settings.views || '[]');
-    return Array.isArray(kept) ? kept.filter((view) => typeof view?.name === 'string' && typeof view?.search === 'string' && view.search.startsWith('?')) : [];
-  } catch {
-    return [];
   }
 }
 

@@ -10,17 +10,17 @@ import { openDialog } from './dialog.js';
 import { copyAs } from './copyas.js';
 import { Foresight, foresightView } from './foresight.js';
 import { bodyOf, emptyForm, isComplete, requestOf } from './orders.js';
+import { hasEnded } from './mark.js';
 import { toast } from './ui.js';
 
 /** @typedef {{job: string, view?: any, fold?: import('../state/fold.js').Fold, at?: number, step?: string, done?: () => void}} Target */
 
-const ENDED = ['completed', 'failed', 'canceled', 'rejected'];
 /** The actions that the job's state allows, the most useful first. @param {any} job @returns {import('./orders.js').Kind[]} */
 export function actionsOf(job) {
   if (!job) return [];
   /** @type {import('./orders.js').Kind[]} */
   const out = [];
-  const ended = ENDED.includes(job.state);
+  const ended = hasEnded(job.state);
   if (!ended) out.push(job.sub_status === 'paused' ? 'resume' : 'pause', 'steer');
   if (job.state === 'failed') out.push('recover');
   const why = Array.isArray(job.why) ? job.why.map((/** @type {any} */ w) => w.code) : [job.why?.code];

@@ -31,6 +31,9 @@ export function shown(job) {
   if (job.state === 'working' && job.sub_status === 'backing-off') return 'backing-off';
   return job.state;
 }
+const ENDED = ['completed', 'failed', 'canceled', 'rejected'];
+/** `true` for the state of a job that has ended. @param {string} state */
+export const hasEnded = (state) => ENDED.includes(state);
 /** The colour of a state, as the end of a class name. @param {string} state */
 export const tone = (state) => STATES[state]?.[1] ?? 'idle';
 

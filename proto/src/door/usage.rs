@@ -24,7 +24,7 @@ pub struct GetUsage {
 pub struct UsageReport {
     /// Earliest time of a submission that is included.
     pub since: Timestamp,
-    /// Time before which the jobs were submitted; absent for now.
+    /// Time before which the jobs were submitted; absent if the report reaches to the present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// Number of jobs.

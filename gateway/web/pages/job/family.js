@@ -1,13 +1,14 @@
 // The family of a job: its parents up to the first, and the jobs of sub-agents below, as a graph or as a list.
 
-import { html, nothing, ref, svg } from '../../lit.js';
+import { html, nothing } from '../../lit.js';
 import { api } from '../../api.js';
 import { emit } from '../../state/bus.js';
-import { curve, layout } from '../../layout.js';
+import { layout } from '../../layout.js';
 import { route, select } from '../../router.js';
 import { t } from '../../settings.js';
 import { number } from '../../format.js';
-import { mark, shown, tone } from '../../parts/mark.js';
+import { arrow, graphView } from '../../parts/graph.js';
+import { hasEnded, mark, shown, tone } from '../../parts/mark.js';
 import { empty, errorBox, plain, segments, skeleton, when } from '../../parts/ui.js';
 import { sentence } from '../../parts/why.js';
 
@@ -17,7 +18,6 @@ const JOBS_MAX = 200;
 const DEPTH_MAX = 32;
 /** Time between two reads of the family, in milliseconds. */
 const AGE = 3000;
-const ENDED = ['completed', 'failed', 'canceled', 'rejected'];
 
 /** A family: its jobs with the parents first, each with its depth. @typedef {{jobs: any[], more: boolean}} Family */
 
@@ -74,7 +74,7 @@ export function inOrder(jobs) {
 /** @param {import('../job.js').JobPage} page @param {any} view */
 export function familyTab(page, view) {
   const { memo } = page;
-  const settled = memo.family?.jobs.every((/** @type {any} */ job) => ENDED.includes(job.state)) && ENDED.includes(view.state);
+  const settled = memo.family?.jobs.every((/** @type {any} */ job) => hasEnded(job.state)) && hasEnded(view.state);
   if (!memo.familyBusy && Date.now() - (memo.familyAt ?? 0) > AGE && !(settled && memo.familySeq === view.seq)) {
     memo.familyBusy = true;
     readFamily(view, { job: (id) => api.job(id), jobs: api.jobs })
@@ -86,7 +86,7 @@ export function familyTab(page, view) {
   if (!family) return memo.familyProblem ? errorBox(memo.familyProblem) : skeleton(3);
   if (family.jobs.length < 2) return html`${errorBox(memo.familyProblem)}${empty(t('no_family'), t('no_family_text'))}`;
   const how = route().query.get('family') ?? (innerWidth < 720 ? 'list' : 'graph');
-  const open = family.jobs.filter((job) => !ENDED.includes(job.state)).length;
+  const open = family.jobs.filter((job) => !hasEnded(job.state)).length;
   return html`<div class="line wrap tab-head"><h2 class="grow">${t('family_of', { n: number(family.jobs.length) })}</h2><span class="muted num">${t('family_open', { n: open })}</span>
       ${segments(t('view'), [['graph', t('graph')], ['list', t('list')]], how, (value) => select({ family: value }))}</div>
     ${errorBox(memo.familyProblem)}
@@ -106,20 +106,8 @@ function graph(page, jobs) {
     page.memo.familyKey = key;
     page.memo.familyGraph = layout(jobs.map((job) => ({ id: job.job, depends_on: job.depth ? [job.parent] : [] })), BOX, jobs.map((job) => job.job));
   }
-  const { places, edges, width, height } = page.memo.familyGraph;
-  const pad = 8;
-  return html`<div class="graph" role="group" aria-label=${t('family_of', { n: number(jobs.length) })}>
-    <svg width=${width + 2 * pad} height=${height + 2 * pad} viewBox="${-pad} ${-pad} ${width + 2 * pad} ${height + 2 * pad}" ${ref((/** @type {any} */ element) => { if (element instanceof SVGElement) element.style.minWidth = `${Math.min(width + 2 * pad, Math.max(300, width * 0.72))}px`; })}>
-      <g class="edges">${edges.map((/** @type {any} */ edge) => {
-        const [x, y] = edge.points.at(-1);
-        const focus = edge.from === page.job || edge.to === page.job;
-        return svg`<path class="edge ${focus ? 'focus' : ''}" d=${curve([...edge.points.slice(0, -1), [x, y - 5]])}></path><path class="arrow ${focus ? 'focus' : ''}" d="M${x - 4} ${y - 7}L${x} ${y - 1}L${x + 4} ${y - 7}z"></path>`;
-      })}</g>
-      ${jobs.map((job) => {
-        const place = places.get(job.job);
-        return svg`<foreignObject x=${place.x} y=${place.y} width=${BOX.width} height=${BOX.height}>${node(page, job)}</foreignObject>`;
-      })}
-    </svg></div>`;
+  const lines = page.memo.familyGraph.edges.map((/** @type {any} */ edge) => arrow(edge, edge.from === page.job || edge.to === page.job ? 'focus' : ''));
+  return graphView(page.memo.familyGraph, BOX, t('family_of', { n: number(jobs.length) }), lines, jobs.map((job) => [job.job, node(page, job)]));
 }
 
 /** @param {import('../job.js').JobPage} page @param {any} job */

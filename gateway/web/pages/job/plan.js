@@ -1,10 +1,11 @@
 // The plan as a graph or as a list, with its revisions.
 
-import { html, nothing, ref, svg } from '../../lit.js';
+import { html, nothing, svg } from '../../lit.js';
 import { curve, layout } from '../../layout.js';
 import { route, select } from '../../router.js';
 import { t } from '../../settings.js';
 import { duration, ms } from '../../format.js';
+import { arrow, graphView } from '../../parts/graph.js';
 import { mark, tone } from '../../parts/mark.js';
 import { empty, plain, segments } from '../../parts/ui.js';
 
@@ -76,30 +77,19 @@ function graph(page, steps, now) {
     page.memo.graph = layout(steps, BOX, page.memo.order ?? []);
     page.memo.order = [...page.memo.graph.places.values()].sort((a, b) => a.rank - b.rank || a.x - b.x).map((place) => place.id);
   }
-  const { places, edges, width, height, implied } = page.memo.graph;
+  const { places, edges, implied } = page.memo.graph;
   const chosen = route().query.get('step');
   const at = new Map(steps.map((s) => [s.id, s]));
   const near = new Set(chosen ? [chosen, ...(at.get(chosen)?.depends_on ?? []), ...steps.filter((s) => s.depends_on.includes(chosen)).map((s) => s.id)] : []);
-  const pad = 8;
-  return html`<div class="graph" role="group" aria-label=${t('graph_of', { n: steps.length })}>
-    <svg width=${width + 2 * pad} height=${height + 2 * pad} viewBox="${-pad} ${-pad} ${width + 2 * pad} ${height + 2 * pad}" ${ref((/** @type {any} */ element) => { if (element instanceof SVGElement) element.style.minWidth = `${Math.min(width + 2 * pad, Math.max(300, width * 0.72))}px`; })}>
-      <g class="edges">${edges.map((/** @type {any} */ edge) => {
-        const from = at.get(edge.from);
-        const lit = from?.state === 'completed';
-        const focus = chosen && (edge.from === chosen || edge.to === chosen);
-        const [x, y] = edge.points.at(-1);
-        return svg`<path class="edge ${lit ? 'lit' : ''} ${focus ? 'focus' : ''}" d=${curve([...edge.points.slice(0, -1), [x, y - 5]])}></path><path class="arrow ${lit ? 'lit' : ''} ${focus ? 'focus' : ''}" d="M${x - 4} ${y - 7}L${x} ${y - 1}L${x + 4} ${y - 7}z"></path>`;
-      })}
-      ${chosen ? (at.get(chosen)?.depends_on ?? []).filter((/** @type {string} */ id) => !edges.some((/** @type {any} */ e) => e.from === id && e.to === chosen) && places.has(id)).map((/** @type {string} */ id) => {
-        const a = places.get(id);
-        const b = places.get(chosen);
-        return svg`<path class="edge implied" d=${curve([[a.x + BOX.width / 2, a.y + BOX.height], [b.x + BOX.width / 2, b.y]])}></path>`;
-      }) : nothing}</g>
-      ${steps.map((step) => {
-        const place = places.get(step.id);
-        return svg`<foreignObject x=${place.x} y=${place.y} width=${BOX.width} height=${BOX.height}>${node(step, chosen, near, now)}</foreignObject>`;
-      })}
-    </svg></div>
+  const lit = (/** @type {string} */ id) => (at.get(id)?.state === 'completed' ? 'lit' : '');
+  const focus = (/** @type {any} */ edge) => (chosen && (edge.from === chosen || edge.to === chosen) ? 'focus' : '');
+  const hidden = chosen ? (at.get(chosen)?.depends_on ?? []).filter((/** @type {string} */ id) => !edges.some((/** @type {any} */ e) => e.from === id && e.to === chosen) && places.has(id)) : [];
+  const lines = [edges.map((/** @type {any} */ edge) => arrow(edge, `${lit(edge.from)} ${focus(edge)}`)), hidden.map((/** @type {string} */ id) => {
+    const a = places.get(id);
+    const b = places.get(chosen);
+    return svg`<path class="edge implied" d=${curve([[a.x + BOX.width / 2, a.y + BOX.height], [b.x + BOX.width / 2, b.y]])}></path>`;
+  })];
+  return html`${graphView(page.memo.graph, BOX, t('graph_of', { n: steps.length }), lines, steps.map((step) => [step.id, node(step, chosen, near, now)]))}
     ${implied ? html`<p class="muted note">${t('implied_edges', { n: implied })}</p>` : nothing}`;
 }
 

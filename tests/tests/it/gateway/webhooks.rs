@@ -234,7 +234,7 @@ async fn events_arrive_signed_whatever_dies_and_one_receiver_does_not_hold_anoth
     })
     .await;
 
-    // What is stored while no gateway runs is sent after the crash of the broker too.
+    // The outbox sends records that were stored while no gateway ran, after the crash of the broker too.
     stage.gateway.kill9();
     let said = run(&stage, &["inbox", "answer", "j1", &ask, "--text", "Ann"]);
     eventually("the end of the job", async || {
@@ -266,7 +266,7 @@ async fn events_arrive_signed_whatever_dies_and_one_receiver_does_not_hold_anoth
     let again = obedient.until("hung", 2).await;
     assert_eq!(once(&again).len(), 1, "{again:?}");
 
-    // What happened while a webhook was off is sent when it is on again.
+    // A webhook that is on again sends the events from the time while it was off.
     let said = run(&stage, &["submit", "two echoes", "--id", "j2"]);
     assert!(documented.until(7).await.iter().any(|told| told.job() == "j2"), "{said}");
     assert_eq!(obedient.of("gone").len(), 1, "it is off");
