@@ -53,6 +53,7 @@ const OTHERS: &[&[Word]] = words![
     replan.listed: Listed::Each, Listed::All;
     tool.on_given_up: OnGivenUp::Fail, OnGivenUp::Park;
     budget.at_limit: AtLimit::LetEnd, AtLimit::Abandon;
+    approval.four_eyes: false, true;
     ask.limit: AskLimit::AtMost(3), AskLimit::AtMost(0), AskLimit::Unlimited;
     ask.prefix: false, true;
     ask.when: AskWhen::Both, AskWhen::Planning, AskWhen::Steps;

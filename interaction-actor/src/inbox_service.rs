@@ -15,6 +15,7 @@ use broker::{
 };
 use machine::{Job, QuestionStatus};
 use proto::{
+    agent::Agent,
     decision::Closed,
     door::{AnswerTaken, GiveAnswer, Inbox, InboxPage, Link, Redeem, Server, Unlink, Verb},
     entry::Entry,
@@ -44,6 +45,16 @@ const RACES_MAX: usize = 50;
 const ANONYMOUS: &str = "anonymous";
 
 mod links;
+
+/// The person who answers.
+#[derive(Debug, Clone)]
+struct Giver {
+    by: String,
+    /// `true` if the server knows this person by a token, and not by what the request says.
+    known: bool,
+    /// `true` if the request forbids the submitter to answer for plans and calls.
+    four_eyes: bool,
+}
 
 /// Accepts answers, makes links and lists the inbox, as the service of a [`runtime::service::ServiceActor`].
 #[derive(Debug)]
@@ -90,11 +101,9 @@ impl Answers<GiveAnswer> for InboxService {
         let request = asked.request()?;
         let Asked { caller, call, .. } = asked;
         let by = by(&caller, request.by.as_deref())?;
-        if request.four_eyes {
-            self.by_another(&request.job, &request.ask, &caller).await?;
-        }
-        let GiveAnswer { job, ask, decision, value, text, digest, .. } = request;
-        self.give(job, ask, Answer { decision, value, text, digest }, by, call.trace).await
+        let GiveAnswer { job, ask, decision, value, text, digest, four_eyes, .. } = request;
+        let giver = Giver { by, known: caller != Caller::Anyone, four_eyes };
+        self.give(job, ask, Answer { decision, value, text, digest }, giver, call.trace).await
     }
 }
 
@@ -105,16 +114,17 @@ impl InboxService {
         job: JobId,
         ask: AskId,
         answer: Answer,
-        by: String,
+        giver: Giver,
         trace: TraceContext,
     ) -> Result<AnswerTaken, Failure> {
         for _ in 0..RACES_MAX {
             let questions = self.questions(&job, &ask).await?;
-            no_crew(&questions, &by)?;
+            no_crew(&questions, &giver.by)?;
             let question = self.open(&questions, &ask).await?;
+            self.by_another(questions.job(), question, &answer, &giver).await?;
             let answer = self.whole(questions.job(), question, &answer)?;
             self.fits(question, &answer)?;
-            let answered = Answered { ask: ask.clone(), answer, by: by.clone() };
+            let answered = Answered { ask: ask.clone(), answer, by: giver.by.clone() };
             let fact = Fact::Answered(answered);
             let after = questions.job().last_answer();
             let stored = self.broker.log.answer(&job, &fact, after, trace);
@@ -128,32 +138,40 @@ impl InboxService {
         Err(Failure::of(Code::Overloaded, Text::AnswersAtATime { job: &job }))
     }
 
-    /// Refuses the answer to a plan or a tool call of a caller who submitted the job or, where
-    /// callers are not known, may have done so.
-    async fn by_another(&self, job: &JobId, ask: &AskId, caller: &Caller) -> Result<(), Failure> {
-        let questions = self.questions(job, ask).await?;
-        let question = self.open(&questions, ask).await?;
+    /// Refuses the answer to a plan or a tool call of the submitter, where the request forbids it or
+    /// the answer is an approval and the agent forbids it.
+    async fn by_another(
+        &self,
+        job: &Job,
+        question: &Question,
+        answer: &Answer,
+        giver: &Giver,
+    ) -> Result<(), Failure> {
         match question.kind {
             QuestionKind::PlanCheck { .. } | QuestionKind::ToolApproval { .. } => {}
             QuestionKind::Question | QuestionKind::Choice { .. } | QuestionKind::Form { .. } => {
                 return Ok(());
             }
         }
-        // The submitter of a child is that of the root of its family.
-        let root = questions.job().parent().map_or(job, |parent| &parent.root);
-        let entries = self.broker.log.read(root, Seq(0)).await?;
-        let submitted = entries.first().and_then(Entry::submission);
-        let is_another = match caller {
-            Caller::Anyone => false,
-            Caller::Known(name) | Caller::Vouched(name, _) => {
-                submitted.is_some_and(|it| it.by.as_deref() != Some(name.as_str()))
-            }
-        };
-        if is_another {
+        let approves = answer.decision == Verdict::Approve;
+        if !giver.four_eyes && !approves {
+            return Ok(());
+        }
+        // The submitter of a child is that of the root of its family, whose policy binds it, too.
+        let root = job.parent().map_or(job.id(), |parent| &parent.root);
+        let first = self.broker.log.first(root).await?;
+        let submitted = first.as_ref().and_then(Entry::submission);
+        let submitted = submitted.as_ref();
+        let demands = |agent: &Agent| agent.approval.four_eyes;
+        let by_policy = job.agent().is_some_and(demands)
+            || submitted.is_some_and(|submitted| demands(&submitted.agent));
+        let is_another = giver.known
+            && submitted.is_some_and(|it| it.by.as_deref() != Some(giver.by.as_str()));
+        if is_another || !(giver.four_eyes || by_policy) {
             return Ok(());
         }
         let failure = Failure::of(Code::Forbidden, Text::FourEyes { job: root });
-        Err(failure.next(Text::AnotherPerson { job, ask }))
+        Err(failure.next(Text::AnotherPerson { job: job.id(), ask: &question.id }))
     }
 
     async fn questions(&self, job: &JobId, ask: &AskId) -> Result<QuestionLog, Failure> {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    AnswerTaken, Answers, AskId, Asked, Bucket, Code, Failure, InboxService, JobId, Link, Question,
+    AnswerTaken, Answers, AskId, Asked, Bucket, Code, Failure, Giver, InboxService, JobId, Link, Question,
     QuestionKind, QuestionLog, QuestionStatus, Redeem, Text, Unlink, Verb, by, no_crew,
     unreachable_inbox,
 };
@@ -89,7 +89,8 @@ impl Answers<Redeem> for InboxService {
             self.people.still(&by, Verb::Answer.spec().roles)?;
         }
         if let Some(answer) = answer {
-            let given = self.give(job.clone(), ask.clone(), answer, by.clone(), asked.call.trace);
+            let giver = Giver { by: by.clone(), known: !self.people.is_open(), four_eyes: false };
+            let given = self.give(job.clone(), ask.clone(), answer, giver, asked.call.trace);
             let AnswerTaken { seq, .. } = given.await?;
             tracing::info!(%job, %ask, by, %seq, "a question was answered by a link");
         }

@@ -8,7 +8,9 @@ use proto::{
     decision::Closed,
     digest,
     error::Code,
-    id::{JobId, Seq, ToolName},
+    fact::Submitted,
+    family::Parent,
+    id::{Attempt, JobId, Seq, ToolName, WorkId},
     interaction::{Choice, QuestionKind, approval_digest},
     lang::Language,
     plan::Plan,
@@ -348,6 +350,45 @@ async fn four_eyes_leave_approvals_to_another_person_than_the_submitter() {
     office.send("answer", &with(approve), Some("cat")).await.unwrap();
     let by: Vec<String> = answers(&office, &job).await.into_iter().map(|it| it.by).collect();
     assert_eq!(by, ["ann", "cat"]);
+}
+
+#[tokio::test]
+async fn an_agent_with_four_eyes_has_another_person_approve() {
+    // Ann submitted all jobs. The agent of `parent` has the policy, and that of `child` has not.
+    let office = Office::with(MemoryOptions::default(), people()).await;
+    let demand = |submitted: &mut Submitted| submitted.agent.approval.four_eyes = true;
+    let parent = office.submit_with("parent", demand).await;
+    let child = Parent {
+        job: parent.clone(),
+        work: WorkId::new("g0.r1.s1").unwrap(),
+        attempt: Attempt(1),
+        root: parent.clone(),
+        path: "parent/s1".into(),
+        depth: 1,
+    };
+    let child = office.submit_with("child", |submitted| submitted.parent = Some(child)).await;
+    for job in [&parent, &child] {
+        let (kind, digest) = approval(job);
+        let asked = [question("q1", kind.clone()), question("q2", kind)];
+        office.ask_all(job, asked.into_iter()).await;
+        let approve = |ask: &str| {
+            json!({"job": job, "ask": ask, "decision": "approve", "digest": digest}).to_string()
+        };
+        let refused = office.send("answer", &approve("q1"), Some("ann")).await.unwrap_err();
+        assert_eq!(refused.code, Code::Forbidden, "{refused:?}");
+        assert!(refused.message.contains("job parent"), "{refused:?}");
+        let link = json!({"job": job, "ask": "q1"}).to_string();
+        let link = office.send("link", &link, Some("ann")).await.unwrap();
+        let answer = json!({"decision": "approve", "digest": digest});
+        let redeem = json!({"handle": link["handle"], "answer": answer}).to_string();
+        let refused = office.send("redeem", &redeem, None).await.unwrap_err();
+        assert_eq!(refused.code, Code::Forbidden, "{refused:?}");
+        office.send("answer", &approve("q1"), Some("cat")).await.unwrap();
+        let reject = json!({"job": job, "ask": "q2", "decision": "reject"}).to_string();
+        office.send("answer", &reject, Some("ann")).await.unwrap();
+        let by: Vec<String> = answers(&office, job).await.into_iter().map(|it| it.by).collect();
+        assert_eq!(by, ["cat", "ann"], "{job}");
+    }
 }
 
 #[tokio::test]

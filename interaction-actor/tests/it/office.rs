@@ -152,10 +152,19 @@ impl Office {
 
     /// Submits a job whose agent will ask twenty questions, and has asked none.
     pub(crate) async fn submit(&self, id: &str) -> JobId {
+        self.submit_with(id, |_| {}).await
+    }
+
+    /// Submits a job like [`Self::submit`], changed by `change`.
+    pub(crate) async fn submit_with(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut Submitted),
+    ) -> JobId {
         let mut agent = Agent { confirm: false, ..Agent::default() };
         agent.ask.limit = AskLimit::Unlimited;
         agent.step.max_calls = 20;
-        let fact = Fact::Submitted(Submitted {
+        let mut submitted = Submitted {
             goal: format!("goal of {id}"),
             agent,
             language: Language::En,
@@ -170,8 +179,9 @@ impl Office {
             files: Vec::new(),
             labels: proto::label::Labels::default(),
             rules: proto::rules::Rules::NOW,
-        });
-        let job = job(id);
+        };
+        change(&mut submitted);
+        let (job, fact) = (job(id), Fact::Submitted(submitted));
         let stored = self.broker.log.submit(&job, &fact, new_trace()).await.unwrap();
         assert!(matches!(stored, Submission::Stored(_)));
         let mut folded = self.folded(&job).await;

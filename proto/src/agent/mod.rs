@@ -3,6 +3,7 @@
 //!
 //! There is one file for each group of policies. Every accepted value of a policy has an effect.
 
+mod approving;
 mod ask;
 mod checked;
 mod delegation;
@@ -17,6 +18,7 @@ mod summary;
 mod tool;
 
 pub use self::{
+    approving::Approving,
     ask::Asking,
     checked::InvalidAgent,
     hosts::Hosts,

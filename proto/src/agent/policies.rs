@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Asking, Calling, Dispatch, OnFailure, PlanWhen, Planning, ReplanWhen, Replanning, StepExec,
+    Approving, Asking, Calling, Dispatch, OnFailure, PlanWhen, Planning, ReplanWhen, Replanning, StepExec,
     Stepping, SubAgent,
     checked::{Checked, InvalidAgent, out_of_scale, out_of_share, out_of_time, refuse},
     step,
@@ -53,6 +53,9 @@ pub struct Agent {
     pub plan: Planning,
     /// `true` if a user must confirm the plan before any step runs.
     pub confirm: bool,
+    /// Policy of approvals.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub approval: Approving,
     /// Policy of questions to users.
     pub ask: Asking,
     /// Order of the steps.
@@ -96,6 +99,7 @@ impl Default for Agent {
             agents: Vec::new(),
             plan: Planning::default(),
             confirm: true,
+            approval: Approving::default(),
             ask: Asking::default(),
             dispatch: Dispatch::Parallel,
             step: Stepping::default(),
