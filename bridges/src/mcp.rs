@@ -5,7 +5,9 @@
 
 mod arguments;
 mod calls;
+mod elicitation;
 mod http;
+mod questions;
 mod status;
 mod stdio;
 mod tasks;
@@ -28,11 +30,15 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
+use self::{
+    elicitation::{Asking, Call},
+    tools::ToolName,
+    words::Text,
+};
 pub use self::{
     http::{Response, answer},
     stdio::{StdioError, serve},
 };
-use self::{tools::ToolName, words::Text};
 
 /// The MCP server of one caller.
 #[derive(Debug, Clone)]
@@ -106,8 +112,18 @@ impl ServerHandler for McpServer {
             return Err(ErrorData::invalid_params(why.text(self.language), None));
         };
         let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let takes_tasks = context.client_capabilities().is_some_and(|it| it.supports_tasks());
-        let called = self.call(tool, arguments, takes_tasks);
+        let (version, capabilities) = (context.protocol_version(), context.client_capabilities());
+        let asking = Asking::of(version.as_ref(), capabilities.as_ref());
+        let refused = |failure: Failure| self.error(&failure);
+        let seal = self.seal(tool, &arguments).map_err(refused)?;
+        let asked = match request.request_state {
+            Some(state) => {
+                let asked = seal.open(&state).map_err(refused)?;
+                Some((asked, request.input_responses.unwrap_or_default()))
+            }
+            None => None,
+        };
+        let called = self.call(Call { tool, asking, asked, seal }, arguments);
         // A request that its client withdrew ends its wait. The job goes on.
         let called = context.ct.run_until_cancelled(called).await;
         let withdrawn = || ErrorData::internal_error(Text::Withdrawn.text(self.language), None);

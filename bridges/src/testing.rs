@@ -13,3 +13,10 @@ pub(crate) fn view(more: &Value) -> JobView {
     view.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     serde_json::from_value(view).unwrap()
 }
+
+/// Returns the view of a job that waits for the answer to a question of this kind.
+pub(crate) fn asking(kind: &Value) -> JobView {
+    let mut question = json!({"id": "q1", "prompt": "?"});
+    question.as_object_mut().unwrap().extend(kind.as_object().unwrap().clone());
+    view(&json!({"state": "input-required", "questions": [question]}))
+}

@@ -21,6 +21,7 @@ use broker::{
 };
 use bytes::Bytes;
 use proto::{
+    digest,
     door::{
         AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, Crew, Download, Downloaded,
         FileSource, Get, GetCrew, GetTools, SetAgent, Submit, SubmitFile, Submitted, Tools, Upload,
@@ -248,6 +249,14 @@ impl Client {
         let expected_revision = Some(history.current.unwrap_or_default());
         let (name, check) = (name.clone(), false);
         self.call(&SetAgent { name, text, expected_revision, check, by }).await
+    }
+
+    /// Returns a key that every process with the caller's token derives for the same purpose, and nobody
+    /// else can. Without a token everybody can.
+    #[must_use]
+    pub fn key_for(&self, purpose: &str) -> String {
+        let token = self.token.as_deref().unwrap_or_default();
+        digest::of_bytes(format!("{purpose}\n{token}").as_bytes())
     }
 
     fn context(&self) -> RequestContext {

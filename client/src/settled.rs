@@ -7,20 +7,26 @@ use proto::{
     door::Watched,
     error::Failure,
     event::EventId,
-    id::JobId,
+    id::{AskId, JobId},
     job::{JobState, SubStatus},
     view::JobView,
 };
 
-use super::{Client, WatchOptions};
+use super::{Client, WatchOptions, session::open_questions};
 
 impl Client {
-    /// Waits until a job has ended or does not go on by itself, but not longer than `within`.
+    /// Waits until a job has ended or does not go on by itself, but not longer than `within`. A job
+    /// that still shows a question of `answered` will go on.
     /// Returns the latest view of the job; `None` if there was none in this time.
     ///
     /// # Errors
     /// Returns the server's refusal to show the job, or the transport's error.
-    pub async fn settled(&self, job: &JobId, within: Duration) -> Result<Option<JobView>, Failure> {
+    pub async fn settled(
+        &self,
+        job: &JobId,
+        answered: &[(JobId, AskId)],
+        within: Duration,
+    ) -> Result<Option<JobView>, Failure> {
         let items = self.watch(job, WatchOptions::events(EventId::default()));
         let mut items = std::pin::pin!(items);
         let mut last = None;
@@ -28,7 +34,7 @@ impl Client {
             while let Some(item) = items.next().await {
                 match item? {
                     Watched::View { view } => {
-                        let is_still = is_still(&view);
+                        let is_still = is_still(&view) && !shows(&view, answered);
                         last = Some(*view);
                         if is_still {
                             break;
@@ -48,6 +54,12 @@ impl Client {
         }
         Ok(last)
     }
+}
+
+/// `true` for a view from before the answer of a question: that of a sub-agent reaches the jobs above it
+/// later than its own.
+fn shows(view: &JobView, answered: &[(JobId, AskId)]) -> bool {
+    open_questions(view).iter().any(|open| answered.contains(&open.key()))
 }
 
 /// `true` if a job does not go on by itself.

@@ -14,6 +14,7 @@ use axum::{
 };
 use client::Client;
 use proto::{
+    door::GetCrew,
     error::{Code, Failure},
     lang::{Language, Words},
     refusal::{Reason, Text as Refusal},
@@ -73,13 +74,27 @@ impl Caller {
         if self.has_token { &self.key } else { "" }
     }
 
+    /// Refuses a caller whom the front door does not know. Roles do not matter: a request of any verb
+    /// shows whether it knows the caller, and this one costs least.
+    pub(crate) async fn must_be_known(&self) -> Result<(), Problem> {
+        match self.client.call(&GetCrew {}).await {
+            Err(failure) if self.is_unknown(&failure) => Err(self.refused(failure)),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     /// Returns the response to a refusal of the front door.
     pub(crate) fn refused(&self, failure: Failure) -> Problem {
-        let unknown = [Refusal::UnknownToken, Refusal::TokenExpired].map(Reason::from);
-        let names_nobody = failure.reason.as_deref().is_some_and(|reason| unknown.contains(reason));
-        let is_unknown = failure.code == Code::Forbidden && (!self.has_token || names_nobody);
+        let is_unknown = self.is_unknown(&failure);
         let problem = Problem::new(failure, self.language);
         if is_unknown { problem.with_status(StatusCode::UNAUTHORIZED) } else { problem }
+    }
+
+    /// `true` for the refusal of a caller who has no token, or one that names nobody.
+    fn is_unknown(&self, failure: &Failure) -> bool {
+        let unknown = [Refusal::UnknownToken, Refusal::TokenExpired].map(Reason::from);
+        let names_nobody = failure.reason.as_deref().is_some_and(|reason| unknown.contains(reason));
+        failure.code == Code::Forbidden && (!self.has_token || names_nobody)
     }
 
     /// Returns the response to a caller that asks for too much.

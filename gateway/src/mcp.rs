@@ -24,6 +24,8 @@ pub(crate) async fn call(State(desk): State<Desk>, caller: Caller, request: Requ
         return Err(caller.overloads(Text::TooManyStreams { max: &desk.limits.streams_max() }));
     };
     let mut request = body::foreign_request(request, &desk).await?;
+    // Hosts ask their user for another token when HTTP says so, and not when a tool does.
+    caller.must_be_known().await?;
     // Answers are JSON, and no client refuses that one.
     let both = HeaderValue::from_static("application/json, text/event-stream");
     request.headers_mut().insert(header::ACCEPT, both);

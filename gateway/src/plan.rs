@@ -59,7 +59,7 @@ pub(crate) fn name(submit: &mut Submit) {
 /// # Errors
 /// The front door's refusal to show the job.
 pub(crate) async fn executed(client: &Client, job: &JobId) -> Result<Response, Failure> {
-    let last = client.settled(job, WITHIN).await?;
+    let last = client.settled(job, &[], WITHIN).await?;
     let away = || Failure::composed(Code::Unavailable, &Text::DoorAway.into());
     Ok(reply(last.ok_or_else(away)?))
 }

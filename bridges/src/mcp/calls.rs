@@ -5,7 +5,7 @@ use std::time::Duration;
 use proto::{
     door::{AgentChoice, Filter, GiveAnswer, Inbox, List, SendSignal, Submit, Submitted},
     error::{Code, Failure},
-    id::JobId,
+    id::{AskId, JobId},
     interaction::Verdict,
     point::Order,
     strict,
@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::{
     McpServer,
     arguments::{AnswerQuestion, CancelJob, GetJob, ListJobs, ListQuestions, SubmitJob},
+    elicitation::{Asking, Call},
     status::Status,
     tasks,
     tools::ToolName,
@@ -27,17 +28,12 @@ impl McpServer {
     /// Carries out a call. A client that knows tasks gets a submitted job as a task.
     pub(super) async fn call(
         &self,
-        tool: ToolName,
+        call: Call,
         arguments: Value,
-        takes_tasks: bool,
     ) -> Result<CallToolResponse, Failure> {
-        match tool {
-            ToolName::SubmitJob => self.submit_job(read(arguments)?, takes_tasks).await,
-            ToolName::GetJob => {
-                let GetJob { job, wait_ms } = read(arguments)?;
-                let view = self.seen(&job, wait_ms.duration()).await?;
-                result(&Status::of(&view, self.language))
-            }
+        match call.tool {
+            ToolName::SubmitJob => self.submit_job(&call, read(arguments)?).await,
+            ToolName::GetJob => self.get_job(&call, read(arguments)?).await,
             ToolName::ListJobs => {
                 let ListJobs { states, agent, conversation, limit, after } = read(arguments)?;
                 let filter = Filter { states, agent, conversation, ..Filter::default() };
@@ -63,16 +59,29 @@ impl McpServer {
         }
     }
 
+    async fn get_job(&self, call: &Call, arguments: GetJob) -> Result<CallToolResponse, Failure> {
+        let GetJob { job, wait_ms } = arguments;
+        if let Some((asked, responses)) = &call.asked {
+            return self.resumed(call, asked, responses, wait_ms.duration()).await;
+        }
+        let view = self.seen(&job, &[], wait_ms.duration()).await?;
+        self.met(call, &view, None, &[])
+    }
+
     async fn submit_job(
         &self,
+        call: &Call,
         arguments: SubmitJob,
-        takes_tasks: bool,
     ) -> Result<CallToolResponse, Failure> {
         let SubmitJob { goal, agent, id, files, wait_ms } = arguments;
+        let wait = wait_ms.duration();
+        if let Some((asked, responses)) = &call.asked {
+            return self.resumed(call, asked, responses, wait).await;
+        }
         let agent = agent.map(AgentChoice::Named);
         let submit = Submit { id, agent, files, ..Submit::goal(goal) };
         let Submitted { job, created, .. } = self.client.submit(submit).await?;
-        let view = match self.seen(&job, wait_ms.duration()).await {
+        let view = match self.seen(&job, &[], wait).await {
             Ok(view) => view,
             // A caller with the role `submit` alone learns the id of the job.
             Err(failure) if failure.code == Code::Forbidden => {
@@ -80,16 +89,27 @@ impl McpServer {
             }
             Err(failure) => return Err(failure),
         };
-        if takes_tasks && view.outcome.is_none() {
-            return Ok(CreateTaskResult::new(tasks::task(&view, self.language)).into());
+        match call.asking {
+            Asking::Task if view.outcome.is_none() => {
+                Ok(CreateTaskResult::new(tasks::task(&view, self.language)).into())
+            }
+            Asking::Elicitation if wait.is_some() => self.met(call, &view, Some(created), &[]),
+            Asking::Task | Asking::Elicitation | Asking::Tools => {
+                result(&Status::of(&view, self.language).submitted(created))
+            }
         }
-        result(&Status::of(&view, self.language).submitted(created))
     }
 
-    /// Returns a job, after a wait until it does not go on by itself.
-    async fn seen(&self, job: &JobId, wait: Option<Duration>) -> Result<JobView, Failure> {
+    /// Returns a job, after a wait until it does not go on by itself. A job that shows a question of
+    /// `answered` goes on.
+    pub(super) async fn seen(
+        &self,
+        job: &JobId,
+        answered: &[(JobId, AskId)],
+        wait: Option<Duration>,
+    ) -> Result<JobView, Failure> {
         let settled = match wait {
-            Some(wait) => self.client.settled(job, wait).await?,
+            Some(wait) => self.client.settled(job, answered, wait).await?,
             None => None,
         };
         match settled {
@@ -105,7 +125,7 @@ fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, Failure> {
 }
 
 /// Returns the result of a tool, which fits the schema of its results.
-fn result(value: &impl Serialize) -> Result<CallToolResponse, Failure> {
+pub(super) fn result(value: &impl Serialize) -> Result<CallToolResponse, Failure> {
     let value = serde_json::to_value(value)
         .map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
     Ok(CallToolResult::structured(value).into())

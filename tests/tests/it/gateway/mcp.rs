@@ -22,14 +22,25 @@ pub(super) async fn stage(config: &tempfile::NamedTempFile) -> Stage {
     Stage::with(|company| company.variable("CALLBOARD_CONFIG", &path)).await
 }
 
-/// Sends a request of the stateless era.
-async fn sent(stage: &Stage, token: &str, method: &str, mut params: Value) -> Response {
+/// Sends a request of the stateless era, of a client that knows tasks.
+async fn sent(stage: &Stage, token: &str, method: &str, params: Value) -> Response {
+    let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    sent_by(stage, token, &tasks, method, params).await
+}
+
+/// Sends a request of the stateless era, of a client with these capabilities.
+async fn sent_by(
+    stage: &Stage,
+    token: &str,
+    capabilities: &Value,
+    method: &str,
+    mut params: Value,
+) -> Response {
     let name = params.get("name").or(params.get("taskId")).and_then(Value::as_str);
     let name = name.unwrap_or_default().to_owned();
-    let tasks = json!({"io.modelcontextprotocol/tasks": {}});
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": ERA,
-        "io.modelcontextprotocol/clientCapabilities": {"extensions": tasks},
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1.0.0"},
     });
     let request = stage.request(Method::POST, "/mcp").bearer_auth(token);
@@ -40,7 +51,11 @@ async fn sent(stage: &Stage, token: &str, method: &str, mut params: Value) -> Re
 }
 
 async fn asked(stage: &Stage, token: &str, method: &str, params: Value) -> Value {
-    let response = sent(stage, token, method, params).await;
+    result(sent(stage, token, method, params).await).await
+}
+
+/// Returns the result of a request, or the whole reply with its error.
+async fn result(response: Response) -> Value {
     let status = response.status();
     let text = response.text().await.unwrap();
     let reply: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} {text}"));
@@ -83,14 +98,33 @@ fn with_the_official_client(seen: &Value) {
         ("cancelled", "job_ended"),
         ("missing", "not_found"),
         ("impatient", "invalid_request"),
-        ("stranger", "forbidden"),
     ] {
         let refused = &seen[call];
         assert_eq!(refused["error"]["code"], code, "{call}: {refused}");
         assert!(refused["failed"] == true && refused["error"]["hint"] != "", "{refused}");
     }
+    assert_eq!(seen["stranger"], 401, "{seen}");
     let own = seen["own"]["error"]["message"].as_str().unwrap();
     assert!(own.contains("submitter"), "{own}");
+}
+
+/// Waits until a job asks for the approval of its plan, and returns the page of the inbox.
+async fn plan(stage: &Stage, job: &str) -> Value {
+    let plan = stage.get(&format!("/v1/inbox?job={job}")).bearer_auth("bob-token");
+    eventually("a plan", async || {
+        let inbox: Value = plan.try_clone().unwrap().send().await.unwrap().json().await.unwrap();
+        inbox["questions"][0]["question"]["digest"].is_string().then_some(inbox).ok_or("none yet")
+    })
+    .await
+}
+
+async fn approved_by_bob(stage: &Stage, job: &str) {
+    let inbox = plan(stage, job).await;
+    let question = &inbox["questions"][0]["question"];
+    let path = format!("/v1/jobs/{job}/questions/{}/answers", question["id"].as_str().unwrap());
+    let approval = json!({"decision": "approve", "digest": question["digest"]});
+    let approved = stage.request(Method::POST, &path).bearer_auth("bob-token").json(&approval);
+    assert_eq!(approved.send().await.unwrap().status(), StatusCode::OK);
 }
 
 /// Works through a job as a task: another person approves its plan, and the client answers its
@@ -106,13 +140,7 @@ async fn as_a_task(stage: &Stage) {
     assert_eq!((&task_of["resultType"], &task_of["taskId"]), (&json!("task"), &json!("m2")));
     // A repeated call finds its task.
     assert_eq!(asked(stage, ann, "tools/call", call).await["taskId"], "m2");
-    let plan = stage.get("/v1/inbox?job=m2");
-    let inbox = eventually("a plan", async || {
-        let inbox = plan.try_clone().unwrap().bearer_auth("bob-token").send().await.unwrap();
-        let inbox: Value = inbox.json().await.unwrap();
-        inbox["questions"][0]["question"]["digest"].is_string().then_some(inbox).ok_or("none yet")
-    })
-    .await;
+    let inbox = plan(stage, "m2").await;
     // The plan is not for the submitter.
     let waiting = task(stage, |task| task["statusMessage"].is_string()).await;
     assert_eq!(waiting["status"], "working", "{waiting}");
@@ -122,10 +150,7 @@ async fn as_a_task(stage: &Stage) {
     let own = json!({"taskId": "m2", "inputResponses": {key: approve}});
     let own = asked(stage, ann, "tasks/update", own).await;
     assert_eq!(own["error"]["data"]["code"], "forbidden", "{own}");
-    let answers = format!("/v1/jobs/m2/questions/{}/answers", question["id"].as_str().unwrap());
-    let approval = json!({"decision": "approve", "digest": question["digest"]});
-    let approved = stage.request(Method::POST, &answers).bearer_auth("bob-token").json(&approval);
-    assert_eq!(approved.send().await.unwrap().status(), StatusCode::OK);
+    approved_by_bob(stage, "m2").await;
     let asks = task(stage, |task| task["status"] == "input_required").await;
     let (key, request) = asks["inputRequests"].as_object().unwrap().iter().next().unwrap();
     assert_eq!(request["method"], "elicitation/create", "{asks}");
@@ -147,10 +172,95 @@ async fn as_a_task(stage: &Stage) {
     assert_eq!(missing["error"]["data"]["code"], "not_found", "{missing}");
 }
 
+/// A client of the stateless era that shows forms and knows no tasks.
+async fn shown(stage: &Stage, token: &str, params: &Value) -> Value {
+    let forms = json!({"elicitation": {"form": {}}});
+    result(sent_by(stage, token, &forms, "tools/call", params.clone()).await).await
+}
+
+/// Adds the user's response, and the state of the round before, to a call.
+fn repeated(call: &Value, round: &Value, response: Option<Value>) -> Value {
+    let mut call = call.clone();
+    call["requestState"] = round["requestState"].clone();
+    if let Some(response) = response {
+        let key = round["inputRequests"].as_object().unwrap().keys().next().unwrap();
+        call["inputResponses"] = json!({key: response});
+    }
+    call
+}
+
+/// Works through a job with forms: another person approves its plan, and the user answers its question.
+async fn as_forms(stage: &mut Stage) {
+    let (ann, bob) = ("ann-token", "bob-token");
+    let submit = json!({"name": "submit_job", "arguments": {"id": "m3", "goal": "two echoes", "wait_ms": 50_000}});
+    let plan = shown(stage, ann, &submit).await;
+    let status = &plan["structuredContent"];
+    assert_eq!((&status["created"], &status["state"]), (&json!(true), &json!("input-required")));
+    assert_eq!(status["questions"][0]["is_approval"], true, "an approval is no form: {plan}");
+    approved_by_bob(stage, "m3").await;
+    let get = json!({"name": "get_job", "arguments": {"job": "m3", "wait_ms": 50_000}});
+    let round = shown(stage, ann, &get).await;
+    assert_eq!(round["resultType"], "input_required", "{round}");
+    let requests = round["inputRequests"].as_object().unwrap();
+    let (_, request) = requests.iter().next().unwrap();
+    assert_eq!((requests.len(), &request["params"]["message"]), (1, &json!("Whom?")));
+    assert_eq!(shown(stage, ann, &submit).await["resultType"], "input_required");
+
+    let accept = || Some(json!({"action": "accept", "content": {"answer": "Ann"}}));
+    let altered = json!({"requestState": format!("{}x", round["requestState"].as_str().unwrap()), "inputRequests": round["inputRequests"]});
+    let mut other = repeated(&get, &round, accept());
+    other["arguments"]["wait_ms"] = json!(1);
+    for (what, token, call) in [
+        ("altered", ann, repeated(&get, &altered, accept())),
+        ("foreign", bob, repeated(&get, &round, accept())),
+        ("another call", ann, other),
+        ("another tool", ann, repeated(&submit, &round, accept())),
+    ] {
+        let refused = shown(stage, token, &call).await;
+        assert_eq!(refused["error"]["data"]["code"], "invalid_request", "{what}: {refused}");
+        assert_eq!(refused["error"]["data"]["field"], "requestState", "{what}: {refused}");
+    }
+    let misfit =
+        shown(stage, ann, &repeated(&get, &round, Some(json!({"action": "accept"})))).await;
+    assert_eq!(misfit["isError"], true, "{misfit}");
+    let closed =
+        shown(stage, ann, &repeated(&get, &round, Some(json!({"action": "cancel"})))).await;
+    assert_eq!(closed["structuredContent"]["state"], "input-required", "{closed}");
+    let again = shown(stage, ann, &repeated(&get, &round, None)).await;
+    assert_eq!(again["inputRequests"], round["inputRequests"], "{again}");
+
+    // Another gateway takes the answer, and a repeated one changes nothing.
+    stage.gateway.kill9();
+    stage.gateway = stage.company.serve("another-gateway", "gateway");
+    super::address(&stage.gateway).await;
+    for _ in 0..2 {
+        let ended = shown(stage, ann, &repeated(&get, &round, accept())).await;
+        assert_eq!(ended["structuredContent"]["state"], "completed", "{ended}");
+    }
+}
+
+/// Strangers learn from HTTP that they are strangers, and from a tool which role they lack.
+async fn strangers_are_refused(stage: &Stage) {
+    let submit = json!({"name": "submit_job", "arguments": {"goal": "two echoes"}});
+    for (method, params) in
+        [("server/discover", json!({})), ("tools/list", json!({})), ("tools/call", submit.clone())]
+    {
+        let refused = sent(stage, "wrong", method, params).await;
+        assert_eq!(refused.status(), StatusCode::UNAUTHORIZED, "{method}");
+        assert_eq!(refused.headers()["www-authenticate"], "Bearer", "{method}");
+    }
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let nobody = stage.request(Method::POST, "/mcp").json(&ping).send().await.unwrap();
+    assert_eq!(nobody.status(), StatusCode::UNAUTHORIZED);
+    let bob = sent(stage, "bob-token", "tools/call", submit).await;
+    assert_eq!(bob.status(), StatusCode::OK);
+    assert!(bob.text().await.unwrap().contains("forbidden"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_works_through_a_job_and_another_person_approves_it() {
     let config = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
-    let stage = stage(&config).await;
+    let mut stage = stage(&config).await;
     let url = format!("http://{}/mcp", stage.address);
     let command = stage.company.command();
     let program = command.get_program().to_str().unwrap();
@@ -161,13 +271,16 @@ async fn a_model_works_through_a_job_and_another_person_approves_it() {
     let arguments = [&*url, "ann-token", "bob-token", program, &variables];
     let (seen, ()) = tokio::join!(scripted("mcp.cjs", &arguments), as_a_task(&stage));
     with_the_official_client(&seen);
+    strangers_are_refused(&stage).await;
+    as_forms(&mut stage).await;
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
-    let foreign = stage.request(Method::POST, "/mcp").header("origin", "http://evil.example");
+    let post = || stage.request(Method::POST, "/mcp").bearer_auth("ann-token");
+    let foreign = post().header("origin", "http://evil.example");
     assert_eq!(foreign.json(&ping).send().await.unwrap().status(), StatusCode::FORBIDDEN);
     let large =
         json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"a": "x".repeat(1 << 20)}});
-    let large = stage.request(Method::POST, "/mcp").json(&large).send().await.unwrap();
+    let large = post().json(&large).send().await.unwrap();
     assert_eq!(large.status(), StatusCode::PAYLOAD_TOO_LARGE);
-    let future = stage.request(Method::POST, "/mcp").header("mcp-protocol-version", "2099-01-01");
+    let future = post().header("mcp-protocol-version", "2099-01-01");
     assert_eq!(future.json(&ping).send().await.unwrap().status(), StatusCode::BAD_REQUEST);
 }
