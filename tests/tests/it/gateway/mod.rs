@@ -4,6 +4,7 @@
 mod a2a;
 mod agui;
 mod callers;
+mod conformance;
 mod dialects;
 mod links;
 mod mcp;
