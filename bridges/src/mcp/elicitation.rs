@@ -14,7 +14,7 @@ use proto::{
 };
 use rmcp::model::{
     CallToolResponse, ClientCapabilities, InputRequests, InputRequiredResult, InputResponses,
-    ProtocolVersion, RequestStateCodec, SealOptions,
+    ProtocolVersion, RequestStateCodec, RequestStateError, SealOptions,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -125,13 +125,13 @@ impl Seal {
         let codec = RequestStateCodec::try_new(key);
         let name: &'static str = tool.into();
         let call = digest::of_json(&json!({"tool": name, "arguments": arguments}));
-        Ok(Self { codec: codec.map_err(internal)?, call })
+        Ok(Self { codec: codec.map_err(|error| internal(&error))?, call })
     }
 
     fn seal(&self, asked: &Asked) -> Result<String, Failure> {
         let options =
             SealOptions::new().associated_data(self.call.as_bytes()).ttl(RESPONSE_AFTER_MAX);
-        self.codec.seal_json_with(asked, &options).map_err(internal)
+        self.codec.seal_json_with(asked, &options).map_err(|error| internal(&error))
     }
 
     /// Opens a state. A caller learns nothing about the reason why it does not open.
@@ -142,7 +142,7 @@ impl Seal {
     }
 }
 
-fn internal(error: impl ToString) -> Failure {
+fn internal(error: &RequestStateError) -> Failure {
     Failure::new(Code::Internal, error.to_string())
 }
 

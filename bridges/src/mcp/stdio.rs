@@ -15,7 +15,7 @@ pub struct StdioError(Box<ServerInitializeError>);
 /// If the client speaks another protocol.
 pub async fn serve(server: McpServer) -> Result<(), StdioError> {
     let streams = (tokio::io::stdin(), tokio::io::stdout());
-    let running = match server.serve(streams).await {
+    let running = match Box::pin(server.serve(streams)).await {
         Ok(running) => running,
         // The client went away before it said anything.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
