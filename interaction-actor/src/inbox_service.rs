@@ -165,8 +165,8 @@ impl InboxService {
         let demands = |agent: &Agent| agent.approval.four_eyes;
         let by_policy = job.agent().is_some_and(demands)
             || submitted.is_some_and(|submitted| demands(&submitted.agent));
-        let is_another = giver.known
-            && submitted.is_some_and(|it| it.by.as_deref() != Some(giver.by.as_str()));
+        let is_another =
+            giver.known && submitted.is_some_and(|it| it.by.as_deref() != Some(giver.by.as_str()));
         if is_another || !(giver.four_eyes || by_policy) {
             return Ok(());
         }

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    AnswerTaken, Answers, AskId, Asked, Bucket, Code, Failure, Giver, InboxService, JobId, Link, Question,
-    QuestionKind, QuestionLog, QuestionStatus, Redeem, Text, Unlink, Verb, by, no_crew,
+    AnswerTaken, Answers, AskId, Asked, Bucket, Code, Failure, Giver, InboxService, JobId, Link,
+    Question, QuestionKind, QuestionLog, QuestionStatus, Redeem, Text, Unlink, Verb, by, no_crew,
     unreachable_inbox,
 };
 

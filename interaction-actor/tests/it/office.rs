@@ -156,11 +156,7 @@ impl Office {
     }
 
     /// Submits a job like [`Self::submit`], changed by `change`.
-    pub(crate) async fn submit_with(
-        &self,
-        id: &str,
-        change: impl FnOnce(&mut Submitted),
-    ) -> JobId {
+    pub(crate) async fn submit_with(&self, id: &str, change: impl FnOnce(&mut Submitted)) -> JobId {
         let mut agent = Agent { confirm: false, ..Agent::default() };
         agent.ask.limit = AskLimit::Unlimited;
         agent.step.max_calls = 20;

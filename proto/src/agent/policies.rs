@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Approving, Asking, Calling, Dispatch, OnFailure, PlanWhen, Planning, ReplanWhen, Replanning, StepExec,
-    Stepping, SubAgent,
+    Approving, Asking, Calling, Dispatch, OnFailure, PlanWhen, Planning, ReplanWhen, Replanning,
+    StepExec, Stepping, SubAgent,
     checked::{Checked, InvalidAgent, out_of_scale, out_of_share, out_of_time, refuse},
     step,
 };
