@@ -248,7 +248,12 @@ impl Office {
     pub(crate) async fn ask_all(&self, job: &JobId, questions: impl Iterator<Item = Question>) {
         let mut folded = self.folded(job).await;
         for question in questions {
-            let next = folded.decide().map(|next| next.decision);
+            let mut next = folded.decide().map(|next| next.decision);
+            // A child tells its parent of each question.
+            while let Some(note @ Decision::Note(_)) = next {
+                self.store(&mut folded, &note).await;
+                next = folded.decide().map(|next| next.decision);
+            }
             let Some(Decision::Ask(wanted)) = next else { panic!("not a question: {next:?}") };
             self.store(&mut folded, &Decision::Ask(AskWork { question, ..wanted })).await;
         }
