@@ -1,5 +1,5 @@
 # The commands of this repository; `make help` lists them. Each installs its dependencies and
-# terminates without input, with or without a terminal.
+# terminates without input; only the demo asks the person at a terminal.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c

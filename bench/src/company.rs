@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeSet,
+    net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
@@ -22,7 +23,7 @@ use crate::{
     Failed,
     broker::{Keeping, Servers},
     ends::Ends,
-    usage::{Part, Pids},
+    usage::{Part, Pids, memory_kib},
     workload::{self, Workload},
 };
 
@@ -59,6 +60,7 @@ pub(crate) struct Company {
     pub(crate) ends: Ends,
     supervisors: Vec<Child>,
     workers: Vec<Child>,
+    gateway: Option<Child>,
     /// The last field to drop: the servers end after all processes that are connected to them.
     pub(crate) servers: Servers,
     dir: TempDir,
@@ -87,6 +89,7 @@ impl Company {
             ends,
             supervisors: Vec::new(),
             workers: Vec::new(),
+            gateway: None,
             servers,
             dir,
         };
@@ -129,6 +132,36 @@ impl Company {
         Ok(waited)
     }
 
+    /// Starts a gateway whose limits of a caller are out of the way, because all readers of a
+    /// measurement are one caller. Returns its address once it answers.
+    pub(crate) async fn hire_gateway(&mut self, setup: &Setup) -> Result<SocketAddr, Failed> {
+        // The port is free until another process happens to take it, which the wait then reports.
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let urls = self.servers.urls().join(",");
+        let mut command = command(self.dir.path(), "gateway", "gateway", &urls, setup)?;
+        command
+            .env("CALLBOARD__GATEWAY__LISTEN", address.to_string())
+            .env("CALLBOARD__GATEWAY__READS_PER_SECOND", "100000")
+            .env("CALLBOARD__GATEWAY__STREAMS", "100000");
+        let gateway = self.gateway.insert(command.spawn()?);
+        let began = Instant::now();
+        while tokio::net::TcpStream::connect(address).await.is_err() {
+            if let Some(status) = gateway.try_wait()? {
+                return Err(format!("the gateway ended: {status}\n{}", self.logged()).into());
+            }
+            if began.elapsed() > PATIENCE {
+                return Err(format!("no gateway\n{}", self.logged()).into());
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(address)
+    }
+
+    /// Returns the memory of the gateway in KiB; zero without one.
+    pub(crate) fn gateway_kib(&self) -> u64 {
+        self.gateway.as_ref().map_or(0, |gateway| memory_kib(&[gateway.id()]))
+    }
+
     async fn wait_until_up(&mut self, setup: &Setup) -> Result<(), Failed> {
         let began = Instant::now();
         loop {
@@ -167,6 +200,7 @@ impl Company {
         let processes = 1..=self.supervisors.len().max(self.workers.len());
         let names = processes.flat_map(|n| [format!("supervisor{n}"), format!("worker{n}")]);
         names
+            .chain(["gateway".to_owned()])
             .filter_map(|name| {
                 let log = std::fs::read_to_string(self.dir.path().join(format!("{name}.log")));
                 let log = log.ok()?;
@@ -195,7 +229,8 @@ impl Company {
 
     /// Ends all processes except the broker, which is idle afterwards.
     pub(crate) fn end_processes(&mut self) {
-        for mut process in self.supervisors.drain(..).chain(self.workers.drain(..)) {
+        let workers = self.workers.drain(..).chain(self.gateway.take());
+        for mut process in self.supervisors.drain(..).chain(workers) {
             // The process may have ended by itself.
             let _ = process.kill();
             let _ = process.wait();

@@ -49,13 +49,8 @@ pub(crate) struct RequestTimes {
 /// Runs the jobs to their ends, and measures the requests.
 pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Listing, Failed> {
     let submitter = Submitter::new(company)?;
-    let mut jobs = 0;
-    while jobs < options.listed {
-        let some = TOGETHER.min(options.listed - jobs);
-        submitter.together(some).await?;
-        jobs += some;
-        say(&format!("l: {jobs} jobs ended"));
-    }
+    let jobs = options.listed;
+    fill(&submitter, jobs).await?;
     let of_state =
         |state| List { filter: Filter::of_states([state]), limit: Some(50), ..List::default() };
     let client = &company.client;
@@ -72,9 +67,21 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<List
     Ok(Listing { server: company.servers.version().to_string(), jobs, requests })
 }
 
+/// Runs `jobs` jobs to their ends.
+pub(crate) async fn fill(submitter: &Submitter, jobs: usize) -> Result<(), Failed> {
+    let mut ended = 0;
+    while ended < jobs {
+        let some = TOGETHER.min(jobs - ended);
+        submitter.together(some).await?;
+        ended += some;
+        say(&format!("{ended} jobs ended"));
+    }
+    Ok(())
+}
+
 /// Measures a request. As many requests as are measured precede, so that the front door has read its
 /// index.
-async fn timed<E: Into<Failed>>(
+pub(crate) async fn timed<E: Into<Failed>>(
     name: &'static str,
     request: impl AsyncFn() -> Result<(), E>,
 ) -> Result<RequestTimes, Failed> {

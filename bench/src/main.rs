@@ -13,6 +13,7 @@ mod diamond;
 mod ends;
 mod failover;
 mod figures;
+mod http;
 mod large;
 mod listing;
 mod load;
@@ -44,6 +45,8 @@ pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
 #[tokio::main]
 async fn main() -> ExitCode {
     let options = Options::parse();
+    // Fails only when another provider is installed already, which serves as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut report = Report::new().await;
     let style = if options.markdown { Style::Markdown } else { Style::Text };
     println!("{}", report.head(style));

@@ -59,18 +59,27 @@ pub(crate) struct Options {
     /// Ended jobs of l.
     #[arg(long, default_value_t = 100_000)]
     pub(crate) listed: usize,
-    /// Watchers of w.
+    /// Watchers of w, and readers of h.
     #[arg(long, default_value_t = 1_000)]
     pub(crate) watchers: usize,
-    /// Jobs of w that they watch.
+    /// Jobs of w and h that they watch.
     #[arg(long, default_value_t = 50)]
     pub(crate) watched: usize,
-    /// Records of the long job of w; a job may have 10,000.
+    /// Records of the long job of w and h; a job may have 10,000.
     #[arg(long, default_value_t = 9_990)]
     pub(crate) records: usize,
     /// Watchers of the long job.
     #[arg(long, default_value_t = 20)]
     pub(crate) long_watchers: usize,
+    /// Readers of h that take nothing.
+    #[arg(long, default_value_t = 50)]
+    pub(crate) silent: usize,
+    /// Records a second of h.
+    #[arg(long, value_delimiter = ',', default_value = "50,500")]
+    pub(crate) rates: Vec<usize>,
+    /// Ended jobs of the lists of h.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) http_listed: usize,
     /// Sampling ratios of traces, for t.
     #[arg(long, value_delimiter = ',', default_value = "0.1,1")]
     pub(crate) sampled: Vec<f64>,
@@ -118,6 +127,8 @@ pub(crate) enum Scenario {
     G,
     /// Many watchers: the cost of a record and of a watcher, and the opening of a long job.
     W,
+    /// The gateway and the console: readers of streams, pages in a browser, lists.
+    H,
     /// Lists by state and dead letters, with many ended jobs.
     L,
     /// Limits of JetStream alone, without a and b.
@@ -139,6 +150,7 @@ impl Options {
                 | Scenario::W => true,
                 Scenario::F
                 | Scenario::G
+                | Scenario::H
                 | Scenario::T
                 | Scenario::L
                 | Scenario::Raw

@@ -9,6 +9,7 @@ use crate::{
     diamond::{Latency, Throughput},
     failover::Failover,
     figures::{Spread, number},
+    http::Http,
     large::Large,
     listing::Listing,
     machine::Machine,
@@ -41,6 +42,8 @@ pub(crate) struct Report {
     pub(crate) failover: Option<Failover>,
     /// Scenario G.
     pub(crate) large: Vec<Large>,
+    /// Scenario H.
+    pub(crate) http: Option<Http>,
     /// Scenario L.
     pub(crate) listing: Option<Listing>,
     /// Scenario T.
@@ -95,6 +98,7 @@ impl Report {
             scale: Vec::new(),
             failover: None,
             large: Vec::new(),
+            http: None,
             listing: None,
             watched: Vec::new(),
             watching: None,

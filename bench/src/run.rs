@@ -7,7 +7,7 @@ use crate::{
     Failed,
     broker::Keeping,
     company::Company,
-    diamond, failover, large, listing,
+    diamond, failover, http, large, listing,
     load::Submitter,
     options::{Options, Scenario},
     parked, peers, raw,
@@ -74,6 +74,13 @@ pub(crate) async fn all(
             }
         }
         show(&tables::large(&report.large));
+    }
+    if wants(Scenario::H) {
+        let setup = diamond::setup(program(), Keeping::Default, 1);
+        let mut company = Company::start(&setup).await?;
+        let measured = http::measure(&mut company, &setup, options).await?;
+        tell_log(&company);
+        tables::http(report.http.insert(measured)).iter().for_each(&show);
     }
     if wants(Scenario::L) {
         let company = Company::start(&diamond::setup(program(), Keeping::Default, 1)).await?;

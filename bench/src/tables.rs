@@ -1,8 +1,9 @@
-//! The tables of C to G, L, T and W.
+//! The tables of C to H, L, T and W.
 
 use crate::{
     failover::Failover,
     figures::{Spread, number},
+    http::{Http, Pages},
     large::Large,
     listing::Listing,
     parked::{Parked, per_job},
@@ -211,4 +212,63 @@ pub(crate) fn watching(watching: &Watching) -> [Table; 2] {
     let figures = [long.watchers.to_string(), long.open_ms.to_string()];
     opened.rows.push([figures.as_slice(), &[long.cpu_us_per_record.to_string()]].concat());
     [table, opened]
+}
+
+/// Builds the tables of H: readers, requests, throughput, and pages where there was a browser.
+pub(crate) fn http(http: &Http) -> Vec<Table> {
+    let of = |[p50, p99]: [f64; 2]| format!("{}, {}", number(p50), number(p99));
+    let title = format!("H: {} readers of {} jobs over HTTP", http.readers, http.jobs);
+    let columns = ["records/s", "events/s", "HTTP: p50, p99 ms", "page: p50, p99 ms", "n"];
+    let mut readers = Table::new(title, &columns);
+    for rate in &http.rates {
+        readers.rows.push(vec![
+            rate.records_per_s.to_string(),
+            number(rate.events_per_s),
+            of(rate.http_ms),
+            rate.page_ms.map_or_else(|| "-".to_owned(), of),
+            rate.n.to_string(),
+        ]);
+    }
+    let [gateway, door] = http.kib_per_reader;
+    readers.notes.push(format!(
+        "from the acknowledgement of a record to a reader, and to the document of a page of the \
+         console; {} further readers take nothing; memory of a reader: {} KiB in the gateway, {} KiB \
+         in the front door",
+        http.silent,
+        number(gateway),
+        number(door)
+    ));
+    let title = format!("H: lists of {} ended jobs over HTTP", http.listed);
+    let mut lists = Table::new(title, &["request", "first ms", "p50 ms", "p99 ms"]);
+    for list in &http.lists {
+        let times = [list.first_ms, list.p50_ms, list.p99_ms].map(number);
+        lists.rows.push([[list.request.to_owned()].as_slice(), &times].concat());
+    }
+    let columns = ["A", "jobs/s", "CPU ms/job"];
+    let mut throughput = Table::new("H: throughput of diamonds beside the readers", &columns);
+    for (name, figures) in ["before", "with readers", "after"].iter().zip(&http.throughput) {
+        let (jobs, cpu) = (figures.jobs_per_s.to_string(), figures.cpu_ms.to_string());
+        throughput.rows.push(vec![(*name).to_owned(), jobs, cpu]);
+    }
+    throughput
+        .notes
+        .push(format!("with readers: {:.0} % of before and after", 100.0 * http.share()));
+    let pages = http.pages.as_ref().map(pages);
+    [readers, lists, throughput].into_iter().chain(pages).collect()
+}
+
+fn pages(pages: &Pages) -> Table {
+    let mut table = Table::new("H: the console in Chromium", &["what", "ms"]);
+    let [p50, p99] = pages.frame_ms.map(number);
+    let log = format!("a log of {} records", pages.records);
+    for (what, ms) in [
+        ("list of jobs: first paint".to_owned(), pages.first_paint_ms.to_string()),
+        ("list of jobs: rows".to_owned(), pages.usable_ms.to_string()),
+        (format!("{log}: last event"), pages.open_ms.to_string()),
+        (format!("{log}, scrolled: frames, p50 and p99"), format!("{p50}, {p99}")),
+        ("layout of a plan of 500 steps".to_owned(), pages.layout_ms.to_string()),
+    ] {
+        table.rows.push(vec![what, ms]);
+    }
+    table
 }

@@ -13,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use broker::Broker;
 use client::{Client, WatchOptions};
 use futures::{StreamExt, TryStreamExt, stream};
 use proto::{
@@ -42,11 +43,11 @@ const SIGNALS: usize = 10;
 /// The number of steps of the long job: the maximum of a plan.
 const STEPS: usize = 500;
 /// The number of writes and watches that are started concurrently.
-const AT_ONCE: usize = 100;
+pub(crate) const AT_ONCE: usize = 100;
 /// Timeout until every watcher has all records.
-const PATIENCE: Duration = Duration::from_secs(600);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 /// The interval between checks of the watchers.
-const LOOK: Duration = Duration::from_millis(2);
+pub(crate) const LOOK: Duration = Duration::from_millis(2);
 
 /// The figures of scenario W.
 #[derive(Debug, Clone, Serialize)]
@@ -104,11 +105,14 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Watc
         let (used, began) = (Cpu::read(&company.pids()), Instant::now());
         let mut last = BTreeMap::new();
         for n in 0..SIGNALS {
-            last = stream::iter(&parked)
-                .map(|job| async move { Ok::<_, Failed>((job, signal(company, job, n).await?)) })
-                .buffer_unordered(AT_ONCE)
-                .try_collect()
-                .await?;
+            last =
+                stream::iter(&parked)
+                    .map(|job| async move {
+                        Ok::<_, Failed>((job, signal(&company.broker, job, n).await?))
+                    })
+                    .buffer_unordered(AT_ONCE)
+                    .try_collect()
+                    .await?;
         }
         watchers.have(&last).await?;
         round_ms.push(ms(began.elapsed()));
@@ -133,7 +137,7 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Watc
 
 /// Opens the long job, in several rounds.
 async fn long(company: &Company, options: &Options) -> Result<Long, Failed> {
-    let job = long_job(company, options.records).await?;
+    let (job, _) = long_job(company, options.records).await?;
     let (mut open_ms, mut cpu_us) = (Vec::new(), Vec::new());
     tokio::time::sleep(options.settle()).await;
     for _ in 0..options.rounds {
@@ -155,8 +159,8 @@ async fn long(company: &Company, options: &Options) -> Result<Long, Failed> {
 }
 
 /// Creates a job that waits for the confirmation of a plan of [`STEPS`] steps. Pauses and resumes
-/// fill its log up to `records` records.
-async fn long_job(company: &Company, records: usize) -> Result<JobId, Failed> {
+/// fill its log up to `records` records. Also returns the position of the last one.
+pub(crate) async fn long_job(company: &Company, records: usize) -> Result<(JobId, Seq), Failed> {
     let steps = (1..=STEPS).map(|n| {
         json!({"id": format!("s{n}"), "title": format!("Step {n}"), "action": "agent",
             "description": "Read the offers, and note what they leave open."})
@@ -169,18 +173,19 @@ async fn long_job(company: &Company, records: usize) -> Result<JobId, Failed> {
     let job = client::new_id();
     let fact = Fact::Submitted(submitted);
     company.broker.log.submit(&job, &fact, trace()).await?;
+    let mut last = Seq::default();
     for n in 1..records {
-        signal(company, &job, n).await?;
+        last = signal(&company.broker, &job, n).await?;
     }
-    Ok(job)
+    Ok((job, last))
 }
 
 /// Appends a pause signal or, for odd numbers, a resume signal.
-async fn signal(company: &Company, job: &JobId, n: usize) -> Result<Seq, Failed> {
+pub(crate) async fn signal(broker: &Broker, job: &JobId, n: usize) -> Result<Seq, Failed> {
     let signal = if n.is_multiple_of(2) { Signal::Pause } else { Signal::Resume };
     let by = Some("bench".to_owned());
     let fact = Fact::Signaled(Signaled { signal, reason: None, by, parent_seq: None });
-    Ok(company.broker.log.append(job, &fact, trace()).await?)
+    Ok(broker.log.append(job, &fact, trace()).await?)
 }
 
 fn trace() -> TraceContext {
@@ -254,16 +259,19 @@ impl Watchers {
 }
 
 /// Returns the memory of the process that serves watchers, in KiB.
-fn memory(company: &Company) -> f64 {
-    let kib = company.pids().get(&Part::Supervisor).map_or(0, |pids| memory_kib(pids));
+pub(crate) fn memory(company: &Company) -> f64 {
+    figure(company.pids().get(&Part::Supervisor).map_or(0, |pids| memory_kib(pids)))
+}
+
+pub(crate) fn figure(kib: u64) -> f64 {
     count(usize::try_from(kib).unwrap_or(usize::MAX))
 }
 
-fn each(kib: f64, watchers: usize) -> f64 {
+pub(crate) fn each(kib: f64, watchers: usize) -> f64 {
     kib / count(watchers.max(1))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a figure")]
-fn count(n: usize) -> f64 {
+pub(crate) fn count(n: usize) -> f64 {
     n as f64
 }

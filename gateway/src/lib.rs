@@ -30,7 +30,7 @@ use client::Client;
 use oidc::Login;
 use tokio_util::sync::CancellationToken;
 
-pub use self::listener::{GatewayActor, GatewayArgs, ListenError, Listener};
+pub use self::listener::{GatewayActor, GatewayArgs, ListenError, Listener, PORT};
 pub use self::tls::TlsError;
 
 /// The resources shared by all requests.

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The usual port of the gateway.
-const PORT: u16 = 8600;
+pub const PORT: u16 = 8600;
 
 /// The maximum number of connections.
 const CONNECTIONS_MAX: usize = 4_096;

@@ -38,7 +38,7 @@ pub(crate) struct DevArgs {
 /// `serve`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
-    /// The roles, comma-separated: supervisor, planner, executor, tools, interaction, all
+    /// The roles, comma-separated: supervisor, planner, executor, tools, interaction, door, gateway, all (every one but gateway)
     #[arg(long, value_name = "ROLES", default_value = "all")]
     pub(crate) roles: String,
 }

@@ -25,6 +25,7 @@ use crate::{
     args::{DemoArgs, Global, Person, Waiting},
     exit::Exit,
     failure::{CliError, Outcome},
+    interrupt::Interrupts,
     output::{self, Loudness, Output},
     render::table::note,
     roles,
@@ -60,7 +61,10 @@ pub(super) async fn run(global: &Global, output: Output, args: DemoArgs) -> Outc
     let embedded =
         Box::pin(Embedded::start(config, &identity, options, CancellationToken::new())).await?;
     let demo = Demo { output, person, workspace, embedded: &embedded };
-    let ended = demo.both().await;
+    let ended = match demo.both().await {
+        Ok(Exit::Success) => demo.console().await.map(|()| Exit::Success),
+        ended => ended,
+    };
     let memory = match embedded.kept {
         Storage::Server { .. } => false,
         Storage::Memory(_) => true,
@@ -127,6 +131,23 @@ impl Demo<'_> {
         let done = format!("✓ {}", style.say(Text::DemoDone));
         self.output.line(&style.paint(Tone::Good, &done))?;
         Ok(Exit::Success)
+    }
+
+    /// Names the console. A person gets time to look at the jobs there, until Ctrl-C.
+    async fn console(&self) -> Result<(), CliError> {
+        match (self.person, self.embedded.company.gateway()) {
+            (Person::Present, Some(at)) => {
+                let mut interrupts = Interrupts::take()?;
+                let url = format!("http://{at}");
+                self.output.say(Text::DemoConsole { url: &url })?;
+                interrupts.next().await;
+                Ok(())
+            }
+            (Person::Present | Person::Absent, _) => {
+                let url = format!("http://127.0.0.1:{}", gateway::PORT);
+                self.output.say(Text::DemoConsoleLater { url: &url })
+            }
+        }
     }
 
     fn introduce(&self) -> Result<(), CliError> {

@@ -330,6 +330,11 @@ fn the_demo_ends_well_without_a_terminal() {
     for args in [&["demo", "--dir", "a"][..], &["demo", "--dir", "b", "--memory"]] {
         let ran = place.run(args).expect(0);
         assert!(ran.out.contains("both jobs did what they should"), "{}", ran.out);
+        let last = ran.out.lines().last().unwrap();
+        assert!(
+            last.contains("`callboard dev`") && last.contains("http://127.0.0.1:8600"),
+            "{last}"
+        );
     }
     let memory = place.run(&["demo", "--dir", "c", "--memory", "-q"]).expect(0);
     assert!(memory.out.contains("jobs are kept in memory"), "{}", memory.out);

@@ -123,6 +123,8 @@ fn every_line_typed_in_the_demo_answers_the_question_before_it() {
     terminal.sees("a summary for the cast");
     terminal.sees("In Chinese,");
     terminal.types("how it is to change:", "c");
+    terminal.sees("the console shows both jobs: http://127.0.0.1:");
+    signal(&terminal.child, "-INT");
     let shown = terminal.ends(0);
     assert!(shown.contains("both jobs did what they should"), "{shown}");
 }
