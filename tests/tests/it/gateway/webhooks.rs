@@ -23,7 +23,7 @@ use ring::hmac;
 use serde_json::{Value, json};
 use tempfile::{NamedTempFile, TempDir};
 
-use super::{Stage, openapi::Document, taken};
+use super::{Stage, agui::scripted, openapi::Document, taken};
 use crate::dashboards::free_port;
 
 /// A key of 32 zero bytes.
@@ -111,6 +111,8 @@ impl Drop for Documented {
 struct Obedient {
     answers: Arc<Mutex<BTreeMap<String, VecDeque<Option<u16>>>>>,
     seen: Arc<Mutex<Vec<(String, Arrived)>>>,
+    /// The headers and the body of the last event, as they arrived.
+    last: Arc<Mutex<Option<(HeaderMap, Bytes)>>>,
 }
 
 impl Obedient {
@@ -120,6 +122,7 @@ impl Obedient {
                              headers: HeaderMap,
                              body: Bytes| {
             let id = headers["webhook-id"].to_str().unwrap().to_owned();
+            *all.last.lock().unwrap() = Some((headers, body.clone()));
             let body = serde_json::from_slice(&body).unwrap();
             all.seen.lock().unwrap().push((name.clone(), Arrived { id, body }));
             let next = all.answers.lock().unwrap().get_mut(&name).and_then(VecDeque::pop_front);
@@ -227,6 +230,7 @@ async fn events_arrive_signed_whatever_dies_and_one_receiver_does_not_hold_anoth
     assert_eq!(told[1].body["data"], data);
     let tries = obedient.until("flaky", 3).await;
     assert_eq!(once(&tries).len(), 1, "every try has the same id: {tries:?}");
+    with_the_official_library(&obedient).await;
     assert_eq!(obedient.until("gone", 1).await.len(), 1);
     eventually("a doctor that says which webhook is off", async || {
         let said = run(&stage, &["doctor"]);
@@ -282,6 +286,24 @@ async fn events_arrive_signed_whatever_dies_and_one_receiver_does_not_hold_anoth
     removed(&stage);
 }
 
+/// The official library accepts the signature of an event, and signs as [`Delivery`] does.
+async fn with_the_official_library(receivers: &Obedient) {
+    let (headers, body) = receivers.last.lock().unwrap().clone().expect("an event has arrived");
+    let headers: BTreeMap<_, _> = headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
+        .filter(|(name, _)| name.starts_with("webhook-"))
+        .collect();
+    let (headers, body) = (json!(headers).to_string(), String::from_utf8(body.to_vec()).unwrap());
+    let delivery = Delivery { id: "d1", seconds: 1_700_000_000, secret: SECRET, body: b"{}" };
+    let seen = scripted("webhook.cjs", &[SECRET, &headers, &body, "d1", "1700000000", "{}"]).await;
+    assert_eq!(seen["verified"], serde_json::from_str::<Value>(&body).unwrap());
+    assert_eq!(
+        (&seen["refused"], &seen["signature"]),
+        (&json!(true), &json!(delivery.signature()))
+    );
+}
+
 /// `setup` removes the outboxes that the configuration does not have.
 fn removed(stage: &Stage) {
     let directory = TempDir::new().unwrap();
@@ -305,17 +327,20 @@ struct Delivery<'a> {
 }
 
 impl Delivery<'_> {
-    async fn send(&self, stage: &Stage) -> Response {
+    fn signature(&self) -> String {
         let key = BASE64.decode(self.secret.trim_start_matches("whsec_").as_bytes()).unwrap();
         let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
         let content = [format!("{}.{}.", self.id, self.seconds).as_bytes(), self.body].concat();
-        let signature = BASE64.encode(hmac::sign(&key, &content).as_ref());
+        format!("v1,{}", BASE64.encode(hmac::sign(&key, &content).as_ref()))
+    }
+
+    async fn send(&self, stage: &Stage) -> Response {
         stage
             .request(Method::POST, "/v1/hooks/tracker")
             .header(header::CONTENT_TYPE, "application/json")
             .header("webhook-id", self.id)
             .header("webhook-timestamp", self.seconds)
-            .header("webhook-signature", format!("v1,{signature}"))
+            .header("webhook-signature", self.signature())
             .body(self.body.to_vec())
             .send()
             .await

@@ -27,6 +27,9 @@ pub(super) struct Scenario {
     pub(super) language: Option<Language>,
     /// Words of the user.
     pub(super) goal: String,
+    /// Plan that the client supplies in place of a planner.
+    #[serde(default)]
+    pub(super) plan: Option<Value>,
     /// Tools besides the built-in ones, with their results.
     #[serde(default)]
     pub(super) tools: Vec<ScriptedTool>,

@@ -68,7 +68,8 @@ async fn perform(scenario: &Scenario) -> Played {
 async fn submit(client: &Client, scenario: &Scenario) -> JobId {
     let agent = AgentChoice::Named(AgentName::new(&scenario.agent).unwrap());
     let language = scenario.language;
-    let submit = Submit { agent: Some(agent), language, ..Submit::goal(scenario.goal.trim_end()) };
+    let (goal, plan) = (scenario.goal.trim_end(), scenario.plan.clone());
+    let submit = Submit { agent: Some(agent), language, plan, ..Submit::goal(goal) };
     tokio::time::timeout(PATIENCE, async {
         loop {
             match client.submit(submit.clone()).await {
