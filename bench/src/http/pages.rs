@@ -36,7 +36,7 @@ pub(crate) struct Pages {
     pub(crate) layout_ms: Spread,
 }
 
-/// Starts a browser; `None` where there is none.
+/// Starts a browser; `None` where Chromium is missing.
 pub(super) async fn start() -> Result<Option<Browser>, Failed> {
     let chromium = tokio::task::spawn_blocking(program::chromium).await?;
     match chromium {
