@@ -32,6 +32,9 @@ function perMinute(all, amount, begun, now) {
   return (((last ? amount(last) : 0) - (before ? amount(before) : 0)) / (now - from)) * 60_000;
 }
 
+/** The cost of a job. A front door of an earlier release tells tokens only, whose price is then not known. @param {any} view @returns {import('../parts/cost.js').Spent} */
+export const spentOf = (view) => view.spent ?? (view.usage?.input_tokens || view.usage?.output_tokens ? { usage: view.usage, unpriced: view.usage } : {});
+
 const tokens = (/** @type {Sample} */ s) => s.input + s.output;
 /** @type {Record<string, (s: Sample) => number>} */
 const TOKENS = { tokens, tokens_in: (s) => s.input, tokens_out: (s) => s.output };

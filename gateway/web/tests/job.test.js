@@ -1,7 +1,8 @@
 import { amount, duration, money } from '../format.js';
 import { Announcer } from '../state/announce.js';
 import { foldTo } from '../state/fold.js';
-import { meter, samples } from '../state/meter.js';
+import { costText } from '../parts/cost.js';
+import { meter, samples, spentOf } from '../state/meter.js';
 import { JobStream } from '../state/stream.js';
 import { layout } from '../layout.js';
 import { recordsOf } from '../pages/job/log.js';
@@ -40,6 +41,7 @@ test('the limit that is reached first at the present rate is told with the time 
   // Without a limit and without a price there is no money.
   const free = meter({ state: 'working' }, all, 0, 3 * MINUTE, true);
   equal([free.unit, free.used, free.limit, free.rate], ['tokens', 3000, undefined, 1000]);
+  equal([{ usage: { input_tokens: 7, output_tokens: 1 } }, { usage: {} }].map((view) => costText(spentOf(view))), ['?', '$0']);
 });
 
 test('work that a rollback took out was paid, and counts in no rate', () => {

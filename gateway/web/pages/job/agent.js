@@ -3,6 +3,7 @@
 import { html, nothing } from '../../lit.js';
 import { api } from '../../api.js';
 import { emit } from '../../state/bus.js';
+import { spentOf } from '../../state/meter.js';
 import { select } from '../../router.js';
 import { t } from '../../settings.js';
 import { Exact } from '../../exact.js';
@@ -23,7 +24,7 @@ export function agentTab(page, view) {
     <section class="card"><h2>${t('policies')}</h2><p class="muted">${t('policies_text')}</p>${errorBox(memo.policiesProblem)}${memo.policies ? tree(memo.policies) : memo.policiesProblem ? nothing : skeleton(4)}<p><a href="/agents?name=${view.agent}">${t('open_agent', { agent: view.agent })}</a></p></section>
     <div class="stack">
       <section class="card"><h2>${t('budget')}</h2>${view.budget?.length ? view.budget.map((/** @type {any} */ g) => gauge(g.axis === 'time' && !hasEnded(view.state) && !page.past ? { ...g, used: Math.max(g.used, Date.now() - ms(view.created)) } : g)) : html`<p class="muted">${t('no_budget')}</p>`}</section>
-      <section class="card"><h2>${t('costs')}</h2><dl class="pairs"><dt>${t('cost')}</dt><dd class="num">${cost(view.spent ?? {})}</dd><dt>${t('tokens_in')}</dt><dd class="num">${number(view.usage?.input_tokens ?? 0)}</dd><dt>${t('tokens_out')}</dt><dd class="num">${number(view.usage?.output_tokens ?? 0)}</dd>${view.usage?.cached_tokens ? html`<dt>${t('tokens_cached')}</dt><dd class="num">${number(view.usage.cached_tokens)}</dd>` : nothing}</dl>
+      <section class="card"><h2>${t('costs')}</h2><dl class="pairs"><dt>${t('cost')}</dt><dd class="num">${cost(spentOf(view))}</dd><dt>${t('tokens_in')}</dt><dd class="num">${number(view.usage?.input_tokens ?? 0)}</dd><dt>${t('tokens_out')}</dt><dd class="num">${number(view.usage?.output_tokens ?? 0)}</dd>${view.usage?.cached_tokens ? html`<dt>${t('tokens_cached')}</dt><dd class="num">${number(view.usage.cached_tokens)}</dd>` : nothing}</dl>
         ${tools.length ? html`<table class="small-table"><thead><tr><th>${t('tool')}</th><th class="num">${t('calls')}</th><th class="num">${t('cost')}</th></tr></thead><tbody>${tools.map((/** @type {any} */ tool) => html`<tr><td><code>${tool.tool}</code></td><td class="num">${tool.calls ?? ''}</td><td class="num">${tool.money === undefined ? t('costs_short', { n: short((tool.usage?.input_tokens ?? 0) + (tool.usage?.output_tokens ?? 0)) }) : amount('money', tool.money)}</td></tr>`)}</tbody></table>` : nothing}</section>
       <section class="card"><h2>${t('snapshots')}</h2>${view.snapshots?.length ? html`<table class="small-table"><tbody>${view.snapshots.map((/** @type {any} */ s) => html`<tr><td>${icon('tag')} ${plain(s.name)}</td><td class="num">#${s.seq}</td><td class="num muted">${when(s.time)}</td><td><button class="small" @click=${() => select({ at: String(s.seq) })}>${t('show_then')}</button></td></tr>`)}</tbody></table>` : html`<p class="muted">${t('no_snapshots')}</p>`}</section>
     </div></div>`;
