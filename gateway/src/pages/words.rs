@@ -71,7 +71,7 @@ fn closed() -> Vec<(&'static str, BTreeSet<String>)> {
 }
 
 fn text(name: &str) -> String {
-    let file = Web::get(name).unwrap_or_else(|| panic!("no {name}"));
+    let file = Web::get(name).unwrap();
     String::from_utf8(file.data.into_owned()).unwrap()
 }
 

@@ -72,7 +72,7 @@ fn signal(signaled: &Signaled) -> InteractionEvent {
     let to = match &signaled.signal {
         Signal::Steer { text } => return InteractionEvent::Told { text: text.clone(), reason, by },
         Signal::RollBack { to, .. } => Some(Point::Seq(*to)),
-        Signal::Snapshot { name } => Some(Point::Name(name.clone())),
+        Signal::Snapshot { name, at: _ } => Some(Point::Name(name.clone())),
         Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry => None,
     };
     let signal = signaled.signal.word().to_owned();
