@@ -7,6 +7,7 @@ import { JobStream } from '../state/stream.js';
 import { layout } from '../layout.js';
 import { recordsOf } from '../pages/job/log.js';
 import { withoutDone } from '../pages/job/plan.js';
+import { tickLabel } from '../pages/job/time.js';
 import { actionsOf } from '../parts/actions.js';
 import { nextNode } from '../parts/graph.js';
 import { whySentence } from '../parts/why.js';
@@ -142,6 +143,10 @@ test('an arrow key goes to the nearest node in its direction', () => {
   const row = ['x', 'y', 'z'].sort((a, b) => (places.get(a)?.x ?? 0) - (places.get(b)?.x ?? 0));
   equal([go(row[0], [1, 0]), go(row[2], [-1, 0]), go(row[0], [-1, 0])], [row[1], row[1], undefined]);
   equal([go('end', [0, -1]), go('y', [0, -1]), go('r', [0, -1])], ['y', 'r', undefined]);
+});
+
+test('two ticks of the axis never have one label', () => {
+  equal([26_500, 27_000, 27_500, 200].map((ms) => tickLabel(ms, 500)), ['26.5 s', '27.0 s', '27.5 s', '200 ms']);
 });
 
 test('a position of an ended job gets no name', () => {

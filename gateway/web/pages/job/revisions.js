@@ -55,7 +55,7 @@ export function revisionView(view, versions, version) {
   const count = (/** @type {string} */ change) => rows.filter((row) => row.change === change).length;
   const counts = /** @type {const} */ (['added', 'removed', 'changed']).filter(count);
   const field = (/** @type {any} */ value) => (value === undefined ? '–' : typeof value === 'string' ? value || '–' : Array.isArray(value) ? value.join(', ') || '–' : JSON.stringify(value));
-  return html`<section class="card revision"><p>${icon('history')} ${plain(authorWords(version, at === 0, view))} <span class="muted">· ${when(version.at)}</span></p>
+  return html`<section class="card revision"><p class="line tight">${icon('history')}<span>${plain(authorWords(version, at === 0, view))} <span class="muted">· ${when(version.at)}</span></span></p>
     ${at ? html`<p class="line wrap tight">${counts.length ? counts.map((change) => html`<span class="chip diff-${change}">${MARKS[change]} ${t(`diff_n_${change}`, { n: count(change) })}</span>`) : html`<span class="muted">${t('diff_none')}</span>`}</p>` : nothing}
     <ol class="diff-list">${rows.map(({ change, step, fields, was }) => html`<li class="diff-row row-${change}"><span class="diff-mark num" aria-hidden="true">${MARKS[change]}</span><div class="grow">
       <p>${change === 'kept' ? nothing : html`<span class="sr">${t(`diff_${change}`)}: </span>`}<span class="diff-title">${plain(step.title)}</span>${step.tool ? html` <code class="tool-name">${plain(step.tool)}</code>` : nothing}</p>
