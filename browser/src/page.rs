@@ -1,6 +1,6 @@
 //! One tab: what a person does in it, and what there is to see.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use broker::testing::wait::{patiently, repeatedly, soon};
 use serde::de::DeserializeOwned;
@@ -80,6 +80,12 @@ impl Page {
             {"name": "prefers-reduced-motion", "value": "reduce"},
         ]);
         self.command("Emulation.setEmulatedMedia", json!({"features": features})).await;
+    }
+
+    /// Saves downloads in a directory, under their own names.
+    pub async fn save_in(&self, directory: &Path) {
+        let how = json!({"behavior": "allow", "downloadPath": directory});
+        self.command("Page.setDownloadBehavior", how).await;
     }
 
     /// Loads an address.

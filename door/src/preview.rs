@@ -128,7 +128,7 @@ fn consequence(order: &Order, signal: &Signal, foresight: &Foresight) -> Consequ
         (_, Signal::Resume) => Consequence::Resume,
         (_, Signal::Retry) => Consequence::Retry,
         (_, Signal::Steer { .. }) => Consequence::Steer,
-        (_, Signal::Snapshot { .. }) => Consequence::Snapshot,
+        (_, Signal::Snapshot { at, .. }) => Consequence::Snapshot { at: *at },
     }
 }
 

@@ -170,10 +170,7 @@ impl<'a> Past<'a> {
         field: &str,
     ) -> Result<Vec<JobId>, Refused> {
         let (job, record) = (self.job().id(), &to);
-        if !self.replay.timeline().has(to) {
-            let failure = Failure::about(Code::NotFound, field, Text::RolledBackRecord { record });
-            return Err(Box::new(failure.next(Text::ForkThere { job, record })));
-        }
+        self.check_in_timeline(to, field)?;
         if self.replay.timeline().is_concluded() {
             let above = self.job().view().and_then(|view| view.parent).map(|parent| parent.job);
             let above = above.map(|above| above.to_string()).unwrap_or_default();
@@ -185,6 +182,21 @@ impl<'a> Past<'a> {
             return Err(Box::new(failure.next(Text::ForkThere { job, record })));
         }
         self.check(to, again, field)
+    }
+
+    /// Checks that a record may get a name: that the job could continue from it.
+    pub(super) fn check_named(&self, to: Seq, field: &str) -> Result<(), Refused> {
+        self.check_in_timeline(to, field)?;
+        self.check(to, true, field).map(drop)
+    }
+
+    fn check_in_timeline(&self, to: Seq, field: &str) -> Result<(), Refused> {
+        if self.replay.timeline().has(to) {
+            return Ok(());
+        }
+        let (job, record) = (self.job().id(), &to);
+        let failure = Failure::about(Code::NotFound, field, Text::RolledBackRecord { record });
+        Err(Box::new(failure.next(Text::ForkThere { job, record })))
     }
 
     /// Returns the work that would be done a second time if the job continued from a record.

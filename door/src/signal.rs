@@ -17,7 +17,7 @@ use proto::{
     id::{JobId, Seq, SnapshotName},
     job::JobState,
     limits,
-    point::Order,
+    point::{Order, Point},
     refusal::Text,
 };
 use runtime::service::{Answers, Asked, Call};
@@ -113,7 +113,10 @@ impl Door {
             Order::Resume => Signal::Resume,
             Order::Retry => Signal::Retry,
             Order::Steer { text } => instruction(text)?,
-            Order::Snapshot { name } => snapshot(name)?,
+            Order::Snapshot { name, at } => {
+                let at = at.map(|point| earlier(id, entries, &point)).transpose()?;
+                snapshot(name, at)?
+            }
             Order::RollBack { .. } | Order::Restart { .. } | Order::Recover { .. } => {
                 let found = fold::apart(id, || {
                     let past = Past::of(id, entries);
@@ -139,7 +142,7 @@ impl Door {
         if signal == Signal::Retry && below.is_empty() {
             something_to_retry(&job)?;
         }
-        if let Signal::Snapshot { name } = &signal {
+        if let Signal::Snapshot { name, .. } = &signal {
             room_for(&job, name)?;
         }
         Ok(Checked::Open { signal, job: Box::new(job), below })
@@ -258,13 +261,24 @@ fn instruction(text: String) -> Result<Signal, Failure> {
 }
 
 /// Checks the name of a snapshot. A number is refused, because it would read as a position.
-fn snapshot(name: SnapshotName) -> Result<Signal, Failure> {
+fn snapshot(name: SnapshotName, at: Option<Seq>) -> Result<Signal, Failure> {
     if name.as_str().bytes().all(|b| b.is_ascii_digit()) {
         let field = "signal.snapshot.name";
         let why = Text::SnapshotNumber { name: &name };
         return Err(Failure::about(Code::InvalidRequest, field, why));
     }
-    Ok(Signal::Snapshot { name })
+    Ok(Signal::Snapshot { name, at })
+}
+
+/// Returns the position of a point to which the job could be rolled back.
+fn earlier(id: &JobId, entries: &[Entry], point: &Point) -> Result<Seq, Failure> {
+    let field = "signal.snapshot.at";
+    let found = fold::apart(id, || {
+        let past = Past::of(id, entries);
+        let seq = past.seq_of(point, field)?;
+        past.check_named(seq, field).map(|()| seq)
+    })?;
+    found.map_err(|refused| *refused)
 }
 
 fn room_for(job: &Job, name: &SnapshotName) -> Result<(), Failure> {

@@ -176,6 +176,7 @@ mod tests {
             detected: None,
             outline: Vec::new(),
             usage: Usage::default(),
+            spent: proto::spent::Spent::default(),
             tools: Vec::new(),
             budget: Vec::new(),
             conversation: None,

@@ -28,6 +28,9 @@ const ASK: HeaderValue = HeaderValue::from_static("no-cache");
 /// The mark in the index that stands for the build.
 const BUILD: &str = "/ui/BUILD/";
 
+#[cfg(test)]
+mod words;
+
 #[derive(RustEmbed)]
 #[folder = "web/"]
 #[exclude = "tests/*"]

@@ -1,5 +1,6 @@
 // HTTP client of the gateway: JSON calls, problem documents as errors, and server-sent events over fetch.
 
+import { parse } from './exact.js';
 import { emit } from './state/bus.js';
 import { settings } from './settings.js';
 
@@ -76,7 +77,7 @@ function url(path, query = {}) {
 
 const id = encodeURIComponent;
 /** @param {string} path @param {Record<string, any>} [query] */
-const get = async (path, query) => (await send(url(path, query))).json();
+const get = async (path, query) => parse(await getText(path, query));
 /** @param {string} path @param {Record<string, any>} [query] */
 export const getText = async (path, query) => (await send(url(path, query))).text();
 /** @param {string} method @param {string} path @param {any} body @param {Record<string, string>} [extra] */
@@ -127,6 +128,10 @@ export const api = {
   dead: () => get('dead'),
   /** @param {Record<string, any>} query */
   usage: (query) => get('usage', query),
+  /** A file of the submission, whole. @param {string} job @param {string} name */
+  file: async (job, name) => (await send(url(`jobs/${id(job)}/files/${id(name)}`))).blob(),
+  /** The files of the submission, and those that steps name. @param {string} job */
+  files: (job) => get(`jobs/${id(job)}/files`),
   /** @param {string} sha256 @param {Blob} bytes */
   piece: async (sha256, bytes) => (await send(url(`pieces/${sha256}`), { method: 'PUT', body: bytes }, { 'Content-Type': 'application/octet-stream' })).json(),
 };
@@ -222,10 +227,11 @@ export function follow(path, on) {
  * Watches a job: events once and in order over any number of connections, live text and views in between.
  * @param {string} job
  * @param {{event: (e: any) => void, live: (m: any) => void, view: (v: any) => void, end: () => void, failed: (p: Problem) => void}} on
+ * @param {string} [after] the event after which the watch begins
  * @returns {() => void} stops the watch
  */
-export function watch(job, on) {
-  let last = '0.0';
+export function watch(job, on, after = '0.0') {
+  let last = after;
   return follow(`jobs/${id(job)}/events`, {
     query: { live: 1 },
     headers: () => ({ 'Last-Event-ID': last }),
@@ -234,7 +240,7 @@ export function watch(job, on) {
       net.live = true;
     },
     frame: (frame) => {
-      const data = JSON.parse(frame.data);
+      const data = parse(frame.data);
       if (frame.event === 'event') {
         last = frame.id ?? data.id;
         on.event(data);

@@ -26,7 +26,7 @@ let key = '';
 
 /** Modules of the pages; each loads when it is first shown. @type {Record<string, (id: string) => Promise<Page>>} */
 const MAKE = {
-  jobs: async (id) => (id ? new (await import('./pages/job.js')).JobPage(id) : new (await import('./pages/jobs.js')).JobsPage()),
+  jobs: async (id) => (id ? (await import('./pages/job.js')).openJob(id) : new (await import('./pages/jobs.js')).JobsPage()),
   inbox: async () => new (await import('./pages/inbox.js')).InboxPage(),
   new: async () => new (await import('./pages/new.js')).NewPage(),
   chat: async (id) => new (await import('./pages/chat.js')).ChatPage(id),

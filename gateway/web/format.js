@@ -45,6 +45,8 @@ export const number = (value) => value.toLocaleString(settings.language === 'zh'
 export const short = (count) => (count < 1000 ? String(count) : count < 1_000_000 ? `${+(count / 1000).toPrecision(3)} k` : `${+(count / 1_000_000).toPrecision(3)} M`);
 /** @param {number} value */
 export const money = (value) => `$${value < 1 ? value.toFixed(4) : value.toFixed(2)}`;
+/** An amount of a budget's axis in its unit. @param {string} axis @param {number} value */
+export const amount = (axis, value) => (axis === 'time' ? duration(value) : axis === 'money' ? money(value) : axis.startsWith('tokens') ? short(value) : number(value));
 /** @param {number} bytes */
 export const size = (bytes) => (bytes < 1024 ? t('bytes', { n: bytes }) : bytes < 1_048_576 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1_048_576).toFixed(1)} MiB`);
 /** @param {string} text */
@@ -74,7 +76,7 @@ export function json(value, limit = 200_000) {
 }
 
 /** Quotes a word for a POSIX shell. @param {string} word */
-export const shell = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
+export const shell = (word) => (/^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
 /** Milliseconds of a time stamp; time stamps have nanoseconds, and only three digits count. @param {string} [time] */
 export const ms = (time) => (time ? Date.parse(time.replace(/(\.\d{3})\d+/, '$1')) : NaN);

@@ -65,6 +65,20 @@ export function rawAt(s, path) {
   return s.slice(i, endOfValue(s, i));
 }
 
+/** The texts of the elements of the array at a path; none if there is no array. @param {string} s @param {(string | number)[]} path @returns {string[]} */
+export function elements(s, path) {
+  const array = rawAt(s, path) ?? '';
+  const out = [];
+  if (array[0] === '[')
+    for (let i = space(array, 1); i < array.length && array[i] !== ']'; ) {
+      const end = endOfValue(array, i);
+      out.push(array.slice(i, end));
+      i = space(array, end);
+      if (array[i] === ',') i = space(array, i + 1);
+    }
+  return out;
+}
+
 /** Removes white space between tokens. @param {string} s */
 export function compact(s) {
   let out = '';

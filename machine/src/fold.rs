@@ -211,7 +211,9 @@ impl ActiveJob {
             Signal::Resume => self.steering.resume(),
             Signal::Retry => return Counted::from(self.try_again()),
             Signal::Steer { text } => self.steered(text),
-            Signal::Snapshot { name } => return Counted::from(self.lineage.name(at, name)),
+            Signal::Snapshot { name, at: earlier } => {
+                return Counted::from(self.lineage.name(at, name, *earlier));
+            }
             // `apply` handles rollbacks before it calls this method.
             Signal::RollBack { .. } => return Counted::No,
         }

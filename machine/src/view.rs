@@ -54,6 +54,7 @@ impl Job {
             children: open.family.views(&self.id),
             outcome: open.outcome().cloned(),
             usage: open.spending.usage(),
+            spent: open.spending.bill().total(),
             tools: open.spending.tools().cloned().collect(),
             budget: open.gauges(self.age_ms()).collect(),
             conversation: open.conversation_id(),

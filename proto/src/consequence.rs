@@ -34,8 +34,11 @@ pub enum Consequence {
     Reread,
     /// Instructs a job.
     Steer,
-    /// Names the position of a job.
-    Snapshot,
+    /// Names a position of a job.
+    Snapshot {
+        /// Earlier record; absent for the present position.
+        at: Option<Seq>,
+    },
     /// Replaces a plan that waits for its confirmation.
     EditPlan {
         /// Number of the plan that is replaced, from 1.
@@ -141,7 +144,8 @@ impl Consequence {
             Self::Retry => one(Text::Retry),
             Self::Reread => one(Text::RetryUnread),
             Self::Steer => one(Text::Steer),
-            Self::Snapshot => one(Text::Snapshot),
+            Self::Snapshot { at: None } => one(Text::Snapshot),
+            Self::Snapshot { at: Some(at) } => one(Text::SnapshotAt { at }),
             Self::EditPlan { revision } => one(Text::EditPlan { revision }),
             Self::Approve { tool, bytes } => one(Text::Approve { tool, bytes }),
             Self::RollBack(undone) => undone.after(match undone.records {
@@ -254,7 +258,8 @@ mod tests {
             Consequence::Retry,
             Consequence::Reread,
             Consequence::Steer,
-            Consequence::Snapshot,
+            Consequence::Snapshot { at: None },
+            Consequence::Snapshot { at: Some(Seq(5)) },
             Consequence::EditPlan { revision: 2 },
             Consequence::Approve { tool, bytes: 17 },
             Consequence::RollBack(undone(7, &["Write"], &["mail"])),

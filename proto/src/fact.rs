@@ -204,10 +204,13 @@ pub enum Signal {
         /// Instruction, in the user's words.
         text: String,
     },
-    /// Names the position of this record. A later signal with the same name moves the name.
+    /// Names a position of the log. A later signal with the same name moves the name.
     Snapshot {
         /// Name of the snapshot.
         name: SnapshotName,
+        /// Earlier record whose position is named; without it the position of this record.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Seq>,
     },
     /// Rolls the job back: the records after `to` leave the job's timeline, and the job continues
     /// from there in a new generation. The signal counts only when `to` is in the timeline.

@@ -78,6 +78,9 @@ pub enum Order {
     Snapshot {
         /// Name of the snapshot: an id that is not a number.
         name: SnapshotName,
+        /// Point to name; the current position when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Point>,
     },
     /// [`Signal::RollBack`].
     RollBack {
@@ -111,7 +114,7 @@ impl From<Signal> for Order {
             Signal::Resume => Self::Resume,
             Signal::Retry => Self::Retry,
             Signal::Steer { text } => Self::Steer { text },
-            Signal::Snapshot { name } => Self::Snapshot { name },
+            Signal::Snapshot { name, at } => Self::Snapshot { name, at: at.map(Point::Seq) },
             Signal::RollBack { to, again, seen: _ } => Self::RollBack { to: Point::Seq(to), again },
         }
     }

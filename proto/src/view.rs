@@ -107,6 +107,10 @@ pub struct JobView {
     pub outcome: Option<Outcome>,
     /// Tokens used so far.
     pub usage: Usage,
+    /// Cost of the job's own work so far, at the prices of its submission. It includes work that a
+    /// rollback took out, because that was paid.
+    #[serde(default, skip_serializing_if = "Spent::is_nothing")]
+    pub spent: Spent,
     /// Cost of each tool so far. Tools that cost nothing are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolCost>,
@@ -213,9 +217,9 @@ pub enum QuestionEnd {
 pub struct Snapshot {
     /// Name of the position.
     pub name: SnapshotName,
-    /// Position of the record that named it. The snapshot shows the job as of this record.
+    /// Position that has the name. The snapshot shows the job as of this record.
     pub seq: Seq,
-    /// Server time of that record.
+    /// Server time at which it got the name.
     pub time: Timestamp,
 }
 

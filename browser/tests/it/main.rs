@@ -6,6 +6,7 @@ mod access;
 mod costs;
 mod flows;
 mod hostile;
+mod job;
 mod kills;
 mod lists;
 mod pictures;

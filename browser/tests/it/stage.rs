@@ -100,6 +100,21 @@ impl Stage {
         assert!(sent.status().is_success(), "{}", sent.text().await.unwrap());
     }
 
+    /// Sends a signal to a job over HTTP.
+    pub(crate) async fn signal(&self, job: &str, body: &Value) {
+        self.post(&format!("/v1/jobs/{job}/signals"), body).await;
+    }
+
+    /// Answers a question over HTTP.
+    pub(crate) async fn answer(&self, job: &str, ask: &str, body: &Value) {
+        self.post(&format!("/v1/jobs/{job}/questions/{ask}/answers"), body).await;
+    }
+
+    async fn post(&self, path: &str, body: &Value) {
+        let sent = self.http.post(self.url(path)).json(body).send().await.unwrap();
+        assert!(sent.status().is_success(), "{path}: {}", sent.text().await.unwrap());
+    }
+
     /// Stores an agent over HTTP, whatever its revision is.
     pub(crate) async fn agent(&self, name: &str, text: &str) {
         let put = self.http.put(self.url(&format!("/v1/agents/{name}")));

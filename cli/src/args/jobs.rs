@@ -42,7 +42,7 @@ pub(crate) enum JobsCommand {
     Resume(SignalArgs),
     /// Send an instruction to a running job: the next plan or model turn includes it
     Steer(SteerArgs),
-    /// Name the job's current position, or list the named positions
+    /// Name a position of the job, or list the named positions
     Snapshot(SnapshotArgs),
     /// Roll a job back to a record of its log or to a snapshot
     Rollback(RollBackArgs),
@@ -124,6 +124,9 @@ pub(crate) struct SteerArgs {
     /// The instruction; or @FILE, @-
     #[arg(value_name = "WORDS")]
     pub(crate) words: String,
+    /// Reason, for the log; the agents do not read it
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) reason: Option<String>,
 }
 
 /// `jobs ls`.

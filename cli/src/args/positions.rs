@@ -15,6 +15,12 @@ pub(crate) struct SnapshotArgs {
     /// Name of the position; replaces an earlier one of this name. Without it, the names are listed
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<SnapshotName>,
+    /// Earlier record to name, or another snapshot [default: the last record]
+    #[arg(long, value_name = "SEQ|NAME", requires = "name")]
+    pub(crate) at: Option<Point>,
+    /// Reason, for the log
+    #[arg(long, value_name = "WORDS", requires = "name")]
+    pub(crate) reason: Option<String>,
 }
 
 /// `jobs rollback`.

@@ -68,12 +68,11 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
         JobsCommand::Resume(args) => {
             Box::pin(signal(global, output, BatchSignal::Resume, args.select)).await
         }
-        JobsCommand::Steer(SteerArgs { job, words }) => {
+        JobsCommand::Steer(SteerArgs { job, words, reason }) => {
             let text = input::text("words", &words, limits::INSTRUCTION_BYTES_MAX)?;
             let client = connect::client(global, output).await?;
             let job = connect::job(&client, &job).await?.job;
-            let request =
-                SendSignal { job, signal: Order::Steer { text }, reason: None, by: caller() };
+            let request = SendSignal { job, signal: Order::Steer { text }, reason, by: caller() };
             let signaled = client.call(&request).await?;
             let Signaled { job, state, .. } = &signaled;
             output.one(&signaled, job.as_str(), |style| {

@@ -27,14 +27,15 @@ use crate::{
 
 pub(super) async fn snapshot(global: &Global, output: Output, args: SnapshotArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let Some(name) = args.name else { return named(&client, output, &args.job).await };
-    let (order, reason) = (Order::Snapshot { name: name.clone() }, None);
-    let SendSignal { job, .. } =
-        send(&client, output, &args.job, order, reason, true, |signaled| {
-            let Signaled { job, seq, .. } = signaled;
-            Text::SnapshotMade { job, name: &name, seq }.into()
-        })
-        .await?;
+    let SnapshotArgs { job, name, at, reason } = args;
+    let Some(name) = name else { return named(&client, output, &job).await };
+    let order = Order::Snapshot { name: name.clone(), at: at.clone() };
+    let SendSignal { job, .. } = send(&client, output, &job, order, reason, true, |signaled| {
+        let Signaled { job, seq, .. } = signaled;
+        let at = at.unwrap_or(Point::Seq(*seq));
+        Text::SnapshotMade { job, name: &name, at: &at }.into()
+    })
+    .await?;
     output.note(Text::RollBackWith { job: &job, name: &name });
     Ok(Exit::Success)
 }

@@ -104,7 +104,8 @@ fn fact(style: &Style, fact: &Fact) -> (Tone, String) {
             let why = signaled.reason.iter().map(|why| format!(": {why}")).collect::<String>();
             let why = match &signaled.signal {
                 Signal::Steer { text } => format!(": {text}"),
-                Signal::Snapshot { name } => format!(": {name}"),
+                Signal::Snapshot { name, at: None } => format!(": {name}"),
+                Signal::Snapshot { name, at: Some(at) } => format!(": {name} = #{at}"),
                 Signal::RollBack { to, .. } => format!("{}{why}", style.say(Text::LogTo { to })),
                 Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry => why,
             };

@@ -60,8 +60,9 @@ pub struct Span {
 }
 
 /// The kinds of bar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum SpanKind {
     /// The job. A job that is rolled back after its end goes on in the same bar.
@@ -96,6 +97,9 @@ pub enum SpanState {
 }
 
 impl SpanKind {
+    /// All kinds.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
+
     /// Returns the word in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {

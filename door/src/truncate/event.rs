@@ -53,7 +53,10 @@ fn interaction(interaction: &mut InteractionEvent, chars: usize) {
             answer.value.iter_mut().for_each(leave_out);
             answer.text.iter_mut().for_each(cut);
         }
-        InteractionEvent::Told { text, .. } => cut(text),
+        InteractionEvent::Told { text, reason, .. } => {
+            cut(text);
+            reason.iter_mut().for_each(cut);
+        }
         InteractionEvent::Signaled { reason, .. } => reason.iter_mut().for_each(cut),
         InteractionEvent::Closed { .. } | InteractionEvent::Settled { .. } => {}
     }

@@ -16,6 +16,8 @@ use crate::{Desk, caller::Caller, params::Params};
 pub(super) struct About {
     version: &'static str,
     language: Language,
+    /// Prefix of the installation's subjects on NATS.
+    prefix: String,
     /// Verbs of the front door.
     verbs: Vec<&'static str>,
     /// `true` if changes of all jobs can be watched.
@@ -24,7 +26,9 @@ pub(super) struct About {
 
 pub(super) async fn about(State(desk): State<Desk>, caller: Caller) -> Json<About> {
     let verbs = Verb::ALL.iter().map(|verb| verb.name()).collect();
-    Json(About { version: desk.version, language: caller.language, verbs, pulse: true })
+    let (version, language) = (desk.version, caller.language);
+    let prefix = desk.client.prefix().to_owned();
+    Json(About { version, language, prefix, verbs, pulse: true })
 }
 
 pub(super) async fn tools(caller: Caller) -> Answered {

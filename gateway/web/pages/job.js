@@ -3,11 +3,12 @@
 import { html, nothing } from '../lit.js';
 import { api } from '../api.js';
 import { emit } from '../state/bus.js';
+import { Announcer } from '../state/announce.js';
 import { foldTo, recordOf, times } from '../state/fold.js';
 import { JobStream } from '../state/stream.js';
 import { route, select } from '../router.js';
-import { t } from '../settings.js';
-import { duration, money, ms, short } from '../format.js';
+import { addWords, t } from '../settings.js';
+import { duration, ms, short } from '../format.js';
 import { actionsOf, ICONS, openAction } from '../parts/actions.js';
 import { hasEnded, mark, shown, tone } from '../parts/mark.js';
 import { markdown } from '../parts/markdown.js';
@@ -16,7 +17,10 @@ import { questionCard } from '../parts/question.js';
 import { copyButton, empty, errorBox, icon, plain, skeleton, when } from '../parts/ui.js';
 import { sentence, unblock, whySentence } from '../parts/why.js';
 import { openCompare } from './job/compare.js';
-import { planTab } from './job/plan.js';
+import { filesView } from './job/files.js';
+import { meterView } from './job/meter.js';
+import { planTab, stepsOf, toggleDone } from './job/plan.js';
+import { stepRevision } from './job/revisions.js';
 import { timeTab } from './job/time.js';
 import { saidTab } from './job/said.js';
 import { logTab } from './job/log.js';
@@ -25,6 +29,13 @@ import { familyTab } from './job/family.js';
 import { scrubber } from './job/scrubber.js';
 import { stepPanel } from './job/step.js';
 
+const WORDS = { en: () => import('../words/job.en.js'), zh: () => import('../words/job.zh.js') };
+/** The page of a job, once its words are here. @param {string} job */
+export async function openJob(job) {
+  await addWords(WORDS);
+  return new JobPage(job);
+}
+
 const TABS = ['plan', 'time', 'said', 'log', 'agent', 'family'];
 
 export class JobPage {
@@ -32,14 +43,14 @@ export class JobPage {
   constructor(job) {
     this.job = job;
     this.stream = new JobStream(job);
-    this.holdsStream = true;
+    this.announcer = new Announcer();
     this.menu = false;
     this.started = Date.now();
     /** View and fold of the position that is shown, if it is a past one. @type {{asked: number, at: number, view?: any, fold?: any, events: number, problem?: any} | undefined} */
     this.past = undefined;
     /** Pages keep what their tabs need between two drawings. @type {Record<string, any>} */
     this.memo = {};
-    this.help = /** @type {[string, string][]} */ ([['1 … 6', 'key_tabs'], ['j / k', 'key_steps'], ['[ / ]', 'key_event'], ['{ / }', 'key_step'], ['l', 'live'], ['.', 'actions'], ['s', 'act_steer'], ['p', 'key_pause'], ['x', 'act_cancel'], ['b', 'act_roll_back'], ['f', 'act_fork']]);
+    this.help = /** @type {[string, string][]} */ ([['1 … 6', 'key_tabs'], ['j / k', 'key_steps'], ['[ / ]', 'key_event'], ['{ / }', 'key_step'], ['← ↑ → ↓', 'key_graph'], ['h', 'key_done'], ['< / >', 'key_revision'], ['l', 'live'], ['.', 'actions'], ['s', 'act_steer'], ['p', 'key_pause'], ['x', 'act_cancel'], ['b', 'act_roll_back'], ['f', 'act_fork']]);
     const act = (/** @type {import('../parts/orders.js').Kind} */ kind) => () => {
       if (kind === 'pause' && this.stream.view?.sub_status === 'paused') kind = 'resume';
       const can = actionsOf(this.stream.view);
@@ -49,6 +60,7 @@ export class JobPage {
       ...Object.fromEntries(TABS.map((tab, n) => [String(n + 1), () => select({ tab: n ? tab : undefined })])),
       j: () => this.step(1), k: () => this.step(-1),
       '[': () => this.seek(-1), ']': () => this.seek(1), '{': () => this.seek(-1, true), '}': () => this.seek(1, true),
+      h: toggleDone, '<': () => stepRevision(this.shownFold().revisions, -1), '>': () => stepRevision(this.shownFold().revisions, 1),
       l: () => select({ at: undefined }), '.': () => { this.menu = !this.menu; emit(); },
       s: act('steer'), p: act('pause'), x: act('cancel'), b: act('roll_back'), f: act('fork'),
       Escape: () => { this.menu = false; select({ step: undefined, event: undefined }); },
@@ -62,6 +74,13 @@ export class JobPage {
     this.stream.close();
     offer(() => []);
   }
+  /** A job that has ended has no stream: the feed of the lists tells whether it goes on. */
+  get holdsStream() {
+    return !this.stream.ended;
+  }
+  tick() {
+    this.stream.tick();
+  }
   title() {
     return this.stream.view?.goal?.slice(0, 80) ?? this.job;
   }
@@ -69,7 +88,7 @@ export class JobPage {
   act(kind, more = {}) {
     this.menu = false;
     emit();
-    openAction(kind, { job: this.job, view: this.stream.view, fold: this.stream.fold, ...(this.past ? { at: this.past.at } : {}), done: () => { if (kind === 'roll_back' || kind === 'restart' || kind === 'recover') select({ at: undefined }); setTimeout(() => this.stream.resume(), 150); }, ...more });
+    openAction(kind, { job: this.job, view: this.stream.view, fold: this.stream.fold, ...(this.past ? { at: this.past.at } : {}), done: () => { if (kind === 'roll_back' || kind === 'restart' || kind === 'recover') select({ at: undefined }); this.stream.resume(); }, ...more });
   }
   /** Selects the next step. @param {number} by */
   step(by) {
@@ -145,7 +164,7 @@ export class JobPage {
       ${scrubber(this)}
       <div class="tabs" role="tablist" aria-label=${t('views')}>${TABS.map((name, n) => html`<button role="tab" id="tab-${name}" aria-selected=${name === tab ? 'true' : 'false'} aria-controls="tab-panel" @click=${() => select({ tab: n ? name : undefined })}>${t(`tab_${name}`)}</button>`)}</div>
       <div class="split ${step && !['log', 'family'].includes(tab) ? 'with-panel' : ''}"><div class="split-main" role="tabpanel" id="tab-panel" aria-labelledby="tab-${tab}">
-        ${tab === 'plan' ? html`${this.outcome(view)}${planTab(this, view, fold)}` : tab === 'time' ? timeTab(this, fold) : tab === 'said' ? saidTab(this, view, fold) : tab === 'log' ? logTab(this, fold) : tab === 'agent' ? agentTab(this, now) : familyTab(this, now)}</div>
+        ${tab === 'plan' ? html`${this.outcome(view)}${planTab(this, view, fold)}${filesView(this.job, view, stepsOf(view, fold))}` : tab === 'time' ? timeTab(this, fold) : tab === 'said' ? saidTab(this, view, fold) : tab === 'log' ? logTab(this, fold) : tab === 'agent' ? agentTab(this, now) : familyTab(this, now)}</div>
         ${step && !['log', 'family'].includes(tab) ? stepPanel(this, view, fold, step) : nothing}</div>
     </div>`;
   }
@@ -154,7 +173,6 @@ export class JobPage {
     const state = shown(view);
     const time = times(fold, this.past ? fold.updated : Date.now());
     const usage = view.usage ?? {};
-    const cost = usage.money ?? usage.cost ?? usage.usd;
     const can = actionsOf(now);
     const first = this.past ? undefined : view.why?.[0];
     const next = unblock(first);
@@ -178,7 +196,7 @@ export class JobPage {
         <div><dt>${t('run_time')}</dt><dd class="num">${duration(time.run)}</dd></div>
         <div><dt>${t('wait_time')}</dt><dd class="num">${duration(time.wait)}</dd></div>
         <div><dt>${t('tokens')}</dt><dd class="num" title="${t('tokens_in_out', { in: usage.input_tokens ?? 0, out: usage.output_tokens ?? 0 })}">${short(usage.input_tokens ?? 0)} → ${short(usage.output_tokens ?? 0)}</dd></div>
-        ${cost === undefined ? nothing : html`<div><dt>${t('cost')}</dt><dd class="num">${typeof cost === 'number' ? money(cost) : cost}</dd></div>`}
+        ${meterView(this, view, fold)}
         <div><dt>${t('started')}</dt><dd>${when(view.created)}</dd></div>
         <div><dt>${t('job_id')}</dt><dd class="mono line tight">${view.job}${copyButton(view.job)}</dd></div>
         ${view.conversation ? html`<div><dt>${t('conversation')}</dt><dd><a href="/chat/${view.conversation}">${view.conversation}</a></dd></div>` : nothing}
@@ -186,7 +204,6 @@ export class JobPage {
         ${view.forked ? html`<div><dt>${t('forked_from')}</dt><dd><a href="/jobs/${view.forked.job}?at=${view.forked.seq}">${view.forked.job} #${view.forked.seq}</a></dd></div>` : nothing}
         ${view.generation ? html`<div><dt>${t('rollbacks')}</dt><dd class="num">${view.generation}</dd></div>` : nothing}
         ${view.children?.length ? html`<div><dt>${t('children')}</dt><dd>${view.children.map((/** @type {any} */ child) => html`<a class="chip" href="/jobs/${child.job}">${child.state ? mark(child.state) : nothing}${child.agent ?? child.path ?? child.job}</a>`)}</dd></div>` : nothing}
-        ${view.files?.length ? html`<div><dt>${t('files')}</dt><dd>${view.files.map((/** @type {any} */ file) => html`<span class="chip">${icon('file-text')}${plain(file.name)}</span>`)}</dd></div>` : nothing}
       </dl></header>`;
   }
   /** @param {KeyboardEvent} e */

@@ -9,7 +9,7 @@ import { go } from '../router.js';
 import { openDialog } from './dialog.js';
 import { copyAs } from './copyas.js';
 import { Foresight, foresightView } from './foresight.js';
-import { bodyOf, emptyForm, isComplete, requestOf } from './orders.js';
+import { bodyOf, emptyForm, isComplete, requestOf, takesPoint, takesReason } from './orders.js';
 import { hasEnded } from './mark.js';
 import { toast } from './ui.js';
 
@@ -25,7 +25,8 @@ export function actionsOf(job) {
   if (job.state === 'failed') out.push('recover');
   const why = Array.isArray(job.why) ? job.why.map((/** @type {any} */ w) => w.code) : [job.why?.code];
   if (!ended && why.some((/** @type {string} */ code) => ['given_up', 'retry', 'outage', 'unreadable'].includes(code))) out.push('retry');
-  out.push('snapshot', 'fork', 'roll_back');
+  if (!ended) out.push('snapshot');
+  out.push('fork', 'roll_back');
   if (!ended) out.push('cancel');
   return out;
 }
@@ -33,7 +34,7 @@ export const ICONS = /** @type {Record<string, string>} */ ({ cancel: 'ban', pau
 
 /** Opens the dialog of an action. @param {import('./orders.js').Kind} kind @param {Target} target */
 export function openAction(kind, target) {
-  const form = { ...emptyForm(), to: target.at ? String(target.at) : '' };
+  const form = { ...emptyForm(), to: target.at && takesPoint(kind) ? String(target.at) : '' };
   const { job, step } = target;
   const snapshots = target.view?.snapshots ?? [];
   const order = () => ({ kind, job, step, form, by: settings.name });
@@ -59,9 +60,9 @@ export function openAction(kind, target) {
       ${repeats() ? html`<label class="check"><input type="checkbox" .checked=${form.again} @change=${(/** @type {any} */ e) => { form.again = e.target.checked; emit(); }}><span>${t('run_again')}</span></label>` : nothing}
       ${kind === 'steer' ? html`<label class="field"><span>${t('instruction')}</span><textarea rows="3" maxlength="16000" .value=${form.text} @input=${(/** @type {any} */ e) => { form.text = e.target.value; emit(); }}></textarea></label>` : nothing}
       ${kind === 'snapshot' ? input('name', t('snapshot_name'), { max: 64, placeholder: 'before-sending', required: true }) : nothing}
-      ${kind === 'roll_back' || kind === 'fork' ? html`${input('to', t(kind === 'fork' ? 'position_optional' : 'position'), { list: 'points', placeholder: target.view?.seq ? `1 … ${target.view.seq}` : '' })}<datalist id="points">${snapshots.map((/** @type {any} */ s) => html`<option value=${s.name}>#${s.seq}</option>`)}</datalist>` : nothing}
+      ${takesPoint(kind) ? html`${input('to', t(kind === 'fork' ? 'position_optional' : kind === 'snapshot' ? 'position_now' : 'position'), { list: 'points', placeholder: target.view?.seq ? `1 … ${target.view.seq}` : '' })}<datalist id="points">${snapshots.map((/** @type {any} */ s) => html`<option value=${s.name}>#${s.seq}</option>`)}</datalist>` : nothing}
       ${kind === 'fork' ? input('id', t('new_id_optional'), { max: 64 }) : nothing}
-      ${['steer', 'fork', 'snapshot'].includes(kind) ? nothing : input('reason', t('reason_optional'))}
+      ${takesReason(kind) ? input('reason', t('reason_optional')) : nothing}
       ${copyAs(requestOf(order()))}`;
     },
     run: async () => {

@@ -6,8 +6,10 @@ import { emit } from '../state/bus.js';
 import { stale } from '../state/cache.js';
 import { settings, t } from '../settings.js';
 import { byteLength, duration, ms, size } from '../format.js';
+import { parse } from '../exact.js';
 import { compact, indent, rawAt } from '../rawjson.js';
 import { copyAs } from './copyas.js';
+import { literal, option } from './orders.js';
 import { planList } from './plancard.js';
 import { markdown } from './markdown.js';
 import { read, schemaForm, startValues } from './schemaform.js';
@@ -67,7 +69,7 @@ export function answerOf(job, q) {
     case 'plan_check':
       if (draft.edit !== undefined) {
         try {
-          return { decision: 'edit', value: JSON.parse(draft.edit), digest: q.digest };
+          return { decision: 'edit', value: parse(draft.edit, true), digest: q.digest };
         } catch (error) {
           draft.problem = { code: 'invalid_answer', message: `${t('must_json')} ${/** @type {Error} */ (error).message}` };
           emit();
@@ -89,7 +91,7 @@ export function answerOf(job, q) {
     }
   }
   try {
-    return { value: JSON.parse(draft.text) };
+    return { value: parse(draft.text, true) };
   } catch {
     return undefined;
   }
@@ -99,33 +101,42 @@ export function submitAnswer(job, q, done) {
   const body = answerOf(job, q);
   if (body) sendAnswer(job, q, body, done);
 }
-/** @param {string} job @param {any} q */
-export function editPlan(job, q) {
+/** Opens the editor of a plan, or closes it. @param {string} job @param {any} q */
+export async function editPlan(job, q) {
   const draft = draftOf(job, q);
-  draft.edit = draft.edit === undefined ? JSON.stringify(editable(q.plan), null, 2) : undefined;
   draft.problem = undefined;
+  if (draft.edit !== undefined) draft.edit = undefined;
+  else {
+    // Without the reply as text, numbers may be spelled otherwise.
+    const raw = await rawOf(job, q, 'plan').catch(() => undefined);
+    draft.edit = JSON.stringify(editable(raw ? parse(raw, true) : q.plan), null, 2);
+  }
   emit();
 }
 /** The plan in the form in which planners write it. @param {any} plan */
 const editable = (plan) => ({ title: plan.title, steps: plan.steps.map((/** @type {any} */ s) => ({ id: s.id, title: s.title, description: s.description, ...(s.tool ? { tool: s.tool, args: s.args } : {}), ...(s.depends_on?.length ? { depends_on: s.depends_on } : {}) })) });
 
-/** Reads the exact bytes of a call: the reply as text, so that no number is rounded. @param {string} job @param {any} q @param {Draft} draft */
+/** A field of an open question as it was sent: no number is rounded. @param {string} job @param {any} q @param {string} field @returns {Promise<string | undefined>} nothing if the question is no longer open */
+async function rawOf(job, q, field) {
+  const text = await getText(`jobs/${encodeURIComponent(job)}`);
+  const index = (JSON.parse(text).questions ?? []).findIndex((/** @type {any} */ each) => each.id === q.id && each.digest === q.digest);
+  return index < 0 ? undefined : compact(rawAt(text, ['questions', index, field]) ?? 'null');
+}
+
+/** Reads the exact bytes of a call. @param {string} job @param {any} q @param {Draft} draft */
 function loadRaw(job, q, draft) {
   if (draft.raw !== undefined || draft.rawProblem) return;
   draft.raw = '';
-  getText(`jobs/${encodeURIComponent(job)}`).then(
-    (text) => {
-      const index = (JSON.parse(text).questions ?? []).findIndex((/** @type {any} */ each) => each.id === q.id && each.digest === q.digest);
-      draft.raw = index < 0 ? undefined : compact(rawAt(text, ['questions', index, 'args']) ?? 'null');
-      if (index < 0) draft.rawProblem = { code: 'stale', message: t('question_gone') };
-      emit();
+  rawOf(job, q, 'args').then(
+    (raw) => {
+      draft.raw = raw;
+      if (raw === undefined) draft.rawProblem = { code: 'stale', message: t('question_gone') };
     },
     (problem) => {
       draft.raw = undefined;
       draft.rawProblem = problem;
-      emit();
     },
-  );
+  ).finally(emit);
 }
 
 /** @param {any} winner @param {any} [at] */
@@ -153,7 +164,7 @@ export function questionCard(job, q, how = {}) {
     <textarea rows=${q.kind === 'question' ? 3 : 1} ?disabled=${off} .value=${draft.text} ${growing} maxlength="16000" data-answer
       placeholder=${q.kind === 'plan_check' ? t('plan_change') : q.kind === 'tool_approval' ? t('reject_reason') : t('your_answer')}
       @input=${(/** @type {any} */ e) => { draft.text = e.target.value; emit(); }}></textarea></label>`;
-  const foot = (/** @type {unknown} */ buttons) => html`${errorBox(draft.problem)}<div class="line wrap question-foot">${buttons}<span class="grow"></span>${copyAs({ cli: cliOf(job, q, draft), verb: 'answer', nats: { job, ask: q.id, ...bodyNow(q, draft) }, method: 'POST', path: `jobs/${job}/questions/${q.id}/answers`, body: bodyNow(q, draft) })}</div>`;
+  const foot = (/** @type {unknown} */ buttons) => html`${errorBox(draft.problem)}<div class="line wrap question-foot">${buttons}<span class="grow"></span>${copyAnswer(job, q, draft)}</div>`;
   const decline = html`<button ?disabled=${off} @click=${() => send({ decision: 'reject', ...(draft.text.trim() && q.kind !== 'question' ? { text: draft.text } : {}) })}>${t('decline')} ${key('r')}</button>`;
 
   let body;
@@ -204,19 +215,32 @@ export function questionCard(job, q, how = {}) {
   </section>`;
 }
 
-/** @param {any} q @param {Draft} draft */
+/** The body that the main button would send. @param {any} q @param {Draft} draft @returns {any} nothing while an edited plan is no JSON */
 function bodyNow(q, draft) {
+  if (q.kind === 'plan_check' && draft.edit !== undefined) {
+    try {
+      return { decision: 'edit', value: parse(draft.edit, true), digest: q.digest };
+    } catch {
+      return undefined;
+    }
+  }
   if (q.kind === 'plan_check' || q.kind === 'tool_approval') return draft.text.trim() && q.kind === 'plan_check' ? { decision: 'respond', text: draft.text } : { decision: 'approve', digest: q.digest };
   if (q.kind === 'question') return { value: draft.text };
   if (q.kind === 'choice') return { value: q.multiple ? draft.chosen : draft.chosen[0] ?? '' };
   return { value: q.kind === 'form' ? read(formFields(q), draft.values).value : draft.text };
 }
+
+/** An answer as a request. @param {string} job @param {any} q @param {any} body @param {string} [by] @param {string} [edit] the edited plan as it was written @returns {import('./copyas.js').Request} */
+export function answerRequest(job, q, body, by, edit) {
+  const whole = { ...body, ...(by ? { by } : {}) };
+  const { decision, text, digest, value } = body;
+  const cli = decision === 'edit' ? ['inbox', 'answer', job, q.id, '--plan', '-'] : decision === 'respond' ? ['inbox', 'answer', job, q.id, ...option('--text', literal(text))] : decision === 'approve' ? ['inbox', 'approve', job, q.id, '--digest', digest] : ['inbox', 'answer', job, q.id, ...option('--value', JSON.stringify(value))];
+  return { cli, by, ...(decision === 'edit' ? { input: edit } : {}), verb: 'answer', nats: { job, ask: q.id, ...whole }, method: 'POST', path: `jobs/${job}/questions/${q.id}/answers`, body: whole };
+}
 /** @param {string} job @param {any} q @param {Draft} draft */
-function cliOf(job, q, draft) {
-  if (q.kind === 'plan_check' && draft.text.trim()) return ['inbox', 'answer', job, q.id, '--text', draft.text];
-  if (q.kind === 'plan_check') return ['inbox', 'approve', job, q.id];
-  if (q.kind === 'tool_approval') return ['inbox', 'approve', job, q.id, '--digest', q.digest];
-  return ['inbox', 'answer', job, q.id, '--value', JSON.stringify(bodyNow(q, draft).value)];
+function copyAnswer(job, q, draft) {
+  const body = bodyNow(q, draft);
+  return body ? copyAs(answerRequest(job, q, body, settings.name, draft.edit)) : nothing;
 }
 
 /** @param {any} past */

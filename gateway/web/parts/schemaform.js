@@ -3,6 +3,7 @@
 import { html, nothing } from '../lit.js';
 import { emit } from '../state/bus.js';
 import { settings, t } from '../settings.js';
+import { numberOf, parse } from '../exact.js';
 import { growing } from './ui.js';
 
 /** @typedef {{key: string, label: string, type: string, required?: boolean, description?: string, default?: any, options?: {value: any, label?: string}[], multiple?: boolean, multiline?: boolean, min?: number, max?: number, integer?: boolean, min_length?: number, max_length?: number}} Field */
@@ -40,10 +41,10 @@ export function read(fields, values) {
       const number = Number(given);
       if (!Number.isFinite(number) || (field.integer && !Number.isInteger(number))) mistakes[field.key] = t('must_number');
       else if ((field.min !== undefined && number < field.min) || (field.max !== undefined && number > field.max)) mistakes[field.key] = t('must_between', { min: field.min ?? '−∞', max: field.max ?? '∞' });
-      else value[field.key] = number;
+      else value[field.key] = numberOf(String(given).trim(), true);
     } else if (field.type === 'json') {
       try {
-        value[field.key] = JSON.parse(given);
+        value[field.key] = parse(given, true);
       } catch {
         mistakes[field.key] = t('must_json');
       }
@@ -52,7 +53,7 @@ export function read(fields, values) {
       if (field.min_length !== undefined && length < field.min_length) mistakes[field.key] = t('must_longer', { n: field.min_length });
       else if (field.max_length !== undefined && length > field.max_length) mistakes[field.key] = t('must_shorter', { n: field.max_length });
       else value[field.key] = given;
-    } else if (field.type === 'either') value[field.key] = /^-?\d+$/.test(given) ? Number(given) : given;
+    } else if (field.type === 'either') value[field.key] = /^-?\d+$/.test(given) ? numberOf(given) : given;
     else value[field.key] = given;
   }
   return { value, mistakes };

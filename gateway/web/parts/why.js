@@ -1,7 +1,7 @@
 // The reason why a job does not move, as a sentence with the button that unblocks it.
 
 import { t } from '../settings.js';
-import { duration, ms } from '../format.js';
+import { amount, duration, ms } from '../format.js';
 
 /**
  * The words for a unit of work, such as `g0.r0.draft.n1.t2`: the step's title where it is known, otherwise its id.
@@ -54,7 +54,7 @@ export function whySentence(given, title = untitled) {
     case 'running':
       return why.kind === 'plan' ? t('why_running_plan') : why.kind === 'turn' ? t(why.step ? 'why_running_turn_step' : 'why_running_turn', why) : why.tool ? t('why_running_tool', why) : t('why_running', why);
     case 'budget_used':
-      return t('why_budget_used', { ...why, axis: t(`axis_${why.axis}`) });
+      return t(['money', 'time'].includes(why.axis) ? 'why_budget_used_of' : 'why_budget_used', { used: amount(why.axis, why.used), limit: amount(why.axis, why.limit), axis: t(`axis_${why.axis}`) });
     case 'ending':
       return t('why_ending', { failure: why.failure?.reason ?? why.failure ?? '' });
     case 'deciding':

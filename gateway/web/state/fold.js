@@ -5,7 +5,10 @@ import { ms } from '../format.js';
 /**
  * @typedef {{from: number, to?: number, kind: 'run' | 'wait' | 'queue'}} Span
  * @typedef {{work: string, step?: string, tool: string, attempt: number, args?: any, from: number, to?: number, ok?: boolean, result?: any, message?: string, error?: string, fault?: string, duration?: number, tries: {attempt: number, at: number, error: string}[]}} Call
- * @typedef {{work: string, step?: string, attempt: number, from: number, to: number, tokens: any}} Turn
+ * @typedef {{work: string, step?: string, attempt: number, from: number, to?: number, failed?: boolean, tokens?: any}} Turn A model call; it has no end while it runs
+ * @typedef {{how: 'planner' | 'edited' | 'requested' | 'told' | 'failed', by?: string, text?: string}} Author
+ * @typedef {{id: string, title: string, description: string, tool?: string, depends_on: string[], args?: any}} PlannedStep
+ * @typedef {{at: number, id: string, revision: number, title: string, steps: PlannedStep[], author: Author}} Version
  * @typedef {{id: string, title: string, description: string, tool?: string, depends_on: string[], state: string, attempt: number, response?: string, unsuccessful?: boolean, attachments?: string[], queued?: number, started?: number, ended?: number, spans: Span[], calls: Call[], turns: Turn[], errors: {at: number, message: string}[], outline?: any[]}} Step
  * @typedef {{key: string, at: number, id: string, kind: string, [more: string]: any}} Line
  * @typedef {{state: string, sub?: string, from: number, to?: number, reason?: string}} Phase
@@ -34,8 +37,10 @@ export class Fold {
     this.questions = new Map();
     /** @type {Line[]} */
     this.lines = [];
-    /** @type {any[]} */
+    /** Every plan that was shown, each the successor of the one before. @type {Version[]} */
     this.revisions = [];
+    /** What happened since the last plan and leads to another one. @type {Author} */
+    this.author = { how: 'planner' };
     /** @type {Phase[]} */
     this.phases = [];
     /** @type {any} */
@@ -80,6 +85,7 @@ export class Fold {
       for (const span of step.spans) span.to ??= kept ? ms(kept.time) : now;
       if (step.queued !== undefined) step.queued = now;
     }
+    for (const work of [...this.calls.values(), ...this.turns]) work.to ??= kept ? ms(kept.time) : now;
     for (const id of [...this.last.keys()]) this.last.set(id, now);
   }
 
@@ -119,19 +125,19 @@ export class Fold {
       case 'usage': {
         this.usage = e.total ?? this.usage;
         if (e.tool) return;
-        const from = (e.work && this.last.get(e.work)) ?? (e.step && this.last.get(e.step)) ?? this.last.get('') ?? this.created;
-        const step = e.step ?? stepOf(e.work, this.steps);
-        const start = (step && this.last.get(step)) ?? from;
-        const turn = { work: e.work, step, attempt: e.attempt ?? 1, from: Math.min(start, at), to: at, tokens: e.spent };
-        this.turns.push(turn);
-        if (step) {
-          this.#step(step).turns.push(turn);
-          this.last.set(step, at);
-        } else this.last.set('', at);
+        const turn = this.#unpaid(e) ?? this.#turn(e, at);
+        turn.to ??= at;
+        turn.tokens = e.spent;
+        this.last.set(turn.step ?? '', at);
         return;
       }
+      case 'turn':
+        if (!this.#unpaid(e)) this.#turn(e, at);
+        return;
       case 'error': {
         const call = e.work && this.calls.get(e.work);
+        const turn = this.#unpaid(e);
+        if (turn && turn.to === undefined) Object.assign(turn, { to: at, failed: true });
         if (call) call.tries.push({ attempt: e.attempt ?? call.attempt, at, error: e.message });
         const step = e.step ?? stepOf(e.work, this.steps);
         if (step) this.#step(step).errors.push({ at, message: e.message });
@@ -141,6 +147,22 @@ export class Fold {
       case 'notice':
         return this.#line(e, 'notice', { text: e.message });
     }
+  }
+
+  /** The model call of an event, as long as its cost has not been told. @param {any} e */
+  #unpaid(e) {
+    return this.turns.findLast((turn) => turn.work === e.work && turn.attempt === (e.attempt ?? 1) && turn.tokens === undefined);
+  }
+
+  /** A model call that begins, or one of a log that does not tell when it began. @param {any} e @param {number} at */
+  #turn(e, at) {
+    const step = e.step ?? stepOf(e.work, this.steps);
+    const from = e.type === 'turn' ? at : (this.last.get(step ?? '') ?? this.last.get('') ?? this.created);
+    /** @type {Turn} */
+    const turn = { work: e.work, step, attempt: e.attempt ?? 1, from: Math.min(from, at) };
+    this.turns.push(turn);
+    if (step) this.#step(step).turns.push(turn);
+    return turn;
   }
 
   /** @param {any} e @param {number} at */
@@ -157,7 +179,7 @@ export class Fold {
     this.phases.push({ state: e.state, sub: e.sub_status, from: at, reason: e.reason, ...(ended ? { to: at } : {}) });
     if (ended) {
       for (const step of this.steps.values()) closeSpans(step, at);
-      for (const call of this.calls.values()) call.to ??= at;
+      for (const work of [...this.calls.values(), ...this.turns]) work.to ??= at;
       this.#line(e, 'end', { state: e.state, text: e.reason });
     }
   }
@@ -175,14 +197,24 @@ export class Fold {
       step.outline = s.outline ?? step.outline;
       order.set(s.id, step);
     }
-    const before = this.plan;
     this.plan = { title: e.title, revision: e.revision, confirmed: e.confirmed, ids: [...order.keys()], phase: e.phase, outline: e.outline };
     if (e.confirmed) this.#queue(at);
-    if (e.phase !== 'completed' && (!before || before.revision !== e.revision || !this.revisions.length)) {
-      this.revisions.push({ at, id: e.id, revision: e.revision, title: e.title, steps: structuredClone(e.steps ?? []) });
-      this.#line(e, 'plan', { title: e.title, count: order.size, revision: e.revision });
-    }
+    if (e.phase !== 'completed' && !e.replanning && this.#version(e, { ...e, steps: e.steps ?? [] }, at)) this.#line(e, 'plan', { title: e.title, count: order.size, revision: e.revision });
     this.last.set('', at);
+  }
+
+  /** Adds a plan to the history, unless it is the last one. @param {any} e @param {{title: string, revision: number, steps: any[]}} plan @param {number} at */
+  #version(e, plan, at) {
+    const steps = plan.steps.map((/** @type {any} */ s) => ({ id: s.id, title: s.title || s.description || s.id, description: s.description ?? '', tool: s.tool, depends_on: s.depends_on ?? [], args: s.args }));
+    const last = this.revisions.at(-1);
+    if (last && last.revision === plan.revision && last.title === plan.title && last.steps.length === steps.length && steps.every((step, n) => step.id === last.steps[n].id && !changesOf(last.steps[n], step).length)) {
+      // A question about the plan tells the arguments, too.
+      steps.forEach((step, n) => (last.steps[n].args ??= step.args));
+      return false;
+    }
+    this.revisions.push({ at, id: e.id, revision: plan.revision, title: plan.title, steps, author: this.author });
+    this.author = { how: 'planner' };
+    return true;
   }
 
   /** Steps whose dependencies are complete wait in their queue from now on. @param {number} at */
@@ -228,6 +260,7 @@ export class Fold {
         step.ended = at;
         step.queued = undefined;
         if (e.phase === 'completed') this.#queue(at);
+        if (e.phase === 'failed' && this.author.how === 'planner') this.author = { how: 'failed', text: step.title };
         if (e.phase === 'completed' || e.phase === 'failed') this.#line(e, 'stepped', { title: step.title, phase: e.phase, text: e.response, unsuccessful: e.unsuccessful });
     }
   }
@@ -255,6 +288,14 @@ export class Fold {
     if (e.step) this.last.set(e.step, at);
   }
 
+  /** A question about a plan: it shows the arguments, which the event of the plan does not have. @param {any} e @param {any} question @param {number} at */
+  #asked(e, question, at) {
+    const { plan, revision } = question;
+    const own = new Set(plan.steps.map((/** @type {any} */ s) => s.id));
+    const earlier = (this.revisions.at(-1)?.steps ?? []).filter((step) => !own.has(step.id) && this.steps.get(step.id)?.started !== undefined);
+    this.#version(e, { title: plan.title, revision, steps: [...earlier, ...plan.steps] }, at);
+  }
+
   /** @param {any} e @param {number} at */
   #interaction(e, at) {
     const key = (/** @type {any} */ x) => `${x.below?.job ?? ''}/${x.ask ?? x.question?.id}`;
@@ -263,6 +304,8 @@ export class Fold {
         const question = { ...e.question, below: e.below, asked: at };
         this.questions.set(key(e), question);
         this.#line(e, 'question', { question });
+        // The plan in the question has its own steps only; those of earlier plans stay in sight.
+        if (question.kind === 'plan_check' && !e.below && question.plan) this.#asked(e, question, at);
         break;
       }
       case 'answered':
@@ -270,17 +313,53 @@ export class Fold {
       case 'settled': {
         const question = this.questions.get(key(e));
         if (question) Object.assign(question, { ended: at, end: e.phase, decision: e.decision, value: e.value, text: e.text, by: e.by, because: e.because });
+        if (question?.kind === 'plan_check' && ['edit', 'respond'].includes(e.decision)) this.author = { how: e.decision === 'edit' ? 'edited' : 'requested', by: e.by, text: e.text };
         if (question?.step) this.last.set(question.step, at);
         this.last.set('', at);
         break;
       }
       case 'told':
-        this.#line(e, 'told', { text: e.text, by: e.by });
+        this.author = { how: 'told', by: e.by, text: e.text };
+        this.#line(e, 'told', { text: e.text, reason: e.reason, by: e.by });
         break;
       case 'signaled':
         this.#line(e, 'signal', { signal: e.signal, text: e.reason, by: e.by, to: e.to });
     }
   }
+}
+
+/** The state of a call or a model turn. One that was ended from outside has no result. @param {{to?: number, ok?: boolean, failed?: boolean, tokens?: any}} work */
+export function stateOf(work) {
+  if (work.to === undefined) return 'running';
+  if (work.failed || work.ok === false) return 'failed';
+  return work.ok || work.tokens !== undefined ? 'completed' : 'canceled';
+}
+
+/** What differs between two forms of a step. @param {PlannedStep} a @param {PlannedStep} b @returns {string[]} */
+export function changesOf(a, b) {
+  const args = a.args !== undefined && b.args !== undefined && JSON.stringify(a.args) !== JSON.stringify(b.args);
+  return [a.title !== b.title && 'title', a.description !== b.description && 'description', a.tool !== b.tool && 'tool', args && 'args', a.depends_on.join() !== b.depends_on.join() && 'depends_on'].filter((one) => typeof one === 'string');
+}
+
+/** @typedef {{change: 'added' | 'removed' | 'changed' | 'kept', step: PlannedStep, fields: string[], was?: PlannedStep}} Difference */
+/** The steps of a plan, and those that it dropped, with what became of each. @param {Version | undefined} before @param {Version} after @returns {Difference[]} */
+export function differences(before, after) {
+  const was = new Map(before?.steps.map((step) => [step.id, step]));
+  /** @type {Difference[]} */
+  const out = after.steps.map((step) => {
+    const old = was.get(step.id);
+    const fields = old ? changesOf(old, step) : [];
+    return { step, was: old, fields, change: !before ? 'kept' : !old ? 'added' : fields.length ? 'changed' : 'kept' };
+  });
+  const ids = new Set(after.steps.map((step) => step.id));
+  // A dropped step stays where it was: after the one before it that is left.
+  before?.steps.forEach((step, n) => {
+    if (ids.has(step.id)) return;
+    const above = before.steps.slice(0, n).map((one) => one.id);
+    const at = out.findLastIndex((one) => above.includes(one.step.id)) + 1;
+    out.splice(at, 0, { step, change: 'removed', fields: [] });
+  });
+  return out;
 }
 
 /** @param {Step} step @param {number} at */

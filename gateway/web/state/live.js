@@ -3,11 +3,11 @@
 /** @typedef {{work: string, step?: string, attempt: number, index: number, text: string, thought: string, tool: string, at: number}} LiveText */
 
 export class Live {
-  constructor() {
+  /** @param {Map<string, number>} [over] highest attempt of each work that has ended */
+  constructor(over = new Map()) {
     /** @type {Map<string, LiveText>} */
     this.texts = new Map();
-    /** Highest attempt of each work that has ended. @type {Map<string, number>} */
-    this.over = new Map();
+    this.over = over;
   }
 
   /** @param {any} m @param {number} now */

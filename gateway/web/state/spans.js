@@ -1,5 +1,7 @@
 // Rows and axis of the waterfall: steps with their turns, calls and questions; long idle gaps are folded. Pure.
 
+import { stateOf } from './fold.js';
+
 /** @typedef {import('./fold.js').Fold} Fold */
 /** @typedef {{key: string, depth: number, label: string, kind: string, step?: string, state: string, bars: {from: number, to: number, kind: string}[], note?: string, work?: string}} Row */
 
@@ -9,9 +11,20 @@ export function rows(fold, now, t) {
   const out = [];
   const ended = ['completed', 'failed', 'canceled', 'rejected'].includes(fold.state);
   const horizon = ended ? fold.updated : now;
+  /** Model calls by their work, each with the attempts that failed before the last one. @param {import('./fold.js').Turn[]} turns @param {number} depth @param {string | undefined} step @param {(n: number) => string} label @returns {Row[][]} */
+  const calls = (turns, depth, step, label) => [...Map.groupBy(turns, (/** @type {any} */ turn) => turn.work).values()].map((/** @type {import('./fold.js').Turn[]} */ attempts, /** @type {number} */ n) => {
+    const kind = step ? 'turn' : 'plan';
+    const bar = (/** @type {import('./fold.js').Turn} */ turn) => ({ from: turn.from, to: turn.to ?? horizon, kind: 'run' });
+    const last = /** @type {import('./fold.js').Turn} */ (attempts.at(-1));
+    const failed = attempts.filter((turn) => turn.failed && (turn !== last || attempts.length > 1));
+    return [
+      { key: `${kind}:${last.work}:${last.from}`, depth, label: label(n), kind, step, state: stateOf(last), bars: attempts.map(bar), work: last.work },
+      ...failed.map((turn) => ({ key: `y:${turn.work}:${turn.attempt}`, depth: depth + 1, label: t('row_try', { n: turn.attempt }), kind: 'try', step, state: 'failed', bars: [bar(turn)] })),
+    ];
+  });
   const planning = fold.turns.filter((turn) => !turn.step);
-  for (const turn of planning) out.push({ key: `plan:${turn.work}:${turn.attempt}`, depth: 0, label: t('row_planning'), kind: 'plan', state: 'completed', bars: [{ from: turn.from, to: turn.to, kind: 'run' }] });
-  if (fold.sub === 'planning' || fold.sub === 'replanning') out.push({ key: 'plan:now', depth: 0, label: t('row_planning'), kind: 'plan', state: 'running', bars: [{ from: fold.phases.at(-1)?.from ?? now, to: horizon, kind: 'run' }] });
+  out.push(...calls(planning, 0, undefined, () => t('row_planning')).flat());
+  if ((fold.sub === 'planning' || fold.sub === 'replanning') && !planning.some((turn) => turn.to === undefined)) out.push({ key: 'plan:now', depth: 0, label: t('row_planning'), kind: 'plan', state: 'running', bars: [{ from: Math.max(fold.phases.at(-1)?.from ?? now, ...planning.map((turn) => turn.to ?? 0)), to: horizon, kind: 'run' }] });
   for (const question of fold.questions.values())
     if (!question.step) out.push({ key: `q:${question.id}:${question.asked}`, depth: 0, label: question.prompt, kind: 'question', state: question.ended ? 'completed' : 'waiting', bars: [{ from: question.asked, to: question.ended ?? horizon, kind: 'wait' }], note: question.by });
   const ids = new Set([...(fold.plan?.ids ?? []), ...fold.steps.keys()]);
@@ -21,17 +34,17 @@ export function rows(fold, now, t) {
     const bars = step.spans.map((span) => ({ from: span.from, to: span.to ?? horizon, kind: span.kind }));
     if (step.queued !== undefined && !ended) bars.push({ from: step.queued, to: horizon, kind: 'queue' });
     out.push({ key: `s:${id}`, depth: 0, label: step.title, kind: step.tool ? 'tool' : 'agent', step: id, state: step.state, bars });
-    /** @type {Row[]} */
-    const below = [];
-    step.turns.forEach((turn, n) => below.push({ key: `t:${turn.work}:${turn.attempt}`, depth: 1, label: t('row_turn', { n: n + 1 }), kind: 'turn', step: id, state: 'completed', bars: [{ from: turn.from, to: turn.to, kind: 'run' }], work: turn.work }));
-    for (const call of step.calls) {
-      const state = call.to === undefined ? 'running' : call.ok ? 'completed' : 'failed';
-      below.push({ key: `c:${call.work}`, depth: 1, label: call.tool, kind: 'call', step: id, state, bars: [{ from: call.from, to: call.to ?? horizon, kind: 'run' }], work: call.work });
-      for (const failed of call.tries) below.push({ key: `x:${call.work}:${failed.attempt}`, depth: 2, label: t('row_try', { n: failed.attempt }), kind: 'try', step: id, state: 'failed', bars: [{ from: call.from, to: failed.at, kind: 'run' }] });
-    }
+    /** Rows that stay together. @type {Row[][]} */
+    const below = calls(step.turns, 1, id, (n) => t('row_turn', { n: n + 1 }));
+    for (const call of step.calls)
+      below.push([
+        { key: `c:${call.work}`, depth: 1, label: call.tool, kind: 'call', step: id, state: stateOf(call), bars: [{ from: call.from, to: call.to ?? horizon, kind: 'run' }], work: call.work },
+        ...call.tries.map((failed) => ({ key: `x:${call.work}:${failed.attempt}`, depth: 2, label: t('row_try', { n: failed.attempt }), kind: 'try', step: id, state: 'failed', bars: [{ from: call.from, to: failed.at, kind: 'run' }] })),
+      ]);
     for (const question of fold.questions.values())
-      if (question.step === id) below.push({ key: `q:${question.id}`, depth: 1, label: question.prompt, kind: 'question', step: id, state: question.ended ? 'completed' : 'waiting', bars: [{ from: question.asked, to: question.ended ?? horizon, kind: 'wait' }], note: question.by });
-    if (below.length > 1 || (below.length === 1 && below[0].kind !== 'call')) out.push(...below.sort((a, b) => (a.bars[0]?.from ?? 0) - (b.bars[0]?.from ?? 0)));
+      if (question.step === id) below.push([{ key: `q:${question.id}`, depth: 1, label: question.prompt, kind: 'question', step: id, state: question.ended ? 'completed' : 'waiting', bars: [{ from: question.asked, to: question.ended ?? horizon, kind: 'wait' }], note: question.by }]);
+    const begin = (/** @type {Row[]} */ [first]) => first.bars[0]?.from ?? 0;
+    if (below.flat().length > 1 || (below.length === 1 && below[0][0].kind !== 'call')) out.push(...below.sort((a, b) => begin(a) - begin(b)).flat());
   }
   return out;
 }

@@ -1,12 +1,14 @@
 import { commands } from '../parts/copyas.js';
 import { Foresight } from '../parts/foresight.js';
-import { bodyOf, emptyForm, isComplete, requestOf } from '../parts/orders.js';
+import { bodyOf, emptyForm, isComplete, requestOf, takesReason } from '../parts/orders.js';
+import { answerRequest } from '../parts/question.js';
+import { parse } from '../exact.js';
 import { equal, ok, test } from './assert.js';
 
 /** @param {import('../parts/orders.js').Kind} kind @param {Partial<import('../parts/orders.js').Form>} [form] @returns {import('../parts/orders.js').Order} */
 const order = (kind, form = {}) => ({ kind, job: 'j1', step: kind === 'restart' ? 's2' : undefined, form: { ...emptyForm(), ...form } });
 /** @param {import('../parts/orders.js').Order} of */
-const written = (of) => commands(requestOf(of), 'http://host', false);
+const written = (of) => commands(requestOf(of), 'http://host', false, 'cb');
 
 test('an action is the same request for every client', () => {
   const back = order('roll_back', { to: '12', reason: 'old notes', again: true });
@@ -21,7 +23,45 @@ test('an action is the same request for every client', () => {
   equal(written(order('restart')).cli, 'callboard jobs restart j1 s2');
   equal(written(order('recover', { reason: 'fixed' })).cli, 'callboard jobs retry j1 --reason fixed');
   equal(bodyOf(order('cancel')), { signal: 'cancel' });
-  ok(commands(requestOf(order('pause')), 'http://host', true).nats.includes('Callboard-Token: $CALLBOARD_TOKEN'));
+  ok(commands(requestOf(order('pause')), 'http://host', true, 'cb').nats.includes('Callboard-Token: $CALLBOARD_TOKEN'));
+});
+
+test('a request says its reason, its sender and its point, as the button sends them', () => {
+  const steer = written({ ...order('steer', { text: 'be brief', reason: 'they are busy' }), by: 'ann' });
+  equal(steer.cli, "USER=ann callboard jobs steer --reason 'they are busy' j1 'be brief'");
+  equal(steer.nats, `nats req cb.svc.signal '{"job":"j1","signal":{"steer":{"text":"be brief"}},"reason":"they are busy","by":"ann"}'`);
+  const named = order('snapshot', { name: 'then', to: '46', reason: 'the plan' });
+  equal(bodyOf(named), { signal: { snapshot: { name: 'then', at: 46 } }, reason: 'the plan' });
+  equal(written(named).cli, "callboard jobs snapshot --at 46 --reason 'the plan' j1 then");
+  ok(takesReason('steer') && takesReason('snapshot') && !takesReason('fork'));
+});
+
+test('text that means something to a program stays text', () => {
+  const text = `it's "here": {{.Count}} $HOME`;
+  const of = written(order('steer', { text, reason: '-v' }));
+  equal(of.cli, `callboard jobs steer --reason=-v j1 'it'\\''s "here": {{.Count}} $HOME'`);
+  ok(!of.nats.includes('{{'), 'the command nats fills in what is in double braces');
+  const sent = JSON.parse(of.nats.slice(of.nats.indexOf("'") + 1, -1).replaceAll(`'\\''`, "'"));
+  equal(sent.signal, { steer: { text } });
+  equal(written(order('steer', { text: '@notes' })).cli, 'callboard jobs steer j1 @@notes');
+  equal(written(order('steer', { text: '--help' })).cli, 'callboard jobs steer -- j1 --help');
+});
+
+test('subjects have the prefix of the installation, and without it there is no command for NATS', () => {
+  ok(commands(requestOf(order('pause')), 'http://host', false, 'staging').nats.startsWith('nats req staging.svc.signal '));
+  equal(commands(requestOf(order('pause')), 'http://host', false, undefined).nats, '');
+});
+
+test('an answer is the same request for every client, an edited plan with its digits', () => {
+  const edit = '{"steps":[{"id":"a","args":{"n":12345678901234567890,"x":1.0}}]}';
+  const body = { decision: 'edit', value: parse(edit, true), digest: 'd' };
+  const ways = commands(answerRequest('j1', { id: 'q1' }, body, 'ann', edit), 'http://host', false, 'cb');
+  equal(ways.cli, `printf %s '${edit}' | USER=ann callboard inbox answer j1 q1 --plan -`);
+  equal(ways.nats, `nats req cb.svc.answer '{"job":"j1","ask":"q1","decision":"edit","value":${edit},"digest":"d","by":"ann"}'`);
+  const of = (/** @type {any} */ answer) => commands(answerRequest('j1', { id: 'q1' }, answer), 'http://host', false, 'cb').cli;
+  equal(of({ decision: 'approve', digest: 'd' }), 'callboard inbox approve j1 q1 --digest d');
+  equal(of({ decision: 'respond', text: '@home' }), 'callboard inbox answer j1 q1 --text @@home');
+  equal(of({ value: parse('{"n":12345678901234567890}', true) }), `callboard inbox answer j1 q1 --value '{"n":12345678901234567890}'`);
 });
 
 test('a request that lacks something is not sent', () => {

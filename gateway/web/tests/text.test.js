@@ -1,9 +1,13 @@
 import { frames } from '../api.js';
 import { duration, shell, visible } from '../format.js';
-import { compact, indent, rawAt } from '../rawjson.js';
+import { Exact, numberOf, parse } from '../exact.js';
+import { compact, elements, indent, rawAt } from '../rawjson.js';
+import { read } from '../parts/schemaform.js';
 import { diff } from '../parts/diff.js';
 import { answered, challenge } from '../state/login.js';
 import en from '../words/en.js';
+import jobEn from '../words/job.en.js';
+import jobZh from '../words/job.zh.js';
 import zh from '../words/zh.js';
 import { equal, ok, test } from './assert.js';
 
@@ -21,6 +25,32 @@ test('a value is found in JSON with its digits', () => {
   ok(indent(raw).includes('"n": 12345678901234567890'));
   equal(rawAt(text, ['questions', 7]), undefined);
   equal(indent('{"a":[],"b":{}}'), '{\n  "a": [],\n  "b": {}\n}');
+});
+
+test('elements of an array keep their digits', () => {
+  const text = '{"records":[ {"n":12345678901234567890} , {"s":"],"},[] ],"more":true}';
+  equal(elements(text, ['records']), ['{"n":12345678901234567890}', '{"s":"],"}', '[]']);
+  equal(elements('{"records":[]}', ['records']), []);
+  equal(elements('{}', ['records']), []);
+});
+
+test('a number that a double cannot hold keeps its digits, and others are numbers', () => {
+  const text = '{"big":12345678901234567890,"wide":0.1234567890123456789,"huge":1e400,"list":[9007199254740993]}';
+  equal(JSON.stringify(parse(text)), text);
+  const { big } = parse(text);
+  ok(big instanceof Exact && String(big) === '12345678901234567890' && Number(big) > 1e19);
+  const same = '{"a":1.0,"b":1e3,"c":9007199254740992,"d":-0.5,"e":0.30000000000000004,"f":1000000000000000000000,"t":"09:00:00.123456789012345678Z"}';
+  equal(Object.values(parse(same)).slice(0, 6), [1, 1000, 9007199254740992, -0.5, 0.30000000000000004, 1e21]);
+  equal(JSON.stringify(parse('{"a":1.0,"b":[1e3,-0]}', true)), '{"a":1.0,"b":[1e3,-0]}');
+  equal(numberOf('12'), 12);
+  ok(Number.isNaN(numberOf('abc')));
+});
+
+test('a form sends the number that was typed', () => {
+  const fields = [{ key: 'n', label: 'n', type: 'number', integer: true }, { key: 'j', label: 'j', type: 'json' }, { key: 'e', label: 'e', type: 'either' }];
+  const { value, mistakes } = read(fields, { n: '12345678901234567890', j: '[1.50]', e: '98765432109876543210' });
+  equal(mistakes, {});
+  equal(JSON.stringify(value), '{"n":12345678901234567890,"j":[1.50],"e":98765432109876543210}');
 });
 
 test('a sign-in counts only in the tab that began it', () => {
@@ -59,11 +89,12 @@ test('a diff has every line', () => {
 });
 
 test('both languages have the same words and arguments', () => {
-  equal(Object.keys(en), Object.keys(zh));
+  for (const [one, other] of [[en, zh], [jobEn, jobZh]]) equal(Object.keys(one), Object.keys(other));
+  equal(Object.keys(jobEn).filter((key) => key in en), []);
   const names = (/** @type {string} */ text) => [...text.matchAll(/\{(\w+)\}/g)].map((m) => m[1]).sort();
-  const words = /** @type {Record<string, string>} */ (en);
+  const words = /** @type {Record<string, string>} */ ({ ...en, ...jobEn });
   for (const key of Object.keys(words)) {
-    const other = /** @type {Record<string, string>} */ (zh)[key];
+    const other = /** @type {Record<string, string>} */ ({ ...zh, ...jobZh })[key];
     ok(names(other).every((name) => names(words[key]).includes(name) || name === 'n'), `${key}: ${other}`);
   }
 });

@@ -68,14 +68,14 @@ pub(super) fn said(
 }
 
 fn signal(signaled: &Signaled) -> InteractionEvent {
-    let by = signaled.by.clone();
+    let (reason, by) = (signaled.reason.clone(), signaled.by.clone());
     let to = match &signaled.signal {
-        Signal::Steer { text } => return InteractionEvent::Told { text: text.clone(), by },
+        Signal::Steer { text } => return InteractionEvent::Told { text: text.clone(), reason, by },
         Signal::RollBack { to, .. } => Some(Point::Seq(*to)),
-        Signal::Snapshot { name } => Some(Point::Name(name.clone())),
+        Signal::Snapshot { name, at: _ } => Some(Point::Name(name.clone())),
         Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry => None,
     };
-    let (signal, reason) = (signaled.signal.word().to_owned(), signaled.reason.clone());
+    let signal = signaled.signal.word().to_owned();
     InteractionEvent::Signaled { signal, to, reason, by }
 }
 

@@ -1,7 +1,7 @@
 //! A job's generation, the job it was forked from, and its snapshots.
 
 use proto::{
-    id::{Generation, SnapshotName},
+    id::{Generation, Seq, SnapshotName},
     limits,
     view::{Origin, Snapshot},
 };
@@ -57,14 +57,14 @@ impl Lineage {
         self.origin = Some(origin);
     }
 
-    /// Names a position and returns `true`, or `false` if the job has too many snapshots. Reuse of
-    /// a name moves it.
-    pub(crate) fn name(&mut self, at: At, name: &SnapshotName) -> bool {
+    /// Names the position of an earlier record, or that of the record at `at`, and returns `true`, or
+    /// `false` if the job has too many snapshots. Reuse of a name moves it.
+    pub(crate) fn name(&mut self, at: At, name: &SnapshotName, earlier: Option<Seq>) -> bool {
         self.snapshots.retain(|snapshot| snapshot.name != *name);
         let has_room = self.snapshots.len() < limits::SNAPSHOTS_MAX;
         if has_room {
-            let (name, seq, time) = (name.clone(), at.seq, at.time);
-            self.snapshots.push(Snapshot { name, seq, time });
+            let seq = earlier.filter(|earlier| *earlier < at.seq).unwrap_or(at.seq);
+            self.snapshots.push(Snapshot { name: name.clone(), seq, time: at.time });
         }
         has_room
     }

@@ -79,6 +79,7 @@ fn each_model_has_its_price_and_each_tool_what_it_reported() {
     assert_eq!(bill(&p), expected.map(|(name, n, money)| (name.to_owned(), n, Some(money))));
     let row = p.job.summary().unwrap().spent;
     assert_eq!((row, row.unpriced), (p.job.costs().total(), Usage::default()));
+    assert_eq!(p.view().spent, row, "the view has the whole bill, too");
 }
 
 #[test]
@@ -87,6 +88,7 @@ fn a_price_that_is_not_known_is_unknown_and_not_zero() {
     assert_eq!(bill(&p)[0], ("default".to_owned(), 11, None));
     let total = p.job.costs().total();
     assert_eq!((total.money, total.unpriced), (Some(0.001 + 0.25), Usage::reported(10, 1)));
+    assert_eq!(p.view().spent, total);
 }
 
 #[test]

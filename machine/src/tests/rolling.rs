@@ -262,18 +262,35 @@ fn a_start_that_another_pool_forges_holds_no_roll_back() {
 fn a_snapshot_is_a_name_for_a_point_and_goes_with_what_is_taken_out() {
     let mut p = Play::planned(agent(|_| {}), plan("a b<a"));
     let name = |name: &str| SnapshotName::new(name).unwrap();
-    p.signal(Signal::Snapshot { name: name("before") });
+    p.signal(Signal::Snapshot { name: name("before"), at: None });
     let before = p.last();
     p.drive();
     p.ok("g0.r0.a", json!(1));
-    p.signal(Signal::Snapshot { name: name("after") });
+    p.signal(Signal::Snapshot { name: name("after"), at: None });
     let shown = |p: &Play| p.job.snapshots().iter().map(|s| s.name.to_string()).collect::<Vec<_>>();
     assert_eq!(shown(&p), ["before", "after"]);
-    p.signal(Signal::Snapshot { name: name("before") });
+    p.signal(Signal::Snapshot { name: name("before"), at: None });
     assert_eq!(p.job.snapshots().last().unwrap().seq, p.last(), "the later one takes its place");
     assert!(p.back(before));
     assert_eq!(shown(&p), ["before"]);
     assert_eq!(p.job.snapshots()[0].seq, before);
+}
+
+#[test]
+fn an_earlier_record_gets_a_name_and_a_later_one_does_not() {
+    let mut p = Play::planned(agent(|_| {}), plan("a b<a"));
+    let planned = p.last();
+    p.drive();
+    p.ok("g0.r0.a", json!(1));
+    let name = |p: &mut Play, at: u64| {
+        let name = SnapshotName::new("then").unwrap();
+        p.signal(Signal::Snapshot { name, at: Some(Seq(at)) });
+        p.job.snapshots().iter().map(|named| named.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(name(&mut p, planned.0), [planned]);
+    // No record is later than the signal: the name is that of the signal's own position.
+    let later = p.last().0 + 9;
+    assert_eq!(name(&mut p, later), [p.last()]);
 }
 
 #[test]

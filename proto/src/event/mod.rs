@@ -366,6 +366,9 @@ pub enum InteractionEvent {
     Told {
         /// Instruction, in the user's words.
         text: String,
+        /// Reason, in the sender's words. The agents do not read it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
         /// Sender of the instruction.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,

@@ -211,7 +211,7 @@ fn here() -> SnapshotName {
 }
 
 fn name_it() -> Order {
-    Order::Snapshot { name: here() }
+    Order::Snapshot { name: here(), at: None }
 }
 
 fn go_back() -> Order {

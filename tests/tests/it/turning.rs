@@ -100,6 +100,8 @@ fn response(view: &JobView, step: &str) -> Option<String> {
 async fn a_completed_job_goes_back_is_killed_in_the_middle_and_completes_again() {
     let mut hall = Hall::new().await;
     hall.does(&["submit", "naps", "--agent", "unattended", "--id", "report"]);
+    let said = hall.does(&["jobs", "snapshot", "report", "same", "--at", "before"]);
+    assert!(said.contains("report is same at record before"), "{said}");
     let before = hall.completed("report").await;
     assert_eq!(response(&before, "look").as_deref(), Some("it was seven"));
 

@@ -112,7 +112,10 @@ fn signal_command(job: &JobId, signal: &Order) -> String {
         Order::Resume => format!("callboard jobs resume {job}"),
         Order::Retry => format!("callboard jobs retry {job}"),
         Order::Steer { text } => format!("callboard jobs steer {job} {}", quoted(text)),
-        Order::Snapshot { name } => format!("callboard jobs snapshot {job} {name}"),
+        Order::Snapshot { name, at } => {
+            let at = at.as_ref().map(|at| format!(" --at {at}")).unwrap_or_default();
+            format!("callboard jobs snapshot {job} {name}{at}")
+        }
         Order::RollBack { to, again } => {
             format!("callboard jobs rollback {job} --to {to}{}", flag(*again))
         }

@@ -140,7 +140,7 @@ fn interaction(style: &Style, event: &InteractionEvent) -> Line {
             let settled = style.say(Text::Settled { question: ask, of });
             line.add(Tone::Dim, format!("◂ {settled}"))
         }
-        InteractionEvent::Told { text, by: who } => line
+        InteractionEvent::Told { text, reason: _, by: who } => line
             .add(Tone::Good, format!("◂ {}", style.say(Text::Told { by: &by(who.as_deref()) })))
             .add(Tone::Plain, format!(": {}", words(text))),
         InteractionEvent::Signaled { signal, to, reason, by: who } => {

@@ -1,12 +1,14 @@
 // The log: events or stored records, one row each; records that a rollback took out are struck.
 
 import { html, nothing } from '../../lit.js';
-import { api } from '../../api.js';
+import { getText } from '../../api.js';
 import { emit } from '../../state/bus.js';
 import { recordOf } from '../../state/fold.js';
 import { route, select } from '../../router.js';
 import { t } from '../../settings.js';
 import { clock, json, ms } from '../../format.js';
+import { compact, elements, indent, rawAt } from '../../rawjson.js';
+import { workWords } from '../../parts/why.js';
 import { copyButton, errorBox, icon, plain, segments } from '../../parts/ui.js';
 import { virtual } from '../../parts/virtual.js';
 
@@ -25,9 +27,11 @@ export function eventWords(e, fold) {
     case 'message':
       return `${step ? `${step}: ` : ''}${e.text}`;
     case 'interaction':
-      return [t(`inter_${e.phase}`), e.question?.prompt ?? e.text ?? (e.signal ? t(`act_${e.signal}`) : ''), e.decision ? t(`decision_${e.decision}`) : '', e.value !== undefined ? JSON.stringify(e.value) : '', e.by ? `(${e.by})` : ''].filter(Boolean).join(' ');
+      return [t(`inter_${e.phase}`), e.question?.prompt ?? e.text ?? (e.signal ? t(`act_${e.signal}`) : ''), e.decision ? t(`decision_${e.decision}`) : '', e.value !== undefined ? JSON.stringify(e.value) : '', e.by ? `(${e.by})` : '', e.reason ? t('because', { reason: e.reason }) : ''].filter(Boolean).join(' ');
+    case 'turn':
+      return t(e.attempt > 1 ? 'turn_asked_again' : 'turn_asked', { work: workWords(e.work, (id) => fold.steps.get(id)?.title), n: e.attempt });
     case 'usage':
-      return t('tokens_in_out', { in: e.spent?.input_tokens ?? 0, out: e.spent?.output_tokens ?? 0 });
+      return t('turn_tokens', { work: e.tool ?? workWords(e.work, (id) => fold.steps.get(id)?.title), tokens: t('tokens_in_out', { in: e.spent?.input_tokens ?? 0, out: e.spent?.output_tokens ?? 0 }) });
     case 'error':
     case 'notice':
       return e.message ?? '';
@@ -49,16 +53,27 @@ export function logTab(page, fold) {
     const id = how === 'events' ? row.id : String(row.seq);
     const dropped = how === 'events' ? fold.dropped.has(id) : gone.has(row.seq);
     return html`<div role="listitem"><button class="log-row ${dropped ? 'gone' : ''} ${id === chosen ? 'at' : ''}" @click=${() => select({ event: id === chosen ? undefined : id })}>
-      <span class="num muted log-id">${id}</span><span class="num muted log-time">${clock(ms(row.time))}</span><span class="log-type type-${how === 'events' ? row.type : row.record?.kind}">${how === 'events' ? t(`type_${row.type}`) : row.record?.kind}</span><span class="cut grow">${how === 'events' ? plain(eventWords(row, fold).slice(0, 400)) : html`<span class="muted">${row.family}</span> ${plain(JSON.stringify(row.record?.body ?? row.record?.body_ref ?? {}).slice(0, 300))}`}</span></button></div>`;
+      <span class="num muted log-id">${id}</span><span class="num muted log-time">${clock(ms(row.time))}</span><span class="log-type type-${how === 'events' ? row.type : row.record?.kind}">${how === 'events' ? t(`type_${row.type}`) : row.record?.kind}</span><span class="cut grow">${how === 'events' ? plain(eventWords(row, fold).slice(0, 400)) : html`<span class="muted">${row.family}</span> ${plain(bodyOf(row))}`}</span></button></div>`;
   };
   return html`<div class="line wrap tab-head"><span class="grow muted">${how === 'events' ? t('events_count', { n: fold.events.length }) : t('records_count', { n: records.length })}${fold.dropped.size ? html` · ${t('taken_out', { n: gone.size })}` : nothing}</span>
     ${segments(t('view'), [['events', t('events')], ['records', t('records')]], how, (value) => select({ log: value === 'events' ? undefined : value, event: undefined }))}</div>
     ${errorBox(page.memo.recordsProblem)}
     <div class="split ${selected ? 'with-panel' : ''}"><div class="split-main">${virtual(`log-${page.job}-${how}`, rows, 30, draw, { stick: !page.past && how === 'events', label: t('tab_log') })}
     ${how === 'records' && page.memo.recordsMore ? html`<p><button ?disabled=${page.memo.recordsBusy} @click=${() => loadRecords(page, true)}>${t('load_more')}</button></p>` : nothing}</div>
-    ${selected ? html`<aside class="panel"><header class="line"><h2 class="grow mono">${chosen}</h2>${copyButton(json(selected))}<button class="ghost small" aria-label=${t('close')} @click=${() => select({ event: undefined })}>${icon('x')}</button></header><pre class="block" tabindex="0">${plain(json(selected))}</pre>
+    ${selected ? html`<aside class="panel"><header class="line"><h2 class="grow mono">${chosen}</h2>${copyButton(whole(selected))}<button class="ghost small" aria-label=${t('close')} @click=${() => select({ event: undefined })}>${icon('x')}</button></header><pre class="block" tabindex="0">${plain(json(whole(selected)))}</pre>
       ${page.past ? nothing : html`<footer class="line wrap"><button @click=${() => select({ at: String(how === 'events' ? recordOf(selected.id) : selected.seq) })}>${t('show_then')}</button></footer>`}</aside>` : nothing}</div>`;
 }
+
+/** The records of a page of the log, each with its text as it is stored. Pure; a test covers it. @param {string} text @returns {{records: any[], more: boolean}} */
+export function recordsOf(text) {
+  const { records, more } = JSON.parse(text);
+  const raw = elements(text, ['records']);
+  return { records: records.map((/** @type {any} */ record, /** @type {number} */ n) => ({ ...record, raw: raw[n] })), more };
+}
+/** A record or an event as text. @param {any} row */
+const whole = (row) => (row.raw === undefined ? JSON.stringify(row, null, 2) : indent(row.raw));
+/** The beginning of what a record says. @param {any} row */
+const bodyOf = (row) => compact(rawAt(row.raw, ['record', 'body']) ?? rawAt(row.raw, ['record', 'body_ref']) ?? '{}').slice(0, 300);
 
 /** @param {import('../job.js').JobPage} page @param {boolean} [further] */
 function loadRecords(page, further = false) {
@@ -68,10 +83,11 @@ function loadRecords(page, further = false) {
   if (memo.recordsAt && Date.now() - memo.recordsAt < 1000 && !further) return;
   memo.recordsBusy = true;
   memo.recordsAt = Date.now();
-  api.records(page.job, last, 500).then(
-    (reply) => {
-      memo.records = [...(memo.records ?? []), ...reply.records];
-      memo.recordsMore = reply.more;
+  getText(`jobs/${encodeURIComponent(page.job)}/records`, { after: last, limit: 500 }).then(
+    (text) => {
+      const { records, more } = recordsOf(text);
+      memo.records = [...(memo.records ?? []), ...records];
+      memo.recordsMore = more;
       memo.recordsProblem = undefined;
     },
     (problem) => {

@@ -2,6 +2,7 @@
 
 import { html, nothing, repeat } from '../../lit.js';
 import { emit } from '../../state/bus.js';
+import { stateOf } from '../../state/fold.js';
 import { select } from '../../router.js';
 import { t } from '../../settings.js';
 import { clock, duration } from '../../format.js';
@@ -22,6 +23,7 @@ export function saidTab(page, view, fold) {
     ${from ? html`<button class="ghost" @click=${() => { page.memo.allLines = true; emit(); }}>${t('show_earlier', { n: from })}</button>` : nothing}
     ${transcript(lines.slice(from), (id) => select({ step: id }))}
     ${liveTexts(live, fold)}
+    <p class="sr" role="log" aria-live="polite">${page.announcer.say(live, Date.now())}</p>
     ${live.length ? html`<button class="to-live small" @click=${() => document.querySelector('.live-end')?.scrollIntoView({ block: 'end', behavior: 'smooth' })}>${icon('chevron-down')}${t('to_live')}</button><span class="live-end"></span>` : nothing}
   </div>`;
 }
@@ -49,7 +51,7 @@ function sayLine(line, open, brief) {
       return html`<article class="say stepped">${time}<div><button class="link" @click=${() => open(line.step)}>${mark(line.unsuccessful ? 'unsuccessful' : line.phase)}${plain(line.title)}</button>${line.text ? html`<div class="step-result">${markdown(String(line.text).slice(0, 4000))}</div>` : nothing}</div></article>`;
     case 'call': {
       const { call } = line;
-      const state = call.to === undefined ? 'running' : call.ok ? 'completed' : 'failed';
+      const state = stateOf(call);
       return html`<article class="say event">${time}<button class="chip tool-chip" @click=${() => call.step && open(call.step)}>${mark(state)}<code>${plain(call.tool)}</code><span class="cut">${plain(call.error ?? call.message ?? (call.args ? JSON.stringify(call.args).slice(0, 120) : ''))}</span>${call.duration === undefined ? nothing : html`<span class="num muted">${duration(call.duration)}</span>`}</button></article>`;
     }
     case 'thought':

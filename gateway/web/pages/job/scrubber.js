@@ -5,10 +5,11 @@ import { recordOf } from '../../state/fold.js';
 import { select } from '../../router.js';
 import { t } from '../../settings.js';
 import { ago, clock, ms } from '../../format.js';
+import { hasEnded } from '../../parts/mark.js';
 import { icon } from '../../parts/ui.js';
 import { eventWords } from './log.js';
 
-const TONES = /** @type {Record<string, string>} */ ({ step: 'work', tool: 'idle', plan: 'accent', interaction: 'wait', error: 'fail', notice: 'attn', message: 'idle', usage: 'idle', job: 'done' });
+const TONES = /** @type {Record<string, string>} */ ({ step: 'work', tool: 'idle', plan: 'accent', interaction: 'wait', error: 'fail', notice: 'attn', message: 'idle', usage: 'idle', turn: 'idle', job: 'done' });
 
 /** @param {import('../job.js').JobPage} page */
 export function scrubber(page) {
@@ -35,6 +36,7 @@ export function scrubber(page) {
       ? html`<div class="line wrap scrub-bar"><span class="num">#${record}</span><span class="muted num">${clock(ms(event.time))} · ${ago(ms(event.time))}</span><span class="cut grow scrub-words">${eventWords(event, page.past.fold ?? page.stream.fold)}</span>
           <span class="line wrap scrub-actions"><button class="small" @click=${() => page.act('roll_back', point)}>${icon('undo-2')}${t('act_roll_back')}</button>
           <button class="small" @click=${() => page.act('fork', point)}>${icon('git-fork')}${t('act_fork')}</button>
+          ${hasEnded(page.stream.view?.state) ? nothing : html`<button class="small" @click=${() => page.act('snapshot', point)}>${icon('tag')}${t('act_snapshot')}</button>`}
           <button class="small" @click=${() => page.compare()}>${icon('history')}${t('act_compare')}</button>
           <button class="small primary" @click=${() => select({ at: undefined })}>${icon('radio')}${t('live')}</button></span></div>`
       : html`<div class="line scrub-bar"><span class="live-dot ${page.stream.ended ? 'off' : ''}"></span><span class="muted">${page.stream.ended ? t('ended_at', { time: clock(ms(event.time)) }) : t('live')}</span><span class="grow"></span><span class="muted num">${t('events_count', { n: events.length })}</span></div>`}

@@ -193,6 +193,8 @@ async fn only_a_failed_job_can_recover() {
 #[case::no_such_name(json!({"roll_back": {"to": "x"}}), Code::NotFound, "signal.roll_back.to")]
 #[case::no_name(json!({"roll_back": {"to": "a.b"}}), Code::InvalidId, "signal.roll_back.to")]
 #[case::a_number_as_a_name(json!({"snapshot": {"name": "17"}}), Code::InvalidRequest, "signal.snapshot.name")]
+#[case::no_record_to_name(json!({"snapshot": {"name": "then", "at": 9_999}}), Code::NotFound, "signal.snapshot.at")]
+#[case::no_name_to_name(json!({"snapshot": {"name": "then", "at": "x"}}), Code::NotFound, "signal.snapshot.at")]
 #[case::no_such_step(json!({"restart": {"step": "x"}}), Code::NotFound, "signal.restart.step")]
 #[case::a_step_that_never_began(json!({"restart": {"step": "three"}}), Code::InvalidRequest, "signal.restart.step")]
 #[case::what_was_sent(json!({"restart": {"step": "one"}}), Code::WouldRepeat, "signal.restart.step")]
@@ -245,6 +247,13 @@ async fn a_name_is_a_point_to_look_at_and_to_go_back_to() {
     );
     let at_name = hall.ask("get", r#"{"job":"j","at":"half"}"#).await.unwrap();
     assert_eq!(at_name["seq"], named["seq"]);
+    // An earlier record, and another name of the same point.
+    for (name, at) in [("planned", json!(planned)), ("again", json!("planned"))] {
+        let name_it = json!({"job": "j", "signal": {"snapshot": {"name": name, "at": at}}});
+        hall.ask("signal", name_it.to_string()).await.unwrap();
+        let body = json!({"job": "j", "at": name}).to_string();
+        assert_eq!(hall.ask("get", body).await.unwrap()["seq"], json!(planned));
+    }
     assert_eq!(
         hall.refused("get", r#"{"job":"j","at":"never"}"#).await,
         (Code::NotFound, "at".to_owned())

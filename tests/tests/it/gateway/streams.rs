@@ -77,7 +77,8 @@ async fn until(frames: &mut Frames, name: &str, last: impl Fn(&Value) -> bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_feed_tells_which_jobs_change_to_everybody_who_reads() {
     let stage = Stage::start().await;
-    assert_eq!(stage.read("/v1/about").await["pulse"], true);
+    let about = stage.read("/v1/about").await;
+    assert_eq!((&about["pulse"], &about["prefix"]), (&json!(true), &json!("cb")));
     let open = async || Frames::of(stage.get("/v1/feed").send().await.unwrap());
     let mut first = open().await;
     until(&mut first, "pulse", |pulse| pulse["complete"] == true).await;
