@@ -71,6 +71,12 @@ impl Client {
         Self { bus, subjects, timeout: TIMEOUT, token: None, trace: None, retries: None }
     }
 
+    /// Returns the prefix of the installation's subjects.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        self.subjects.prefix()
+    }
+
     /// Sets the time to wait for each reply (default 10 s).
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {

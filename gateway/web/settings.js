@@ -2,13 +2,30 @@
 
 import { emit } from './state/bus.js';
 
-/** Words by language; each language loads when it is first chosen. @type {Record<string, Record<string, string>>} */
-const WORDS = {};
-const LOAD = /** @type {Record<string, () => Promise<{default: Record<string, string>}>>} */ ({ en: () => import('./words/en.js'), zh: () => import('./words/zh.js') });
+/** Words by language; those of a language load when it is first chosen. @type {Record<string, Record<string, string>>} */
+const WORDS = { en: {}, zh: {} };
+/** @typedef {() => Promise<{default: Record<string, string>}>} Load */
+/** What each language has yet to load. @type {Record<string, Load[]>} */
+const LOAD = { en: [() => import('./words/en.js')], zh: [() => import('./words/zh.js')] };
 /** @param {string} language */
 const loadWords = async (language) => {
-  WORDS[language] ??= (await LOAD[language]()).default;
+  // A module that did not arrive is asked for again.
+  for (let load; (load = LOAD[language][0]); ) {
+    Object.assign(WORDS[language], (await load()).default);
+    if (LOAD[language][0] === load) LOAD[language].shift();
+  }
 };
+/** Pages whose words were added. @type {Set<Record<'en' | 'zh', Load>>} */
+const ADDED = new Set();
+/** Adds the words of a page, which load with it. @param {Record<'en' | 'zh', Load>} words */
+export async function addWords(words) {
+  if (!ADDED.has(words)) {
+    ADDED.add(words);
+    LOAD.en.push(words.en);
+    LOAD.zh.push(words.zh);
+  }
+  await loadWords(settings.language);
+}
 /** @param {string} key @param {string} [otherwise] */
 const read = (key, otherwise = '') => {
   try {

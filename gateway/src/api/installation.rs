@@ -17,6 +17,8 @@ use crate::{Desk, caller::Caller, params::Params};
 pub(super) struct About {
     version: &'static str,
     language: Language,
+    /// Prefix of the installation's subjects on NATS.
+    prefix: String,
     /// Verbs of the front door.
     verbs: Vec<&'static str>,
     /// Those that the caller may use. Absent while no front door answers.
@@ -47,7 +49,8 @@ pub(super) async fn about(State(desk): State<Desk>, caller: Caller) -> Json<Abou
         Err(_) => (None, None, None, None),
     };
     let (version, language) = (desk.version, caller.language);
-    Json(About { version, language, verbs, may, roles, by, shards, pulse: true })
+    let prefix = desk.client.prefix().to_owned();
+    Json(About { version, language, prefix, verbs, may, roles, by, shards, pulse: true })
 }
 
 pub(super) async fn tools(caller: Caller) -> Answered {

@@ -6,7 +6,7 @@ import { equal, ok, test } from './assert.js';
 /** @param {import('../parts/orders.js').Kind} kind @param {Partial<import('../parts/orders.js').Form>} [form] @returns {import('../parts/orders.js').Order} */
 const order = (kind, form = {}) => ({ kind, job: 'j1', step: kind === 'restart' ? 's2' : undefined, form: { ...emptyForm(), ...form } });
 /** @param {import('../parts/orders.js').Order} of */
-const written = (of) => commands(requestOf(of), 'http://host', false);
+const written = (of) => commands(requestOf(of), 'http://host', false, 'cb');
 
 test('an action is the same request for every client', () => {
   const back = order('roll_back', { to: '12', reason: 'old notes', again: true });
@@ -21,7 +21,7 @@ test('an action is the same request for every client', () => {
   equal(written(order('restart')).cli, 'callboard jobs restart j1 s2');
   equal(written(order('recover', { reason: 'fixed' })).cli, 'callboard jobs retry j1 --reason fixed');
   equal(bodyOf(order('cancel')), { signal: 'cancel' });
-  ok(commands(requestOf(order('pause')), 'http://host', true).nats.includes('Callboard-Token: $CALLBOARD_TOKEN'));
+  ok(commands(requestOf(order('pause')), 'http://host', true, 'cb').nats.includes('Callboard-Token: $CALLBOARD_TOKEN'));
 });
 
 test('a request that lacks something is not sent', () => {
