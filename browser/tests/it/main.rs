@@ -9,6 +9,7 @@ mod hostile;
 mod kills;
 mod lists;
 mod pictures;
+mod rights;
 mod signin;
 mod stage;
 mod units;
