@@ -70,11 +70,12 @@ async fn what_a_caller_may_not_do_is_off_and_names_the_role() {
     reader.find("dialog .denied", "You need the role “operate”").await;
     let off = "document.querySelector('dialog footer button:last-child').disabled";
     assert!(reader.value::<bool>(off).await);
-    for (path, place) in [("/agents", ".two-main"), ("/tools", ".two-main"), ("/chat", ".composer")]
+    for (path, place) in [("/chat", ".composer"), ("/tools", ".two-main"), ("/agents", ".two-main")]
     {
         reader.open(&stage.url(path)).await;
         reader.find(&format!("{place} .denied"), "You need the role").await;
     }
+    reader.find(".two-list .item", "").await;
     reader.lose(".two-list button", "New agent").await;
 
     let answerer = sign_in(&stage, "answerer-token").await;

@@ -74,9 +74,10 @@ export class AgentsPage {
   /** @param {string} name */
   one(name) {
     const { agent, problem } = this.detail(name);
-    if (problem) return errorBox(problem);
+    const back = html`<a class="back button ghost" href="/agents">${icon('chevron-left')}${t('nav_agents')}</a>`;
+    if (problem) return html`${back}${errorBox(problem)}`;
     if (!agent) return skeleton(4);
-    return html`<a class="back button ghost" href="/agents">${icon('chevron-left')}${t('nav_agents')}</a>
+    return html`${back}
       <header class="page-head"><h1>${agent.name}</h1><span class="chip">${t(`layer_${agent.layer}`)}</span><span class="grow"></span>
         ${may('submit') ? html`<a class="button" href="/new?agent=${agent.name}">${icon('play')}${t('use_agent')}</a>` : nothing}${may('set_agent') ? html`<button @click=${() => this.open({ name: agent.name, text: agent.text ?? '', isNew: false, revision: agent.revision ?? 0, before: agent.text ?? '' })}>${icon('pencil')}${t('edit')}</button>` : nothing}${agent.layer === 'bucket' && may('drop_agent') ? html`<button aria-label=${t('delete')} title=${t('delete')} @click=${() => this.drop(agent)}>${icon('trash-2')}</button>` : nothing}</header>
       ${denied('set_agent')}<p class="muted">${plain(agent.about ?? '')} · <code>${agent.place}</code></p>

@@ -2,6 +2,7 @@
 
 import { html, nothing } from '../lit.js';
 import { cached, stale } from '../state/cache.js';
+import { served } from '../state/unserved.js';
 import { t } from '../settings.js';
 import { number } from '../format.js';
 import { offer } from '../parts/palette.js';
@@ -36,6 +37,3 @@ export class CrewPage {
         ${queues.map((/** @type {any} */ queue) => html`<tr><td><code>${queue.kind}.${queue.pool}</code></td><td class="num">${number(queue.waiting)}</td><td class="num">${served(workers, queue) || html`<span class="text-attn">${t('no_workers')}</span>`}</td></tr>`)}</tbody></table></div>` : nothing}</div>`;
   }
 }
-
-/** The number of live workers that take the commands of a queue. @param {any[]} workers @param {{kind: string, pool: string}} queue */
-const served = (workers, { kind, pool }) => workers.filter((worker) => !worker.draining && worker.pools?.some((/** @type {any} */ one) => one.pool === `${kind}.${pool}` && one.capacity)).length;

@@ -3,7 +3,7 @@
 
 import { html, nothing } from '../lit.js';
 import { cached, stale } from '../state/cache.js';
-import { poolsMissing, rolesMissing } from '../state/unserved.js';
+import { poolsMissing, rolesMissing, served } from '../state/unserved.js';
 import { may } from '../state/rights.js';
 import { t } from '../settings.js';
 import { duration, ms, number } from '../format.js';
@@ -54,7 +54,7 @@ export class HealthPage {
       ${shards === undefined || missing.includes('supervisor') ? nothing : finding(owned >= shards, owned < shards ? t('shards_unowned', { owned, n: shards }) : t('shards_all', { n: shards }))}
       ${finding(versions.length < 2, versions.length < 2 ? t('one_version', { version: versions.join() }) : t('many_versions', { versions: versions.join(', ') }))}
       ${draining.length ? finding(true, t('draining_now', { names: draining.map((/** @type {any} */ w) => w.worker).join(', ') })) : nothing}
-      ${finding(true, queued.length ? t('queues_wait') : t('queues_empty'), queued.length ? html`<ul class="line wrap">${queued.map((/** @type {any} */ queue) => html`<li class="chip"><code>${queue.kind}.${queue.pool}</code> ${number(queue.waiting)}</li>`)}</ul>` : nothing)}`;
+      ${finding(queued.every((/** @type {any} */ queue) => served(crew.workers, queue)), queued.length ? t('queues_wait') : t('queues_empty'), queued.length ? html`<ul class="line wrap">${queued.map((/** @type {any} */ queue) => html`<li class="chip"><code>${queue.kind}.${queue.pool}</code> ${number(queue.waiting)}</li>`)}</ul>` : nothing)}`;
   }
   /** @param {any} tools */
   ofTools(tools) {

@@ -35,7 +35,7 @@ export class ToolsPage {
     const asked = route().query.get('name');
     const name = asked ?? (innerWidth < 720 ? null : cell.value?.tools[0]?.name);
     const chosen = (cell.value?.tools ?? []).find((/** @type {any} */ tool) => tool.name === name);
-    return html`<div class="two ${asked ? 'has-choice' : ''}"><section class="two-list">
+    return html`<div class="two ${asked && chosen ? 'has-choice' : ''}"><section class="two-list">
       <header class="page-head"><h1>${t('nav_tools')}</h1><span class="muted num">${cell.value?.tools.length ?? ''}</span></header>
       <label class="search-field">${icon('search')}<span class="sr">${t('filter_text')}</span><input id="tool-filter" type="search" placeholder=${t('filter_tools')} .value=${this.text} @input=${(/** @type {any} */ e) => { this.text = e.target.value; emit(); }}></label>
       ${cell.problem ? errorBox(cell.problem, () => stale('tools')) : nothing}${cell.value || cell.problem ? nothing : skeleton(6)}

@@ -29,3 +29,6 @@ export function poolsMissing(jobs, missing) {
   }
   return [...pools.values()];
 }
+
+/** The number of live workers that take the commands of a queue. @param {any[]} workers @param {{kind: string, pool: string}} queue */
+export const served = (workers, { kind, pool }) => workers.filter((worker) => !worker.draining && worker.pools?.some((/** @type {any} */ one) => one.pool === `${kind}.${pool}` && one.capacity)).length;

@@ -1,4 +1,4 @@
-import { poolsMissing, rolesMissing, starting } from '../state/unserved.js';
+import { poolsMissing, rolesMissing, served, starting } from '../state/unserved.js';
 import { equal, test } from './assert.js';
 
 const crew = { workers: [{ roles: ['supervisor', 'planner'], draining: false }, { roles: ['executor', 'tools'], draining: true }] };
@@ -16,4 +16,9 @@ test('each pool without a worker is named once, with its jobs and its command', 
   ]);
   equal(poolsMissing([held('call', 'builtin'), held('call', 'browser')], ['tools']).map((one) => one.pool), ['browser']);
   equal(starting('call', 'builtin'), 'callboard serve --roles tools');
+});
+test('a pool is served by live workers with capacity', () => {
+  const worker = (/** @type {number} */ capacity, draining = false) => ({ draining, pools: [{ pool: 'call.browser', capacity }] });
+  const queue = { kind: 'call', pool: 'browser' };
+  equal([served([worker(4), worker(0), worker(4, true)], queue), served([worker(4)], { ...queue, kind: 'turn' })], [1, 0]);
 });
