@@ -212,7 +212,7 @@ impl Client {
     /// # Errors
     /// Returns the server's refusal or the transport's error.
     pub async fn crew(&self) -> Result<Crew, Failure> {
-        self.call(&GetCrew {}).await
+        self.call(&GetCrew::default()).await
     }
 
     /// Returns the agents that submissions may name. A single one includes its text and its

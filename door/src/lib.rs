@@ -42,9 +42,9 @@ use broker::{Broker, clock::Clock};
 use proto::{
     budget::Price,
     door::{
-        self, AgentRevisions, Batch, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools,
-        GetUsage, List, Preview, RefusedTool, SendSignal, Server, SetAgent, Submit, Tools, Upload,
-        Verb,
+        self, About, AgentRevisions, Batch, Count, Dead, Download, DropAgent, Get, GetAbout,
+        GetCrew, GetTools, GetUsage, List, Preview, RefusedTool, SendSignal, Server, SetAgent,
+        Submit, Tools, Upload, Verb,
     },
     error::Failure,
     id::ToolName,
@@ -176,8 +176,24 @@ impl Answers<GetTools> for Door {
 
 impl Answers<GetCrew> for Door {
     async fn answer(&self, asked: Asked<'_, GetCrew>) -> Result<door::Crew, Failure> {
-        let GetCrew {} = asked.request()?;
-        Ok(door::Crew { workers: self.crew.members().values().cloned().collect() })
+        let GetCrew { queues } = asked.request()?;
+        let workers = self.crew.members().values().cloned().collect();
+        let queues = if queues { Some(self.observer.depths().await) } else { None };
+        Ok(door::Crew { workers, queues })
+    }
+}
+
+impl Answers<GetAbout> for Door {
+    async fn answer(&self, asked: Asked<'_, GetAbout>) -> Result<About, Failure> {
+        let GetAbout {} = asked.request()?;
+        let (caller, roles) = self.people.identify(asked.call.token.as_deref()).await?;
+        let may = Verb::ALL.into_iter().filter(|verb| verb.is_allowed(&roles));
+        Ok(About {
+            by: caller.recorded(None)?,
+            may: may.map(|verb| verb.name().to_owned()).collect(),
+            roles,
+            shards: self.broker.log.subjects().shards(),
+        })
     }
 }
 
@@ -205,6 +221,7 @@ impl Service for Door {
             Verb::Batch => call.answer::<Batch>(people, self).await,
             Verb::Dead => call.answer::<Dead>(people, self).await,
             Verb::Tools => call.answer::<GetTools>(people, self).await,
+            Verb::About => call.answer::<GetAbout>(people, self).await,
             Verb::Crew => call.answer::<GetCrew>(people, self).await,
             Verb::Agents => call.answer::<door::Agents>(people, self).await,
             Verb::SetAgent => call.answer::<SetAgent>(people, self).await,

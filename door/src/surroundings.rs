@@ -12,9 +12,11 @@ use broker::{
     Broker,
     log::{Log, Queue},
 };
+use futures::future::join_all;
 use machine::{Job, QueueState, Surroundings};
 use proto::{
     decision::DecisionKind,
+    door::PoolQueue,
     error::Failure,
     id::{JobId, Pool, Seq, Shard},
     tool::ToolSpec,
@@ -121,6 +123,19 @@ impl Observer {
             },
             children: BTreeMap::new(),
         }
+    }
+
+    /// Returns the queue of each pool, over all shards.
+    pub(super) async fn depths(&self) -> Vec<PoolQueue> {
+        let shards = self.log().subjects().all_shards();
+        let queues = join_all(shards.map(|shard| self.queues(shard))).await;
+        let mut depths: BTreeMap<(DecisionKind, Pool), u64> = BTreeMap::new();
+        for (queue, state) in queues.iter().flat_map(|queues| queues.iter()) {
+            let waiting = depths.entry(queue.clone()).or_default();
+            *waiting = waiting.saturating_add(state.waiting);
+        }
+        let depths = depths.into_iter();
+        depths.map(|((kind, pool), waiting)| PoolQueue { kind, pool, waiting }).collect()
     }
 
     /// Returns the pools that live workers announce, or `None` while not all workers are known.

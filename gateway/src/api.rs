@@ -217,7 +217,10 @@ fn of_the_installation() -> Vec<Route> {
             .replies::<oidc::login::SignedIn>(OK),
         Route::get("/v1/feed", feed::open).verb(Verb::Crew).sends(OK, Some("text/event-stream")),
         Route::get("/v1/tools", installation::tools).verb(Verb::Tools).replies::<door::Tools>(OK),
-        Route::get("/v1/crew", installation::crew).verb(Verb::Crew).replies::<door::Crew>(OK),
+        Route::get("/v1/crew", installation::crew)
+            .verb(Verb::Crew)
+            .param::<Switch>("queues")
+            .replies::<door::Crew>(OK),
         Route::get("/v1/dead", installation::dead)
             .verb(Verb::Dead)
             .param::<JobId>("job")

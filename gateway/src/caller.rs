@@ -77,7 +77,7 @@ impl Caller {
     /// Refuses a caller whom the front door does not know. Roles do not matter: a request of any verb
     /// shows whether it knows the caller, and this one costs least.
     pub(crate) async fn must_be_known(&self) -> Result<(), Problem> {
-        match self.client.call(&GetCrew {}).await {
+        match self.client.call(&GetCrew::default()).await {
             Err(failure) if self.is_unknown(&failure) => Err(self.refused(failure)),
             Ok(_) | Err(_) => Ok(()),
         }

@@ -116,11 +116,13 @@ export const api = {
   /** @param {string} job @param {string} ask @param {any} body */
   answer: (job, ask, body) => write('POST', `jobs/${id(job)}/questions/${id(ask)}/answers`, body),
   tools: () => get('tools'),
-  crew: () => get('crew'),
+  crew: () => get('crew', { queues: 1 }),
   /** @param {string} [name] */
   agents: (name) => get('agents', { name }),
   /** @param {string} name @param {string} text @param {number} revision the one that the text takes the place of; 0 if the bucket has none */
   setAgent: (name, text, revision) => write('PUT', `agents/${id(name)}`, { text }, { 'If-Match': `"${revision}"` }),
+  /** Checks an agent and stores nothing. @param {string} name @param {string} text */
+  checkAgent: (name, text) => write('PUT', `agents/${id(name)}?check=1`, { text }),
   /** The changes of an agent, newest first, or one of them with its text. @param {string} name @param {number} [revision] */
   revisions: (name, revision) => get(`agents/${id(name)}/revisions`, { revision }),
   /** @param {string} name */

@@ -5,8 +5,10 @@ import { net } from './api.js';
 import { emit, onChange } from './state/bus.js';
 import { cached } from './state/cache.js';
 import { feedWhile, followVisibility } from './state/feed.js';
+import { may, mayShow } from './state/rights.js';
+import { poolsMissing, rolesMissing } from './state/unserved.js';
 import { go, route, startRouter } from './router.js';
-import { apply, set, settings, t } from './settings.js';
+import { addWords, apply, set, settings, t } from './settings.js';
 import { clock } from './format.js';
 import { dialogOpen, dialogView } from './parts/dialog.js';
 import { keysHelp } from './parts/keys.js';
@@ -37,6 +39,8 @@ const MAKE = {
   health: async () => new (await import('./pages/health.js')).HealthPage(),
   signin: async () => new (await import('./pages/signin.js')).SignInPage(),
 };
+/** The words of the pages beside the list of jobs. */
+const WORDS = { en: () => import('./words/pages.en.js'), zh: () => import('./words/pages.zh.js') };
 /** @type {Page} */
 const MISSING = { title: () => t('missing_title'), view: () => html`<h1 class="sr">${t('missing_title')}</h1>${empty(t('missing_title'), t('missing_text'), html`<a class="button" href="/jobs">${t('nav_jobs')}</a>`)}` };
 /** @type {Page} */
@@ -50,8 +54,8 @@ function draw() {
     key = next;
     page = LOADING;
     const load = MAKE[now.page] ?? (async () => MISSING);
-    load(now.id).then(
-      (made) => {
+    Promise.all([load(now.id), next === 'jobs/' ? undefined : addWords(WORDS)]).then(
+      ([made]) => {
         if (key === next) page = made;
         else made.close?.();
         emit();
@@ -77,14 +81,15 @@ function shell(now, shown) {
   const folded = settings.rail === 'folded';
   const item = (/** @type {[string, string, string]} */ [name, glyph, hot]) => html`<a class="nav" href="/${name}" aria-current=${now.page === name ? 'page' : nothing} title="${t(`nav_${name}`)} (g ${hot})">
     ${icon(glyph)}<span class="nav-word">${t(`nav_${name}`)}</span>${name === 'inbox' && open ? html`<span class="count" aria-label=${t('questions_open', { n: open })}>${open}${inbox.more ? '+' : ''}</span>` : nothing}</a>`;
+  const low = (/** @type {[string, string, string]} */ one) => (mayShow(one[0]) ? item(one) : nothing);
   return html`<a class="skip" href="#main" @click=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>${t('skip')}</a>
     <div class="shell ${folded ? 'folded' : ''}">
     <nav class="rail" aria-label=${t('navigation')}>
       <div class="brand"><svg class="logo" viewBox="0 0 16 16" aria-hidden="true"><rect x="1" y="1" width="14" height="14" rx="3.5"/><path d="M4.5 5.2h7M4.5 8h4.6M4.5 10.8h5.8" stroke-width="1.5" stroke-linecap="round"/></svg><span class="nav-word">Callboard</span>
         <button class="ghost small end fold" aria-label=${t('fold_rail')} title=${t('fold_rail')} @click=${() => set('rail', folded ? 'open' : 'folded')}>${icon(folded ? 'chevron-right' : 'chevron-left')}</button></div>
-      <a class="nav new" href="/new" title="${t('nav_new')} (g n)">${icon('plus')}<span class="nav-word">${t('nav_new')}</span></a>
+      ${mayShow('new') ? html`<a class="nav new" href="/new" title="${t('nav_new')} (g n)">${icon('plus')}<span class="nav-word">${t('nav_new')}</span></a>` : nothing}
       <button class="nav search" @click=${openPalette}>${icon('search')}<span class="nav-word">${t('search')}</span><kbd class="end nav-word">${/Mac/.test(navigator.platform) ? '⌘K' : 'Ctrl K'}</kbd></button>
-      <div class="nav-list">${NAV.map(item)}</div>
+      <div class="nav-list">${NAV.filter(([name]) => mayShow(name)).map(item)}</div>
       <div class="rail-foot">
         <button class="ghost small" title=${t('theme')} aria-label="${t('theme')}: ${t(`theme_${settings.theme}`)}" @click=${() => set('theme', { system: 'light', light: 'dark', dark: 'system' }[settings.theme] ?? 'system')}>${icon({ light: 'sun', dark: 'moon' }[settings.theme] ?? 'monitor')}</button>
         <button class="ghost small" title=${t('language')} @click=${() => set('language', settings.language === 'zh' ? 'en' : 'zh')}>${icon('languages')}<span lang=${settings.language === 'zh' ? 'en' : 'zh-CN'}>${settings.language === 'zh' ? 'English' : '中文'}</span></button>
@@ -97,18 +102,19 @@ function shell(now, shown) {
       ${noWorkers()}
       ${shown.view(now.query)}
     </main>
-    <nav class="bottom" aria-label=${t('navigation')}>${[NAV[0], NAV[1]].map(item)}<a class="nav" href="/new" aria-current=${now.page === 'new' ? 'page' : nothing}>${icon('plus')}<span>${t('nav_new_short')}</span></a>${item(NAV[2])}<button class="nav" @click=${openPalette}>${icon('ellipsis')}<span>${t('more')}</span></button></nav>
+    <nav class="bottom" aria-label=${t('navigation')}>${NAV.slice(0, 2).map(low)}${mayShow('new') ? html`<a class="nav" href="/new" aria-current=${now.page === 'new' ? 'page' : nothing}>${icon('plus')}<span>${t('nav_new_short')}</span></a>` : nothing}${low(NAV[2])}<button class="nav" @click=${openPalette}>${icon('ellipsis')}<span>${t('more')}</span></button></nav>
     </div>${paletteView()}${dialogView()}${toastList()}`;
 }
 
-/** A warning on every page when no process has a role without which jobs stand. */
+/** A warning on every page: roles that no process has, and pools of tools for which jobs wait. */
 function noWorkers() {
-  const crew = cached('crew', 15_000).value;
+  const crew = may('crew') && cached('crew', 15_000).value;
   if (!crew) return nothing;
-  const roles = new Set(crew.workers.filter((/** @type {any} */ w) => !w.draining).flatMap((/** @type {any} */ w) => w.roles));
-  const missing = ['supervisor', 'planner', 'executor', 'tools'].filter((role) => !roles.has(role));
-  if (!missing.length) return nothing;
-  return html`<div class="strip" role="status">${icon('triangle-alert')}<span>${t('no_role', { roles: missing.join(', ') })}</span> <code>callboard serve --roles ${missing.join(',')}</code></div>`;
+  const roles = rolesMissing(crew);
+  const pools = poolsMissing((may('list') && cached('attention', 15_000).value?.jobs) || [], roles);
+  const strip = (/** @type {string} */ text, /** @type {string} */ line) => html`<div class="strip" role="status">${icon('triangle-alert')}<span>${text}</span> ${line ? html`<code>${line}</code>` : nothing}</div>`;
+  return html`${roles.length ? strip(t('no_role', { roles: roles.join(', ') }), `callboard serve --roles ${roles.join(',')}`) : nothing}
+    ${pools.map(({ kind, pool, jobs, command }) => strip(t('no_pool', { pool: `${kind}.${pool}`, n: jobs }), command))}`;
 }
 
 let going = 0;

@@ -318,6 +318,7 @@ impl Service for InboxService {
             | Verb::Dead
             | Verb::Tools
             | Verb::Crew
+            | Verb::About
             | Verb::Agents
             | Verb::SetAgent
             | Verb::DropAgent

@@ -8,6 +8,7 @@ mod batch;
 mod files;
 mod filter;
 mod inbox;
+mod installation;
 mod jobs;
 mod links;
 mod preview;
@@ -31,6 +32,7 @@ pub use self::{
     files::{Data, Download, Downloaded, FileSource, SubmitFile, Upload, Uploaded},
     filter::{Filter, InvalidSearchText, SearchText},
     inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
+    installation::{About, Crew, GetAbout, GetCrew, PoolQueue},
     jobs::{Count, Counted, List, Listed},
     links::{Link, Linked, Redeem, Redeemed, Unlink, Unlinked},
     preview::{EffectDone, Preview, Previewed, StepAgain},
@@ -384,18 +386,6 @@ pub struct RefusedTool {
     pub name: String,
     /// Reason of the refusal.
     pub why: String,
-}
-
-/// Asks for the live processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GetCrew {}
-
-/// The reply with the running processes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Crew {
-    /// Presence messages, sorted by worker id.
-    pub workers: Vec<crate::wire::Presence>,
 }
 
 /// The reply to a refused request.

@@ -372,3 +372,13 @@ pub struct JobSummary {
     /// Server time of the last record.
     pub updated: Timestamp,
 }
+
+impl JobSummary {
+    /// Returns `true` if a fault of the installation, and not the job's agents or users, holds the
+    /// job.
+    #[must_use]
+    pub fn needs_attention(&self) -> bool {
+        self.sub_status == Some(SubStatus::Poisoned)
+            || self.why.as_ref().is_some_and(|why| why.reason.is_fault())
+    }
+}

@@ -139,18 +139,10 @@ impl People {
     /// `forbidden` when the token is missing or unknown, or its owner has none of the roles;
     /// `unavailable` when the issuer's keys cannot be had.
     pub async fn admit(&self, token: Option<&str>, roles: &[Role]) -> Result<Caller, Failure> {
-        if self.is_open() || roles.is_empty() {
+        if roles.is_empty() {
             return Ok(Caller::Anyone);
         }
-        let Some(token) = token else {
-            return Err(Failure::of(Code::Forbidden, Refusal::NoToken));
-        };
-        let (caller, has) = if let Some(person) = self.owner(token) {
-            (Caller::Known(person.name.clone()), person.roles.clone())
-        } else {
-            let person = self.vouched(token).await?;
-            (Caller::Vouched(person.name, person.until), person.roles)
-        };
+        let (caller, has) = self.identify(token).await?;
         if roles.iter().any(|role| has.contains(role)) {
             return Ok(caller);
         }
@@ -158,6 +150,25 @@ impl People {
         tracing::warn!(person = name, "a request without the role for it was refused");
         let why = Refusal::NoRole { name: &name, roles: &wording(roles) };
         Err(Failure::of(Code::Forbidden, why))
+    }
+
+    /// Returns the caller with a token, and the caller's roles: all of them in an open installation.
+    ///
+    /// # Errors
+    /// `forbidden` when the token is missing or unknown; `unavailable` when the issuer's keys cannot
+    /// be had.
+    pub async fn identify(&self, token: Option<&str>) -> Result<(Caller, Vec<Role>), Failure> {
+        if self.is_open() {
+            return Ok((Caller::Anyone, Role::ALL.to_vec()));
+        }
+        let Some(token) = token else {
+            return Err(Failure::of(Code::Forbidden, Refusal::NoToken));
+        };
+        if let Some(person) = self.owner(token) {
+            return Ok((Caller::Known(person.name.clone()), person.roles.clone()));
+        }
+        let person = self.vouched(token).await?;
+        Ok((Caller::Vouched(person.name, person.until), person.roles))
     }
 
     /// Finds the owner of a token in the configuration. Every hash is compared, so that the time
@@ -298,6 +309,15 @@ mod tests {
             "this server requires a token, and the request has none [forbidden]",
         )
         .await;
+    }
+
+    #[tokio::test]
+    async fn a_token_has_the_roles_of_its_owner_and_an_open_installation_gives_everybody_all() {
+        let roles = async |people: People, token| people.identify(token).await.map(|it| it.1);
+        let ann = roles(people(), Some("ann's token")).await;
+        assert_eq!(ann, Ok(vec![Role::Submit, Role::Answer]));
+        assert!(roles(people(), None).await.is_err());
+        assert_eq!(roles(People::default(), None).await, Ok(Role::ALL.to_vec()));
     }
 
     #[tokio::test]

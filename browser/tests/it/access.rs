@@ -56,8 +56,15 @@ async fn every_page_is_accessible() {
     let answer = stage.link("open", "q1").await;
     let pages = PAGES.iter().copied().chain([(answer.as_str(), "form")]);
     let mut found = Vec::new();
-    for (width, dark) in [(1440, false), (1440, true), (320, false), (320, true)] {
-        let page = stage.browser.page(&Look { width, dark, ..Look::default() }).await;
+    // 720 by 450 pixels are a window of 1440 by 900 at 200 % zoom.
+    for (width, height, dark) in [
+        (1440, 900, false),
+        (1440, 900, true),
+        (720, 450, false),
+        (320, 900, false),
+        (320, 900, true),
+    ] {
+        let page = stage.browser.page(&Look { width, height, dark, ..Look::default() }).await;
         for (path, complete) in pages.clone() {
             page.open(&stage.url(path)).await;
             page.find(complete, "").await;
@@ -67,6 +74,70 @@ async fn every_page_is_accessible() {
             let fits: bool = page.value("document.documentElement.scrollWidth <= innerWidth").await;
             if !fits {
                 found.push(format!("{path} scrolls sideways at {width} px"));
+            }
+        }
+        page.is_clean(&stage.host).await;
+        page.close().await;
+    }
+    assert!(found.is_empty(), "{}", lines(&found));
+}
+
+/// The dialogs, each with its page, what the page shows when it is complete, and the clicks or keys that open it.
+const DIALOGS: &[(&str, &str, &[&str])] = &[
+    ("/jobs", ".job-row", &["?"]),
+    ("/jobs", ".job-row", &["Ctrl+k"]),
+    ("/jobs", ".job-row", &["p"]),
+    ("/jobs", ".job-row", &["/.filters > button:not(.act-on)"]),
+    ("/jobs", ".job-row", &["/.act-on", "/dialog .copy-as summary"]),
+    ("/jobs", ".job-row", &[" ", "/.act-on", "/dialog .copy-as summary"]),
+    ("/jobs?q=say", ".saved-views button", &["/.saved-views button"]),
+    ("/jobs/done", ".node, .step-row", &["f"]),
+    ("/jobs/open", ".question", &["x", "/dialog .copy-as summary"]),
+    ("/agents?name=mine", ".history button", &["/.two-main button[title=Delete]"]),
+    (
+        "/agents?name=mine",
+        ".history button",
+        &["/.history li:last-child button", "/dialog .copy-as summary"],
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_dialog_is_accessible() {
+    let Some(stage) = Stage::start().await else { return };
+    let axe = format!("{}\n;true", program::axe());
+    stage.submit(&json!({"id": "done", "goal": "Say it", "confirm": false, "plan": {"title": "one", "steps": [
+        {"id": "first", "title": "Say one", "description": "echo", "tool": "echo", "args": {"value": "one"}},
+    ]}})).await;
+    stage.until("done", "completed").await;
+    stage.submit(&json!({"id": "open", "goal": "Say two things", "confirm": true})).await;
+    stage.until("open", "input-required").await;
+    for turns in [5, 6] {
+        stage.agent("mine", &format!("extends: react\nstep: {{ max_turns: {turns} }}\n")).await;
+    }
+    let mut found = Vec::new();
+    for (width, height, dark) in [(1440, 900, false), (720, 450, true), (320, 900, false)] {
+        let page = stage.browser.page(&Look { width, height, dark, ..Look::default() }).await;
+        for (path, complete, steps) in DIALOGS {
+            page.open(&stage.url(path)).await;
+            page.find(complete, "").await;
+            for step in *steps {
+                match step.strip_prefix('/') {
+                    Some(selector) => page.click(selector, "").await,
+                    None => page.press(step).await,
+                }
+            }
+            page.find("dialog", "").await;
+            let _: bool = page
+                .until("the consequence", "!document.querySelector('dialog [aria-busy=true]')")
+                .await;
+            let _: bool = page.value(&axe).await;
+            let what = format!("{path} {steps:?} at {width} px");
+            found.extend(violations(&page, &what).await);
+            let fits: bool = page
+                .value("(({ left, right }) => left >= 0 && right <= innerWidth)(document.querySelector('dialog').getBoundingClientRect()) && document.documentElement.scrollWidth <= innerWidth")
+                .await;
+            if !fits {
+                found.push(format!("{what} is wider than the window"));
             }
         }
         page.is_clean(&stage.host).await;

@@ -59,6 +59,11 @@ async fn hostile_texts_are_shown_as_text() {
             .await;
         stage.until(id, "input-required").await;
     }
+    let talk = json!({"id": "talk", "goal": hostile(), "confirm": true, "conversation": "talk", "labels": {"note": ATTEMPTS[0]}});
+    stage.submit(&talk).await;
+    stage.until("talk", "input-required").await;
+    let about = Value::from(ATTEMPTS[..5].join(" "));
+    stage.agent("hostile", &format!("extends: react\nabout: {about}\n# {}\n", ATTEMPTS[2])).await;
     let pages = [
         ("/jobs", ".job-row"),
         ("/inbox", ".ask-row"),
@@ -74,7 +79,21 @@ async fn hostile_texts_are_shown_as_text() {
         ("/new?goal=%3Cscript%3Ebroken%3D1%3C%2Fscript%3E&agent=%3Cb%3E", "textarea.goal"),
         ("/jobs?q=%3Cimg%20src%3Dx%20onerror%3Dbroken%3D1%3E", "#filter"),
         ("/jobs/%3Cscript%3E", ".empty, .error-box"),
+        ("/jobs/runs?tab=family", ".node, .family-list .step-row, .empty"),
+        ("/jobs?show=attention", ".empty, .job-row"),
+        ("/jobs?label=team%3D%3Cb%3E&agent=%3Cb%3E&parent=%3Cb%3E", ".chip.removable"),
+        ("/chat", ".talk"),
+        ("/chat/talk", ".card.ask"),
         ("/chat/%3Cimg%20src%3Dx%3E", "main"),
+        ("/agents?name=hostile", ".two-main pre.block"),
+        ("/agents?name=%3Cimg%20src%3Dx%3E", ".error-box"),
+        ("/tools?name=%3Cimg%20src%3Dx%3E", ".item"),
+        ("/crew", ".table"),
+        ("/costs", ".bars-bar"),
+        ("/costs?agent=%3Cimg%20src%3Dx%20onerror%3Dbroken%3D1%3E", ".empty, .error-box"),
+        ("/health", ".finding"),
+        ("/signin?to=javascript%3Abroken%3D1&error=%3Cimg%20src%3Dx%3E", "form"),
+        ("/%3Cimg%20src%3Dx%20onerror%3Dbroken%3D1%3E", ".empty"),
     ];
     for look in [Look::default(), Look { dark: true, ..Look::phone() }] {
         let page = stage.browser.page(&look).await;

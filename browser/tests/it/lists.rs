@@ -40,6 +40,11 @@ async fn the_list_of_jobs_is_live_narrowed_kept_and_acted_on() {
     page.find("dialog .consequence", "2 jobs end").await;
     page.click("dialog summary", "Copy as").await;
     page.find("dialog pre", "callboard jobs cancel --label team=billing").await;
+    // A look at the request for another client sends nothing.
+    page.click("dialog .copy-as .segments button", "NATS").await;
+    page.find("dialog pre", "nats req cb.svc.batch").await;
+    page.click("dialog .copy-as .segments button", "CLI").await;
+    assert_eq!(stage.view("j1").await["state"], "input-required");
     confirm(&page, "Send").await;
     page.find(".toasts", "Sent to 2 jobs").await;
     stage.until("j1", "canceled").await;
@@ -50,6 +55,10 @@ async fn the_list_of_jobs_is_live_narrowed_kept_and_acted_on() {
     page.press(" ").await;
     page.click(".act-on", "Act on 1 marked job").await;
     page.find("dialog .consequence", "1 job pauses").await;
+    page.click("dialog summary", "Copy as").await;
+    page.find("dialog pre", "callboard jobs pause j3").await;
+    page.click("dialog .copy-as .segments button", "curl").await;
+    page.find("dialog pre", "/v1/jobs/j3/signals").await;
     confirm(&page, "Send").await;
     page.find(".toasts", "Sent to 1 job").await;
     assert_eq!(stage.view("j3").await["sub_status"], "paused");
@@ -60,6 +69,49 @@ async fn the_list_of_jobs_is_live_narrowed_kept_and_acted_on() {
     page.find(".job-row", "Report j2").await;
     page.click(".saved-views a", "Billing").await;
     page.find(".job-row", "Report j1").await;
+    page.is_clean(&stage.host).await;
+}
+
+/// Returns the number that a pill shows.
+async fn pill(page: &Page, name: &str) -> String {
+    let number = format!("__page.find('.pill', '{name}').querySelector('.num').innerText.trim()");
+    page.value(&number).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_that_need_attention_are_counted_listed_and_named_on_every_page_by_one_condition() {
+    let Some(mut stage) = Stage::start().await else { return };
+    stage.others.kill9();
+    let _without_tools =
+        stage.company.serve("without-tools", "supervisor,planner,executor,interaction,door");
+    let page = stage.page(&Look::default(), "/jobs").await;
+    page.find(".strip", "No process has the role tools").await;
+    stage.submit(&json!({"id": "held", "goal": "Say two things", "confirm": false})).await;
+    stage.submit(&json!({"id": "asks", "goal": "Say two others", "confirm": true})).await;
+    stage.until("asks", "input-required").await;
+    page.find(".job-row .c-why", "No worker listens for call.builtin").await;
+    let one =
+        "__page.find('.pill', 'Needs attention').querySelector('.num').innerText.trim() === '1'";
+    let _: bool = page.until("the number of jobs that need attention", one).await;
+    page.click(".pill", "Needs attention").await;
+    page.lose(".job-row", "Say two others").await;
+    page.find(".job-row", "Say two things").await;
+    assert_eq!(page.value::<usize>("document.querySelectorAll('.job-item').length").await, 1);
+    page.click(".act-on", "Act on all that match").await;
+    page.find("dialog .consequence", "1 job pauses").await;
+    page.press("Escape").await;
+    page.lose("dialog", "").await;
+    page.open(&stage.url("/health")).await;
+    page.find(".finding", "1 job needs attention").await;
+    page.find(".finding", "All 8 shards have an owner").await;
+    page.find(".step-list a", "Say two things").await;
+
+    let _tools = stage.company.serve("tools", "tools");
+    page.open(&stage.url("/jobs")).await;
+    page.lose(".strip", "").await;
+    let none = one.replace("=== '1'", "=== '0'");
+    let _: bool = page.until("no job that needs attention", &none).await;
+    assert_eq!(pill(&page, "All").await, "2");
     page.is_clean(&stage.host).await;
 }
 

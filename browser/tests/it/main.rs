@@ -10,6 +10,7 @@ mod job;
 mod kills;
 mod lists;
 mod pictures;
+mod rights;
 mod signin;
 mod stage;
 mod units;

@@ -2,7 +2,7 @@
 //! them; without it the test only checks that every picture can be taken and fits.
 
 use callboard_browser::Look;
-use callboard_tests::root;
+use callboard_tests::{company::Company, root};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -13,15 +13,20 @@ const PICTURES: &[(&str, &str, &str, bool, bool)] = &[
     ("console-plan", "/jobs/release-2-4", ".card.ask .plan-list", false, false),
     ("console-time", "/jobs/release-2-3?tab=time", ".fall-row", true, false),
     ("console-approval", "/inbox?job=invoice-2291&ask=q1", ".exact", false, false),
+    ("console-costs", "/costs?days=7", ".bars-bar", false, false),
     ("console-phone", "/inbox?job=release-2-3&ask=q1", ".option", true, true),
 ];
+
+/// The price of the model.
+const PRICE: &str = "{ input_per_million = 3.0, output_per_million = 15.0 }";
 
 /// The largest picture, in bytes.
 const BYTES_MAX: usize = 150 * 1024;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pictures_of_the_document_can_be_taken() {
-    let Some(stage) = Stage::playing(include_str!("pictures.yaml")).await else { return };
+    let price = |company: &mut Company| company.set("MODEL__PRICE", PRICE);
+    let Some(stage) = Stage::with(include_str!("pictures.yaml"), price).await else { return };
     let jobs = [
         ("backup-12", "Run the nightly backup and verify it", false, "working"),
         ("import-7", "Repeat the import of Tuesday", false, "failed"),

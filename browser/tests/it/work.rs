@@ -58,7 +58,7 @@ async fn confirm(page: &Page, button: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn jobs_are_steered_and_ended_agents_written_tools_tried_and_tasks_talked_about() {
+async fn jobs_are_paused_instructed_and_ended() {
     let Some(stage) = Stage::start().await else { return };
     stage.submit(&json!({"id": "j1", "goal": "Say two things", "confirm": false})).await;
     stage.until("j1", "input-required").await;
@@ -77,33 +77,69 @@ async fn jobs_are_steered_and_ended_agents_written_tools_tried_and_tasks_talked_
     confirm(&page, "Cancel job").await;
     page.find(".why-bar", "Canceled").await;
     assert_eq!(stage.view("j1").await["state"], "canceled");
+    page.is_clean(&stage.host).await;
+}
 
-    page.open(&stage.url("/agents?name=default")).await;
+#[tokio::test(flavor = "multi_thread")]
+async fn the_text_of_an_agent_is_checked_while_it_is_written_and_compared_before_it_is_stored() {
+    let Some(stage) = Stage::start().await else { return };
+    let page = stage.page(&Look::default(), "/agents?name=default").await;
     page.click(".two-list button", "New agent").await;
     page.fill(".two-main input", "careful").await;
     page.fill(".code-edit", "extends: react\nstep: { max_turns: none }\n").await;
-    page.click(".two-main button.primary", "Review and save").await;
-    page.click("dialog button.primary", "Save").await;
-    page.find("dialog .error-box", "max_turns").await;
-    page.press("Escape").await;
-    page.lose("dialog", "").await;
+    page.find("#agent-check .error-box", "max_turns").await;
     page.find(".gutter .wrong", "2").await;
+    let place = "(document.querySelector('.code-edit').setSelectionRange(0, 0), document.querySelector('#agent-check .link').click(), document.querySelector('.code-edit').selectionStart)";
+    assert_eq!(page.value::<usize>(place).await, "extends: react\n".len());
+    let off = "document.querySelector('.two-main button.primary').disabled";
+    assert!(page.value::<bool>(off).await, "a text with mistakes is not saved");
     page.fill(".code-edit", "extends: react\nstep: { max_turns: 7 }\n").await;
+    page.find("#agent-check .checked", "").await;
     page.click(".two-main button.primary", "Review and save").await;
     page.find("dialog .diff", "+ step: { max_turns: 7 }").await;
+    page.click("dialog summary", "Copy as").await;
+    page.find("dialog pre:not(.diff)", "callboard agents put careful.yaml --expect 0").await;
+    page.click("dialog .segments button", "curl").await;
+    page.find("dialog pre:not(.diff)", "curl -X PUT").await;
+    page.find("dialog footer", "Save").await;
     confirm(&page, "Save").await;
     page.find(".two-main h1", "careful").await;
+    page.click(".two-list button", "New agent").await;
+    let _: bool = page.value("(() => { const from = document.querySelector('#start-from'); from.value = 'careful'; return from.dispatchEvent(new Event('change')); })()").await;
+    let _: bool = page
+        .until(
+            "the text of the other agent",
+            "document.querySelector('.code-edit').value.includes('max_turns: 7')",
+        )
+        .await;
+    page.is_clean(&stage.host).await;
+}
 
-    page.open(&stage.url("/tools?name=echo")).await;
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_are_tried_and_tasks_with_files_talked_about() {
+    let Some(stage) = Stage::start().await else { return };
+    let page = stage.page(&Look::default(), "/tools?name=echo").await;
     page.fill("#try-echo-value", "\"said once\"").await;
     page.click(".two-main button.primary", "Run as a job").await;
     page.find(".why-bar", "Completed").await;
     page.find(".outcome", "said once").await;
 
     page.open(&stage.url("/chat")).await;
+    let attach = "(() => { const field = document.querySelector('.attach input'); const files = new DataTransfer(); \
+                  files.items.add(new File(['Ann'], 'readers.md')); field.files = files.files; return field.dispatchEvent(new Event('change')); })()";
+    page.find(".composer textarea", "").await;
+    let _: bool = page.value(attach).await;
+    page.find(".compose-files", "readers.md").await;
     page.fill(".composer textarea", "Say two things").await;
     page.click(".composer button.primary", "").await;
     page.click(".card.ask button.primary", "Confirm").await;
+    page.lose(".compose-files", "").await;
+    page.find(".step-calls", "Say one").await;
+    page.find(".plan-bar summary", "1/3").await;
+    let job: String = page
+        .value("document.querySelector('.task-why a, .plan-open a').pathname.split('/')[2]")
+        .await;
+    assert_eq!(stage.view(&job).await["files"][0]["name"], "readers.md");
     page.find(".card.ask .question", "Whom is it for?").await;
     page.fill(".composer textarea", "Ann").await;
     page.click(".composer button.primary", "").await;

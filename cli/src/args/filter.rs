@@ -45,10 +45,13 @@ pub(crate) struct FilterArgs {
     /// Only jobs that failed for this reason: plan_failed, step_failed, …
     #[arg(long, value_name = "REASON", value_parser = failure)]
     pub(crate) failure: Option<FailReason>,
+    /// Only jobs that need attention: a fault of the installation holds them
+    #[arg(long)]
+    pub(crate) attention: bool,
 }
 
 /// The ids of the arguments of [`FilterArgs`].
-pub(super) const CONDITIONS: [&str; 10] = [
+pub(super) const CONDITIONS: [&str; 11] = [
     "state",
     "agent",
     "labels",
@@ -59,6 +62,7 @@ pub(super) const CONDITIONS: [&str; 10] = [
     "until",
     "updated_since",
     "failure",
+    "attention",
 ];
 
 /// A time: as it is, or relative to now.

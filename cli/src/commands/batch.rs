@@ -45,6 +45,7 @@ pub(super) async fn filter(client: &Client, args: &FilterArgs) -> Result<Filter,
         until: args.until.map(|until| until.at(now)),
         updated_since: args.updated_since.map(|since| since.at(now)),
         failure: args.failure,
+        attention: args.attention,
     })
 }
 

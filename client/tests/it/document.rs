@@ -8,9 +8,9 @@ use std::path::Path;
 
 use proto::{
     door::{
-        AgentRevisions, Agents, Batch, Count, Dead, Download, DropAgent, Get, GetCrew, GetTools,
-        GetUsage, GiveAnswer, Inbox, Link, List, Preview, Redeem, Refusal, Request, SendSignal,
-        SetAgent, Submit, Unlink, Uploaded, Verb, VerbSpec, Watch,
+        AgentRevisions, Agents, Batch, Count, Dead, Download, DropAgent, Get, GetAbout, GetCrew,
+        GetTools, GetUsage, GiveAnswer, Inbox, Link, List, Preview, Redeem, Refusal, Request,
+        SendSignal, SetAgent, Submit, Unlink, Uploaded, Verb, VerbSpec, Watch,
     },
     error::Code,
     strict,
@@ -62,6 +62,7 @@ fn check(verb: Verb, half: Half, text: &str) {
         Verb::Unlink => check_of::<Unlink>(half, text),
         Verb::Redeem => check_of::<Redeem>(half, text),
         Verb::Tools => check_of::<GetTools>(half, text),
+        Verb::About => check_of::<GetAbout>(half, text),
         Verb::Crew => check_of::<GetCrew>(half, text),
         Verb::Agents => check_of::<Agents>(half, text),
         Verb::SetAgent => check_of::<SetAgent>(half, text),

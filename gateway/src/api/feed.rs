@@ -250,7 +250,7 @@ fn send(frames: &broadcast::Sender<Frame>, frame: Option<Frame>) {
 /// `GET /v1/feed`. The caller is admitted like a reader of the crew, at the start and again every
 /// ten minutes.
 pub(super) async fn open(State(desk): State<Desk>, caller: Caller) -> Answered {
-    caller.client.call(&GetCrew {}).await.map_err(|failure| caller.refused(failure))?;
+    caller.client.call(&GetCrew::default()).await.map_err(|failure| caller.refused(failure))?;
     let overloaded = || caller.refused(Failure::of(Code::Overloaded, Refusal::TooManyReaders));
     let (present, frames) = desk.feed.read().ok_or_else(overloaded)?;
     let Some(place) = desk.limits.open(&caller.key) else {
@@ -270,7 +270,7 @@ pub(super) async fn open(State(desk): State<Desk>, caller: Caller) -> Answered {
                 received = frames.recv() => received,
                 () = desk.shutdown.cancelled() => break,
                 () = tokio::time::sleep_until(admitted + ADMITTED_FOR) => {
-                    match client.call(&GetCrew {}).await {
+                    match client.call(&GetCrew::default()).await {
                         Err(failure) if failure.code == Code::Forbidden => break,
                         // A door that is away for a moment has not refused the reader.
                         Ok(_) | Err(_) => admitted = Instant::now(),

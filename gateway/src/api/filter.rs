@@ -18,5 +18,6 @@ pub(super) fn read(params: &Params<'_>) -> Result<Filter, Problem> {
         until: params.one("until")?,
         updated_since: params.one("updated_since")?,
         failure: params.one("failure")?,
+        attention: params.is_set("attention")?,
     })
 }

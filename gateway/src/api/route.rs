@@ -15,7 +15,7 @@ use proto::{
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
-use crate::Desk;
+use crate::{Desk, params::Switch};
 
 /// A route with its handler.
 pub(super) struct Route {
@@ -135,6 +135,7 @@ impl Route {
             .param::<Timestamp>("until")
             .param::<Timestamp>("updated_since")
             .param::<FailReason>("failure")
+            .param::<Switch>("attention")
     }
 
     /// Sets the JSON of the request. Fields whose names the path has are not in the body.

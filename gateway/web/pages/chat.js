@@ -5,17 +5,21 @@ import { api } from '../api.js';
 import { emit } from '../state/bus.js';
 import { cached } from '../state/cache.js';
 import { JobStream } from '../state/stream.js';
+import { may } from '../state/rights.js';
 import { go } from '../router.js';
 import { settings, t } from '../settings.js';
 import { hasEnded, mark, shown } from '../parts/mark.js';
+import { added, fileList, filesOf } from '../parts/files.js';
 import { markdown } from '../parts/markdown.js';
 import { offer } from '../parts/palette.js';
 import { draftOf, questionCard, sendAnswer } from '../parts/question.js';
-import { command, empty, errorBox, grow, icon, plain, skeleton, toast, when } from '../parts/ui.js';
+import { command, denied, empty, errorBox, grow, icon, plain, skeleton, toast, when } from '../parts/ui.js';
 import { sentence } from '../parts/why.js';
 import { liveTexts, transcript } from './job/said.js';
 
 const CANCEL = ['cancel', '/cancel', '取消当前任务'];
+/** Lines of a task that are shown, the newest. */
+const SAID = 24;
 const newName = () => `chat-${Date.now().toString(36)}`;
 
 export class ChatPage {
@@ -32,6 +36,8 @@ export class ChatPage {
     /** Views of jobs that have ended. @type {Map<string, any>} */
     this.views = new Map();
     this.text = '';
+    /** Files for the next task. @type {File[]} */
+    this.files = [];
     this.busy = false;
     this.at = 0;
     /** @type {any} */
@@ -130,7 +136,7 @@ export class ChatPage {
   }
   async send() {
     const line = this.text.trim();
-    if (!line || this.busy) return;
+    if (!line || this.busy || !may('submit')) return;
     this.busy = true;
     this.problem = undefined;
     emit();
@@ -153,10 +159,10 @@ export class ChatPage {
         } else await sendAnswer(task.job, question, { value: line });
         const { problem } = draftOf(task.job, question);
         if (problem) throw problem;
-      } else if (task && !question) {
+      } else if (task && !question && !this.files.length) {
         await api.signal(task.job, { signal: { steer: { text: line } }, ...(settings.name ? { by: settings.name } : {}) });
-      } else if (question) {
-        toast(t('answer_above'), 'wait');
+      } else if (task) {
+        toast(t(question ? 'answer_above' : 'files_later'), 'wait');
         return;
       } else await this.submit({ goal: line });
       this.text = '';
@@ -176,7 +182,8 @@ export class ChatPage {
   /** @param {any} body */
   async submit(body) {
     const conversation = this.id || newName();
-    const reply = await api.submit({ ...body, conversation });
+    const reply = await api.submit({ ...body, conversation, ...(await filesOf(this.files)) });
+    this.files = [];
     if (!this.id) go(`/chat/${conversation}`);
     else {
       this.watch(reply.job);
@@ -201,10 +208,12 @@ export class ChatPage {
     const task = this.current();
     const question = task && this.streams.get(task.job)?.view?.questions?.[0];
     const hint = question ? (question.kind === 'plan_check' ? t('compose_plan') : t('compose_answer')) : task ? t('compose_steer') : t('compose_task');
-    return html`<div class="composer">
-      ${errorBox(this.problem)}
+    const add = (/** @type {FileList | null | undefined} */ list) => { this.files = added(this.files, list); emit(); };
+    return html`<div class="composer" @dragover=${(/** @type {Event} */ e) => e.preventDefault()} @drop=${(/** @type {DragEvent} */ e) => { e.preventDefault(); add(e.dataTransfer?.files); }}>
+      ${denied('submit')}${errorBox(this.problem)}
       ${menu ? html`<div class="slash" role="listbox" aria-label=${t('commands')}>${found.map((c, n) => html`<button role="option" aria-selected=${n === this.at ? 'true' : 'false'} @click=${() => { this.text = `${c.word} `; this.at = 0; emit(); /** @type {HTMLElement | null} */ (document.querySelector('.composer textarea'))?.focus(); }}><code>${c.word}</code><span class="muted cut">${c.about}</span></button>`)}</div>` : nothing}
-      <div class="compose-box"><textarea rows="1" aria-label=${hint} placeholder=${hint} .value=${this.text} ?disabled=${this.busy}
+      ${this.files.length ? html`<div class="compose-files">${fileList(this.files, (files) => { this.files = files; })}</div>` : nothing}
+      <div class="compose-box"><label class="attach" title=${t('attach')}>${icon('file-text')}<span class="sr">${t('attach')}</span><input type="file" multiple class="sr" ?disabled=${this.busy || !may('submit')} @change=${(/** @type {any} */ e) => { add(e.target.files); e.target.value = ''; }}></label><textarea rows="1" aria-label=${hint} placeholder=${hint} .value=${this.text} ?disabled=${this.busy || !may('submit')}
         @input=${(/** @type {any} */ e) => { this.text = e.target.value; this.at = 0; grow(e.target); emit(); }}
         @keydown=${(/** @type {KeyboardEvent} */ e) => {
           if (e.isComposing) return;
@@ -244,12 +253,33 @@ export class ChatPage {
     const lines = (stream?.fold.lines ?? []).filter((/** @type {any} */ line) => ['thought', 'call', 'told', 'notice'].includes(line.kind));
     const result = outcome?.summary || (outcome?.results && !outcome.summary ? JSON.stringify(outcome.results, null, 2) : '') || outcome?.message || outcome?.reason;
     return html`<section class="task"><div class="say person"><div class="bubble" dir="auto">${plain(job.goal)}</div></div>
-      ${steps.length > 0 ? html`<details class="plan-bar" ?open=${false}><summary class="line">${mark(state)}<span class="plan-badge">${t('plan_badge')}</span><span class="cut grow">${plain(ended ? view.plan.title : running ? running.title || running.description : view.plan.title)}</span><span class="num muted">${done} / ${steps.length}</span></summary>
+      ${steps.length > 0 ? html`<details class="plan-bar" ?open=${false}><summary class="line">${mark(state)}<span class="plan-badge">${t('plan_badge')}</span><span class="cut grow">${plain(ended ? view.plan.title : running ? running.title || running.description : view.plan.title)}</span><span class="num muted">${done}/${steps.length}</span></summary>
         <ol class="plan-list">${steps.map((/** @type {any} */ s, /** @type {number} */ n) => html`<li><span class="plan-number num">${n + 1}</span>${mark(s.success === false && s.state === 'completed' ? 'unsuccessful' : s.state)}<span class="grow">${plain(s.title || s.description)}${s.tool ? html` <code class="tool-name">${s.tool}</code>` : nothing}</span></li>`)}</ol><p class="plan-open"><a href="/jobs/${job.job}">${t('open')}</a></p></details>` : nothing}
-      ${lines.length ? html`<div class="said brief">${transcript(lines.slice(-12), (step) => go(`/jobs/${job.job}?step=${step}`), true)}</div>` : nothing}
+      ${lines.length ? html`<div class="said brief">${this.said(lines.slice(-SAID), stream?.fold, (step) => go(`/jobs/${job.job}?step=${step}`))}</div>` : nothing}
       ${stream ? html`<div class="said brief">${liveTexts([...stream.live.texts.values()].filter((text) => text.text || text.thought), stream.fold)}</div>` : nothing}
       ${(view?.questions ?? []).map((/** @type {any} */ q) => html`<div class="card ask">${questionCard(job.job, q, {})}</div>`)}
       ${ended ? html`<div class="task-end ${state}"><div class="line">${mark(state, true)}<strong>${t(state === 'completed' ? 'run_done' : state === 'failed' ? 'run_failed' : `state_${state}`)}</strong><a class="end muted" href="/jobs/${job.job}">${t('open')}</a></div>${result ? markdown(String(result)) : nothing}</div>` : view && !view.questions?.length ? html`<p class="muted line task-why">${mark(state, true)}${plain(sentence(view))}<a class="end" href="/jobs/${job.job}">${t('open')}</a></p>` : nothing}
     </section>`;
   }
+  /** What was said, with the calls of a step together. @param {any[]} lines @param {any} fold @param {(step: string) => void} open */
+  said(lines, fold, open) {
+    return byStep(lines).map(({ step, lines }) => {
+      if (!step) return transcript(lines, open, true);
+      const { title, state } = fold.steps.get(step) ?? { title: step, state: 'running' };
+      return html`<section class="step-calls" aria-label=${title}><button class="link" @click=${() => open(step)}>${mark(state)}${plain(title)}</button><div class="line wrap">${transcript(lines, open, true)}</div></section>`;
+    });
+  }
+}
+
+/** Lines in their order; the calls of one step that follow each other are one group. @param {any[]} lines @returns {{step?: string, lines: any[]}[]} */
+export function byStep(lines) {
+  /** @type {{step?: string, lines: any[]}[]} */
+  const groups = [];
+  for (const line of lines) {
+    const step = line.kind === 'call' ? line.call.step : undefined;
+    const last = groups.at(-1);
+    if (last && last.step === step) last.lines.push(line);
+    else groups.push({ step, lines: [line] });
+  }
+  return groups;
 }

@@ -5,7 +5,7 @@ import { api } from '../api.js';
 import { emit } from '../state/bus.js';
 import { route, select } from '../router.js';
 import { t } from '../settings.js';
-import { exact, money, ms, number, short } from '../format.js';
+import { ago, exact, money, ms, number, short } from '../format.js';
 import { bars, everyDay, roundUp } from '../parts/bars.js';
 import { cost, tokenCount, tokens } from '../parts/cost.js';
 import { mark } from '../parts/mark.js';
@@ -68,7 +68,7 @@ export class CostsPage {
     this.load();
     const { days, agent } = this.chosen();
     const report = this.report;
-    return html`<div class="page costs"><header class="page-head"><h1>${t('nav_costs')}</h1><span class="grow"></span>
+    return html`<div class="page costs"><header class="page-head"><h1>${t('nav_costs')}</h1><span class="muted num">${report ? t('rows_all', { n: report.jobs === 1 ? 1 : number(report.jobs), time: ago(this.readAt) }) : ''}</span><span class="grow"></span>
         <label class="search-field">${icon('search')}<span class="sr">${t('costs_agent')}</span><input id="cost-agent" type="search" placeholder=${t('costs_agent')} .value=${agent} @change=${(/** @type {any} */ e) => select({ agent: e.target.value.trim() })}></label>
         ${segments(t('costs_window'), WINDOWS.map((n) => /** @type {[string, string]} */ ([n, t('costs_days', { n })])), days, (value) => select({ days: value === USUAL ? undefined : value }))}</header>
       ${this.problem ? errorBox(this.problem, () => { this.loaded = ''; emit(); }) : nothing}

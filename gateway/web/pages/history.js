@@ -3,7 +3,9 @@
 import { html, nothing } from '../lit.js';
 import { api } from '../api.js';
 import { emit } from '../state/bus.js';
+import { may } from '../state/rights.js';
 import { t } from '../settings.js';
+import { storing } from '../parts/agenteditor.js';
 import { diffView } from '../parts/diff.js';
 import { openDialog } from '../parts/dialog.js';
 import { errorBox, plain, skeleton, toast, when } from '../parts/ui.js';
@@ -39,10 +41,10 @@ export class History {
     const one = revisions[n];
     try {
       const [before, after, now] = await Promise.all([this.text(revisions[n + 1]?.revision), this.text(one.revision), this.text(revisions[0]?.revision)]);
-      const back = n > 0 && !one.dropped;
+      const back = n > 0 && !one.dropped && may('set_agent');
       openDialog({
         title: t('revision_of', { name: this.name, n: one.revision }), wide: true, confirm: t('restore_revision'),
-        body: () => html`<h3>${t('revision_changed')}</h3>${diffView(before, after)}${back ? html`<h3>${t('revision_restores')}</h3>${before === now ? nothing : html`<p class="muted">${t('say_save')}</p>`}${diffView(now, after)}` : nothing}`,
+        body: () => html`<h3>${t('revision_changed')}</h3>${diffView(before, after)}${back ? html`<h3>${t('revision_restores')}</h3>${before === now ? nothing : html`<p class="muted">${t('say_save')}</p>`}${diffView(now, after)}${storing(this.name, after, current ?? 0)}` : nothing}`,
         ...(back ? { run: async () => {
           await api.setAgent(this.name, after, current ?? 0);
           toast(t('agent_saved', { name: this.name }));

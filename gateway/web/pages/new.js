@@ -4,14 +4,14 @@ import { html, nothing } from '../lit.js';
 import { api } from '../api.js';
 import { emit } from '../state/bus.js';
 import { cached } from '../state/cache.js';
+import { may } from '../state/rights.js';
 import { go, route } from '../router.js';
 import { t } from '../settings.js';
-import { size } from '../format.js';
 import { copyAs } from '../parts/copyas.js';
+import { added, fileList, filesOf } from '../parts/files.js';
 import { offer } from '../parts/palette.js';
-import { errorBox, focusing, growing, icon, plain, segments, toast } from '../parts/ui.js';
+import { denied, errorBox, focusing, growing, icon, plain, segments, toast } from '../parts/ui.js';
 
-const PIECE = 512 * 1024;
 const DEADLINES = /** @type {[string, string][]} */ ([['', 'deadline_none'], ['300000', 'deadline_5m'], ['3600000', 'deadline_1h'], ['86400000', 'deadline_1d'], ['604800000', 'deadline_7d']]);
 const newId = () => `job-${[...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 
@@ -46,13 +46,12 @@ export class NewPage {
     };
   }
   async send() {
-    if (this.busy || !this.goal.trim()) return;
+    if (this.busy || !this.goal.trim() || !may('submit')) return;
     this.busy = true;
     this.problem = undefined;
     emit();
     try {
-      const files = await Promise.all(this.files.map(upload));
-      const reply = await api.submit({ ...this.body(), ...(files.length ? { files } : {}) });
+      const reply = await api.submit({ ...this.body(), ...(await filesOf(this.files)) });
       for (const warning of reply.warnings ?? []) toast(warning, 'wait');
       go(`/jobs/${reply.job}`);
     } catch (problem) {
@@ -75,40 +74,20 @@ export class NewPage {
         <div class="field"><span>${t('confirmation')}</span>${segments(t('confirmation'), [['', t('confirm_policy')], ['yes', t('confirm_yes')], ['no', t('confirm_no')]], this.confirm, (value) => change(() => (this.confirm = value))())}</div>
         <div class="field"><span>${t('files')}</span>
           <label class="drop" @dragover=${(/** @type {Event} */ e) => e.preventDefault()} @drop=${(/** @type {DragEvent} */ e) => { e.preventDefault(); this.add(e.dataTransfer?.files); }}>${icon('file-text')}<span>${t('files_hint')}</span><input type="file" multiple class="sr" @change=${(/** @type {any} */ e) => { this.add(e.target.files); e.target.value = ''; }}></label>
-          ${this.files.map((file) => html`<div class="line file-line"><span class="cut grow">${plain(file.name)}</span><span class="muted num">${size(file.size)}</span><button type="button" class="ghost small" aria-label=${t('remove')} @click=${change(() => (this.files = this.files.filter((f) => f !== file)))}>${icon('x')}</button></div>`)}</div>
+          ${fileList(this.files, (files) => { this.files = files; })}</div>
         <details ?open=${this.more || !!this.conversation}><summary>${t('more_options')}</summary><div class="grid-fields">
           <div class="field"><label for="language"><span>${t('job_language')}</span></label><select id="language" @change=${(/** @type {any} */ e) => { this.language = e.target.value; emit(); }}><option value="">${t('language_goal')}</option><option value="en">English</option><option value="zh">中文</option></select></div>
           <div class="field"><label for="deadline"><span>${t('deadline')}</span></label><select id="deadline" @change=${(/** @type {any} */ e) => { this.deadline = e.target.value; emit(); }}>${DEADLINES.map(([value, word]) => html`<option value=${value}>${t(word)}</option>`)}</select></div>
           <label class="field"><span>${t('conversation')}</span><input maxlength="64" pattern="[A-Za-z0-9_\\-]*" .value=${this.conversation} @input=${(/** @type {any} */ e) => { this.conversation = e.target.value; emit(); }}></label>
           <label class="field"><span>${t('job_id')}</span><input class="mono" maxlength="64" pattern="[A-Za-z0-9_\\-]+" .value=${this.id} @input=${(/** @type {any} */ e) => { this.id = e.target.value; emit(); }}></label></div></details>
-        ${errorBox(this.problem)}
-        <div class="line wrap"><button class="primary" ?disabled=${this.busy || !this.goal.trim()}>${this.busy ? t('sending') : t('submit_job')}</button><span class="muted">${t('submit_about')}</span></div>
+        ${denied('submit')}${errorBox(this.problem)}
+        <div class="line wrap"><button class="primary" ?disabled=${this.busy || !this.goal.trim() || !may('submit')}>${this.busy ? t('sending') : t('submit_job')}</button><span class="muted">${t('submit_about')}</span></div>
         ${this.goal.trim() ? copyAs({ cli: ['submit', this.goal, '--id', this.id, ...(this.agent ? ['--agent', this.agent] : []), ...(this.confirm === 'no' ? ['--no-confirm'] : []), ...(this.language ? ['--language', this.language] : []), ...(this.conversation ? ['--conversation', this.conversation] : [])], verb: 'submit', nats: body, method: 'POST', path: 'jobs', body }) : nothing}
       </form></div>`;
   }
   /** @param {FileList | null | undefined} list */
   add(list) {
-    this.files = [...this.files, ...[...(list ?? [])].filter((file) => !this.files.some((f) => f.name === file.name))].slice(0, 32);
+    this.files = added(this.files, list);
     emit();
   }
-}
-
-/** A file as text if it is small and valid UTF-8, otherwise as uploaded pieces. @param {File} file */
-async function upload(file) {
-  const named = { name: file.name, ...(file.type ? { media_type: file.type } : {}) };
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  if (bytes.length <= 64 * 1024) {
-    try {
-      return { ...named, content: { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) } };
-    } catch {
-      // Not text: upload it.
-    }
-  }
-  const pieces = [];
-  for (let from = 0; from < bytes.length; from += PIECE) {
-    const part = bytes.slice(from, from + PIECE);
-    const digest = [...new Uint8Array(await crypto.subtle.digest('SHA-256', part))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-    pieces.push((await api.piece(digest, new Blob([part]))).piece);
-  }
-  return { ...named, content: { pieces } };
 }

@@ -3,10 +3,17 @@
 import { html } from '../lit.js';
 import { api, setToken, token } from '../api.js';
 import { emit } from '../state/bus.js';
+import { stale } from '../state/cache.js';
 import { go, route } from '../router.js';
 import { set, settings, t } from '../settings.js';
 import { begin, redeem, take } from '../state/login.js';
 import { command, errorBox } from '../parts/ui.js';
+
+/** Throws the refusal of a token that names nobody. A person of any role is known. */
+async function known() {
+  const { roles } = await api.about();
+  if (!roles?.length) await api.jobs({ limit: 1 });
+}
 
 export class SignInPage {
   constructor() {
@@ -30,7 +37,7 @@ export class SignInPage {
         if ('refused' in answer) throw { detail: answer.refused };
         this.busy = true;
         setToken(await redeem(answer));
-        await api.jobs({ limit: 1 });
+        await known();
         this.back();
         return;
       }
@@ -47,6 +54,8 @@ export class SignInPage {
     return t('identity');
   }
   back() {
+    // Another caller has other rights.
+    stale('about');
     const to = route().query.get('to') ?? '/jobs';
     go(to.startsWith('/') && !to.startsWith('//') ? to : '/jobs', { replace: true });
   }
@@ -58,7 +67,7 @@ export class SignInPage {
     try {
       set('name', this.name.trim());
       if (this.text.trim()) setToken(this.text.trim());
-      await api.jobs({ limit: 1 });
+      await known();
       this.back();
     } catch (problem) {
       setToken(before);
@@ -77,7 +86,7 @@ export class SignInPage {
       <label class="field"><span>${t('token')}</span><input type="password" autocomplete="off" autofocus .value=${this.text} @input=${(/** @type {any} */ e) => { this.text = e.target.value; emit(); }}></label>
       <label class="field"><span>${t('your_name')}</span><input maxlength="64" autocomplete="username" .value=${this.name} @input=${(/** @type {any} */ e) => { this.name = e.target.value; emit(); }}><span class="about">${t('your_name_text')}</span></label>
       ${errorBox(this.problem)}
-      <div class="line"><button class=${this.offer ? '' : 'primary'} ?disabled=${this.busy}>${t('sign_in')}</button><button type="button" @click=${() => this.back()}>${t('back')}</button>${token() ? html`<button type="button" class="end" @click=${() => { setToken(''); emit(); }}>${t('sign_out')}</button>` : ''}</div>
+      <div class="line"><button class=${this.offer ? '' : 'primary'} ?disabled=${this.busy}>${t('sign_in')}</button><button type="button" @click=${() => this.back()}>${t('back')}</button>${token() ? html`<button type="button" class="end" @click=${() => { setToken(''); stale('about'); }}>${t('sign_out')}</button>` : ''}</div>
       <details><summary>${t('token_where')}</summary><p class="muted">${t('token_where_text')}</p>${command("printf %s \"$TOKEN\" | sha256sum")}</details>
     </form></div>`;
   }

@@ -4,13 +4,14 @@ import { html, nothing } from '../lit.js';
 import { api } from '../api.js';
 import { emit } from '../state/bus.js';
 import { cached, stale } from '../state/cache.js';
+import { may } from '../state/rights.js';
 import { go, route, select } from '../router.js';
 import { settings, t } from '../settings.js';
 import { duration, json } from '../format.js';
 import { copyAs } from '../parts/copyas.js';
 import { offer } from '../parts/palette.js';
 import { fieldsOf, read, schemaForm, startValues } from '../parts/schemaform.js';
-import { command, empty, errorBox, icon, plain, skeleton } from '../parts/ui.js';
+import { command, denied, empty, errorBox, icon, plain, skeleton } from '../parts/ui.js';
 
 /** @param {any} tool */
 const describe = (tool) => tool.translations?.[settings.language]?.description ?? tool.description;
@@ -34,7 +35,7 @@ export class ToolsPage {
     const asked = route().query.get('name');
     const name = asked ?? (innerWidth < 720 ? null : cell.value?.tools[0]?.name);
     const chosen = (cell.value?.tools ?? []).find((/** @type {any} */ tool) => tool.name === name);
-    return html`<div class="two ${asked ? 'has-choice' : ''}"><section class="two-list">
+    return html`<div class="two ${asked && chosen ? 'has-choice' : ''}"><section class="two-list">
       <header class="page-head"><h1>${t('nav_tools')}</h1><span class="muted num">${cell.value?.tools.length ?? ''}</span></header>
       <label class="search-field">${icon('search')}<span class="sr">${t('filter_text')}</span><input id="tool-filter" type="search" placeholder=${t('filter_tools')} .value=${this.text} @input=${(/** @type {any} */ e) => { this.text = e.target.value; emit(); }}></label>
       ${cell.problem ? errorBox(cell.problem, () => stale('tools')) : nothing}${cell.value || cell.problem ? nothing : skeleton(6)}
@@ -49,7 +50,9 @@ export class ToolsPage {
     let form = this.forms.get(tool.name);
     if (!form) this.forms.set(tool.name, (form = { values: startValues(fields), mistakes: {}, busy: false }));
     const state = form;
-    const call = { tool: tool.name, args: read(fields, state.values).value };
+    // The same body for the button and for other clients.
+    const bodyOf = (/** @type {any} */ args) => ({ goal: `/${tool.name} ${JSON.stringify(args)}`.slice(0, 1000), call: { tool: tool.name, args } });
+    const body = bodyOf(read(fields, state.values).value);
     const run = async () => {
       const { value, mistakes } = read(fields, state.values);
       state.mistakes = mistakes;
@@ -58,7 +61,7 @@ export class ToolsPage {
       state.busy = true;
       emit();
       try {
-        const reply = await api.submit({ goal: `/${tool.name} ${JSON.stringify(value)}`.slice(0, 1000), call: { tool: tool.name, args: value } });
+        const reply = await api.submit(bodyOf(value));
         go(`/jobs/${reply.job}`);
       } catch (problem) {
         state.problem = problem;
@@ -72,8 +75,8 @@ export class ToolsPage {
       <dl class="pairs wide"><dt>${t('effect')}</dt><dd><code>${tool.effect}</code> — ${t(`effect_${tool.effect}`)}</dd><dt>${t('approval')}</dt><dd>${t(`approval_${tool.approval}`)}</dd>${tool.destructive ? html`<dt>${t('destructive')}</dt><dd>${t('destructive_text')}</dd>` : nothing}
         <dt>${t('workers')}</dt><dd class=${workers && !workers[tool.name] ? 'failed-text' : ''}>${workers ? workers[tool.name] ?? 0 : '–'} · ${t('pool')} <code>${tool.pool}</code></dd><dt>${t('timeout')}</dt><dd>${duration(tool.timeout_ms)}</dd><dt>${t('concurrency')}</dt><dd>${tool.concurrency}</dd><dt>${t('version_word')}</dt><dd>${tool.version}</dd></dl>
       <section class="card"><h2>${t('try_tool')}</h2><p class="muted">${t('try_tool_text')}</p>
-        <form class="stack" @submit=${(/** @type {Event} */ e) => { e.preventDefault(); run(); }}>${schemaForm(`try-${tool.name}`, fields, state.values, state.mistakes, state.busy)}${fields.length ? nothing : html`<p class="muted">${t('no_arguments')}</p>`}${errorBox(state.problem)}
-        <div class="line wrap"><button class="primary" ?disabled=${state.busy}>${state.busy ? t('sending') : t('run_tool')}</button><span class="grow"></span>${copyAs({ verb: 'submit', nats: { goal: `/${tool.name}`, call }, method: 'POST', path: 'jobs', body: { goal: `/${tool.name}`, call } })}</div></form></section>
+        <form class="stack" @submit=${(/** @type {Event} */ e) => { e.preventDefault(); run(); }}>${schemaForm(`try-${tool.name}`, fields, state.values, state.mistakes, state.busy)}${fields.length ? nothing : html`<p class="muted">${t('no_arguments')}</p>`}${denied('submit')}${errorBox(state.problem)}
+        <div class="line wrap"><button class="primary" ?disabled=${state.busy || !may('submit')}>${state.busy ? t('sending') : t('run_tool')}</button><span class="grow"></span>${copyAs({ verb: 'submit', nats: body, method: 'POST', path: 'jobs', body })}</div></form></section>
       <details><summary>${t('schema')}</summary><pre class="block" tabindex="0">${json(tool.schema)}</pre></details>`;
   }
 }

@@ -4,6 +4,7 @@ import { html, nothing } from '../lit.js';
 import { api } from '../api.js';
 import { emit } from '../state/bus.js';
 import { stale } from '../state/cache.js';
+import { may } from '../state/rights.js';
 import { settings, t } from '../settings.js';
 import { go } from '../router.js';
 import { openDialog } from './dialog.js';
@@ -11,7 +12,7 @@ import { copyAs } from './copyas.js';
 import { Foresight, foresightView } from './foresight.js';
 import { bodyOf, emptyForm, isComplete, requestOf, takesPoint, takesReason } from './orders.js';
 import { hasEnded } from './mark.js';
-import { toast } from './ui.js';
+import { denied, toast } from './ui.js';
 
 /** @typedef {{job: string, view?: any, fold?: import('../state/fold.js').Fold, at?: number, step?: string, done?: () => void}} Target */
 
@@ -36,6 +37,7 @@ export const ICONS = /** @type {Record<string, string>} */ ({ cancel: 'ban', pau
 export function openAction(kind, target) {
   const form = { ...emptyForm(), to: target.at && takesPoint(kind) ? String(target.at) : '' };
   const { job, step } = target;
+  const verb = kind === 'fork' ? 'submit' : 'signal';
   const snapshots = target.view?.snapshots ?? [];
   const order = () => ({ kind, job, step, form, by: settings.name });
   const foresight = new Foresight((body) => (kind === 'fork' ? api.foreseeFork(job, body) : api.foresee(job, body)));
@@ -53,10 +55,10 @@ export function openAction(kind, target) {
     title: t(`act_${kind}`) + (step ? `: ${target.fold?.steps.get(step)?.title ?? step}` : ''),
     confirm: t(`act_${kind}`),
     danger: kind === 'cancel',
-    ready: () => isComplete(order()) && !foresight.refused,
+    ready: () => isComplete(order()) && !foresight.refused && may(verb),
     body: () => {
-      look();
-      return html`${foresightView(foresight, kind === 'steer' || kind === 'snapshot' ? t(`say_${kind}`) : '')}
+      if (may(verb)) look();
+      return html`${denied(verb)}${foresightView(foresight, kind === 'steer' || kind === 'snapshot' ? t(`say_${kind}`) : '')}
       ${repeats() ? html`<label class="check"><input type="checkbox" .checked=${form.again} @change=${(/** @type {any} */ e) => { form.again = e.target.checked; emit(); }}><span>${t('run_again')}</span></label>` : nothing}
       ${kind === 'steer' ? html`<label class="field"><span>${t('instruction')}</span><textarea rows="3" maxlength="16000" .value=${form.text} @input=${(/** @type {any} */ e) => { form.text = e.target.value; emit(); }}></textarea></label>` : nothing}
       ${kind === 'snapshot' ? input('name', t('snapshot_name'), { max: 64, placeholder: 'before-sending', required: true }) : nothing}

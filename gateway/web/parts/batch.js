@@ -1,17 +1,17 @@
 // One signal for many jobs: those that are marked, or all that match the filter. The count comes first.
 
 import { html, nothing } from '../lit.js';
-import { api } from '../api.js';
+import { api, token } from '../api.js';
 import { emit } from '../state/bus.js';
-import { stale } from '../state/cache.js';
+import { cached, stale } from '../state/cache.js';
 import { batchFilter, optionsOf } from '../state/jobfilter.js';
 import { settings, t } from '../settings.js';
-import { number } from '../format.js';
+import { number, shell } from '../format.js';
 import { actionsOf } from './actions.js';
-import { copyAs } from './copyas.js';
+import { commands, copyAs } from './copyas.js';
 import { openDialog } from './dialog.js';
 import { mark, shown } from './mark.js';
-import { errorBox, plain, segments, toast } from './ui.js';
+import { copyButton, errorBox, plain, segments, toast } from './ui.js';
 
 /** @typedef {'cancel' | 'pause' | 'resume' | 'recover'} Kind */
 const KINDS = /** @type {Kind[]} */ (['pause', 'resume', 'recover', 'cancel']);
@@ -37,6 +37,22 @@ function report(outcomes) {
 /** @param {any[]} jobs @param {number} all */
 const sample = (jobs, all) => html`<ul class="batch-jobs">${jobs.slice(0, 8).map((job) => html`<li class="line tight">${mark(shown(job))}<span class="cut">${plain(job.goal)}</span></li>`)}${all > 8 ? html`<li class="muted">${t('batch_more', { n: counted(all - Math.min(8, jobs.length)) })}</li>` : nothing}</ul>`;
 
+let way = /** @type {'cli' | 'nats' | 'curl'} */ ('cli');
+/** A signal to each of some jobs, for other clients: one command line, or one request for each job. @param {string[]} jobs @param {Kind} kind @param {string} reason */
+function copyEach(jobs, kind, reason) {
+  const body = { signal: signalOf(kind), ...(reason ? { reason } : {}) };
+  const { prefix } = cached('about', 60_000).value ?? {};
+  const each = jobs.map((job) => commands({ verb: 'signal', nats: { job, ...body }, method: 'POST', path: `jobs/${job}/signals`, body }, location.origin, token() !== '', prefix));
+  const shown = {
+    cli: ['callboard', 'jobs', COMMAND[kind], ...jobs, ...(reason ? ['--reason', reason] : [])].map(shell).join(' '),
+    nats: each.map((one) => one.nats).join('\n'),
+    curl: each.map((one) => one.curl).join('\n'),
+  }[way];
+  return html`<details class="copy-as"><summary>${t('copy_as')}</summary>
+    <div class="line">${segments(t('copy_as'), [['cli', 'CLI'], ['nats', 'NATS'], ['curl', 'curl']], way, (value) => { way = /** @type {typeof way} */ (value); emit(); })}<span class="grow"></span>${copyButton(shown, t('copy'))}</div>
+    <pre class="block">${shown}</pre></details>`;
+}
+
 /**
  * Opens the dialog of a signal to the marked jobs.
  * @param {any[]} jobs @param {() => void} done
@@ -51,7 +67,8 @@ export function openMarked(jobs, done) {
       const some = apt(jobs, kind);
       return html`${choice(kind, (value) => { kind = value; emit(); })}
         <p class="consequence" aria-live="polite">${t(`batch_${kind}`, { n: counted(some.length) })}${some.length < jobs.length ? ` ${t('batch_left_out', { n: counted(jobs.length - some.length) })}` : ''}</p>
-        ${sample(some, some.length)}${reasonField(reason, (value) => { reason = value; })}`;
+        ${sample(some, some.length)}${reasonField(reason, (value) => { reason = value; })}
+        ${some.length ? copyEach(some.map((job) => job.job), kind, reason) : nothing}`;
     },
     run: async () => {
       const outcomes = [];

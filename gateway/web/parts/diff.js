@@ -5,8 +5,10 @@ import { t } from '../settings.js';
 
 /** @param {string} before @param {string} after @returns {{kind: 'same' | 'added' | 'removed', text: string}[]} */
 export function diff(before, after) {
-  const a = before.split('\n');
-  const b = after.split('\n');
+  // The end of the last line is no line.
+  const both = before.endsWith('\n') && after.endsWith('\n') ? -1 : undefined;
+  const a = before.slice(0, both).split('\n');
+  const b = after.slice(0, both).split('\n');
   const wide = b.length + 1;
   const table = new Uint32Array((a.length + 1) * wide);
   for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--) table[i * wide + j] = a[i] === b[j] ? table[(i + 1) * wide + j + 1] + 1 : Math.max(table[(i + 1) * wide + j], table[i * wide + j + 1]);

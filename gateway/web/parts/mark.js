@@ -26,7 +26,7 @@ const STATES = {
 /** The state that a job shows: attention and pauses count before the state of the protocol. @param {any} job */
 export function shown(job) {
   const code = (Array.isArray(job.why) ? job.why[0] : job.why)?.code;
-  if (job.sub_status === 'poisoned' || ['given_up', 'unreadable', 'no_worker', 'no_supervisor'].includes(code)) return 'attention';
+  if (job.sub_status === 'poisoned' || ['given_up', 'unreadable', 'no_worker', 'no_supervisor', 'outage'].includes(code)) return 'attention';
   if (job.sub_status === 'paused') return 'paused';
   if (job.state === 'working' && job.sub_status === 'backing-off') return 'backing-off';
   return job.state;

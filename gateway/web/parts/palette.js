@@ -3,7 +3,8 @@
 import { html, nothing, ref } from '../lit.js';
 import { api } from '../api.js';
 import { emit } from '../state/bus.js';
-import { go, route } from '../router.js';
+import { mayShow } from '../state/rights.js';
+import { go } from '../router.js';
 import { set, settings, t } from '../settings.js';
 import { mark, shown } from './mark.js';
 import { icon } from './ui.js';
@@ -35,7 +36,7 @@ function close() {
   emit();
 }
 function items() {
-  const pages = ['jobs', 'inbox', 'new', 'chat', 'agents', 'tools', 'crew', 'health', 'signin'].map((name) => ({ group: t('pages'), word: t(name === 'signin' ? 'identity' : `nav_${name}`), icon: icon('chevron-right'), run: () => go(`/${name}`) }));
+  const pages = ['jobs', 'inbox', 'new', 'chat', 'agents', 'tools', 'crew', 'costs', 'health', 'signin'].filter(mayShow).map((name) => ({ group: t('pages'), word: t(name === 'signin' ? 'identity' : `nav_${name}`), icon: icon('chevron-right'), run: () => go(`/${name}`) }));
   const own = extra().map((item) => ({ group: t('actions'), word: item.word, icon: icon(item.icon), run: item.run }));
   const looks = [
     ...['light', 'dark', 'system'].map((theme) => ({ group: t('settings'), word: `${t('theme')}: ${t(`theme_${theme}`)}`, icon: icon('sun'), run: () => set('theme', theme) })),
@@ -77,5 +78,3 @@ export function paletteView() {
     })}${list.length ? nothing : html`<p class="muted palette-none">${t('nothing_found')}</p>`}</div>
   </dialog>`;
 }
-/** The id of the job that is shown, if any. */
-export const currentJob = () => (route().page === 'jobs' ? route().id : '');

@@ -4,6 +4,7 @@ import { html, nothing } from '../lit.js';
 import { api, getText } from '../api.js';
 import { emit } from '../state/bus.js';
 import { stale } from '../state/cache.js';
+import { may } from '../state/rights.js';
 import { settings, t } from '../settings.js';
 import { byteLength, duration, ms, size } from '../format.js';
 import { parse } from '../exact.js';
@@ -13,7 +14,7 @@ import { literal, option } from './orders.js';
 import { planList } from './plancard.js';
 import { markdown } from './markdown.js';
 import { read, schemaForm, startValues } from './schemaform.js';
-import { errorBox, growing, icon, plain, toast, when } from './ui.js';
+import { denied, errorBox, growing, icon, plain, toast, when } from './ui.js';
 
 /** @typedef {{text: string, chosen: any[], values: Record<string, any>, mistakes: Record<string, string>, edit?: string, busy: boolean, problem?: any, sent?: string, raw?: string, rawProblem?: any, winner?: any}} Draft */
 /** @type {Map<string, Draft>} */
@@ -31,14 +32,13 @@ export function draftOf(job, q) {
 }
 /** @param {any} q */
 const formFields = (q) => (q.kind === 'form' ? q.fields ?? [] : []);
-export const KNOWN = ['plan_check', 'question', 'choice', 'form', 'tool_approval'];
 
 /**
  * @param {string} job @param {any} q @param {any} body @param {() => void} [done]
  */
 export async function sendAnswer(job, q, body, done) {
   const draft = draftOf(job, q);
-  if (draft.busy) return;
+  if (draft.busy || !may('answer')) return;
   draft.busy = true;
   draft.problem = undefined;
   emit();
@@ -154,7 +154,7 @@ export function answerWords(a) {
  */
 export function questionCard(job, q, how = {}) {
   const draft = draftOf(job, q);
-  const off = draft.busy || draft.sent !== undefined;
+  const off = draft.busy || draft.sent !== undefined || !may('answer');
   const send = (/** @type {any} */ body) => sendAnswer(job, q, body, how.done);
   const key = (/** @type {string} */ name) => (how.keys ? html`<kbd>${name}</kbd>` : nothing);
   const until = q.deadline ?? q.expires ?? q.until;
@@ -210,7 +210,7 @@ export function questionCard(job, q, how = {}) {
   return html`<section class="question tone-${q.kind}" id="q-${q.id}" aria-label=${q.prompt}>
     ${q.kind === 'plan_check' ? nothing : html`<div class="question-prompt">${markdown(q.prompt)}</div>`}
     ${until ? html`<p class="muted">${t('expires_in', { time: duration(ms(until) - Date.now()) })}</p>` : nothing}
-    ${body}
+    ${body}${denied('answer')}
     ${draft.sent !== undefined ? html`<p class="muted">${t('answer_sent')}</p>` : nothing}
   </section>`;
 }

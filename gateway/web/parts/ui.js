@@ -2,6 +2,7 @@
 
 import { html, nothing, ref } from '../lit.js';
 import { emit } from '../state/bus.js';
+import { lacks } from '../state/rights.js';
 import { t } from '../settings.js';
 import { ago, exact, visible } from '../format.js';
 
@@ -19,7 +20,7 @@ export function when(at, text) {
 export const plain = (text) => visible(text).map((part) => (part.hidden ? html`<mark class="hidden-char" title=${t('hidden_char')}>${part.text}</mark>` : part.text));
 
 /** @param {string} text @param {string} [label] */
-export const copyButton = (text, label) => html`<button class="ghost small" title=${t('copy')} aria-label=${t('copy')} @click=${(/** @type {Event} */ e) => { e.stopPropagation(); copy(text); }}>${icon('copy')}${label ?? nothing}</button>`;
+export const copyButton = (text, label) => html`<button type="button" class="ghost small" title=${t('copy')} aria-label=${t('copy')} @click=${(/** @type {Event} */ e) => { e.stopPropagation(); copy(text); }}>${icon('copy')}${label ?? nothing}</button>`;
 /** @param {string} text */
 export async function copy(text) {
   try {
@@ -38,7 +39,7 @@ export function errorBox(problem, again) {
     <div class="line top">${icon('triangle-alert')}<div class="grow"><p>${text}</p>
       ${problem.hint ? html`<p class="muted">${problem.hint}</p>` : nothing}
       <p class="muted mono">${problem.code}${problem.field ? ` · ${problem.field}` : ''}</p></div>
-    ${again ? html`<button @click=${again}>${t('try_again')}</button>` : nothing}</div></div>`;
+    ${again ? html`<button type="button" @click=${again}>${t('try_again')}</button>` : nothing}</div></div>`;
 }
 
 /** @type {{id: number, text: string, kind: string}[]} */
@@ -58,6 +59,9 @@ export const toastList = () => html`<div class="toasts" role="status" aria-live=
 
 /** @param {string} title @param {unknown} text @param {unknown} [more] */
 export const empty = (title, text, more = nothing) => html`<div class="empty"><h2>${title}</h2><p class="muted">${text}</p>${more}</div>`;
+
+/** The role that the caller lacks for a verb, as a line. @param {string} verb */
+export const denied = (verb) => (lacks(verb) ? html`<p class="line muted denied">${icon('ban')}${t('needs_role', { role: lacks(verb) })}</p>` : nothing);
 
 /** @param {string} command */
 export const command = (command) => html`<div class="command"><code>${command}</code>${copyButton(command)}</div>`;
@@ -80,4 +84,4 @@ export const growing = ref(grow);
 export const focusing = ref((/** @type {Element | undefined} */ element) => queueMicrotask(() => element instanceof HTMLElement && element.isConnected && element.focus()));
 
 /** @param {string} label @param {[string, string][]} options @param {string} value @param {(value: string) => void} choose */
-export const segments = (label, options, value, choose) => html`<div class="segments" role="group" aria-label=${label}>${options.map(([key, word]) => html`<button aria-pressed=${key === value} @click=${() => choose(key)}>${word}</button>`)}</div>`;
+export const segments = (label, options, value, choose) => html`<div class="segments" role="group" aria-label=${label}>${options.map(([key, word]) => html`<button type="button" aria-pressed=${key === value} @click=${() => choose(key)}>${word}</button>`)}</div>`;

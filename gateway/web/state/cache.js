@@ -1,4 +1,4 @@
-// Replies that several pages show: the inbox, tools, agents, crew and dead letters, each with its age.
+// Replies that several pages show, each with its age: the inbox, tools, agents, crew, dead letters, and the rights of the caller.
 
 import { api } from '../api.js';
 import { emit } from './bus.js';
@@ -6,15 +6,14 @@ import { due, onTold } from './feed.js';
 
 /** @type {Record<string, {value?: any, problem?: any, at: number, busy: boolean}>} */
 const cells = {};
-/** @type {Record<string, () => Promise<any>>} */
-const READ = { inbox: api.inbox, tools: api.tools, agents: () => api.agents(), crew: api.crew, dead: api.dead, count: api.count, about: api.about };
+const READ = { inbox: api.inbox, tools: api.tools, agents: () => api.agents(), crew: api.crew, dead: api.dead, count: api.count, about: api.about, attention: () => api.jobs({ attention: 1, limit: 500 }) };
 
 /** Replies that change only when jobs do. */
 const OF_JOBS = new Set(['inbox', 'dead', 'count']);
 
 /**
  * The newest reply of a verb; asks for a newer one if it is older than `age`.
- * @param {'inbox' | 'tools' | 'agents' | 'crew' | 'dead' | 'count' | 'about'} name @param {number} [age] milliseconds
+ * @param {keyof typeof READ} name @param {number} [age] milliseconds
  */
 export function cached(name, age = 30_000) {
   const cell = (cells[name] ??= { at: 0, busy: false });

@@ -1,8 +1,8 @@
 // The filter of the list of jobs, in the address, for the list and for batches. Pure; tests cover it.
 
 const OPEN = ['submitted', 'working', 'input-required', 'auth-required'];
-/** States by pill. */
-export const SHOW = /** @type {Record<string, string[] | undefined>} */ ({ all: undefined, open: OPEN, waiting: ['input-required', 'auth-required'], attention: OPEN, failed: ['failed'], completed: ['completed'], canceled: ['canceled', 'rejected'] });
+/** States by pill. Jobs need attention for another reason than their state. */
+export const SHOW = /** @type {Record<string, string[] | undefined>} */ ({ all: undefined, open: OPEN, waiting: ['input-required', 'auth-required'], attention: [], failed: ['failed'], completed: ['completed'], canceled: ['canceled', 'rejected'] });
 /** Periods of the submission, in hours. */
 export const SINCE = /** @type {Record<string, number>} */ ({ '1h': 1, '24h': 24, '7d': 168, '30d': 720 });
 
@@ -37,18 +37,18 @@ export const chips = ({ labels, agent, conversation, parent, since }) =>
 const begin = (since, now) => (since ? new Date(Math.floor(now / 60_000) * 60_000 - SINCE[since] * 3_600_000).toISOString() : undefined);
 
 /** The parameters of the list. @param {Filter} filter @param {number} now */
-export const paramsOf = ({ show, text, labels, agent, conversation, parent, since }, now) => ({ state: SHOW[show], q: text, label: labels, agent, conversation, parent, since: begin(since, now) });
+export const paramsOf = ({ show, text, labels, agent, conversation, parent, since }, now) => ({ state: SHOW[show], attention: show === 'attention' ? 1 : undefined, q: text, label: labels, agent, conversation, parent, since: begin(since, now) });
 
 /** The filter of a batch. @param {Filter} filter @param {number} now @returns {Record<string, any>} */
 export function batchFilter({ show, text, labels, agent, conversation, parent, since }, now) {
   const pairs = labels.map((label) => [label.slice(0, label.indexOf('=')), label.slice(label.indexOf('=') + 1)]);
-  const all = { states: SHOW[show], text, labels: pairs.length ? Object.fromEntries(pairs) : '', agent, conversation, parent, since: begin(since, now) };
+  const all = { states: SHOW[show]?.length ? SHOW[show] : '', attention: show === 'attention', text, labels: pairs.length ? Object.fromEntries(pairs) : '', agent, conversation, parent, since: begin(since, now) };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value));
 }
 
 /** The options of the command line that select the same jobs. @param {Filter} filter @param {number} now */
 export function optionsOf({ show, text, labels, agent, conversation, parent, since }, now) {
   const of = (/** @type {string} */ name, /** @type {string | undefined} */ value) => (value ? [`--${name}`, value] : []);
-  const words = [...(SHOW[show] ?? []).flatMap((state) => of('state', state)), ...of('text', text), ...labels.flatMap((label) => of('label', label)), ...of('agent', agent), ...of('conversation', conversation), ...of('parent', parent), ...of('since', begin(since, now))];
+  const words = [...(show === 'attention' ? ['--attention'] : []), ...(SHOW[show] ?? []).flatMap((state) => of('state', state)), ...of('text', text), ...labels.flatMap((label) => of('label', label)), ...of('agent', agent), ...of('conversation', conversation), ...of('parent', parent), ...of('since', begin(since, now))];
   return words.length ? words : ['--all'];
 }

@@ -9,11 +9,18 @@ const of = (/** @type {string} */ text) => filterOf(new URLSearchParams(text));
 test('a filter is the same for the list, a batch and the command line', () => {
   const filter = of('show=waiting&q= report &label=team=billing&label=env=a=b&agent=careful&since=24h');
   const since = '2026-03-01T09:00:00.000Z';
-  equal(paramsOf(filter, NOW), { state: ['input-required', 'auth-required'], q: 'report', label: ['team=billing', 'env=a=b'], agent: 'careful', conversation: '', parent: '', since });
+  equal(paramsOf(filter, NOW), { state: ['input-required', 'auth-required'], attention: undefined, q: 'report', label: ['team=billing', 'env=a=b'], agent: 'careful', conversation: '', parent: '', since });
   equal(batchFilter(filter, NOW), { states: ['input-required', 'auth-required'], text: 'report', labels: { team: 'billing', env: 'a=b' }, agent: 'careful', since });
   equal(optionsOf(filter, NOW).join(' '), `--state input-required --state auth-required --text report --label team=billing --label env=a=b --agent careful --since ${since}`);
   equal(chips(filter).map(([name]) => name), ['agent', 'label', 'label', 'since']);
   ok(narrows(filter));
+});
+
+test('jobs that need attention are one condition for the list, a batch and the command line', () => {
+  const filter = of('show=attention');
+  equal([paramsOf(filter, NOW).attention, paramsOf(filter, NOW).state], [1, []]);
+  equal(batchFilter(filter, NOW), { attention: true });
+  equal(optionsOf(filter, NOW), ['--attention']);
 });
 
 test('no filter is all jobs, and what an address makes up is no filter', () => {

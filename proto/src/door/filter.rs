@@ -48,6 +48,9 @@ pub struct Filter {
     /// Reason for which the jobs failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailReason>,
+    /// `true` for jobs that need attention: a fault of the installation holds them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub attention: bool,
 }
 
 /// A text to search for, whatever its case: 1 to [`limits::SEARCH_CHARS_MAX`] characters.
@@ -131,7 +134,7 @@ impl Filter {
     /// Returns `true` if jobs match by their headline and their state alone.
     #[must_use]
     pub fn needs_no_row(&self) -> bool {
-        self.updated_since.is_none() && self.failure.is_none()
+        self.updated_since.is_none() && self.failure.is_none() && !self.attention
     }
 
     /// Returns `true` if a job in this state may match.
@@ -139,6 +142,7 @@ impl Filter {
     pub fn admits_state(&self, state: JobState) -> bool {
         (self.states.is_empty() || self.states.contains(&state))
             && (self.failure.is_none() || state == JobState::Failed)
+            && !(self.attention && state.is_terminal())
     }
 
     /// Returns `true` if a job matches.
@@ -156,6 +160,7 @@ impl Filter {
             && self.admits_state(row.state)
             && self.updated_since.is_none_or(|since| since <= row.updated)
             && (self.failure.is_none() || self.failure == row.failure)
+            && (!self.attention || row.needs_attention())
     }
 }
 
@@ -164,6 +169,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::job::SubStatus;
 
     fn row() -> JobSummary {
         serde_json::from_value(json!({
@@ -206,6 +212,28 @@ mod tests {
             assert_eq!(serde_json::from_value::<Filter>(written).unwrap(), read);
             assert_eq!(read.is_empty(), filter == json!({}));
         }
+    }
+
+    #[test]
+    fn a_job_needs_attention_if_the_installation_holds_it() {
+        let filter: Filter = serde_json::from_value(json!({"attention": true})).unwrap();
+        assert!(!filter.needs_no_row() && !filter.is_of_states() && !filter.matches(&row()));
+        let held = |why: serde_json::Value| {
+            let mut job = JobSummary { state: JobState::Working, failure: None, ..row() };
+            job.why = serde_json::from_value(why).unwrap();
+            filter.matches(&job)
+        };
+        let since = "2026-03-01T10:00:00Z";
+        assert!(held(json!({"code": "no_supervisor", "shard": 1, "since": since})));
+        assert!(!held(json!({"code": "paused", "since": since})));
+        assert!(!held(json!(null)));
+        let unreadable = JobSummary {
+            state: JobState::Working,
+            sub_status: Some(SubStatus::Poisoned),
+            why: None,
+            ..row()
+        };
+        assert!(filter.matches(&unreadable));
     }
 
     #[test]

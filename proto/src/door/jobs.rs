@@ -40,6 +40,7 @@ struct Fields {
     until: Option<Timestamp>,
     updated_since: Option<Timestamp>,
     failure: Option<FailReason>,
+    attention: bool,
     limit: Option<u32>,
     after: Option<JobId>,
 }
@@ -57,6 +58,7 @@ impl From<Fields> for List {
             until,
             updated_since,
             failure,
+            attention,
             limit,
             after,
         } = fields;
@@ -71,6 +73,7 @@ impl From<Fields> for List {
             until,
             updated_since,
             failure,
+            attention,
         };
         Self { filter, limit, after }
     }
@@ -158,6 +161,7 @@ mod tests {
                 until: Some(Timestamp::MAX),
                 updated_since: Some(Timestamp::UNIX_EPOCH),
                 failure: Some(FailReason::StepFailed),
+                attention: true,
             },
             limit: Some(7),
             after: Some(JobId::new("j").unwrap()),

@@ -6,11 +6,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, AnswerTaken, Batch, Batched,
-    Count, Counted, Crew, Dead, DeadLetters, Download, Downloaded, DropAgent, Get, GetCrew,
-    GetTools, GetUsage, GiveAnswer, Inbox, InboxPage, Link, Linked, List, Listed, Preview,
-    Previewed, Redeem, Redeemed, SendSignal, SetAgent, Signaled, Submit, Submitted, Tools, Unlink,
-    Unlinked, Upload, Uploaded, UsageReport, Watch, Watched,
+    About, AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, AnswerTaken, Batch,
+    Batched, Count, Counted, Crew, Dead, DeadLetters, Download, Downloaded, DropAgent, Get,
+    GetAbout, GetCrew, GetTools, GetUsage, GiveAnswer, Inbox, InboxPage, Link, Linked, List,
+    Listed, Preview, Previewed, Redeem, Redeemed, SendSignal, SetAgent, Signaled, Submit,
+    Submitted, Tools, Unlink, Unlinked, Upload, Uploaded, UsageReport, Watch, Watched,
 };
 use crate::view::JobView;
 
@@ -53,7 +53,17 @@ pub enum Server {
 
 /// The role of a person at the front door.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, schemars::JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::IntoStaticStr)]
@@ -161,6 +171,9 @@ table! {
     /// Returns the live processes.
     Crew = "crew": GetCrew => Crew,
         Door, [Read], repeatable: true, streams: false;
+    /// Returns the caller's roles and verbs.
+    About = "about": GetAbout => About,
+        Door, [Read, Submit, Answer, Operate], repeatable: true, streams: false;
     /// Returns the agents that submissions may name.
     Agents = "agents": Agents => AgentList,
         Door, [Read], repeatable: true, streams: false;
@@ -187,6 +200,13 @@ impl Verb {
     pub const fn name(self) -> &'static str {
         self.spec().name
     }
+
+    /// `true` if a caller with these roles may use it.
+    #[must_use]
+    pub fn is_allowed(self, roles: &[Role]) -> bool {
+        let needed = self.spec().roles;
+        needed.is_empty() || needed.iter().any(|role| roles.contains(role))
+    }
 }
 
 impl fmt::Display for Verb {
@@ -203,6 +223,9 @@ impl Server {
 }
 
 impl Role {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Submit, Self::Answer, Self::Operate, Self::Read];
+
     /// Its word in the configuration.
     #[must_use]
     pub fn as_str(self) -> &'static str {

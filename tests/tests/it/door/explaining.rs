@@ -130,6 +130,32 @@ async fn a_dead_worker_in_another_language_is_seen_within_ten_seconds_in_every_p
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_job_needs_attention_while_no_worker_takes_its_command_and_the_queue_says_how_many() {
+    let hall = hall().await;
+    supervisor(&hall.broker).await;
+    let slots = Arc::new(Semaphore::new(0));
+    // The queue of a pool begins with its first worker.
+    let _queue = hall.broker.log.commands(DecisionKind::Call, &python(), slots).await.unwrap();
+    let _job = calling(&hall).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let attention = async || {
+        let listed = hall.ask("list", r#"{"attention":true}"#).await.unwrap();
+        let counted = hall.ask("count", r#"{"attention":true}"#).await.unwrap();
+        (listed["jobs"].as_array().unwrap().len(), counted["open"].clone())
+    };
+    assert_eq!(codes(&hall).await.1, json!("no_worker"));
+    assert_eq!(attention().await, (1, json!(1)));
+    let crew = hall.ask("crew", r#"{"queues":true}"#).await.unwrap();
+    let of_python = json!({"kind": "call", "pool": "python", "waiting": 1});
+    assert!(crew["queues"].as_array().unwrap().contains(&of_python), "{crew}");
+
+    let _live = worker(&hall.broker);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(attention().await, (0, json!(0)));
+    assert_eq!(hall.ask("crew", "").await.unwrap().get("queues"), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_watcher_is_told_of_a_dead_worker_without_a_record_of_the_job() {
     let hall = hall().await;
     supervisor(&hall.broker).await;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use broker::memory::MemoryOptions;
 use proto::{
     digest,
+    door::Verb,
     error::Code,
     id::{JobId, Seq},
 };
@@ -12,7 +13,7 @@ use runtime::{
     config::{Person, PersonName, Role},
     people::People,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::hall::{Hall, Setup, ask};
 
@@ -64,6 +65,21 @@ async fn every_verb_needs_a_token_with_its_role() {
         check(&hall, verb, body, may_not, Some(Code::Forbidden)).await;
         check(&hall, verb, body, may, None).await;
     }
+}
+
+#[tokio::test]
+async fn a_caller_is_told_the_roles_and_verbs_of_the_token() {
+    let setup = Setup { people: people(), ..Setup::default() };
+    let hall = Hall::with(MemoryOptions::default(), setup).await;
+    check(&hall, "about", "", None, Some(Code::Forbidden)).await;
+    let bob = ask(&hall.broker, "about", "", Some("bob-token")).await.unwrap();
+    let may = ["signal", "preview", "batch", "redeem", "about", "set_agent", "drop_agent"];
+    let expected = json!({"by": "bob", "roles": ["operate"], "may": may, "shards": bob["shards"]});
+    assert_eq!(bob, expected);
+    let open = Hall::with(MemoryOptions::default(), Setup::default()).await;
+    let anyone = ask(&open.broker, "about", "", None).await.unwrap();
+    assert_eq!(anyone["may"].as_array().unwrap().len(), Verb::ALL.len());
+    assert_eq!(anyone.get("by"), None);
 }
 
 #[tokio::test]

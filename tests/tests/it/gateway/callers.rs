@@ -68,6 +68,18 @@ async fn a_caller_has_the_rights_of_the_token_and_no_others() {
         let got = status(method.parse().unwrap(), "/v1/jobs", token).await;
         assert_eq!(got, expected, "{method} with {token:?}");
     }
+    let about = async |token: &str| -> serde_json::Value {
+        let request = stage.request(Method::GET, "/v1/about").bearer_auth(token);
+        request.send().await.unwrap().json().await.unwrap()
+    };
+    let reader = about("reader-token").await;
+    assert_eq!((&reader["by"], &reader["roles"]), (&json!("reader"), &json!(["read"])));
+    let may = |about: &serde_json::Value, verb: &str| {
+        about["may"].as_array().unwrap().iter().any(|may| may == verb)
+    };
+    assert!(may(&reader, "list") && !may(&reader, "submit"), "{reader}");
+    assert!(may(&about("writer-token").await, "submit"));
+    assert_eq!(about("wrong-token").await["may"], json!([]));
     assert!(!stage.gateway.logged().contains("-token"), "a token is in the log");
 }
 

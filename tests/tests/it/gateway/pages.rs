@@ -1,6 +1,10 @@
 //! Tests of the files of the console.
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use callboard_tests::root;
 use reqwest::{StatusCode, header};
@@ -66,7 +70,8 @@ fn vendored_files_are_those_of_their_packages(#[case] directory: &str, #[case] l
 
 /// Returns the names of the texts of a language.
 fn texts(language: &str) -> BTreeSet<String> {
-    let file = fs::read_to_string(web(&format!("words/{language}.js"))).unwrap();
+    let files = ["", "pages."].map(|part| web(&format!("words/{part}{language}.js")));
+    let file = files.map(|file| fs::read_to_string(file).unwrap()).concat();
     let names = file.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(':'));
     let plain = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     names.map(|(name, _)| name.trim_matches('\'').to_owned()).filter(|name| plain(name)).collect()
@@ -78,4 +83,53 @@ fn every_text_of_the_console_is_in_both_languages() {
     assert!(english.len() > 100, "{}", english.len());
     let differ: Vec<&String> = english.symmetric_difference(&chinese).collect();
     assert_eq!(differ, Vec::<&String>::new());
+}
+
+/// Returns the text of the modules of the console, without words, tests and vendored files.
+fn modules(directory: &Path) -> String {
+    let mut all = String::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() && !["words", "tests", "vendor"].contains(&name.as_str()) {
+            all += &modules(&path);
+        } else if name.ends_with(".js") {
+            all += &fs::read_to_string(&path).unwrap();
+        }
+    }
+    all
+}
+
+#[test]
+fn every_text_of_the_console_is_used() {
+    let code = modules(&web(""));
+    let prefixes: BTreeSet<&str> =
+        code.split("t(`").skip(1).filter_map(|rest| Some(rest.split_once("${")?.0)).collect();
+    let is_used = |name: &str| {
+        code.contains(&format!("'{name}'"))
+            || prefixes.iter().any(|prefix| prefix.ends_with('_') && name.starts_with(prefix))
+    };
+    let unused: Vec<String> = texts("en")
+        .into_iter()
+        .filter(|name| !is_used(name) && !name.strip_suffix("_one").is_some_and(is_used))
+        .collect();
+    assert_eq!(unused, Vec::<String>::new());
+    assert!(!is_used("a_text_that_no_page_has"));
+}
+
+#[test]
+fn every_request_of_the_console_is_sent() {
+    let file = fs::read_to_string(web("api.js")).unwrap();
+    let (_, file) = file.split_once("export const api = {").unwrap();
+    let (table, _) = file.split_once("\n};").unwrap();
+    let names = table.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(": "));
+    let names: Vec<&str> = names
+        .map(|(name, _)| name)
+        .filter(|name| name.bytes().all(|b| b.is_ascii_alphabetic()))
+        .collect();
+    assert!(names.len() > 20, "{names:?}");
+    let code = modules(&web(""));
+    let unused: Vec<_> =
+        names.iter().filter(|name| !code.contains(&format!("api.{name}"))).collect();
+    assert_eq!(unused, Vec::<&&str>::new());
 }
