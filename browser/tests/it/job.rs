@@ -116,8 +116,8 @@ async fn a_record_of_the_past_gets_a_name() {
     let planned = stage.record("j1", "planned").await;
     page.open(&stage.url(&format!("/jobs/j1?at={planned}"))).await;
     page.click(".scrub-actions button", "Name this point").await;
-    page.find("dialog .consequence", &format!("Gives record {planned} of the job a name")).await;
     page.fill("dialog input[required]", "the-plan").await;
+    page.find("dialog .consequence", &format!("Gives record {planned} of the job a name")).await;
     page.click("dialog .copy-as summary", "").await;
     let command = format!("callboard jobs snapshot --at {planned} j1 the-plan");
     page.find("dialog .copy-as pre", &command).await;

@@ -104,7 +104,9 @@ async fn the_text_of_an_agent_is_checked_while_it_is_written_and_compared_before
     page.find("dialog footer", "Save").await;
     confirm(&page, "Save").await;
     page.find(".two-main h1", "careful").await;
+    page.find(".two-list .item", "careful").await;
     page.click(".two-list button", "New agent").await;
+    page.find("#start-from", "").await;
     let _: bool = page.value("(() => { const from = document.querySelector('#start-from'); from.value = 'careful'; return from.dispatchEvent(new Event('change')); })()").await;
     let _: bool = page
         .until(

@@ -64,7 +64,7 @@ export class AgentsPage {
     const agents = cell.value?.agents ?? [];
     const asked = route().query.get('name') ?? '';
     // Beside the list there is room for one: the agent of a job that names none.
-    const name = asked || (innerWidth < 720 || !agents.length ? '' : agents.find((/** @type {any} */ a) => a.name === 'default')?.name ?? agents[0].name);
+    const name = asked || (innerWidth <= 720 || !agents.length ? '' : agents.find((/** @type {any} */ a) => a.name === 'default')?.name ?? agents[0].name);
     return html`<div class="two ${asked || this.edit ? 'has-choice' : ''}"><section class="two-list">
         <header class="page-head"><h1>${t('nav_agents')}</h1><span class="muted num">${agents.length || ''}</span><span class="grow"></span>${may('set_agent') ? html`<button @click=${() => this.open({ name: '', text: `extends: ${name || 'default'}\nabout: \n`, isNew: true, revision: 0, before: '' })}>${icon('plus')}${t('new_agent')}</button>` : nothing}</header>
         ${cell.problem ? errorBox(cell.problem, () => stale('agents')) : nothing}${cell.value ? nothing : skeleton(6)}

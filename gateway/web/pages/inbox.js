@@ -65,7 +65,7 @@ export class InboxPage {
     const { query } = route();
     const job = query.get('job');
     const ask = query.get('ask');
-    const narrow = innerWidth < 720;
+    const narrow = innerWidth <= 720;
     const chosen = job ? list.find((/** @type {any} */ q) => q.job === job && q.question.id === ask) : undefined;
     const first = !job && !narrow ? list[0] : undefined;
     const shown = chosen ?? first;

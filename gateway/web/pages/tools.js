@@ -33,7 +33,7 @@ export class ToolsPage {
     const tools = (cell.value?.tools ?? []).filter((/** @type {any} */ tool) => `${tool.name} ${describe(tool)}`.toLowerCase().includes(this.text.toLowerCase()));
     const workers = cell.value?.workers;
     const asked = route().query.get('name');
-    const name = asked ?? (innerWidth < 720 ? null : cell.value?.tools[0]?.name);
+    const name = asked ?? (innerWidth <= 720 ? null : cell.value?.tools[0]?.name);
     const chosen = (cell.value?.tools ?? []).find((/** @type {any} */ tool) => tool.name === name);
     return html`<div class="two ${asked && chosen ? 'has-choice' : ''}"><section class="two-list">
       <header class="page-head"><h1>${t('nav_tools')}</h1><span class="muted num">${cell.value?.tools.length ?? ''}</span></header>
