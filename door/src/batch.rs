@@ -46,7 +46,8 @@ impl Answers<Batch> for Door {
         let until = Instant::now() + signal::ENDS_WITHIN;
         let sent = jobs.into_iter().map(|row| {
             let (job, signal, reason) = (row.job, request.signal.into(), request.reason.clone());
-            let (asked, by) = (SendSignal { job, signal, reason, by: None }, by.clone());
+            let asked = SendSignal { job, signal, expected_seq: None, reason, by: None };
+            let by = by.clone();
             async move {
                 let job = asked.job.clone();
                 let sent = self.signal(call, asked, by, until).await;

@@ -16,7 +16,7 @@ use runtime::service::{Answers, Asked};
 
 use super::{
     Door, descendants, fold, forking,
-    signal::{Checked, check_reason},
+    signal::{Checked, check_reason, unmoved},
 };
 
 impl Answers<Preview> for Door {
@@ -28,7 +28,7 @@ impl Answers<Preview> for Door {
                 Asked::<SendSignal>::admit(call, &self.people).await?;
                 check_reason(request.reason.as_deref())?;
                 caller.recorded(request.by.as_deref())?;
-                self.preview_signal(&request.job, request.signal).await
+                self.preview_signal(&request).await
             }
             Preview::Fork(fork) => {
                 Asked::<Submit>::admit(call, &self.people).await?;
@@ -41,8 +41,12 @@ impl Answers<Preview> for Door {
 }
 
 impl Door {
-    async fn preview_signal(&self, job: &JobId, order: Order) -> Result<Previewed, Failure> {
+    async fn preview_signal(&self, request: &SendSignal) -> Result<Previewed, Failure> {
+        let SendSignal { job, signal: order, expected_seq, .. } = request;
         let entries = fold::read(&*self.broker.log, job).await?;
+        if let Err(moved) = unmoved(job, &entries, *expected_seq) {
+            return Ok(shown(job, &entries, Foresight::default(), None, Some(moved)));
+        }
         let checked = self.check(job, order.clone(), &entries).await;
         let repeating = self.check(job, repeating(order.clone()), &entries);
         let (checked, refused) = judged(checked, repeating).await;
@@ -56,7 +60,7 @@ impl Door {
         };
         let foresight = fold::apart(job, || preview::of_signal(job, &entries, &signal))?;
         let foresight = self.with_descendants(foresight).await?;
-        let consequence = consequence(&order, &signal, &foresight);
+        let consequence = consequence(order, &signal, &foresight);
         Ok(shown(job, &entries, foresight, Some(consequence), refused))
     }
 

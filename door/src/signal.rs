@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use broker::log::CasOutcome;
 use futures::StreamExt;
 use machine::Job;
 use proto::{
@@ -44,6 +45,15 @@ pub(super) enum Checked {
     },
 }
 
+/// What a sender says beside the signal.
+#[derive(Debug, Clone)]
+struct Said {
+    reason: Option<String>,
+    by: Option<String>,
+    /// Last record that the sender saw.
+    expected_seq: Option<Seq>,
+}
+
 impl Answers<SendSignal> for Door {
     async fn answer(&self, asked: Asked<'_, SendSignal>) -> Result<Signaled, Failure> {
         let request = asked.request()?;
@@ -65,8 +75,9 @@ impl Door {
         until: Instant,
     ) -> Result<Signaled, Failure> {
         let entries = fold::read(&*self.broker.log, &request.job).await?;
-        let SendSignal { job: id, signal, reason, .. } = request;
-        let said = (reason, by);
+        let SendSignal { job: id, signal, expected_seq, reason, .. } = request;
+        unmoved(&id, &entries, expected_seq)?;
+        let said = Said { reason, by, expected_seq };
         match self.check(&id, signal, &entries).await? {
             Checked::Unread => {
                 let seq = self.append(call, &id, Signal::Retry, said).await?;
@@ -75,6 +86,7 @@ impl Door {
             Checked::Back(signal) => self.roll_back(call, &id, signal, said).await,
             Checked::Open { signal, mut job, below } => {
                 let seq = self.append(call, &id, signal.clone(), said.clone()).await?;
+                let said = Said { expected_seq: None, ..said };
                 for child in &below {
                     self.append(call, child, signal.clone(), said.clone()).await?;
                 }
@@ -149,15 +161,24 @@ impl Door {
     }
 
     /// Stores a signal of a person.
+    ///
+    /// # Errors
+    /// `stale` if the job has a record after the one that the sender saw.
     async fn append(
         &self,
         call: &Call,
         job: &JobId,
         signal: Signal,
-        (reason, by): (Option<String>, Option<String>),
+        said: Said,
     ) -> Result<Seq, Failure> {
+        let Said { reason, by, expected_seq } = said;
         let fact = Fact::Signaled(fact::Signaled { signal, reason, by, parent_seq: None });
-        Ok(self.broker.log.append(job, &fact, call.trace).await?)
+        let log = &self.broker.log;
+        let Some(seen) = expected_seq else { return Ok(log.append(job, &fact, call.trace).await?) };
+        match log.append_after(job, &fact, seen, call.trace).await? {
+            CasOutcome::Stored(seq) => Ok(seq),
+            CasOutcome::Conflict => Err(moved(job, seen)),
+        }
     }
 
     /// Rolls a job back.
@@ -166,7 +187,7 @@ impl Door {
         call: &Call,
         job: &JobId,
         signal: Signal,
-        said: (Option<String>, Option<String>),
+        said: Said,
     ) -> Result<Signaled, Failure> {
         let seq = self.append(call, job, signal, said).await?;
         let entries = fold::read(&*self.broker.log, job).await?;
@@ -213,6 +234,24 @@ impl Door {
         }
         fold::more(&*self.broker.log, job, after).await
     }
+}
+
+/// Checks that the last record of a job is the one that the sender saw.
+pub(super) fn unmoved(
+    job: &JobId,
+    entries: &[Entry],
+    expected: Option<Seq>,
+) -> Result<(), Failure> {
+    let last = entries.last().map(|entry| entry.seq);
+    match expected.filter(|expected| last != Some(*expected)) {
+        None => Ok(()),
+        Some(seen) => Err(moved(job, seen)),
+    }
+}
+
+fn moved(job: &JobId, seen: Seq) -> Failure {
+    let why = Text::JobMoved { job, record: &seen };
+    Failure::about(Code::Stale, "expected_seq", why).next(Text::SeeState { job })
 }
 
 /// Checks the length of a reason.

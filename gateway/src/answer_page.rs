@@ -8,8 +8,6 @@ mod given;
 mod shown;
 mod words;
 
-use std::sync::LazyLock;
-
 use askama::Template;
 use axum::{
     body::Bytes,
@@ -17,9 +15,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use data_encoding::{BASE64, HEXLOWER};
 use proto::{
-    digest,
     door::{Redeem, Redeemed},
     error::{Code, Failure},
     escape,
@@ -28,23 +24,10 @@ use proto::{
 };
 
 use self::{shown::Shown, words::Text};
-use crate::{Desk, caller};
+use crate::{Desk, caller, scriptless};
 
 /// Beginning of the path of every answer page; the link's secret follows.
 pub(crate) const ROOT: &str = "/a/";
-
-const STYLE: &str = include_str!("../templates/answer.css");
-
-/// The content security policy: the page's own style, and its form.
-static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-    let sum = HEXLOWER.decode(digest::of_bytes(STYLE.as_bytes()).as_bytes()).unwrap_or_default();
-    let policy = format!(
-        "default-src 'none'; script-src 'none'; style-src 'sha256-{}'; base-uri 'none'; \
-         form-action 'self'; frame-ancestors 'none'",
-        BASE64.encode(&sum)
-    );
-    HeaderValue::from_str(&policy).expect("base64 is visible text")
-});
 
 /// `GET /a/{handle}`.
 pub(crate) async fn show(
@@ -164,13 +147,11 @@ fn rendered(status: StatusCode, shown: &Shown) -> Response {
     }
 }
 
-/// Adds the headers of every answer page.
-fn guarded(mut response: Response) -> Response {
+/// Adds the headers of every answer page: its address is a secret, and its content a person's.
+fn guarded(response: Response) -> Response {
+    let mut response = scriptless::guarded(response);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY.clone());
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::VARY, HeaderValue::from_static("accept-language"));
     let robots = header::HeaderName::from_static("x-robots-tag");
     headers.insert(robots, HeaderValue::from_static("noindex"));

@@ -1,7 +1,9 @@
 //! The routes. A request becomes a request to the front door, whose reply is the response.
 
 mod agents;
+mod asked;
 pub(crate) mod body;
+mod condition;
 pub(crate) mod feed;
 mod files;
 mod filter;
@@ -10,6 +12,7 @@ pub(crate) mod jobs;
 mod log;
 mod login;
 mod openapi;
+mod plans;
 mod questions;
 mod route;
 
@@ -17,15 +20,20 @@ use std::sync::LazyLock;
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, MatchedPath, Path, Request, State},
+    extract::{
+        DefaultBodyLimit, MatchedPath, Path, RawPathParams, Request, State,
+        rejection::RawPathParamsRejection,
+    },
     http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::get,
 };
 use proto::{
+    diff::{JobDiff, PlanDiff},
     door::{self, Verb},
-    event::EventId,
+    event::{EventId, EventType},
+    graph::PlanGraph,
     id::{AgentName, JobId, Seq},
     limits,
     point::{Fork, Point},
@@ -34,13 +42,14 @@ use proto::{
 use serde_json::json;
 
 use self::{
+    asked::AskedQuestion,
     body::Answered,
     route::{JSON, Route, Spec},
 };
 use crate::{
     Desk, a2a, agui, answer_page,
     caller::{self, Caller},
-    mcp, measured, pages,
+    error_pages, framing, mcp, measured, pages,
     params::{Params, Switch},
     plan,
     problem::Problem,
@@ -95,6 +104,7 @@ fn of_jobs() -> Vec<Route> {
             .verb(Verb::Signal)
             .verb(Verb::Preview)
             .param::<Switch>(jobs::DRY_RUN)
+            .conditional()
             .body::<door::SendSignal>(json!({"signal": "cancel"}))
             .replies_either::<door::Signaled, door::Previewed>(OK),
         Route::post("/v1/jobs/{job}/forks", jobs::fork)
@@ -125,13 +135,27 @@ fn of_logs_and_files() -> Vec<Route> {
             .verb(Verb::Watch)
             .param::<EventId>("after")
             .param::<Switch>("live")
-            .sends(OK, Some("text/event-stream")),
+            .params::<EventType>("types")
+            .param::<u32>("limit")
+            .sends(OK, Some("text/event-stream"))
+            .replies::<log::Events>(OK),
         Route::get("/v1/jobs/{job}/records", log::records)
             .verb(Verb::Watch)
             .param::<Seq>("after")
             .param::<u32>("limit")
             .replies::<log::Records>(OK),
         Route::get("/v1/jobs/{job}/spans", log::spans).verb(Verb::Watch).replies::<log::Bars>(OK),
+        Route::get("/v1/jobs/{job}/graph", plans::graph)
+            .verb(Verb::Get)
+            .param::<Point>("at")
+            .param::<u32>("revision")
+            .replies::<PlanGraph>(OK),
+        Route::get("/v1/jobs/{job}/diff", plans::diff)
+            .verb(Verb::Get)
+            .param::<plans::Side>("a")
+            .param::<plans::Side>("b")
+            .param::<JobId>("with")
+            .replies_either::<JobDiff, PlanDiff>(OK),
         Route::get("/v1/jobs/{job}/files", files::list).verb(Verb::Get).replies::<files::Files>(OK),
         Route::get("/v1/jobs/{job}/files/{name}", files::file_of)
             .verb(Verb::Download)
@@ -150,6 +174,9 @@ fn of_questions() -> Vec<Route> {
             .param::<JobId>("job")
             .param::<u32>("limit")
             .replies::<door::InboxPage>(OK),
+        Route::get("/v1/jobs/{job}/questions/{ask}", questions::question)
+            .verb(Verb::Watch)
+            .replies::<AskedQuestion>(OK),
         Route::post("/v1/jobs/{job}/questions/{ask}/answers", questions::answer)
             .verb(Verb::Answer)
             .body::<door::GiveAnswer>(json!({"decision": "approve", "digest": "9f2b"}))
@@ -204,6 +231,9 @@ fn of_agents() -> Vec<Route> {
 fn of_the_installation() -> Vec<Route> {
     vec![
         Route::get("/openapi.json", openapi::openapi).sends(OK, Some(JSON)),
+        Route::get("/errors/{code}", error_pages::show)
+            .sends(OK, Some(HTML))
+            .sends(StatusCode::NOT_FOUND, Some(HTML)),
         Route::get("/v1/about", installation::about).replies::<installation::About>(OK),
         Route::get("/v1/login", login::offer)
             .replies::<oidc::login::Offer>(OK)
@@ -299,6 +329,7 @@ pub(crate) fn router(desk: Desk) -> Router {
         .route("/ui/{build}/{*name}", get(file))
         // Every other path is a page of the console, which reads the path itself.
         .fallback(page)
+        .layer(middleware::from_fn(framing::ended))
         .with_state(desk)
 }
 
@@ -317,12 +348,13 @@ async fn checked(
     State(desk): State<Desk>,
     caller: Caller,
     path: MatchedPath,
+    places: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
     next: Next,
 ) -> Answered {
-    if !desk.limits.admit(&caller.key, request.method()) {
-        let (reads, writes) = (&desk.rates.0, &desk.rates.1);
-        return Err(caller.overloads(Text::TooManyRequests { reads, writes }));
+    caller.counted(&desk, request.method()).await?;
+    if places.is_err() {
+        return Err(caller.wrong(StatusCode::BAD_REQUEST, Text::PathNotText));
     }
     let known = SPECS.iter().find(|spec| spec.is(request.method(), path.as_str()));
     let parameters = known.map_or(&[][..], |spec| &spec.parameters);

@@ -6,7 +6,7 @@
 //! the responses. So the `Host` must be known, and a request that changes something must not come
 //! from another site.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{
     extract::FromRequestParts,
@@ -14,6 +14,7 @@ use axum::{
 };
 use client::Client;
 use proto::{
+    digest,
     door::GetCrew,
     error::{Code, Failure},
     lang::{Language, Words},
@@ -22,10 +23,13 @@ use proto::{
 };
 use runtime::http::Peer;
 
-use crate::{Desk, answer_page, limited, problem::Problem, words::Text};
+use crate::{Desk, answer_page, limited::Token, problem::Problem, words::Text};
 
 /// Names of parameters that would put a token into logs and histories.
 const TOKEN_PARAMETERS: [&str; 3] = ["token", "access_token", "api_key"];
+
+/// Time in which the front door says whether it knows a token.
+const ASK_WITHIN: Duration = Duration::from_secs(2);
 
 /// Header with the caller's span.
 const TRACEPARENT: header::HeaderName = header::HeaderName::from_static("traceparent");
@@ -63,6 +67,8 @@ pub(crate) struct Caller {
     pub(crate) language: Language,
     /// Key of the caller's limits.
     pub(crate) key: String,
+    /// Digest of the token; empty without one.
+    subject: String,
     /// Name and port by which the caller reaches the gateway.
     pub(crate) host: String,
     has_token: bool,
@@ -71,7 +77,41 @@ pub(crate) struct Caller {
 impl Caller {
     /// Returns what tells the caller from others: the same for the same token, and empty without one.
     pub(crate) fn subject(&self) -> &str {
-        if self.has_token { &self.key } else { "" }
+        &self.subject
+    }
+
+    /// Counts the request. Refuses it if it is one too many.
+    pub(crate) async fn counted(&self, desk: &Desk, method: &Method) -> Result<(), Problem> {
+        let (limits, key, subject) = (&desk.limits, &self.key, &self.subject);
+        let is_admitted = match self.has_token && key != subject {
+            true => limits.admit_new(subject, key, method, self.token(desk)).await,
+            false => limits.admit(key, method),
+        };
+        if is_admitted {
+            return Ok(());
+        }
+        let (reads, writes) = (&desk.rates.0, &desk.rates.1);
+        Err(self.overloads(Text::TooManyRequests { reads, writes }))
+    }
+
+    /// Asks the front door about the caller's token. Where it admits everybody, a token names nobody.
+    async fn token(&self, desk: &Desk) -> Token {
+        let asked = tokio::time::timeout(ASK_WITHIN, self.client.call(&GetCrew {})).await;
+        let names_somebody = match asked {
+            Ok(Ok(_)) => true,
+            Ok(Err(failure)) => failure.code == Code::Forbidden && !self.is_unknown(&failure),
+            Err(_) => false,
+        };
+        if !names_somebody {
+            return Token::Unknown;
+        }
+        let anybody = desk.client.clone().with_token(None);
+        let asked = tokio::time::timeout(ASK_WITHIN, anybody.call(&GetCrew {})).await;
+        match asked {
+            Ok(Err(failure)) if failure.code == Code::Forbidden => Token::Known,
+            Ok(Ok(_)) => Token::Needless,
+            Ok(Err(_)) | Err(_) => Token::Unknown,
+        }
     }
 
     /// Refuses a caller whom the front door does not know. Roles do not matter: a request of any verb
@@ -149,7 +189,9 @@ impl FromRequestParts<Desk> for Caller {
         };
         let has_token = token.is_some();
         let peer = parts.extensions.get::<Peer>().map(|peer| peer.0);
-        let key = limited::key(token.as_deref(), peer);
+        let digest = token.as_ref().map(|token| digest::of_bytes(token.as_bytes()));
+        let key = desk.limits.key(digest.as_deref(), peer);
+        let subject = digest.unwrap_or_default();
         let client = desk.client.clone().with_token(token);
         // A malformed trace is no reason to refuse: the front door starts one.
         let trace = one(headers, TRACEPARENT).and_then(|trace| TraceContext::parse(trace).ok());
@@ -157,7 +199,8 @@ impl FromRequestParts<Desk> for Caller {
             Some(trace) => client.with_trace(trace),
             None => client,
         };
-        Ok(Self { client, language, key, host: host.to_owned(), has_token })
+        let host = host.to_owned();
+        Ok(Self { client, language, key, subject, host, has_token })
     }
 }
 

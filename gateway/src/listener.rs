@@ -32,6 +32,7 @@ const CONNECTIONS_MAX: usize = 4_096;
 /// Bounds of the listener's connections, which carry streams of any length.
 const BOUNDS: Bounds = Bounds {
     connections: CONNECTIONS_MAX,
+    connections_of_peer: Some(CONNECTIONS_MAX / 2),
     head_timeout: Duration::from_secs(30),
     write_timeout: Duration::from_secs(15),
     connection_timeout: None,
@@ -161,7 +162,10 @@ impl Actor for GatewayActor {
         };
         let tls = tls::config(&settings.tls)?;
         let (socket, router) = (listener.take().await?, api::router(desk));
-        let serving: Serving = http::serve_with(socket, router, BOUNDS, tls);
+        // The address of a proxy is that of everybody.
+        let connections_of_peer = BOUNDS.connections_of_peer.filter(|_| !settings.behind_proxy);
+        let bounds = Bounds { connections_of_peer, ..BOUNDS };
+        let serving: Serving = http::serve_with(socket, router, bounds, tls);
         tracing::info!(address = %listener.address, "the gateway listens");
         let task = tokio::spawn(async move {
             shutdown.cancelled().await;

@@ -15,7 +15,7 @@ use proto::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::words::Text;
+use crate::{error_pages, words::Text};
 
 /// Seconds after which a refused caller may try again, where the cause passes by itself.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
@@ -73,7 +73,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let Self { status, failure, language } = self;
         let body = Body {
-            r#type: format!("/errors/{}", failure.code),
+            r#type: format!("{}{}", error_pages::ROOT, failure.code),
             title: status.canonical_reason().unwrap_or("Error"),
             status: status.as_u16(),
             detail: failure.message_in(language),
@@ -88,7 +88,12 @@ impl IntoResponse for Problem {
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json; charset=utf-8"),
         );
-        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        let passes = [
+            StatusCode::TOO_MANY_REQUESTS,
+            StatusCode::SERVICE_UNAVAILABLE,
+            StatusCode::GATEWAY_TIMEOUT,
+        ];
+        if passes.contains(&status) {
             headers.insert(header::RETRY_AFTER, RETRY_AFTER);
         }
         if status == StatusCode::UNAUTHORIZED {

@@ -20,7 +20,7 @@ use futures::StreamExt;
 use proto::{
     door::Watched,
     error::{Code, Failure},
-    event::EventId,
+    event::{EventId, EventType},
     id::JobId,
     refusal::Text as Refusal,
 };
@@ -48,12 +48,29 @@ pub(crate) const BEGIN_WITHIN: Duration = Duration::from_secs(5);
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 
 /// The start of a stream.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Start {
     /// The event that the reader has last.
     pub(crate) after: Option<EventId>,
     /// `true` for the text of work in progress, too.
     pub(crate) live: bool,
+    /// Events that the reader wants.
+    pub(crate) wanted: Wanted,
+}
+
+/// The types of events that a reader wants: all, or some.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted(Vec<EventType>);
+
+impl Wanted {
+    /// Takes the types; none for all.
+    pub(crate) fn of(types: Vec<EventType>) -> Self {
+        Self(types)
+    }
+
+    pub(crate) fn has(&self, event: &proto::event::Event) -> bool {
+        self.0.is_empty() || self.0.contains(&EventType::from(&event.happened))
+    }
 }
 
 /// Builds the response that streams a job's events until the job ends.
@@ -67,7 +84,7 @@ pub(crate) async fn response(
     shutdown: CancellationToken,
     place: Open,
 ) -> Result<Response, Failure> {
-    let Start { after, live } = start;
+    let Start { after, live, wanted } = start;
     let from = Position::Events(after.unwrap_or_default());
     let options = WatchOptions { from, live, give_up_after: GIVE_UP_AFTER };
     let mut items = client.watch(job, options).boxed();
@@ -77,6 +94,10 @@ pub(crate) async fn response(
     let late = |_| Failure::composed(Code::Unavailable, &Text::DoorAway.into());
     let first = first.map_err(late)?.transpose()?;
     let items = futures::stream::iter(first.map(Ok)).chain(items);
+    let items = items.filter(move |item| {
+        let is_unwanted = matches!(item, Ok(Watched::Event { event }) if !wanted.has(event));
+        futures::future::ready(!is_unwanted)
+    });
     let (sender, mut frames) = mpsc::channel(FRAMES_MAX);
     let task = tokio::spawn(shutdown.run_until_cancelled_owned(pump(items, sender)));
     let task = AbortOnDropHandle::new(task);

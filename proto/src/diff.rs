@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The difference between two points, `from` and `to`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobDiff {
     /// First point.
     pub from: Side,
@@ -41,7 +41,7 @@ pub struct JobDiff {
 }
 
 /// One of the two points.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Side {
     /// Id of the job.
     pub job: JobId,
@@ -57,8 +57,19 @@ pub struct Side {
     pub plan: Option<String>,
 }
 
+/// The difference between two plans of a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlanDiff {
+    /// Number of plans before the first one.
+    pub from: u32,
+    /// Number of plans before the second one.
+    pub to: u32,
+    /// Second plan, as a change of the first one; empty when both are equal.
+    pub plan: Vec<Line>,
+}
+
 /// A value that differs between the points.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Changed<T> {
     /// Value at the first point.
     pub from: T,
@@ -67,7 +78,7 @@ pub struct Changed<T> {
 }
 
 /// A step that exists at both points and differs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepDiff {
     /// Id of the step.
     pub id: StepId,
@@ -83,7 +94,7 @@ pub struct StepDiff {
 }
 
 /// A question that is open at one point only.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct QuestionDiff {
     /// `Added` when the question is open at the second point, `Dropped` when at the first.
     pub change: Change,
@@ -125,6 +136,29 @@ impl JobDiff {
     }
 }
 
+impl PlanDiff {
+    /// Computes the difference between two plans, given by their numbers.
+    ///
+    /// # Errors
+    /// Returns the number that no plan of the job has.
+    pub fn between(view: &JobView, from: u32, to: u32) -> Result<Self, u32> {
+        let plan = |number| lines_of(view, number).ok_or(number);
+        Ok(Self { from, to, plan: compare(&plan(from)?, &plan(to)?) })
+    }
+}
+
+/// Returns the steps of a plan of a job by its number; `None` if the job has had no such plan.
+#[must_use]
+pub fn lines_of(view: &JobView, number: u32) -> Option<Vec<Line>> {
+    if let Some(revision) = view.revisions.iter().find(|revision| revision.number == number) {
+        let mut lines = revision.steps.clone();
+        lines.retain(|line| line.change != Change::Dropped);
+        return Some(lines);
+    }
+    let plan = view.plan.as_ref().filter(|plan| plan.revision == number)?;
+    Some(plan.steps.iter().map(line).collect())
+}
+
 impl Side {
     fn of(view: &JobView) -> Self {
         Self {
@@ -151,21 +185,42 @@ fn is_same(a: &StepView, b: &StepView) -> bool {
         == (&b.id, &b.title, &b.description, &b.depends_on, &b.tool)
 }
 
-fn plan(from: &[StepView], to: &[StepView]) -> Vec<Line> {
-    let line = |change, step: &StepView| Line {
-        change,
+/// Returns the line of a step that changed nothing.
+fn line(step: &StepView) -> Line {
+    Line {
+        change: Change::Kept,
         id: step.id.clone(),
         label: if step.title.is_empty() { step.description.clone() } else { step.title.clone() },
         depends_on: step.depends_on.clone(),
         state: step.state,
-    };
-    let among = |steps: &[StepView], step: &StepView| steps.iter().any(|s| is_same(s, step));
-    let gone = from.iter().filter(|step| !among(to, step)).map(|s| line(Change::Dropped, s));
-    let there = to.iter().map(|step| {
-        let change = if among(from, step) { Change::Kept } else { Change::Added };
-        line(change, step)
+    }
+}
+
+fn plan(from: &[StepView], to: &[StepView]) -> Vec<Line> {
+    changes(from, to, is_same, line)
+}
+
+fn compare(from: &[Line], to: &[Line]) -> Vec<Line> {
+    let is_same =
+        |a: &Line, b: &Line| (&a.id, &a.label, &a.depends_on) == (&b.id, &b.label, &b.depends_on);
+    changes(from, to, is_same, Line::clone)
+}
+
+/// Returns the second list as a change of the first one; nothing if both are equal.
+fn changes<T>(
+    from: &[T],
+    to: &[T],
+    is_same: impl Fn(&T, &T) -> bool,
+    line: impl Fn(&T) -> Line,
+) -> Vec<Line> {
+    let among = |all: &[T], one: &T| all.iter().any(|other| is_same(other, one));
+    let dropped = from.iter().filter(|one| !among(to, one));
+    let dropped = dropped.map(|one| Line { change: Change::Dropped, ..line(one) });
+    let there = to.iter().map(|one| {
+        let change = if among(from, one) { Change::Kept } else { Change::Added };
+        Line { change, ..line(one) }
     });
-    let lines: Vec<_> = gone.chain(there).collect();
+    let lines: Vec<_> = dropped.chain(there).collect();
     if lines.iter().all(|line| line.change == Change::Kept) { Vec::new() } else { lines }
 }
 

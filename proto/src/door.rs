@@ -268,6 +268,10 @@ pub struct SendSignal {
     pub job: JobId,
     /// Signal to send.
     pub signal: Order,
+    /// Last record of the job that the sender saw. The signal is stored only if the job has no
+    /// further one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_seq: Option<Seq>,
     /// Reason, in the sender's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

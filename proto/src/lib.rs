@@ -29,6 +29,7 @@ pub mod family;
 pub mod fence;
 pub mod file;
 pub mod fork;
+pub mod graph;
 pub mod guard;
 pub mod headline;
 pub mod id;

@@ -2,9 +2,10 @@
 //! Routes are elsewhere. HTTP/2 is spoken over TLS, with clients that ask for it.
 
 use std::{
+    collections::HashMap,
     net::{IpAddr, SocketAddr},
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -45,6 +46,9 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(200);
 pub struct Bounds {
     /// The maximum number of connections. Further ones wait in the operating system's queue.
     pub connections: usize,
+    /// The maximum number of connections from one address; `None` where a proxy is in front. Further
+    /// ones are closed.
+    pub connections_of_peer: Option<usize>,
     /// Timeout of a request's head.
     pub head_timeout: Duration,
     /// Time without progress after which a peer that does not read loses its connection.
@@ -117,6 +121,7 @@ struct Place {
 async fn accept(listener: TcpListener, at: Place, connections: TaskTracker) {
     let bounds = at.bounds;
     let places = Arc::new(Semaphore::new(bounds.connections));
+    let peers = Peers::new(bounds.connections_of_peer);
     loop {
         // Connections beyond the bound stay in the operating system's queue.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -128,8 +133,13 @@ async fn accept(listener: TcpListener, at: Place, connections: TaskTracker) {
                 continue;
             }
         };
+        let Some(own) = peers.open(from.ip()) else {
+            tracing::debug!(%from, "an address has too many connections");
+            continue;
+        };
         let at = at.clone();
         connections.spawn(async move {
+            let _own = own;
             let answered = answer(stream, from, at);
             match bounds.connection_timeout {
                 Some(limit) => _ = tokio::time::timeout(limit, answered).await,
@@ -137,6 +147,47 @@ async fn accept(listener: TcpListener, at: Place, connections: TaskTracker) {
             }
             drop(place);
         });
+    }
+}
+
+/// The connections of each address.
+#[derive(Debug, Clone)]
+struct Peers {
+    max: usize,
+    open: Arc<Mutex<HashMap<IpAddr, usize>>>,
+}
+
+/// A connection of an address, until it is dropped.
+#[derive(Debug)]
+struct OfPeer(Peers, IpAddr);
+
+impl Peers {
+    fn new(max: Option<usize>) -> Self {
+        Self { max: max.unwrap_or(usize::MAX), open: Arc::default() }
+    }
+
+    /// Counts a connection. Returns `None` if its address has too many.
+    fn open(&self, peer: IpAddr) -> Option<OfPeer> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = open.entry(peer).or_default();
+        if *count >= self.max {
+            return None;
+        }
+        *count += 1;
+        Some(OfPeer(self.clone(), peer))
+    }
+}
+
+impl Drop for OfPeer {
+    fn drop(&mut self) {
+        let Self(peers, peer) = self;
+        let mut open = peers.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = open.get_mut(peer) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(peer);
+            }
+        }
     }
 }
 
@@ -209,5 +260,47 @@ where
     };
     if let Err(error) = ended {
         tracing::debug!(%from, %error, "a connection ended early");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use broker::testing::wait::{eventually, soon};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// Sends a request, and returns the beginning of what comes back.
+    async fn ask(stream: &mut TcpStream) -> Option<[u8; 12]> {
+        let mut begun = [0; 12];
+        let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+        soon("an answer", stream.read_exact(&mut begun)).await.ok().map(|_| begun)
+    }
+
+    #[tokio::test]
+    async fn an_address_with_too_many_connections_gets_no_further_one_until_one_ends() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let minute = Duration::from_secs(60);
+        let bounds = Bounds {
+            connections: 8,
+            connections_of_peer: Some(2),
+            head_timeout: minute,
+            write_timeout: minute,
+            connection_timeout: None,
+            keep_alive: true,
+            end_grace: minute,
+        };
+        let _serving = serve(listener, Router::new().route("/", get(async || "hi")), bounds);
+        let connect = async || TcpStream::connect(address).await.unwrap();
+        let (mut first, mut second) = (connect().await, connect().await);
+        for stream in [&mut first, &mut second] {
+            assert_eq!(ask(stream).await, Some(*b"HTTP/1.1 200"));
+        }
+        assert_eq!(ask(&mut connect().await).await, None);
+        drop(first);
+        eventually("a place", async || ask(&mut connect().await).await.ok_or("none")).await;
+        assert_eq!(ask(&mut second).await, Some(*b"HTTP/1.1 200"));
     }
 }

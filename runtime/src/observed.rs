@@ -175,6 +175,17 @@ impl Writer for Observed {
             .await
     }
 
+    async fn append_after(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        after: Seq,
+        trace: TraceContext,
+    ) -> Result<CasOutcome, LogError> {
+        let stored = async |own| self.0.append_after(job, fact, after, own).await;
+        self.fact(job, fact, trace, stored).await
+    }
+
     async fn answer(
         &self,
         job: &JobId,

@@ -180,6 +180,16 @@ impl Writer for NewerLog {
         stored.ok_or_else(|| LogError::Unknown("a write without a guard was refused".to_owned()))
     }
 
+    async fn append_after(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        after: Seq,
+        trace: TraceContext,
+    ) -> Result<CasOutcome, LogError> {
+        self.inner.append_after(job, fact, after, trace).await
+    }
+
     async fn answer(
         &self,
         job: &JobId,

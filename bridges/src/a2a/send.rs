@@ -246,7 +246,13 @@ impl A2aServer {
         let none =
             || Fault::new(Kind::ContentTypeNotSupported, Text::OnlyWords).at("message.parts");
         let signal = Order::Steer { text: words.ok_or_else(none)? };
-        let signal = SendSignal { job: view.job.clone(), signal, reason: None, by: None };
+        let signal = SendSignal {
+            job: view.job.clone(),
+            signal,
+            expected_seq: None,
+            reason: None,
+            by: None,
+        };
         self.client.call(&signal).await?;
         Ok(())
     }

@@ -117,7 +117,13 @@ impl A2aServer {
     /// `CancelTask`.
     pub(super) async fn cancel_task(&self, request: OfTask) -> Result<Task, Refused> {
         let job = job(&request.id)?;
-        let signal = SendSignal { job: job.clone(), signal: Order::Cancel, reason: None, by: None };
+        let signal = SendSignal {
+            job: job.clone(),
+            signal: Order::Cancel,
+            expected_seq: None,
+            reason: None,
+            by: None,
+        };
         match self.client.call(&signal).await {
             Ok(_) => {}
             Err(failure) if failure.code == Code::JobEnded => {

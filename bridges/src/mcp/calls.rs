@@ -53,7 +53,8 @@ impl McpServer {
             }
             ToolName::CancelJob => {
                 let CancelJob { job, reason } = read(arguments)?;
-                let signal = SendSignal { job, signal: Order::Cancel, reason, by: None };
+                let signal =
+                    SendSignal { job, signal: Order::Cancel, expected_seq: None, reason, by: None };
                 result(&self.client.call(&signal).await?)
             }
         }

@@ -64,7 +64,13 @@ impl McpServer {
 
     /// Cancels a job. A job that has ended stays as it is.
     pub(super) async fn cancel(&self, id: &str) -> Result<(), Failure> {
-        let signal = SendSignal { job: id.parse()?, signal: Order::Cancel, reason: None, by: None };
+        let signal = SendSignal {
+            job: id.parse()?,
+            signal: Order::Cancel,
+            expected_seq: None,
+            reason: None,
+            by: None,
+        };
         match self.client.call(&signal).await {
             Ok(_) => Ok(()),
             Err(failure) if failure.code == Code::JobEnded => Ok(()),

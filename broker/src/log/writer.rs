@@ -66,6 +66,16 @@ pub trait Writer: Send + Sync + 'static {
         trace: TraceContext,
     ) -> Result<Seq, LogError>;
 
+    /// Stores a fact like [`Writer::append`] if the job has no record after the position `after`. A
+    /// log that changes all the time may be a conflict too; no record comes between.
+    async fn append_after(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        after: Seq,
+        trace: TraceContext,
+    ) -> Result<CasOutcome, LogError>;
+
     /// Stores an answer if the job's last fact from a person is at `after` (0 for none). Of several
     /// answers with the same `after`, exactly one is stored.
     async fn answer(

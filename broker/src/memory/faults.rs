@@ -15,7 +15,7 @@ use crate::log::LogError;
 pub enum Call {
     /// `Writer::submit`.
     Submit,
-    /// `Writer::append`.
+    /// `Writer::append` and `Writer::append_after`.
     Append,
     /// `Writer::answer`.
     Answer,

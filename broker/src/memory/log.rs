@@ -256,6 +256,18 @@ impl Writer for MemoryLog {
         settle::insist(&write, PATIENCE).await
     }
 
+    async fn append_after(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        after: Seq,
+        trace: TraceContext,
+    ) -> Result<CasOutcome, LogError> {
+        let mut write = self.fact(Call::Append, &fact.source(), job, fact, trace).await?;
+        write.guard = Some((Filter::Records, after));
+        settle::settle(&write, PATIENCE).await
+    }
+
     async fn answer(
         &self,
         job: &JobId,

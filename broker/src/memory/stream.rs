@@ -40,15 +40,19 @@ pub(super) enum Filter {
     Door,
     /// Answers of people.
     People,
+    /// Facts and decisions of every kind.
+    Records,
 }
 
 impl Filter {
     fn matches(self, family: &Family) -> bool {
         match (self, family) {
-            (Self::Decisions, Family::Do(..) | Family::UnknownDo(_)) => true,
+            (Self::Decisions | Self::Records, Family::Do(..) | Family::UnknownDo(_))
+            | (Self::Records, Family::In(_) | Family::UnknownIn(_)) => true,
             (Self::Door, Family::In(source)) => *source == Source::Door,
             (Self::People, Family::In(source)) => *source == Source::People,
-            (Self::Decisions, Family::In(_) | Family::UnknownIn(_) | Family::At(_))
+            (Self::Decisions, Family::In(_) | Family::UnknownIn(_))
+            | (Self::Decisions | Self::Records, Family::At(_))
             | (
                 Self::Door | Self::People,
                 Family::Do(..) | Family::UnknownIn(_) | Family::UnknownDo(_) | Family::At(_),

@@ -19,7 +19,6 @@ use proto::{
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::words::Text;
 use super::{
     NatsOptions, entry,
     link::{AskError, Link},
@@ -28,6 +27,8 @@ use super::{
     read::{self, Stored},
     removal, scan, setup,
     tail::{self, Tail, WatchItem},
+    unmoved,
+    words::Text,
 };
 use crate::{
     log::{
@@ -54,8 +55,7 @@ pub(super) struct NatsLog {
     writer: WorkerId,
     /// Writer of the records of fired timers.
     broker: WorkerId,
-    /// Name of a timer that never fires: its subject receives writes that matter only for their
-    /// headers.
+    /// Name of a timer that never fires, for writes that matter only for their headers.
     nothing: TimerName,
 }
 
@@ -72,11 +72,11 @@ impl NatsLog {
         Self { link, subjects, objects, options, writer, broker, nothing }
     }
 
-    fn stream_of(&self, job: &JobId) -> String {
+    pub(super) fn stream_of(&self, job: &JobId) -> String {
         self.subjects.stream(self.subjects.shard_of(job))
     }
 
-    fn patience(&self, total_ms: u64) -> RetryBounds {
+    pub(super) fn patience(&self, total_ms: u64) -> RetryBounds {
         RetryBounds { total: Duration::from_millis(total_ms), ..RetryBounds::default() }
     }
 
@@ -92,8 +92,7 @@ impl NatsLog {
         self.options.request_timeout().min(DECISION_LIMIT)
     }
 
-    /// The longest wait for one acknowledgement of such a write: a second attempt fits, with the
-    /// reads between.
+    /// The longest wait for one acknowledgement of such a write: two attempts and their reads fit.
     fn attended_limit(&self) -> Duration {
         self.options.request_timeout().min(self.options.overloaded_after().mul_f64(0.45))
     }
@@ -130,7 +129,7 @@ impl NatsLog {
         })
     }
 
-    async fn fact(
+    pub(super) async fn fact(
         &self,
         source: &Source,
         job: &JobId,
@@ -277,6 +276,16 @@ impl Writer for NatsLog {
     ) -> Result<Seq, LogError> {
         let write = self.fact(source, job, fact, trace).await?;
         settle::insist(&write, self.patience(self.options.write_patience_ms)).await
+    }
+
+    async fn append_after(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        after: Seq,
+        trace: TraceContext,
+    ) -> Result<CasOutcome, LogError> {
+        unmoved::append(self, job, fact, after, trace).await
     }
 
     async fn answer(

@@ -41,6 +41,7 @@ mod setup;
 mod tail;
 #[cfg(test)]
 mod tests;
+mod unmoved;
 mod words;
 
 pub(crate) use self::connect::authenticated;

@@ -40,7 +40,7 @@ pub(crate) use self::{
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
     positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
     purge::PurgeArgs,
-    select::{RetryJobsArgs, SelectArgs},
+    select::{RetryJobsArgs, SelectArgs, SignalArgs},
     start::{
         DemoArgs, DevArgs, JobArgs, KeysArgs, Person, RunArgs, ScriptArgs, ServeArgs, SetupArgs,
         SubmitArgs, Waiting,

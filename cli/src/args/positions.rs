@@ -35,6 +35,9 @@ pub(crate) struct RollBackArgs {
     /// Allow tools that must not run twice to run again
     #[arg(long)]
     pub(crate) again: bool,
+    /// Send only if this record is still the last one of the job, by its number in `jobs show`
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) expect: Option<u64>,
     /// Say what the command would do, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -55,6 +58,9 @@ pub(crate) struct RestartArgs {
     /// Allow tools that must not run twice to run again
     #[arg(long)]
     pub(crate) again: bool,
+    /// Send only if this record is still the last one of the job, by its number in `jobs show`
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) expect: Option<u64>,
     /// Say what the command would do, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -39,6 +39,9 @@ fn selection() -> [ArgGroup; 2] {
 pub(crate) struct SignalArgs {
     #[command(flatten)]
     pub(crate) select: SelectArgs,
+    /// Send only if this record is still the last one of the job, by its number in `jobs show`
+    #[arg(long, value_name = "SEQ", conflicts_with = "conditions")]
+    pub(crate) expect: Option<u64>,
 }
 
 const SIGNAL_HELP: &str = "\

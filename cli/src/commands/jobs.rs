@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use client::Client;
 use proto::{
     door::{BatchSignal, Count, List, SendSignal, Signaled},
+    id::Seq,
     job::SubStatus,
     lang::Words,
     limits,
@@ -19,7 +20,7 @@ use super::{
 use crate::{
     answer::keyboard::Keyboard,
     args::{
-        FilterArgs, Global, JobsCommand, ListArgs, PlanArgs, PlanForm, SelectArgs, SpansArgs,
+        FilterArgs, Global, JobsCommand, ListArgs, PlanArgs, PlanForm, SignalArgs, SpansArgs,
         SteerArgs,
     },
     connect,
@@ -60,19 +61,25 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
         JobsCommand::Files(args) => super::files::run(global, output, &args).await,
         JobsCommand::Show(args) => super::show::run(global, output, args).await,
         JobsCommand::Cancel(args) => {
-            Box::pin(signal(global, output, BatchSignal::Cancel, args.select)).await
+            Box::pin(signal(global, output, BatchSignal::Cancel, args)).await
         }
         JobsCommand::Pause(args) => {
-            Box::pin(signal(global, output, BatchSignal::Pause, args.select)).await
+            Box::pin(signal(global, output, BatchSignal::Pause, args)).await
         }
         JobsCommand::Resume(args) => {
-            Box::pin(signal(global, output, BatchSignal::Resume, args.select)).await
+            Box::pin(signal(global, output, BatchSignal::Resume, args)).await
         }
         JobsCommand::Steer(SteerArgs { job, words, reason }) => {
             let text = input::text("words", &words, limits::INSTRUCTION_BYTES_MAX)?;
             let client = connect::client(global, output).await?;
             let job = connect::job(&client, &job).await?.job;
-            let request = SendSignal { job, signal: Order::Steer { text }, reason, by: caller() };
+            let request = SendSignal {
+                job,
+                signal: Order::Steer { text },
+                expected_seq: None,
+                reason,
+                by: caller(),
+            };
             let signaled = client.call(&request).await?;
             let Signaled { job, state, .. } = &signaled;
             output.one(&signaled, job.as_str(), |style| {
@@ -135,7 +142,12 @@ async fn plan(global: &Global, output: Output, args: &PlanArgs) -> Outcome {
 }
 
 /// Sends a signal to named jobs, or to all jobs that match.
-async fn signal(global: &Global, output: Output, signal: BatchSignal, args: SelectArgs) -> Outcome {
+async fn signal(global: &Global, output: Output, signal: BatchSignal, args: SignalArgs) -> Outcome {
+    let SignalArgs { select: args, expect } = args;
+    if expect.is_some() && args.jobs.len() != 1 {
+        return Err(CliError::input("--expect", Text::ExpectOneJob));
+    }
+    let expected_seq = expect.map(Seq);
     if args.jobs.is_empty() {
         return batch::run(global, output, signal, args).await;
     }
@@ -148,7 +160,7 @@ async fn signal(global: &Global, output: Output, signal: BatchSignal, args: Sele
         }
     }
     if args.dry_run {
-        let requests = views.iter().map(|view| preview::of(&view.job, signal.into()));
+        let requests = views.iter().map(|view| preview::of(&view.job, signal.into(), expected_seq));
         return preview::run(&client, output, requests.collect()).await;
     }
     // The server refuses an ended job with its own message, so no confirmation is needed.
@@ -158,7 +170,7 @@ async fn signal(global: &Global, output: Output, signal: BatchSignal, args: Sele
     let (mut sent, mut refusals) = (Vec::new(), Refusals::new(output));
     for view in &views {
         let (job, reason) = (view.job.clone(), args.reason.clone());
-        let request = SendSignal { job, signal: signal.into(), reason, by: caller() };
+        let request = SendSignal { job, signal: signal.into(), expected_seq, reason, by: caller() };
         match client.call(&request).await {
             Ok(signaled) => sent.push(signaled),
             Err(failure) => refusals.add(&view.job, failure),

@@ -5,7 +5,7 @@ use client::Client;
 use proto::{
     diff::JobDiff,
     door::{Preview, SendSignal, Signaled, Submit},
-    id::JobId,
+    id::{JobId, Seq},
     lang::Words,
     point::{Fork, Order, Point},
     view::JobView,
@@ -29,8 +29,9 @@ pub(super) async fn snapshot(global: &Global, output: Output, args: SnapshotArgs
     let client = connect::client(global, output).await?;
     let SnapshotArgs { job, name, at, reason } = args;
     let Some(name) = name else { return named(&client, output, &job).await };
-    let order = Order::Snapshot { name: name.clone(), at: at.clone() };
-    let SendSignal { job, .. } = send(&client, output, &job, order, reason, true, |signaled| {
+    let signal = Order::Snapshot { name: name.clone(), at: at.clone() };
+    let sending = Sending { signal, expected_seq: None, reason, yes: true };
+    let SendSignal { job, .. } = send(&client, output, &job, sending, |signaled| {
         let Signaled { job, seq, .. } = signaled;
         let at = at.unwrap_or(Point::Seq(*seq));
         Text::SnapshotMade { job, name: &name, at: &at }.into()
@@ -49,58 +50,59 @@ async fn named(client: &Client, output: Output, job: &str) -> Outcome {
 
 pub(super) async fn roll_back(global: &Global, output: Output, args: RollBackArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let RollBackArgs { job, to, again, dry_run, reason } = args;
-    let order = Order::RollBack { to: to.clone(), again };
+    let RollBackArgs { job, to, again, expect, dry_run, reason } = args;
+    let signal = Order::RollBack { to: to.clone(), again };
+    let sending = Sending { signal, expected_seq: expect.map(Seq), reason, yes: global.yes };
     if dry_run {
-        return foretell(&client, output, &job, order).await;
+        return foretell(&client, output, &job, sending).await;
     }
-    back(&client, output, &job, order, reason, global.yes, |Signaled { job, state, .. }| {
+    send(&client, output, &job, sending, |Signaled { job, state, .. }| {
         Text::RolledBack { job, to: &to, state }.into()
     })
-    .await
+    .await?;
+    Ok(Exit::Success)
 }
 
 pub(super) async fn restart(global: &Global, output: Output, args: RestartArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let RestartArgs { job, step, again, dry_run, reason } = args;
-    let order = Order::Restart { step: step.clone(), again };
+    let RestartArgs { job, step, again, expect, dry_run, reason } = args;
+    let signal = Order::Restart { step: step.clone(), again };
+    let sending = Sending { signal, expected_seq: expect.map(Seq), reason, yes: global.yes };
     if dry_run {
-        return foretell(&client, output, &job, order).await;
+        return foretell(&client, output, &job, sending).await;
     }
-    back(&client, output, &job, order, reason, global.yes, |Signaled { job, state, .. }| {
+    send(&client, output, &job, sending, |Signaled { job, state, .. }| {
         Text::Restarted { job, step: &step, state }.into()
     })
-    .await
+    .await?;
+    Ok(Exit::Success)
 }
 
 /// Prints what a signal would do.
-async fn foretell(client: &Client, output: Output, named: &str, order: Order) -> Outcome {
+async fn foretell(client: &Client, output: Output, named: &str, sending: Sending) -> Outcome {
     let job = connect::job(client, named).await?.job;
-    preview::run(client, output, vec![preview::of(&job, order)]).await
+    let request = preview::of(&job, sending.signal, sending.expected_seq);
+    preview::run(client, output, vec![request]).await
 }
 
-async fn back(
-    client: &Client,
-    output: Output,
-    named: &str,
-    order: Order,
+/// A signal to send.
+struct Sending {
+    signal: Order,
+    /// Last record that the user saw.
+    expected_seq: Option<Seq>,
     reason: Option<String>,
+    /// `true` to ask nothing.
     yes: bool,
-    said: impl FnOnce(&Signaled) -> Words,
-) -> Outcome {
-    send(client, output, named, order, reason, yes, said).await?;
-    Ok(Exit::Success)
 }
 
 async fn send(
     client: &Client,
     output: Output,
     named: &str,
-    signal: Order,
-    reason: Option<String>,
-    yes: bool,
+    sending: Sending,
     said: impl FnOnce(&Signaled) -> Words,
 ) -> Result<SendSignal, CliError> {
+    let Sending { signal, expected_seq, reason, yes } = sending;
     let view = connect::job(client, named).await?;
     // An ended job that is rolled back runs again and repeats its effects.
     let goes_back = matches!(signal, Order::RollBack { .. } | Order::Restart { .. });
@@ -113,7 +115,7 @@ async fn send(
         confirmed(output, Text::RollingBackEnded, lines.into_iter().flatten()).await?;
     }
     let job = view.job;
-    let request = SendSignal { job, signal, reason, by: caller() };
+    let request = SendSignal { job, signal, expected_seq, reason, by: caller() };
     let signaled = client.call(&request).await?;
     output.one(&signaled, signaled.job.as_str(), |style| {
         let (mark, tone) = marks::job(signaled.state);

@@ -5,7 +5,7 @@ use proto::{
     door::{Preview, Previewed, SendSignal},
     error::Failure,
     escape,
-    id::JobId,
+    id::{JobId, Seq},
     lang::{Language, Words},
     point::Order,
 };
@@ -17,8 +17,9 @@ use crate::{
 };
 
 /// Returns the request for a preview of a signal.
-pub(super) fn of(job: &JobId, signal: Order) -> Preview {
-    Preview::Signal(SendSignal { job: job.clone(), signal, reason: None, by: caller() })
+pub(super) fn of(job: &JobId, signal: Order, expected_seq: Option<Seq>) -> Preview {
+    let (job, reason, by) = (job.clone(), None, caller());
+    Preview::Signal(SendSignal { job, signal, expected_seq, reason, by })
 }
 
 /// Prints what requests would do, and ends as they would: with the first refusal, if there is one.
@@ -55,7 +56,7 @@ pub(super) async fn sentence(
     job: &JobId,
     signal: Order,
 ) -> Result<Option<Words>, CliError> {
-    let Ok(previewed) = client.call(&of(job, signal)).await else { return Ok(None) };
+    let Ok(previewed) = client.call(&of(job, signal, None)).await else { return Ok(None) };
     if let Some(refused) = previewed.refused {
         let refused: Failure = *refused;
         return Err(refused.into());

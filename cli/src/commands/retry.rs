@@ -32,7 +32,7 @@ pub(super) async fn run(global: &Global, output: Output, args: RetryJobsArgs) ->
     let client = connect::client(global, output).await?;
     let jobs = named(&client, &select.jobs, again).await?;
     if select.dry_run {
-        let requests = jobs.into_iter().map(|(job, signal)| preview::of(&job, signal));
+        let requests = jobs.into_iter().map(|(job, signal)| preview::of(&job, signal, None));
         return preview::run(&client, output, requests.collect()).await;
     }
     send(&client, output, jobs, select.reason.as_deref()).await
@@ -48,7 +48,7 @@ pub(super) async fn send(
     let (mut all, mut refusals): (Vec<Signaled>, _) = (Vec::new(), Refusals::new(output));
     for (job, signal) in jobs {
         let reason = reason.map(str::to_owned);
-        let request = SendSignal { job, signal, reason, by: caller() };
+        let request = SendSignal { job, signal, expected_seq: None, reason, by: caller() };
         match client.call(&request).await {
             Ok(signaled) => all.push(signaled),
             Err(failure) => refusals.add(&request.job, failure),

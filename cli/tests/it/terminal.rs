@@ -184,6 +184,10 @@ fn a_cancel_is_confirmed_at_a_terminal() {
         "{tried}"
     );
     dev.run(&["jobs", "rollback", "j1", "--to", "999", "--dry-run"]).refused(6, "999");
+    let old = ["jobs", "cancel", "j1", "--expect", "1", "--yes"];
+    dev.run(&old).refused(6, "other records after 1");
+    dev.run(&["jobs", "cancel", "j1", "j2", "--expect", "1", "--yes"])
+        .refused(2, "so name one job");
     let mut yes = Terminal::open(&dev, 80, &["jobs", "cancel", "j1"]);
     yes.types("Cancel it? [y/N]", "y");
     assert!(yes.ends(0).contains("canceled"));

@@ -12,10 +12,10 @@ use proto::{
 };
 
 use super::{
-    STYLE,
     given::{DECLINE, TEXT, TYPED, VALUE, field_name},
     words::Text,
 };
+use crate::scriptless::STYLE;
 
 /// Hexadecimal digits that a person types to approve a call that must not run twice.
 pub(super) const TYPED_DIGITS: usize = 4;

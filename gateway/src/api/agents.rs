@@ -3,16 +3,18 @@
 use axum::{
     Json,
     extract::Path,
-    http::{HeaderMap, StatusCode, Uri, header},
+    http::{HeaderMap, Uri, header},
     response::IntoResponse,
 };
 use proto::{
     door::{AgentRevisions, Agents, DropAgent, SetAgent},
-    error::{Code, Failure},
     id::AgentName,
 };
 
-use super::body::{Answered, Body, named, reply};
+use super::{
+    body::{Answered, Body, named, reply},
+    condition::{self, reply_if},
+};
 use crate::{caller::Caller, params::Params, problem::Problem, words::Text};
 
 /// `GET /v1/agents`.
@@ -40,18 +42,18 @@ pub(super) async fn set(
 ) -> Answered {
     let mut agent: SetAgent = body.with(&caller, &[("name", &name)])?;
     agent.check |= Params::read(&caller, &uri).is_set("check")?;
-    let condition = condition(&caller, &headers)?;
-    agent.expected_revision = condition.or(agent.expected_revision);
+    let seen = seen(&caller, &headers)?;
+    agent.expected_revision = seen.or(agent.expected_revision);
     let set = caller.client.call(&agent).await;
-    reply_if(&caller, condition, set)
+    reply_if(&caller, seen.is_some(), set)
 }
 
 /// `DELETE /v1/agents/{name}`.
 pub(super) async fn drop(caller: Caller, Path(name): Path<String>, headers: HeaderMap) -> Answered {
     let name: AgentName = named(&caller, &name)?;
-    let expected_revision = condition(&caller, &headers)?;
+    let expected_revision = seen(&caller, &headers)?;
     let dropped = caller.client.call(&DropAgent { name, expected_revision, by: None }).await;
-    reply_if(&caller, expected_revision, dropped)
+    reply_if(&caller, expected_revision.is_some(), dropped)
 }
 
 /// `GET /v1/agents/{name}/revisions`.
@@ -61,29 +63,7 @@ pub(super) async fn revisions(caller: Caller, Path(name): Path<String>, uri: Uri
     reply(&caller, caller.client.call(&request).await)
 }
 
-/// Reads the revision in `If-Match`, one tag as `show` gives it.
-fn condition(caller: &Caller, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
-    let mut tags = headers.get_all(header::IF_MATCH).iter();
-    let (tag, more) = (tags.next(), tags.next());
-    let Some(tag) = tag else { return Ok(None) };
-    let tag = tag.to_str().ok().filter(|_| more.is_none());
-    let revision = tag.and_then(|tag| tag.trim().strip_prefix('"')?.strip_suffix('"'));
-    match revision.and_then(|revision| revision.parse().ok()) {
-        Some(revision) => Ok(Some(revision)),
-        None => Err(caller.wrong_field("If-Match", &Text::RevisionTag.into())),
-    }
-}
-
-/// Returns the reply; a condition that did not hold has a status of its own.
-fn reply_if<T: serde::Serialize>(
-    caller: &Caller,
-    condition: Option<u64>,
-    replied: Result<T, Failure>,
-) -> Answered {
-    match replied {
-        Err(failure) if failure.code == Code::Stale && condition.is_some() => {
-            Err(caller.refused(failure).with_status(StatusCode::PRECONDITION_FAILED))
-        }
-        replied => reply(caller, replied),
-    }
+/// Reads the revision in `If-Match`, as `show` gives it.
+fn seen(caller: &Caller, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    condition::tag(caller, headers, |tag| tag.parse().ok(), Text::RevisionTag)
 }

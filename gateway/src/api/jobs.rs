@@ -9,7 +9,7 @@ use axum::{
 use proto::{
     door::{Batch, Count, Get, GetUsage, List, Preview, SendSignal, Submit, Submitted},
     error::{Code, Failure},
-    id::JobId,
+    id::{JobId, Seq},
     point::{Fork, Point},
     refusal::Text as Refusal,
 };
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::{
     body::{Answered, Body, named, reply},
+    condition::{self, reply_if},
     filter,
 };
 use crate::{Desk, caller::Caller, params::Params, plan, problem::Problem, words::Text};
@@ -149,13 +150,23 @@ pub(super) async fn signal(
     caller: Caller,
     Path(job): Path<String>,
     uri: Uri,
+    headers: HeaderMap,
     body: Body,
 ) -> Answered {
-    let signal: SendSignal = body.with(&caller, &[("job", &job)])?;
+    let mut signal: SendSignal = body.with(&caller, &[("job", &job)])?;
+    let seen = condition::tag(&caller, &headers, seq_of, Text::JobTag)?;
+    signal.expected_seq = seen.or(signal.expected_seq);
     if Params::read(&caller, &uri).is_set(DRY_RUN)? {
         return preview(&caller, Preview::Signal(signal)).await;
     }
-    reply(&caller, caller.client.call(&signal).await)
+    reply_if(&caller, seen.is_some(), caller.client.call(&signal).await)
+}
+
+/// Returns the last record in the tag of a job. The reasons that the tag tells too may have changed:
+/// a signal is about what happened.
+fn seq_of(tag: &str) -> Option<Seq> {
+    let (seq, _) = tag.split_once('-').unwrap_or((tag, ""));
+    seq.parse().ok().map(Seq)
 }
 
 /// Says in the caller's language what a request would do.

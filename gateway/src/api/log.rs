@@ -1,9 +1,9 @@
-//! The log of a job: its events as a stream, its records in pages, and its bars in time.
+//! The log of a job: its events as a stream or in pages, its records in pages, and its bars in time.
 
 use axum::{
     Json,
     extract::{Path, State},
-    http::{HeaderMap, HeaderName, Uri},
+    http::{HeaderMap, HeaderName, Uri, header},
     response::IntoResponse,
 };
 use client::{WatchOptions, spans::Span};
@@ -11,23 +11,34 @@ use futures::StreamExt;
 use proto::{
     door::Watched,
     error::{Code, Failure},
-    event::EventId,
+    event::{Event, EventId},
     id::{JobId, Seq},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::body::{Answered, named};
-use crate::{Desk, caller::Caller, params::Params, stream, words::Text};
+use super::{
+    body::{Answered, named},
+    route::JSON,
+};
+use crate::{
+    Desk,
+    caller::Caller,
+    params::Params,
+    problem::Problem,
+    stream::{self, Wanted},
+    words::Text,
+};
 
 /// Header with the last event of a broken stream.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// Largest number of records of a page, and the number without a limit.
-const RECORDS_MAX: usize = 1_000;
-/// Size of the records after which a page ends.
+/// Largest number of records or events of a page, and the number without a limit.
+const ITEMS_MAX: usize = 1_000;
+/// Size of the items after which a page ends.
 const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 
+/// `GET /v1/jobs/{job}/events`: a stream, or a page where only JSON is accepted.
 pub(super) async fn events(
     State(desk): State<Desk>,
     caller: Caller,
@@ -44,13 +55,107 @@ pub(super) async fn events(
             Some(id.parse::<EventId>().map_err(wrong)?)
         }
     };
-    let start =
-        stream::Start { after: last.or(params.one("after")?), live: params.is_set("live")? };
+    let after = last.or(params.one("after")?);
+    let wanted = Wanted::of(params.all("types")?);
+    let is_live = params.is_set("live")?;
+    if takes_json_only(&headers) {
+        if is_live {
+            return Err(caller.wrong_field("live", &Text::PageWithoutLive.into()));
+        }
+        let limit = limit(&caller, &params)?;
+        return events_page(&caller, &job, after.unwrap_or_default(), (&wanted, limit)).await;
+    }
+    if params.one::<usize>("limit")?.is_some() {
+        return Err(caller.wrong_field("limit", &Text::StreamWithoutLimit.into()));
+    }
+    let start = stream::Start { after, live: is_live, wanted };
     let Some(place) = desk.limits.open(&caller.key) else {
         return Err(caller.overloads(Text::TooManyStreams { max: &desk.limits.streams_max() }));
     };
     let opened = stream::response(&caller.client, &job, start, desk.shutdown, place).await;
     opened.map_err(|failure| caller.refused(failure))
+}
+
+/// `true` if the caller takes JSON and no stream.
+fn takes_json_only(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|kinds| kinds.to_str().ok());
+    let kinds = accepted.flat_map(|kinds| kinds.split(','));
+    let kinds = kinds.map(|kind| kind.split(';').next().unwrap_or_default().trim());
+    let kinds: Vec<&str> = kinds.collect();
+    kinds.contains(&JSON) && !kinds.contains(&"text/event-stream")
+}
+
+/// Reads the largest number of items of a page.
+fn limit(caller: &Caller, params: &Params<'_>) -> Result<usize, Problem> {
+    let limit = params.one::<usize>("limit")?.unwrap_or(ITEMS_MAX);
+    if (1..=ITEMS_MAX).contains(&limit) {
+        return Ok(limit);
+    }
+    Err(caller.wrong_field("limit", &Text::Limit { max: &ITEMS_MAX }.into()))
+}
+
+/// A page that is being filled.
+struct Page {
+    items: Vec<Box<RawValue>>,
+    bytes: usize,
+    limit: usize,
+    /// `true` if there are further items.
+    more: bool,
+}
+
+impl Page {
+    fn of(limit: usize) -> Self {
+        Self { items: Vec::new(), bytes: 0, limit, more: false }
+    }
+
+    /// Adds an item. Returns `false` if the page has no room for it.
+    fn add(&mut self, item: &impl Serialize) -> Result<bool, Failure> {
+        if self.items.len() == self.limit || self.bytes > PAGE_BYTES_MAX {
+            self.more = true;
+            return Ok(false);
+        }
+        let item = to_raw_value(item);
+        let item = item.map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+        self.bytes += item.get().len();
+        self.items.push(item);
+        Ok(true)
+    }
+}
+
+/// A page of events.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Events {
+    #[schemars(with = "Vec<Event>")]
+    events: Vec<Box<RawValue>>,
+    /// `true` if there are further events.
+    more: bool,
+}
+
+async fn events_page(
+    caller: &Caller,
+    job: &JobId,
+    after: EventId,
+    (wanted, limit): (&Wanted, usize),
+) -> Answered {
+    let refused = |failure| caller.refused(failure);
+    let options =
+        WatchOptions { give_up_after: stream::BEGIN_WITHIN, ..WatchOptions::events(after) };
+    let mut items = caller.client.watch(job, options).boxed();
+    let mut page = Page::of(limit);
+    while let Some(item) = items.next().await {
+        match item.map_err(refused)? {
+            Watched::Event { event } => {
+                if wanted.has(&event) && !page.add(&event).map_err(refused)? {
+                    break;
+                }
+            }
+            // All stored events have been sent.
+            Watched::View { .. } | Watched::End { .. } => break,
+            Watched::Record { .. } | Watched::Live { .. } | Watched::Heartbeat => {}
+        }
+    }
+    let events = Events { events: page.items, more: page.more };
+    Ok(([(header::VARY, "accept")], Json(events)).into_response())
 }
 
 /// A page of records.
@@ -66,33 +171,24 @@ pub(super) async fn records(caller: Caller, Path(job): Path<String>, uri: Uri) -
     let job: JobId = named(&caller, &job)?;
     let params = Params::read(&caller, &uri);
     let after = params.one::<u64>("after")?.map_or(Seq(0), Seq);
-    let limit = params.one::<usize>("limit")?.unwrap_or(RECORDS_MAX);
-    if !(1..=RECORDS_MAX).contains(&limit) {
-        return Err(caller.wrong_field("limit", &Text::Limit { max: &RECORDS_MAX }.into()));
-    }
+    let mut page = Page::of(limit(&caller, &params)?);
+    let refused = |failure| caller.refused(failure);
     let options =
         WatchOptions { give_up_after: stream::BEGIN_WITHIN, ..WatchOptions::records(after) };
     let mut items = caller.client.watch(&job, options).boxed();
-    let (mut page, mut bytes) = (Records { records: Vec::new(), more: false }, 0);
     while let Some(item) = items.next().await {
-        match item.map_err(|failure| caller.refused(failure))? {
+        match item.map_err(refused)? {
             record @ Watched::Record { .. } => {
-                if page.records.len() == limit || bytes > PAGE_BYTES_MAX {
-                    page.more = true;
+                if !page.add(&record).map_err(refused)? {
                     break;
                 }
-                let record = to_raw_value(&record).map_err(|error| {
-                    caller.refused(Failure::new(Code::Internal, error.to_string()))
-                })?;
-                bytes += record.get().len();
-                page.records.push(record);
             }
             // All stored records have been sent.
             Watched::View { .. } | Watched::End { .. } => break,
             Watched::Event { .. } | Watched::Live { .. } | Watched::Heartbeat => {}
         }
     }
-    Ok(Json(page).into_response())
+    Ok(Json(Records { records: page.items, more: page.more }).into_response())
 }
 
 /// The bars of a job in time.

@@ -6,7 +6,10 @@ use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
-use proto::id::{AgentName, AskId, JobId};
+use proto::{
+    error::Code,
+    id::{AgentName, AskId, JobId},
+};
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
@@ -197,6 +200,7 @@ impl Schemas {
         let (schema, example) = match name {
             "job" => (self.requests.subschema_for::<JobId>(), "report-7"),
             "ask" => (self.requests.subschema_for::<AskId>(), "q1"),
+            "code" => (self.requests.subschema_for::<Code>(), "stale"),
             "agent" => (self.requests.subschema_for::<AgentName>(), "default"),
             "name" => (self.requests.subschema_for::<AgentName>(), "mine"),
             _ => (String::json_schema(&mut self.requests), "x"),

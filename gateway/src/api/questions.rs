@@ -1,4 +1,4 @@
-//! Open questions, their answers, and links to answer pages.
+//! Questions, their answers, and links to answer pages.
 
 use axum::{
     Json,
@@ -6,12 +6,23 @@ use axum::{
     http::{StatusCode, Uri, header},
     response::IntoResponse,
 };
-use proto::door::{GiveAnswer, Inbox, Link, Linked, Unlink};
+use client::WatchOptions;
+use futures::StreamExt;
+use proto::{
+    door::{GiveAnswer, Inbox, Link, Linked, Unlink, Watched},
+    error::{Code, Failure},
+    event::EventId,
+    id::{AskId, JobId},
+    refusal::Text as Refusal,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::body::{Answered, Body, named, reply};
-use crate::{answer_page, caller::Caller, params::Params};
+use super::{
+    asked::AskedQuestion,
+    body::{Answered, Body, named, reply},
+};
+use crate::{answer_page, caller::Caller, params::Params, stream};
 
 pub(super) async fn answer(
     caller: Caller,
@@ -20,6 +31,29 @@ pub(super) async fn answer(
 ) -> Answered {
     let answer: GiveAnswer = body.with(&caller, &[("job", &job), ("ask", &ask)])?;
     reply(&caller, caller.client.call(&answer).await)
+}
+
+/// `GET /v1/jobs/{job}/questions/{ask}`.
+pub(super) async fn question(caller: Caller, Path((job, ask)): Path<(String, String)>) -> Answered {
+    let (job, ask): (JobId, AskId) = (named(&caller, &job)?, named(&caller, &ask)?);
+    let refused = |failure| caller.refused(failure);
+    let start = WatchOptions::events(EventId::START);
+    let options = WatchOptions { give_up_after: stream::BEGIN_WITHIN, ..start };
+    let mut items = caller.client.watch(&job, options).boxed();
+    let mut asked = None;
+    while let Some(item) = items.next().await {
+        match item.map_err(refused)? {
+            Watched::Event { event } => AskedQuestion::take(&mut asked, &ask, *event),
+            // All stored events have been sent.
+            Watched::View { .. } | Watched::End { .. } => break,
+            Watched::Record { .. } | Watched::Live { .. } | Watched::Heartbeat => {}
+        }
+    }
+    let unknown = || {
+        let why = Refusal::NoQuestion { job: &job, ask: &ask };
+        refused(Failure::of(Code::NotFound, why).at("ask"))
+    };
+    Ok(Json(asked.ok_or_else(unknown)?).into_response())
 }
 
 pub(super) async fn inbox(caller: Caller, uri: Uri) -> Answered {

@@ -42,7 +42,13 @@ pub struct Event {
     Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr, schemars::JsonSchema,
 )]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[derive(strum::EnumDiscriminants)]
 #[strum(serialize_all = "snake_case")]
+#[strum_discriminants(name(EventType))]
+#[strum_discriminants(doc = "[`Happened`] discriminant.")]
+#[strum_discriminants(derive(Serialize, Deserialize, strum::EnumString, schemars::JsonSchema))]
+#[strum_discriminants(serde(rename_all = "snake_case"))]
+#[strum_discriminants(strum(serialize_all = "snake_case"))]
 pub enum Happened {
     /// An error occurred.
     Error(ErrorEvent),

@@ -16,6 +16,7 @@ const CONNECTIONS_MAX: usize = 64;
 /// Bounds of the listener's connections, each of which carries one request.
 pub(super) const BOUNDS: Bounds = Bounds {
     connections: CONNECTIONS_MAX,
+    connections_of_peer: None,
     head_timeout: Duration::from_secs(5),
     write_timeout: Duration::from_secs(5),
     connection_timeout: Some(Duration::from_secs(20)),

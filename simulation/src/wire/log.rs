@@ -169,6 +169,17 @@ impl Writer for WiredLog {
         self.wire.write(async move { inner.append_from(&source, &job, &fact, trace).await }).await
     }
 
+    async fn append_after(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        after: Seq,
+        trace: TraceContext,
+    ) -> Result<CasOutcome, LogError> {
+        let (inner, job, fact) = (Arc::clone(&self.inner), job.clone(), fact.clone());
+        self.wire.write(async move { inner.append_after(&job, &fact, after, trace).await }).await
+    }
+
     async fn answer(
         &self,
         job: &JobId,

@@ -326,14 +326,22 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
             Act::Signal(signal, when) => {
                 let view = wait::view(client, &id, |view| view.sub_status == *when).await;
                 let (job, reason) = (view.job.clone(), Some("a test".to_owned()));
-                let signal = SendSignal { job, signal: signal.clone().into(), reason, by };
+                let signal = SendSignal {
+                    job,
+                    signal: signal.clone().into(),
+                    expected_seq: None,
+                    reason,
+                    by,
+                };
                 client.call(&signal).await.unwrap();
                 wait::view(client, &id, |now| now.seq > view.seq).await;
             }
             Act::Order(order, when) => {
                 let view = wait::view(client, &id, when).await;
                 let (job, reason) = (view.job.clone(), Some("a test".to_owned()));
-                let said = client.call(&SendSignal { job, signal: order(), reason, by }).await;
+                let said = client
+                    .call(&SendSignal { job, signal: order(), expected_seq: None, reason, by })
+                    .await;
                 let seq = said.unwrap().seq;
                 wait::view(client, &id, |now| now.seq > seq).await;
             }
@@ -346,7 +354,7 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
 async fn steer(client: &Client, view: &JobView, words: &str) {
     let signal = Signal::Steer { text: words.to_owned() }.into();
     let (job, by) = (view.job.clone(), Some("ann".to_owned()));
-    client.call(&SendSignal { job, signal, reason: None, by }).await.unwrap();
+    client.call(&SendSignal { job, signal, expected_seq: None, reason: None, by }).await.unwrap();
     wait::view(client, &view.job, |now| now.seq > view.seq).await;
 }
 

@@ -40,7 +40,13 @@ impl Request {
     /// Creates a signal.
     #[must_use]
     pub fn signal(job: &JobId, signal: Order) -> Self {
-        Self::Signal(SendSignal { job: job.clone(), signal, reason: None, by: None })
+        Self::Signal(SendSignal {
+            job: job.clone(),
+            signal,
+            expected_seq: None,
+            reason: None,
+            by: None,
+        })
     }
 
     /// Creates an answer.

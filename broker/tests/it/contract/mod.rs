@@ -8,6 +8,7 @@ mod buckets;
 mod bus;
 mod collecting;
 mod commands;
+mod conditions;
 mod decisions;
 mod facts;
 pub(crate) mod fixtures;

@@ -105,7 +105,13 @@ impl Session {
             return self.say(&format!("{}\n", Text::NothingToCancel.text(language)));
         };
         let (job, signal) = (front.session.job().clone(), Signal::Cancel);
-        let request = SendSignal { job, signal: signal.into(), reason: None, by: caller() };
+        let request = SendSignal {
+            job,
+            signal: signal.into(),
+            expected_seq: None,
+            reason: None,
+            by: caller(),
+        };
         match self.client.call(&request).await {
             Ok(_) if self.command.take().is_some() => {
                 self.say(&format!("{}\n", Text::CommandCanceled.text(language)))?;
@@ -227,6 +233,7 @@ impl Session {
         let request = SendSignal {
             job: task.session.job().clone(),
             signal: signal.into(),
+            expected_seq: None,
             reason: None,
             by: caller(),
         };

@@ -117,6 +117,15 @@ impl Writer for Scripted {
         self.seen.send(Seen::Stored(Box::new(fact.clone()))).unwrap();
         Ok(Seq(99))
     }
+    async fn append_after(
+        &self,
+        _: &JobId,
+        _: &Fact,
+        _: Seq,
+        _: TraceContext,
+    ) -> Result<CasOutcome, LogError> {
+        unimplemented()
+    }
     async fn answer(
         &self,
         _: &JobId,

@@ -252,7 +252,13 @@ impl Run {
     }
 
     async fn signal(&self, job: &str, signal: Signal) {
-        let signal = SendSignal { job: id(job), signal: signal.into(), reason: None, by: None };
+        let signal = SendSignal {
+            job: id(job),
+            signal: signal.into(),
+            expected_seq: None,
+            reason: None,
+            by: None,
+        };
         self.client.call(&signal).await.unwrap();
     }
 

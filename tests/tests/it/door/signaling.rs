@@ -66,3 +66,32 @@ async fn a_reason_without_end_is_refused() {
     let records = hall.broker.log.read(&JobId::new("j").unwrap(), Seq(0)).await.unwrap();
     assert_eq!(records.len(), 1);
 }
+
+#[tokio::test]
+async fn a_signal_for_an_older_state_is_refused_and_of_many_for_this_one_is_stored() {
+    let hall = Hall::new().await;
+    hall.ask("submit", r#"{"id":"j","goal":"g"}"#).await.unwrap();
+    let send = async |signal: &str, seen: &serde_json::Value| {
+        let body = json!({"job": "j", "signal": signal, "expected_seq": seen});
+        hall.ask("signal", body.to_string()).await
+    };
+    let seen = hall.ask("get", r#"{"job":"j"}"#).await.unwrap()["seq"].clone();
+    let sent = futures::future::join_all((0..8).map(|_| send("pause", &seen))).await;
+    let (stored, refused): (Vec<_>, Vec<_>) = sent.into_iter().partition(Result::is_ok);
+    assert_eq!((stored.len(), refused.len()), (1, 7));
+    for refused in refused {
+        let refused = refused.unwrap_err();
+        assert_eq!((refused.code, refused.field.as_deref()), (Code::Stale, Some("expected_seq")));
+    }
+    let view = hall.ask("get", r#"{"job":"j"}"#).await.unwrap();
+    assert_eq!((&view["records"], &view["sub_status"]), (&json!(2), &json!("paused")));
+    // A record that is not there yet was seen by nobody.
+    let ahead = json!(view["seq"].as_u64().unwrap() + 1);
+    for old in [&seen, &ahead] {
+        let body = json!({"signal": {"job": "j", "signal": "resume", "expected_seq": old}});
+        let previewed = hall.ask("preview", body.to_string()).await.unwrap();
+        assert_eq!(previewed["refused"]["code"], "stale", "{previewed}");
+        assert_eq!(send("resume", old).await.unwrap_err().code, Code::Stale);
+    }
+    send("resume", &view["seq"]).await.unwrap();
+}

@@ -94,3 +94,35 @@ async fn a_caller_that_sends_too_much_is_told_to_wait() {
     assert!(refused.iter().all(|answer| answer.headers().contains_key("retry-after")));
     assert_eq!(stage.get("/v1/jobs").send().await.unwrap().status(), 200, "reads are apart");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_makes_up_tokens_takes_nothing_from_the_owner_of_one() {
+    let config = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
+    let digest = proto::digest::of_bytes(b"writer-token");
+    let people =
+        format!("[door.people.writer]\nroles = [\"submit\"]\ntoken_sha256 = \"{digest}\"\n");
+    std::fs::write(config.path(), people).unwrap();
+    let path = config.path().display().to_string();
+    let set = |company: &mut callboard_tests::company::Company| {
+        company.variable("CALLBOARD_CONFIG", &path);
+        company.set("GATEWAY__WRITES_PER_SECOND", "1");
+    };
+    let stage = Stage::with(set).await;
+    let submit = || {
+        let submit = stage.request(Method::POST, "/v1/jobs").bearer_auth("writer-token");
+        submit.json(&json!({"goal": "two echoes"})).send()
+    };
+    assert_eq!(submit().await.unwrap().status(), 201);
+    for path in ["/v1/jobs", "/a2a", "/agui/default", "/mcp"] {
+        let made_up = (0..20).map(|n| {
+            let request = stage.request(Method::POST, path).bearer_auth(format!("made-up-{n}"));
+            request.json(&json!({"goal": "steal"})).send()
+        });
+        let answers = futures::future::join_all(made_up).await;
+        let refused = answers.into_iter().filter(|it| it.as_ref().unwrap().status() == 429).count();
+        assert!(refused >= 10, "{path}: {refused}");
+    }
+    for _ in 0..3 {
+        assert_eq!(submit().await.unwrap().status(), 201);
+    }
+}

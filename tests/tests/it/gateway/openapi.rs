@@ -110,6 +110,7 @@ fn filled(path: &str, handle: &str) -> String {
         ("agent", "default"),
         ("sha256", &*sha256),
         ("handle", handle),
+        ("code", "stale"),
     ];
     values
         .iter()
@@ -224,6 +225,8 @@ async fn every_route_answers_as_the_document_says() {
         "/v1/jobs/{job}/events",
         "/v1/jobs/{job}/records",
         "/v1/jobs/{job}/spans",
+        "/v1/jobs/{job}/graph",
+        "/errors/{code}",
         "/v1/jobs/{job}/files",
         "/v1/feed",
         "/v1/login",
@@ -235,6 +238,16 @@ async fn every_route_answers_as_the_document_says() {
     ] {
         api.ask(&stage, get(path), &filled(path, "x"), None).await;
     }
+    for (path, filled) in [
+        ("/v1/jobs/{job}/questions/{ask}", format!("/v1/jobs/j1/questions/{ask}")),
+        ("/v1/jobs/{job}/diff", format!("/v1/jobs/j1/diff?a={}", view["seq"])),
+        ("/v1/jobs/{job}/diff", "/v1/jobs/j1/diff?a=revision:0&b=revision:0".to_owned()),
+        ("/errors/{code}", "/errors/none".to_owned()),
+    ] {
+        api.ask(&stage, get(path), &filled, None).await;
+    }
+    let page = stage.get("/v1/jobs/j1/events").header(header::ACCEPT, "application/json");
+    api.check(&Method::GET, "/v1/jobs/{job}/events", page.send().await.unwrap()).await;
     let file = "/v1/jobs/{job}/files/{name}";
     api.ask(&stage, get(file), "/v1/jobs/j1/files/notes.md", None).await;
     let batches = "/v1/batches";

@@ -3,13 +3,13 @@
 use std::{path::Path, process::Command};
 
 use broker::testing::wait::eventually;
-use callboard_tests::company::Company;
+use callboard_tests::company::{Company, Process};
 use reqwest::{Certificate, Client, Version};
 
 use super::{SCRIPT, address};
 
 /// Writes a new certificate and its key into a directory, and returns the certificate.
-fn renew(dir: &Path) -> Vec<u8> {
+pub(super) fn renew(dir: &Path) -> Vec<u8> {
     // An authority is no certificate of a server, so the defaults of openssl do not serve.
     let config = dir.join("openssl.cnf");
     let text = "[req]\nprompt = no\ndistinguished_name = name\nx509_extensions = server\n\
@@ -26,10 +26,19 @@ fn renew(dir: &Path) -> Vec<u8> {
 }
 
 /// A client that trusts this certificate alone, and keeps no connection.
-fn trusting(cert: &[u8]) -> Client {
+pub(super) fn trusting(cert: &[u8]) -> Client {
     let root = Certificate::from_pem(cert).unwrap();
     let client = Client::builder().no_proxy().pool_max_idle_per_host(0);
     client.tls_certs_only([root]).build().unwrap()
+}
+
+/// Starts a gateway with the certificate of a directory.
+pub(super) fn serve(company: &mut Company, dir: &Path) -> Process {
+    let file = |name: &str| dir.join(name).display().to_string();
+    company.set("GATEWAY__LISTEN", "127.0.0.1:0");
+    company.set("GATEWAY__TLS__CERT_FILE", &file("cert.pem"));
+    company.set("GATEWAY__TLS__KEY_FILE", &file("key.pem"));
+    company.serve("gateway", "gateway")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -37,11 +46,7 @@ async fn a_gateway_with_a_certificate_speaks_http_2_over_tls_and_takes_a_renewed
     let dir = tempfile::tempdir().unwrap();
     let first = renew(dir.path());
     let mut company = Company::start(SCRIPT).await;
-    let file = |name: &str| dir.path().join(name).display().to_string();
-    company.set("GATEWAY__LISTEN", "127.0.0.1:0");
-    company.set("GATEWAY__TLS__CERT_FILE", &file("cert.pem"));
-    company.set("GATEWAY__TLS__KEY_FILE", &file("key.pem"));
-    let gateway = company.serve("gateway", "gateway");
+    let gateway = serve(&mut company, dir.path());
     let address = address(&gateway).await;
     // Fails only when another provider is installed already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
