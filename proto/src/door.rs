@@ -12,6 +12,7 @@ mod installation;
 mod jobs;
 mod links;
 mod preview;
+mod role;
 mod usage;
 mod verb;
 
@@ -36,8 +37,9 @@ pub use self::{
     jobs::{Count, Counted, List, Listed},
     links::{Link, Linked, Redeem, Redeemed, Unlink, Unlinked},
     preview::{EffectDone, Preview, Previewed, StepAgain},
+    role::Role,
     usage::{DaySpent, GetUsage, JobSpent, NameSpent, UsageReport},
-    verb::{Request, Role, Server, Verb, VerbSpec},
+    verb::{Request, Server, Verb, VerbSpec},
 };
 use crate::{
     agent::Agent,

@@ -3,13 +3,13 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     About, AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, AnswerTaken, Batch,
     Batched, Count, Counted, Crew, Dead, DeadLetters, Download, Downloaded, DropAgent, Get,
     GetAbout, GetCrew, GetTools, GetUsage, GiveAnswer, Inbox, InboxPage, Link, Linked, List,
-    Listed, Preview, Previewed, Redeem, Redeemed, SendSignal, SetAgent, Signaled, Submit,
+    Listed, Preview, Previewed, Redeem, Redeemed, Role, SendSignal, SetAgent, Signaled, Submit,
     Submitted, Tools, Unlink, Unlinked, Upload, Uploaded, UsageReport, Watch, Watched,
 };
 use crate::view::JobView;
@@ -49,34 +49,6 @@ pub enum Server {
     Door,
     /// `interaction`.
     Interaction,
-}
-
-/// The role of a person at the front door.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-#[derive(strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub enum Role {
-    /// Submits jobs.
-    Submit,
-    /// Answers questions.
-    Answer,
-    /// Cancels, pauses and resumes jobs.
-    Operate,
-    /// Sees jobs, questions and tools.
-    Read,
 }
 
 macro_rules! table {
@@ -219,16 +191,5 @@ impl Server {
     /// The verbs that these processes serve.
     pub fn verbs(self) -> impl Iterator<Item = Verb> {
         Verb::ALL.into_iter().filter(move |verb| verb.spec().server == self)
-    }
-}
-
-impl Role {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Submit, Self::Answer, Self::Operate, Self::Read];
-
-    /// Its word in the configuration.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
     }
 }
