@@ -96,7 +96,7 @@ impl Caller {
 
     /// Asks the front door about the caller's token. Where it admits everybody, a token names nobody.
     async fn token(&self, desk: &Desk) -> Token {
-        let asked = tokio::time::timeout(ASK_WITHIN, self.client.call(&GetCrew {})).await;
+        let asked = tokio::time::timeout(ASK_WITHIN, self.client.call(&GetCrew::default())).await;
         let names_somebody = match asked {
             Ok(Ok(_)) => true,
             Ok(Err(failure)) => failure.code == Code::Forbidden && !self.is_unknown(&failure),
@@ -106,7 +106,7 @@ impl Caller {
             return Token::Unknown;
         }
         let anybody = desk.client.clone().with_token(None);
-        let asked = tokio::time::timeout(ASK_WITHIN, anybody.call(&GetCrew {})).await;
+        let asked = tokio::time::timeout(ASK_WITHIN, anybody.call(&GetCrew::default())).await;
         match asked {
             Ok(Err(failure)) if failure.code == Code::Forbidden => Token::Known,
             Ok(Ok(_)) => Token::Needless,
