@@ -132,8 +132,6 @@ export const api = {
   usage: (query) => get('usage', query),
   /** A file of the submission, whole. @param {string} job @param {string} name */
   file: async (job, name) => (await send(url(`jobs/${id(job)}/files/${id(name)}`))).blob(),
-  /** The files of the submission, and those that steps name. @param {string} job */
-  files: (job) => get(`jobs/${id(job)}/files`),
   /** @param {string} sha256 @param {Blob} bytes */
   piece: async (sha256, bytes) => (await send(url(`pieces/${sha256}`), { method: 'PUT', body: bytes }, { 'Content-Type': 'application/octet-stream' })).json(),
 };
