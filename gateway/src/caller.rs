@@ -23,7 +23,7 @@ use proto::{
 };
 use runtime::http::Peer;
 
-use crate::{Desk, answer_page, limited::Token, problem::Problem, words::Text};
+use crate::{Desk, answer_page, limited::Token, measured::Traced, problem::Problem, words::Text};
 
 /// Names of parameters that would put a token into logs and histories.
 const TOKEN_PARAMETERS: [&str; 3] = ["token", "access_token", "api_key"];
@@ -193,15 +193,19 @@ impl FromRequestParts<Desk> for Caller {
         let key = desk.limits.key(digest.as_deref(), peer);
         let subject = digest.unwrap_or_default();
         let client = desk.client.clone().with_token(token);
-        // A malformed trace is no reason to refuse: the front door starts one.
-        let trace = one(headers, TRACEPARENT).and_then(|trace| TraceContext::parse(trace).ok());
-        let client = match trace {
+        let traced = parts.extensions.get::<Traced>().map(|traced| traced.0);
+        let client = match traced.or_else(|| trace(headers)) {
             Some(trace) => client.with_trace(trace),
             None => client,
         };
         let host = host.to_owned();
         Ok(Self { client, language, key, subject, host, has_token })
     }
+}
+
+/// Returns the caller's span. A malformed one is no reason to refuse: a new trace begins.
+pub(crate) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
+    one(headers, TRACEPARENT).and_then(|trace| TraceContext::parse(trace).ok())
 }
 
 /// Returns the name by which the gateway was called: `Host`, or `:authority` in HTTP/2.

@@ -17,6 +17,7 @@ mod reading;
 mod requests;
 mod streams;
 mod tls;
+mod traced;
 mod webhooks;
 
 use broker::testing::wait::eventually;
