@@ -89,18 +89,20 @@ impl PlanGraph {
     #[must_use]
     pub fn of(view: &JobView) -> Option<Self> {
         let plan = view.plan.as_ref()?;
-        Some(Self::new(plan.revision, plan.steps.iter().map(Step::from).collect()))
+        let steps: Vec<Step> = plan.steps.iter().map(Step::from).collect();
+        Some(Self::new(plan.revision, &steps))
     }
 
     /// Returns the graph of a plan by its number; `None` if the job has had no such plan.
     #[must_use]
     pub fn of_revision(view: &JobView, number: u32) -> Option<Self> {
         let lines = diff::lines_of(view, number)?;
-        Some(Self::new(number, lines.into_iter().map(Step::from).collect()))
+        let steps: Vec<Step> = lines.into_iter().map(Step::from).collect();
+        Some(Self::new(number, &steps))
     }
 
-    fn new(revision: u32, steps: Vec<Step>) -> Self {
-        let places: BTreeMap<&StepId, usize> = (0..).zip(&steps).map(|(n, s)| (&s.id, n)).collect();
+    fn new(revision: u32, steps: &[Step]) -> Self {
+        let places: BTreeMap<&StepId, usize> = (0..).zip(steps).map(|(n, s)| (&s.id, n)).collect();
         let above = |step: &Step| {
             let mut above: Vec<usize> =
                 step.depends_on.iter().filter_map(|id| places.get(id).copied()).collect();
@@ -197,7 +199,7 @@ mod tests {
             let (label, state) = (line.to_owned(), StepState::Pending);
             Step { id: id(name), label, tool: None, state, depends_on }
         };
-        PlanGraph::new(0, plan.split_whitespace().map(step).collect())
+        PlanGraph::new(0, &plan.split_whitespace().map(step).collect::<Vec<_>>())
     }
 
     fn layers_of(plan: &str) -> Vec<String> {
