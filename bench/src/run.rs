@@ -76,10 +76,7 @@ pub(crate) async fn all(
         show(&tables::large(&report.large));
     }
     if wants(Scenario::H) {
-        let setup = diamond::setup(program(), Keeping::Default, 1);
-        let mut company = Company::start(&setup).await?;
-        let measured = http::measure(&mut company, &setup, options).await?;
-        tell_log(&company);
+        let measured = over_http(options, program()).await?;
         tables::http(report.http.insert(measured)).iter().for_each(&show);
     }
     if wants(Scenario::L) {
@@ -115,6 +112,15 @@ fn tell_log(company: &Company) {
     if !logged.is_empty() {
         say(&format!("the processes logged:\n{logged}"));
     }
+}
+
+/// Measures H on processes of its own.
+async fn over_http(options: &Options, program: Option<PathBuf>) -> Result<http::Http, Failed> {
+    let setup = diamond::setup(program, Keeping::Default, 1);
+    let mut company = Company::start(&setup).await?;
+    let measured = http::measure(&mut company, &setup, options).await?;
+    tell_log(&company);
+    Ok(measured)
 }
 
 /// Measures A with more processes.

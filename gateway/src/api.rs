@@ -354,7 +354,7 @@ async fn checked(
 ) -> Answered {
     caller.counted(&desk, request.method()).await?;
     if places.is_err() {
-        return Err(caller.wrong(StatusCode::BAD_REQUEST, Text::PathNotText));
+        return Err(caller.wrong(StatusCode::BAD_REQUEST, Text::PathNotUtf8));
     }
     let known = SPECS.iter().find(|spec| spec.is(request.method(), path.as_str()));
     let parameters = known.map_or(&[][..], |spec| &spec.parameters);
