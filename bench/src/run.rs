@@ -58,10 +58,7 @@ pub(crate) async fn all(
         show(&tables::scale(&report.scale));
     }
     if wants(Scenario::F) {
-        let setup = failover::setup(program());
-        let mut company = Company::start(&setup).await?;
-        diamond::warm_up(&Submitter::new(&company)?).await?;
-        let measured = failover::measure(&mut company, &setup, options).await?;
+        let measured = failed_over(options, program()).await?;
         show(&tables::failover(report.failover.insert(measured)));
     }
     if wants(Scenario::G) {
@@ -112,6 +109,17 @@ fn tell_log(company: &Company) {
     if !logged.is_empty() {
         say(&format!("the processes logged:\n{logged}"));
     }
+}
+
+/// Measures F on processes of its own.
+async fn failed_over(
+    options: &Options,
+    program: Option<PathBuf>,
+) -> Result<failover::Failover, Failed> {
+    let setup = failover::setup(program);
+    let mut company = Company::start(&setup).await?;
+    diamond::warm_up(&Submitter::new(&company)?).await?;
+    failover::measure(&mut company, &setup, options).await
 }
 
 /// Measures H on processes of its own.

@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashMap,
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     num::NonZeroU32,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -14,6 +14,7 @@ use std::{
 use axum::http::Method;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use quick_cache::sync::Cache;
+use runtime::http;
 use tokio::{sync::Semaphore, time::Instant};
 
 use crate::settings::Gateway;
@@ -29,6 +30,9 @@ const KNOWN_FOR: Duration = Duration::from_secs(600);
 const NEEDLESS_FOR: Duration = Duration::from_secs(60);
 /// Largest number of questions to the front door about tokens at once.
 const QUESTIONS_MAX: usize = 16;
+
+/// Time in which there is a place for a question; without one, the request counts for its address.
+const PLACE_WITHIN: Duration = Duration::from_secs(2);
 
 /// The requests and streams of all callers.
 #[derive(Debug, Clone)]
@@ -110,7 +114,7 @@ impl Limits {
     pub(crate) fn key(&self, digest: Option<&str>, peer: Option<IpAddr>) -> String {
         match digest.filter(|digest| self.knows(digest)) {
             Some(digest) => digest.to_owned(),
-            None => peer.map_or_else(String::new, of_address),
+            None => peer.map_or_else(String::new, |peer| http::network(peer).to_string()),
         }
     }
 
@@ -134,7 +138,21 @@ impl Limits {
         if self.needless().is_some_and(|since| since.elapsed() < NEEDLESS_FOR) {
             return self.admit(address, method);
         }
-        let Ok(_place) = self.0.questions.acquire().await else { return false };
+        if self.0.known.get(digest).is_some() {
+            // A bucket gives no rights, so a token keeps its own while it is asked about again, and
+            // what others send from its address does not touch it.
+            if !self.admit(digest, method) {
+                return false;
+            }
+            if let Ok(_place) = self.0.questions.try_acquire()
+                && ask.await == Token::Known
+            {
+                self.0.known.insert(digest.to_owned(), Instant::now());
+            }
+            return true;
+        }
+        let place = tokio::time::timeout(PLACE_WITHIN, self.0.questions.acquire()).await;
+        let Ok(Ok(_place)) = place else { return self.admit(address, method) };
         // The request before this one may have asked.
         if self.knows(digest) {
             return self.admit(digest, method);
@@ -179,14 +197,6 @@ impl Drop for Open {
     }
 }
 
-/// Returns the key of an address. A host chooses half of its IPv6 address itself.
-fn of_address(peer: IpAddr) -> String {
-    match peer.to_canonical() {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) >> 64 << 64).to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use runtime::config::Section;
@@ -205,6 +215,24 @@ mod tests {
         assert!((40..1_000).contains(&admitted), "{admitted}");
         assert!(limits.admit(calm, &Method::POST));
         assert!(limits.admit(loud, &Method::GET), "reads are counted apart");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_owner_of_a_token_is_no_stranger_again_when_its_address_is_busy() {
+        let limits = limits();
+        assert!(send(&limits, "ann's", Token::Known).await);
+        tokio::time::advance(KNOWN_FOR).await;
+        while limits.admit("10.0.0.1", &Method::POST) {}
+        assert!(send(&limits, "ann's", Token::Unknown).await, "the front door does not answer");
+        assert!(!send(&limits, "bob's", Token::Unknown).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_finds_no_place_for_a_question_counts_for_the_address() {
+        let limits = limits();
+        let _places = limits.0.questions.acquire_many(u32::try_from(QUESTIONS_MAX).unwrap()).await;
+        assert!(send(&limits, "ann's", Token::Known).await);
+        assert!(!limits.knows("ann's"));
     }
 
     async fn send(limits: &Limits, token: &str, said: Token) -> bool {
@@ -243,7 +271,7 @@ mod tests {
             limits.admit(&n.to_string(), &Method::GET);
         }
         assert!(limits.0.callers.len() <= CALLERS_MAX, "{}", limits.0.callers.len());
-        let key = |address: &str| of_address(address.parse().unwrap());
+        let key = |address: &str| limits().key(None, Some(address.parse().unwrap()));
         assert_eq!(key("::ffff:10.0.0.1"), key("10.0.0.1"));
         assert_eq!(key("2001:db8::1"), key("2001:db8::ffff:ffff:ffff:ffff"));
         assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));

@@ -111,7 +111,7 @@ function noWorkers() {
   const crew = may('crew') && cached('crew', 15_000).value;
   if (!crew) return nothing;
   const roles = rolesMissing(crew);
-  const pools = poolsMissing((may('list') && cached('attention', 15_000).value?.jobs) || [], roles);
+  const pools = poolsMissing((may('list') && cached('attention', 60_000).value?.jobs) || [], roles);
   const strip = (/** @type {string} */ text, /** @type {string} */ line) => html`<div class="strip" role="status">${icon('triangle-alert')}<span>${text}</span> ${line ? html`<code>${line}</code>` : nothing}</div>`;
   return html`${roles.length ? strip(t('no_role', { roles: roles.join(', ') }), `callboard serve --roles ${roles.join(',')}`) : nothing}
     ${pools.map(({ kind, pool, jobs, command }) => strip(t('no_pool', { pool: `${kind}.${pool}`, n: jobs }), command))}`;

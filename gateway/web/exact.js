@@ -2,8 +2,8 @@
 
 /** The text of a number in JSON. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-/** A document that may have such a number: a value with 16 digits, or with an exponent. */
-const SUSPECT = /(?:"\s*:|[,[]|^)\s*-?(?:\d{16}|\d+\.\d{15}|\d+(?:\.\d+)?[eE])/;
+/** A document that may have such a number: a value with 16 digits and points, or with an exponent. */
+const SUSPECT = /(?:"\s*:|[,[]|^)\s*-?(?:\d[\d.]{15}|\d+(?:\.\d+)?[eE])/;
 
 /** A number with its digits. It counts as its nearest double. */
 export class Exact {

@@ -64,7 +64,8 @@ pub struct PlanDiff {
     pub from: u32,
     /// Number of plans before the second one.
     pub to: u32,
-    /// Second plan, as a change of the first one; empty when both are equal.
+    /// Second plan, as a change of the first one; empty when both
+    /// have the same steps with the same titles and dependencies.
     pub plan: Vec<Line>,
 }
 

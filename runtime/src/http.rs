@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv6Addr, SocketAddr},
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -168,6 +168,7 @@ impl Peers {
 
     /// Counts a connection. Returns `None` if its address has too many.
     fn open(&self, peer: IpAddr) -> Option<OfPeer> {
+        let peer = network(peer);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(peer).or_default();
         if *count >= self.max {
@@ -175,6 +176,16 @@ impl Peers {
         }
         *count += 1;
         Some(OfPeer(self.clone(), peer))
+    }
+}
+
+/// Returns the network that stands for the host of an address: an IPv4 address itself, and the first
+/// half of an IPv6 address, because a host chooses the other half.
+#[must_use]
+pub fn network(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) >> 64 << 64).into(),
+        address @ IpAddr::V4(_) => address,
     }
 }
 

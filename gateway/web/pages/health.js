@@ -25,7 +25,7 @@ export class HealthPage {
     return t('nav_health');
   }
   view() {
-    const cells = { crew: cached('crew', 4000), tools: cached('tools', 10_000), agents: cached('agents', 30_000), attention: cached('attention', 5000), dead: cached('dead', 5000) };
+    const cells = { crew: cached('crew', 4000), tools: cached('tools', 10_000), agents: cached('agents', 30_000), attention: cached('attention', 15_000), dead: cached('dead', 5000) };
     const problem = Object.values(cells).find((cell) => cell.problem)?.problem;
     const letters = cells.dead.value?.letters ?? [];
     return html`<div class="page health"><header class="page-head"><h1>${t('nav_health')}</h1></header>
@@ -70,7 +70,7 @@ export class HealthPage {
   /** @param {any} attention @param {string[]} missing */
   ofJobs({ jobs, more }, missing) {
     return html`${poolsMissing(jobs, missing).map((one) => finding(false, t('no_pool', { pool: `${one.kind}.${one.pool}`, n: one.jobs }), one.command ? command(one.command) : nothing))}
-      ${finding(!jobs.length, jobs.length ? t('jobs_held', { n: many(jobs.length, more) }) : t('jobs_free'), jobs.length ? html`<a href="/jobs?show=attention">${t('show_attention')}</a>` : nothing)}`;
+      ${finding(!jobs.length && !more, jobs.length || more ? t('jobs_held', { n: many(jobs.length, more) }) : t('jobs_free'), jobs.length || more ? html`<a href="/jobs?show=attention">${t('show_attention')}</a>` : nothing)}`;
   }
   /** The jobs that the installation holds, those that wait longest first. @param {any[]} jobs */
   held(jobs) {

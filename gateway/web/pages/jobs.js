@@ -214,14 +214,14 @@ export class JobsPage {
           <div class="job-row head" aria-hidden="true"><span></span><span>${t('col_goal')}</span><span>${t('col_why')}</span><span class="c-steps num">${t('col_steps')}</span><span class="c-agent">${t('col_agent')}</span><span class="c-cost num">${t('cost')}</span><span class="num">${t('col_age')}</span></div>
           <div class="job-rows">${space(first)}${repeat(rows.slice(first, last), (/** @type {any} */ job) => job.job, (/** @type {any} */ job, /** @type {number} */ n) => this.row(job, first + n))}${space(rows.length - last)}</div></div>`
         : this.readAt && !this.problem ? this.none(filter) : nothing}
-      ${this.more && this.rows.length ? html`<div class="more line"><button ?disabled=${this.busy} @click=${() => this.load(true)}>${t('load_more')}</button></div>` : nothing}
+      ${this.more ? html`<div class="more line"><button ?disabled=${this.busy} @click=${() => this.load(true)}>${t('load_more')}</button></div>` : nothing}
     </div>`;
   }
   /** States with their numbers. @param {import('../state/jobfilter.js').Filter} filter */
   pills(filter) {
     const count = cached('count', 5000).value;
     const inbox = cached('inbox', 5000).value;
-    const held = cached('attention', 5000).value;
+    const held = cached('attention', 15_000).value;
     // The feed is newer than the count.
     const open = feed.open ? Object.values(feed.open).reduce((sum, n) => sum + n, 0) : count?.open;
     const counts = /** @type {Record<string, number | undefined>} */ ({

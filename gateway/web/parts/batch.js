@@ -44,7 +44,7 @@ function copyEach(jobs, kind, reason) {
   const { prefix } = cached('about', 60_000).value ?? {};
   const each = jobs.map((job) => commands({ verb: 'signal', nats: { job, ...body }, method: 'POST', path: `jobs/${job}/signals`, body }, location.origin, token() !== '', prefix));
   const shown = {
-    cli: ['callboard', 'jobs', COMMAND[kind], ...jobs, ...(reason ? ['--reason', reason] : [])].map(shell).join(' '),
+    cli: ['callboard', 'jobs', COMMAND[kind], ...jobs, ...(reason ? option('--reason', reason) : [])].map(shell).join(' '),
     nats: each.map((one) => one.nats).join('\n'),
     curl: each.map((one) => one.curl).join('\n'),
   }[way];
@@ -111,7 +111,7 @@ export function openMatching(filter, done) {
       <p class="consequence" aria-live="polite" aria-busy=${reply || problem ? 'false' : 'true'}>${reply ? (reply.more ? t('batch_too_many', { n: number(reply.count) }) : t(`batch_${kind}`, { n: counted(reply.count) })) : problem ? nothing : t('loading')}</p>
       ${reply ? sample(reply.examples ?? [], reply.count) : nothing}${errorBox(problem, count)}
       ${reasonField(reason, (value) => { reason = value; })}
-      ${copyAs({ cli: ['jobs', COMMAND[kind], ...optionsOf(filter, at), ...(reason ? ['--reason', reason] : [])], verb: 'batch', nats: full(), method: 'POST', path: 'batches', body: full() })}`,
+      ${copyAs({ cli: ['jobs', COMMAND[kind], ...optionsOf(filter, at), ...(reason ? option('--reason', reason) : [])], verb: 'batch', nats: full(), method: 'POST', path: 'batches', body: full() })}`,
     run: async () => finish((await api.batch(full())).outcomes ?? [], done),
   });
   count();

@@ -67,7 +67,7 @@ function commandOf({ kind, job, step, form }) {
       // What follows `--` is no option, whatever it begins with.
       return ['jobs', 'steer', ...reason, ...(form.text.startsWith('-') ? ['--'] : []), job, literal(form.text)];
     case 'snapshot':
-      return ['jobs', 'snapshot', ...(form.to ? ['--at', form.to] : []), ...reason, ...(form.name.startsWith('-') ? ['--'] : []), job, form.name];
+      return ['jobs', 'snapshot', ...(form.to ? option('--at', form.to) : []), ...reason, ...(form.name.startsWith('-') ? ['--'] : []), job, form.name];
     case 'roll_back':
       return ['jobs', 'rollback', job, ...option('--to', form.to), ...again, ...reason];
     case 'restart':

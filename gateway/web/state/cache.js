@@ -4,7 +4,7 @@ import { api } from '../api.js';
 import { emit } from './bus.js';
 import { due, onTold } from './feed.js';
 
-/** @type {Record<string, {value?: any, problem?: any, at: number, busy: boolean}>} */
+/** `turn` grows with each change that makes what is asked for meanwhile stale. @type {Record<string, {value?: any, problem?: any, at: number, busy: boolean, turn: number}>} */
 const cells = {};
 const READ = { inbox: api.inbox, tools: api.tools, agents: () => api.agents(), crew: api.crew, dead: api.dead, count: api.count, about: api.about, attention: () => api.jobs({ attention: 1, limit: 500 }) };
 
@@ -16,12 +16,14 @@ const OF_JOBS = new Set(['inbox', 'dead', 'count']);
  * @param {keyof typeof READ} name @param {number} [age] milliseconds
  */
 export function cached(name, age = 30_000) {
-  const cell = (cells[name] ??= { at: 0, busy: false });
+  const cell = (cells[name] ??= { at: 0, busy: false, turn: 0 });
   if (!cell.busy && (OF_JOBS.has(name) ? due(cell.at, age) : Date.now() - cell.at > age)) {
     cell.busy = true;
+    const { turn } = cell;
     READ[name]()
       .then(
         (value) => {
+          if (turn !== cell.turn) return;
           cell.value = value;
           cell.problem = undefined;
         },
@@ -31,7 +33,7 @@ export function cached(name, age = 30_000) {
       )
       .finally(() => {
         cell.busy = false;
-        cell.at = Date.now();
+        if (turn === cell.turn) cell.at = Date.now();
         emit();
       });
   }
@@ -40,7 +42,11 @@ export function cached(name, age = 30_000) {
 
 /** @param {string} name */
 export function stale(name) {
-  if (cells[name]) cells[name].at = 0;
+  const cell = cells[name];
+  if (cell) {
+    cell.at = 0;
+    cell.turn++;
+  }
   emit();
 }
 onTold({ inbox: () => stale('inbox'), crew: () => stale('crew') });

@@ -48,7 +48,7 @@ export function batchFilter({ show, text, labels, agent, conversation, parent, s
 
 /** The options of the command line that select the same jobs. @param {Filter} filter @param {number} now */
 export function optionsOf({ show, text, labels, agent, conversation, parent, since }, now) {
-  const of = (/** @type {string} */ name, /** @type {string | undefined} */ value) => (value ? [`--${name}`, value] : []);
+  const of = (/** @type {string} */ name, /** @type {string | undefined} */ value) => (value ? (value.startsWith('-') ? [`--${name}=${value}`] : [`--${name}`, value]) : []);
   const words = [...(show === 'attention' ? ['--attention'] : []), ...(SHOW[show] ?? []).flatMap((state) => of('state', state)), ...of('text', text), ...labels.flatMap((label) => of('label', label)), ...of('agent', agent), ...of('conversation', conversation), ...of('parent', parent), ...of('since', begin(since, now))];
   return words.length ? words : ['--all'];
 }

@@ -47,6 +47,8 @@ export class JobStream {
     /** Time at which the view of the ended job was asked for. */
     this.asked = 0;
     this.busy = false;
+    /** `true` once the page is left. */
+    this.closed = false;
     /** @type {(() => void) | undefined} */
     this.stop = undefined;
     this.timer = 0;
@@ -103,7 +105,10 @@ export class JobStream {
         const grew = !this.view || view.seq > this.view.seq;
         if (grew) this.view = view;
         this.busy = false;
-        if (grew && this.ended) this.#open();
+        if (grew && this.ended && !this.closed) {
+          this.#open();
+          if (this.page.hidden()) this.#visibility();
+        }
         emit();
       },
       (problem) => {
@@ -140,6 +145,7 @@ export class JobStream {
   }
 
   close() {
+    this.closed = true;
     this.page.forget(this.timer);
     this.unlisten();
     this.stop?.();

@@ -278,7 +278,6 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
         .await
         .unwrap();
     for act in scenario.acts {
-        let by = Some("ann".to_owned());
         let answer = |view: &JobView, decision, text: Option<&str>, value, digest| GiveAnswer {
             job: view.job.clone(),
             ask: view.questions[0].id.clone(),
@@ -325,29 +324,24 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
             Act::Steer(words) => steer(client, &asked().await, words).await,
             Act::Signal(signal, when) => {
                 let view = wait::view(client, &id, |view| view.sub_status == *when).await;
-                let (job, reason) = (view.job.clone(), Some("a test".to_owned()));
-                let signal = SendSignal {
-                    job,
-                    signal: signal.clone().into(),
-                    expected_seq: None,
-                    reason,
-                    by,
-                };
-                client.call(&signal).await.unwrap();
+                send(client, &id, signal.clone().into()).await;
                 wait::view(client, &id, |now| now.seq > view.seq).await;
             }
             Act::Order(order, when) => {
-                let view = wait::view(client, &id, when).await;
-                let (job, reason) = (view.job.clone(), Some("a test".to_owned()));
-                let said = client
-                    .call(&SendSignal { job, signal: order(), expected_seq: None, reason, by })
-                    .await;
-                let seq = said.unwrap().seq;
+                wait::view(client, &id, when).await;
+                let seq = send(client, &id, order()).await;
                 wait::view(client, &id, |now| now.seq > seq).await;
             }
         }
     }
     id
+}
+
+/// Sends a signal to a job, and returns its position.
+async fn send(client: &Client, job: &JobId, signal: Order) -> Seq {
+    let (reason, by) = (Some("a test".to_owned()), Some("ann".to_owned()));
+    let signal = SendSignal { job: job.clone(), signal, expected_seq: None, reason, by };
+    client.call(&signal).await.unwrap().seq
 }
 
 /// Steers a job while it waits for an answer.

@@ -34,16 +34,18 @@ export function stepper(versions, version) {
 export function authorWords({ author, revision }, first, view) {
   const who = author.by ?? t('somebody');
   const text = author.text ? `: “${author.text}”` : '';
+  // The server tells the cause of each plan that came into force.
+  const cause = view.revisions?.find((/** @type {any} */ one) => one.number === revision)?.cause;
   switch (author.how) {
     case 'edited':
       return t('author_edited', { who });
     case 'requested':
       return t('author_requested', { who }) + text;
     case 'told':
-      return t('author_told', { who }) + text;
+      // An instruction may have been for a step, and the plan come from something else later.
+      if (!cause || cause === 'steered') return t('author_told', { who }) + text;
+      break;
   }
-  // The server tells the cause of each plan that came into force.
-  const cause = view.revisions?.find((/** @type {any} */ one) => one.number === revision)?.cause;
   if (author.how === 'failed') return t('cause_failed') + text;
   return cause ? t(`cause_${cause}`) : t(first ? 'author_first' : 'author_planner');
 }

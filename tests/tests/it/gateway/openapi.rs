@@ -195,6 +195,20 @@ async fn complete(stage: &Stage, api: &Document) {
     }
 }
 
+/// Reads a question, differences, a code that is unknown, and a page of events.
+async fn looked_up(stage: &Stage, api: &mut Document, ask: &str, view: &Value) {
+    for (path, filled) in [
+        ("/v1/jobs/{job}/questions/{ask}", format!("/v1/jobs/j1/questions/{ask}")),
+        ("/v1/jobs/{job}/diff", format!("/v1/jobs/j1/diff?a={}", view["seq"])),
+        ("/v1/jobs/{job}/diff", "/v1/jobs/j1/diff?a=revision:0&b=revision:0".to_owned()),
+        ("/errors/{code}", "/errors/none".to_owned()),
+    ] {
+        api.ask(stage, (Method::GET, path), &filled, None).await;
+    }
+    let page = stage.get("/v1/jobs/j1/events").header(header::ACCEPT, "application/json");
+    api.check(&Method::GET, "/v1/jobs/{job}/events", page.send().await.unwrap()).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_route_answers_as_the_document_says() {
     let set = |company: &mut Company| company.set("GATEWAY__WRITES_PER_SECOND", "1000");
@@ -238,16 +252,7 @@ async fn every_route_answers_as_the_document_says() {
     ] {
         api.ask(&stage, get(path), &filled(path, "x"), None).await;
     }
-    for (path, filled) in [
-        ("/v1/jobs/{job}/questions/{ask}", format!("/v1/jobs/j1/questions/{ask}")),
-        ("/v1/jobs/{job}/diff", format!("/v1/jobs/j1/diff?a={}", view["seq"])),
-        ("/v1/jobs/{job}/diff", "/v1/jobs/j1/diff?a=revision:0&b=revision:0".to_owned()),
-        ("/errors/{code}", "/errors/none".to_owned()),
-    ] {
-        api.ask(&stage, get(path), &filled, None).await;
-    }
-    let page = stage.get("/v1/jobs/j1/events").header(header::ACCEPT, "application/json");
-    api.check(&Method::GET, "/v1/jobs/{job}/events", page.send().await.unwrap()).await;
+    looked_up(&stage, &mut api, &ask, &view).await;
     let file = "/v1/jobs/{job}/files/{name}";
     api.ask(&stage, get(file), "/v1/jobs/j1/files/notes.md", None).await;
     let batches = "/v1/batches";
