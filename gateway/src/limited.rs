@@ -271,7 +271,7 @@ mod tests {
             limits.admit(&n.to_string(), &Method::GET);
         }
         assert!(limits.0.callers.len() <= CALLERS_MAX, "{}", limits.0.callers.len());
-        let key = |address: &str| limits().key(None, Some(address.parse().unwrap()));
+        let key = |address: &str| limits.key(None, Some(address.parse().unwrap()));
         assert_eq!(key("::ffff:10.0.0.1"), key("10.0.0.1"));
         assert_eq!(key("2001:db8::1"), key("2001:db8::ffff:ffff:ffff:ffff"));
         assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));

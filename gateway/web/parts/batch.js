@@ -11,6 +11,7 @@ import { actionsOf } from './actions.js';
 import { commands, copyAs } from './copyas.js';
 import { openDialog } from './dialog.js';
 import { mark, shown } from './mark.js';
+import { option } from './orders.js';
 import { copyButton, errorBox, plain, segments, toast } from './ui.js';
 
 /** @typedef {'cancel' | 'pause' | 'resume' | 'recover'} Kind */
