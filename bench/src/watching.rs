@@ -158,12 +158,13 @@ async fn long(company: &Company, options: &Options) -> Result<Long, Failed> {
     })
 }
 
-/// Creates a job that waits for the confirmation of a plan of [`STEPS`] steps. Pauses and resumes
-/// fill its log up to `records` records. Also returns the position of the last one.
+/// Creates a paused job with a plan of [`STEPS`] steps, one after the other. Further pauses fill its
+/// log up to about `records` records. Also returns the position of the last one.
 pub(crate) async fn long_job(company: &Company, records: usize) -> Result<(JobId, Seq), Failed> {
     let steps = (1..=STEPS).map(|n| {
         json!({"id": format!("s{n}"), "title": format!("Step {n}"), "action": "agent",
-            "description": "Read the offers, and note what they leave open."})
+            "description": "Read the offers, and note what they leave open.",
+            "depends_on": if n > 1 { vec![format!("s{}", n - 1)] } else { Vec::new() }})
     });
     let mut submitted: Submitted = serde_json::from_value(json!({
         "goal": "Compare the offers", "agent": {"name": "unattended", "confirm": true}, "language": "en",
@@ -174,11 +175,14 @@ pub(crate) async fn long_job(company: &Company, records: usize) -> Result<(JobId
     let fact = Fact::Submitted(submitted);
     company.broker.log.submit(&job, &fact, trace()).await?;
     let mut last = Seq::default();
-    for n in 1..records {
-        last = signal(&company.broker, &job, n).await?;
+    for _ in 1..records {
+        last = signal(&company.broker, &job, PAUSE).await?;
     }
     Ok((job, last))
 }
+
+/// The number of a signal that pauses.
+const PAUSE: usize = 0;
 
 /// Appends a pause signal or, for odd numbers, a resume signal.
 pub(crate) async fn signal(broker: &Broker, job: &JobId, n: usize) -> Result<Seq, Failed> {

@@ -312,6 +312,6 @@ mod tests {
         assert_eq!(ask(&mut connect().await).await, None);
         drop(first);
         eventually("a place", async || ask(&mut connect().await).await.ok_or("none")).await;
-        assert_eq!(ask(&mut second).await, Some(*b"HTTP/1.1 200"));
+        drop(second);
     }
 }

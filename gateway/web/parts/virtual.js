@@ -19,9 +19,11 @@ export function virtual(name, rows, height, draw, how) {
   const last = Math.min(rows.length, Math.ceil((state.top + state.height) / height) + 8);
   return html`<div class="virtual" role="list" aria-label=${how.label} tabindex="0" @scroll=${(/** @type {Event} */ e) => {
     const box = /** @type {HTMLElement} */ (e.currentTarget);
+    // Rows may come between a jump to the end and its event, so only a way up leaves the end.
+    const up = box.scrollTop < state.top;
     state.top = box.scrollTop;
     state.height = box.clientHeight;
-    state.stick = !!how.stick && box.scrollTop + box.clientHeight >= box.scrollHeight - height;
+    state.stick = !!how.stick && (box.scrollTop + box.clientHeight >= box.scrollHeight - height || (state.stick && !up));
     emit();
   }} ${ref((/** @type {any} */ element) => {
     if (element instanceof HTMLElement) {
