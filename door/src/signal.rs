@@ -45,9 +45,9 @@ pub(super) enum Checked {
     },
 }
 
-/// What a sender says beside the signal.
+/// The reason, the sender and the condition of a signal.
 #[derive(Debug, Clone)]
-struct Said {
+struct Details {
     reason: Option<String>,
     by: Option<String>,
     /// Last record that the sender saw.
@@ -77,18 +77,18 @@ impl Door {
         let entries = fold::read(&*self.broker.log, &request.job).await?;
         let SendSignal { job: id, signal, expected_seq, reason, .. } = request;
         unmoved(&id, &entries, expected_seq)?;
-        let said = Said { reason, by, expected_seq };
+        let details = Details { reason, by, expected_seq };
         match self.check(&id, signal, &entries).await? {
             Checked::Unread => {
-                let seq = self.append(call, &id, Signal::Retry, said).await?;
+                let seq = self.append(call, &id, Signal::Retry, details).await?;
                 Ok(Signaled { job: id, state: JobState::Working, seq })
             }
-            Checked::Back(signal) => self.roll_back(call, &id, signal, said).await,
+            Checked::Back(signal) => self.roll_back(call, &id, signal, details).await,
             Checked::Open { signal, mut job, below } => {
-                let seq = self.append(call, &id, signal.clone(), said.clone()).await?;
-                let said = Said { expected_seq: None, ..said };
+                let seq = self.append(call, &id, signal.clone(), details.clone()).await?;
+                let details = Details { expected_seq: None, ..details };
                 for child in &below {
-                    self.append(call, child, signal.clone(), said.clone()).await?;
+                    self.append(call, child, signal.clone(), details.clone()).await?;
                 }
                 match signal {
                     Signal::Cancel => self.until_ended(&mut job, seq, until).await?,
@@ -169,9 +169,9 @@ impl Door {
         call: &Call,
         job: &JobId,
         signal: Signal,
-        said: Said,
+        details: Details,
     ) -> Result<Seq, Failure> {
-        let Said { reason, by, expected_seq } = said;
+        let Details { reason, by, expected_seq } = details;
         let fact = Fact::Signaled(fact::Signaled { signal, reason, by, parent_seq: None });
         let log = &self.broker.log;
         let Some(seen) = expected_seq else { return Ok(log.append(job, &fact, call.trace).await?) };
@@ -187,9 +187,9 @@ impl Door {
         call: &Call,
         job: &JobId,
         signal: Signal,
-        said: Said,
+        details: Details,
     ) -> Result<Signaled, Failure> {
-        let seq = self.append(call, job, signal, said).await?;
+        let seq = self.append(call, job, signal, details).await?;
         let entries = fold::read(&*self.broker.log, job).await?;
         let past = fold::apart(job, || Past::of(job, &entries))?;
         if !past.went_back(seq) {

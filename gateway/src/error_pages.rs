@@ -155,8 +155,9 @@ fn content(document: &str, code: Code) -> String {
     page
 }
 
-/// What becomes of a link.
+/// The replacement of a link.
 enum Target {
+    /// The link itself.
     Kept,
     /// The page of a code.
     Page(String),

@@ -65,7 +65,7 @@ pub(crate) struct Open {
     key: String,
 }
 
-/// What the front door says about a token.
+/// The front door's answer about a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Token {
     /// It names somebody.
@@ -139,8 +139,8 @@ impl Limits {
             return self.admit(address, method);
         }
         if self.0.known.get(digest).is_some() {
-            // A bucket gives no rights, so a token keeps its own while it is asked about again, and
-            // what others send from its address does not touch it.
+            // A bucket gives no rights, so a token keeps its own while the front door is asked again,
+            // whatever else its address sends.
             if !self.admit(digest, method) {
                 return false;
             }

@@ -73,7 +73,7 @@ async fn an_edited_plan_keeps_its_digits_and_is_a_version_with_its_author() {
     page.click(".card.ask button.primary", "Send the edited plan").await;
     page.click(".card.ask button.primary", "Confirm").await;
     page.find(".card.ask .question", "Whom is it for?").await;
-    // What runs has the digits, and the log shows them.
+    // The plan that runs has the digits, and the log shows them.
     page.open(&stage.url("/jobs/j1?tab=log&log=records")).await;
     page.find(".log-row", BIG).await;
     page.open(&stage.url("/jobs/j1")).await;

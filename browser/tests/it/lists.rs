@@ -4,13 +4,7 @@
 use callboard_browser::{Look, Page};
 use serde_json::json;
 
-use crate::stage::Stage;
-
-/// Presses the button of the open dialog, which closes.
-async fn confirm(page: &Page, button: &str) {
-    page.click("dialog footer button:last-child", button).await;
-    page.lose("dialog", "").await;
-}
+use crate::stage::{Stage, confirm};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_list_of_jobs_is_live_narrowed_kept_and_acted_on() {

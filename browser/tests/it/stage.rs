@@ -171,6 +171,12 @@ impl Stage {
     }
 }
 
+/// Presses the last button of the open dialog, which closes.
+pub(crate) async fn confirm(page: &Page, button: &str) {
+    page.click("dialog footer button:last-child", button).await;
+    page.lose("dialog", "").await;
+}
+
 /// Returns the address at which a gateway listens, from its log.
 async fn address(gateway: &Process) -> String {
     eventually("a gateway that listens", async || {

@@ -1,11 +1,11 @@
 //! What people do in the console beside the way of one job: every kind of question, the actions on
 //! jobs, agents, tools and chat.
 
-use callboard_browser::{Look, Page};
+use callboard_browser::Look;
 use callboard_tests::scripts::EVERY_KIND;
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, confirm};
 
 /// Largest first load in bytes as sent: the list of jobs in an empty cache.
 const FIRST_LOAD_MAX: u64 = 60 * 1024;
@@ -49,12 +49,6 @@ async fn every_kind_of_question_is_answered_in_the_inbox() {
         assert!(past.contains(said), "{said} in {past}");
     }
     page.is_clean(&stage.host).await;
-}
-
-/// Confirms the open dialog.
-async fn confirm(page: &Page, button: &str) {
-    page.click("dialog footer button:last-child", button).await;
-    page.lose("dialog", "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -30,7 +30,7 @@ pub(super) struct AskedQuestion {
     at: EventId,
 }
 
-/// What became of a question.
+/// The state of a question.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 enum State {
@@ -43,17 +43,32 @@ enum State {
         by: String,
         /// Server time of the answer.
         ended: Timestamp,
+        #[serde(skip)]
+        at: EventId,
     },
     /// The question closed without an answer.
     Closed {
         because: Closed,
         /// Server time of the end.
         ended: Timestamp,
+        #[serde(skip)]
+        at: EventId,
     },
 }
 
+impl State {
+    /// Returns the event that ended the question; `None` while it is open.
+    fn ended_at(&self) -> Option<EventId> {
+        match self {
+            Self::Open => None,
+            Self::Answered { at, .. } | Self::Closed { at, .. } => Some(*at),
+        }
+    }
+}
+
 impl AskedQuestion {
-    /// Takes an event of the job. A question that is asked again after a rollback is open again.
+    /// Takes an event of the job. A rollback that takes out the answer, or leads to the same question
+    /// again, opens it.
     pub(super) fn take(asked: &mut Option<Self>, id: &AskId, event: Event) {
         let Event { id: at, time, happened: Happened::Interaction(event) } = event else { return };
         match event {
@@ -63,12 +78,12 @@ impl AskedQuestion {
             }
             InteractionEvent::Answered { ask, answer, by } if ask == *id => {
                 if let Some(asked) = asked {
-                    asked.state = State::Answered { answer, by, ended: time };
+                    asked.state = State::Answered { answer, by, ended: time, at };
                 }
             }
             InteractionEvent::Closed { ask, because } if ask == *id => {
                 if let Some(asked) = asked {
-                    asked.state = State::Closed { because, ended: time };
+                    asked.state = State::Closed { because, ended: time, at };
                 }
             }
             InteractionEvent::Signaled { signal, to: Some(Point::Seq(to)), .. }
@@ -76,6 +91,11 @@ impl AskedQuestion {
             {
                 if let Some(asked) = asked {
                     asked.taken_out |= asked.at.seq > to;
+                    if asked.state.ended_at().is_some_and(|ended| ended.seq > to)
+                        && !asked.taken_out
+                    {
+                        asked.state = State::Open;
+                    }
                 }
             }
             InteractionEvent::Asked { .. }
@@ -94,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// What is known of the question q1 after events: the record of each, and its fields.
+    /// Returns the state of the question q1 after events, each with its record and its fields.
     fn after(events: &[(u64, Value)]) -> Value {
         let mut asked = None;
         for (seq, fields) in events {
@@ -137,5 +157,8 @@ mod tests {
         let [first, second, ..] = again;
         let kept = [first, second, (9, back(5))];
         assert_eq!(after(&kept), json!(["answered", "ann", null, null]));
+        let [first, second, ..] = kept;
+        let unanswered = [first, second, (9, back(4))];
+        assert_eq!(after(&unanswered), json!(["open", null, null, null]));
     }
 }

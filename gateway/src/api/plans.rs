@@ -41,7 +41,7 @@ pub(super) async fn diff(caller: Caller, Path(job): Path<String>, uri: Uri) -> A
     let params = Params::read(&caller, &uri);
     let (a, b, with) = (params.one("a")?, params.one("b")?, params.one::<JobId>("with")?);
     let job: JobId = named(&caller, &job)?;
-    // Who may not see the job hears that first.
+    // A caller without the right to see the job is told that before anything else.
     let now = view(&caller, job.clone(), ("b", None)).await?;
     match (a, b) {
         (None, _) => Err(caller.wrong_field("a", &Text::SideExpected.into())),

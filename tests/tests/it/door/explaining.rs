@@ -8,7 +8,7 @@ use broker::{
     memory::{MemoryOptions, VirtualClock},
     testing::{
         jobs,
-        wait::{PATIENCE, soon},
+        wait::{PATIENCE, eventually, soon},
     },
 };
 use bytes::Bytes;
@@ -137,21 +137,27 @@ async fn a_job_needs_attention_while_no_worker_takes_its_command_and_the_queue_s
     // The queue of a pool begins with its first worker.
     let _queue = hall.broker.log.commands(DecisionKind::Call, &python(), slots).await.unwrap();
     let _job = calling(&hall).await;
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    eventually("a reason", async || match codes(&hall).await.1 {
+        code if code == "no_worker" => Ok(()),
+        other => Err(other),
+    })
+    .await;
     let attention = async || {
         let listed = hall.ask("list", r#"{"attention":true}"#).await.unwrap();
         let counted = hall.ask("count", r#"{"attention":true}"#).await.unwrap();
         (listed["jobs"].as_array().unwrap().len(), counted["open"].clone())
     };
-    assert_eq!(codes(&hall).await.1, json!("no_worker"));
     assert_eq!(attention().await, (1, json!(1)));
     let crew = hall.ask("crew", r#"{"queues":true}"#).await.unwrap();
     let of_python = json!({"kind": "call", "pool": "python", "waiting": 1});
     assert!(crew["queues"].as_array().unwrap().contains(&of_python), "{crew}");
 
     let _live = worker(&hall.broker);
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!(attention().await, (0, json!(0)));
+    eventually("no job that needs attention", async || match attention().await {
+        (0, open) if open == 0 => Ok(()),
+        other => Err(other),
+    })
+    .await;
     assert_eq!(hall.ask("crew", "").await.unwrap().get("queues"), None);
 }
 
