@@ -215,13 +215,13 @@ mod tests {
     #[test]
     fn other_codes_are_links_and_other_documents_are_named() {
         let document =
-            "# `stale`\n\n[old](closed.md#when), `timeout`, `stale`, `x`, [a](../b.md#c)";
+            "# `stale`\n\n[old](closed.md#when), `timeout`, `stale`, `x`, [a](../cli.md#c)";
         assert_eq!(
             content(document, Code::Stale),
             "<h1><code>stale</code></h1>\n\
              <p><a href=\"/errors/closed\">old</a>, \
              <a href=\"/errors/timeout\"><code>timeout</code></a>, \
-             <code>stale</code>, <code>x</code>, a (<code>docs/b.md</code>)</p>\n"
+             <code>stale</code>, <code>x</code>, a (<code>docs/cli.md</code>)</p>\n"
         );
     }
 }
