@@ -29,6 +29,7 @@ pub use observed::{Observed, Show, Watching};
 pub use port::{DEFAULT_MAX_REPLY_BYTES, Delta, Model, ModelRequest, ModelStream, Params};
 pub use prompts::Prompts;
 pub use provider::connect;
+pub use retry::retry_after;
 pub use window::{
     Fitted, ModelTarget, Overflow, TooLarge, bounded, estimate, fit, fit_request, overflow, tokens,
 };

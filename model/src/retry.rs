@@ -91,7 +91,8 @@ const fn worth_another_attempt(kind: ErrorKind) -> bool {
 
 /// Returns the pause that the provider requests: `retry-after-ms`, or `Retry-After` in seconds or
 /// as a date.
-pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+#[must_use]
+pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(millis) = text("retry-after-ms").and_then(|value| value.parse::<f64>().ok()) {
         return seconds(millis / 1000.0);

@@ -19,6 +19,7 @@ pub mod egress;
 mod files;
 mod intent;
 mod observe;
+pub mod search;
 pub mod settings;
 mod start;
 pub mod tasks;

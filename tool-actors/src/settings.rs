@@ -3,13 +3,13 @@
 use std::{path::PathBuf, time::Duration};
 
 use proto::{agent::Hosts, lang::Words};
-use runtime::config::{Check, HOUR, Section, wide};
+use runtime::config::{Check, HOUR, Secret, Section, wide};
 use serde::Deserialize;
 
-use crate::tools::Text;
+use crate::{search, tools::Text};
 
 /// Settings of the built-in tools.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tools {
     /// The directory of the workspaces, one for each job or conversation, and of the files that every
@@ -21,6 +21,8 @@ pub struct Tools {
     pub unused_days: u64,
     /// Settings of the tools that use HTTP.
     pub http: Http,
+    /// The providers of the tool `web_search`.
+    pub search: search::settings::Search,
 }
 
 /// The permitted targets of HTTP requests, and their limits.
@@ -70,7 +72,16 @@ impl Section for Tools {
     const NAME: &'static str = "tools";
     const DEFAULTS: &'static str = include_str!("settings.toml");
 
+    const SECRETS: &'static [&'static str] =
+        &["tools.search.brave.api_key", "tools.search.tavily.api_key", "tools.search.exa.api_key"];
+
+    fn secrets(&mut self) -> Vec<&mut Option<Secret>> {
+        let search::settings::Search { brave, tavily, exa, .. } = &mut self.search;
+        vec![&mut brave.api_key, &mut tavily.api_key, &mut exa.api_key]
+    }
+
     fn check(&self, check: &mut Check) {
+        self.search.check(check);
         check.bounds(&[
             ("tools.unused_days", self.unused_days, 0, 36_500),
             ("tools.http.timeout_ms", self.http.timeout_ms, 1, HOUR),

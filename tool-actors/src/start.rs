@@ -18,12 +18,13 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use crate::{
     actor::ToolActor,
     egress::{Egress, EgressError, SystemLookup},
+    search::settings::ProviderError,
     settings::Tools,
     tasks::TaskList,
     tool::Tool,
     tools::{
         AskModel, CloseTask, CreateTask, Echo, HttpGet, HttpPost, ListTasks, ReadAttachment,
-        ReadFile, SlashTool, Sleep, Stop, UpdateTask, WriteFile,
+        ReadFile, SlashTool, Sleep, Stop, UpdateTask, WebSearch, WriteFile,
     },
     toolset::{InvalidToolset, Toolset},
     unused::{Cleaner, Cleaning},
@@ -42,6 +43,9 @@ pub enum StartError {
     /// The HTTP client cannot be set up.
     #[error("tools.http: {0}")]
     Http(#[from] EgressError),
+    /// A provider of search cannot be asked.
+    #[error(transparent)]
+    Search(#[from] ProviderError),
     /// The tools cannot form a set.
     #[error(transparent)]
     Toolset(#[from] InvalidToolset),
@@ -86,6 +90,11 @@ pub fn builtin(
         Arc::new(Echo),
         Arc::new(Sleep),
     ];
+    if let Some(search) = settings.search.open()? {
+        let timeout_ms = settings.search.timeout_ms;
+        tools.push(Arc::new(WebSearch::web(search.clone(), timeout_ms)));
+        tools.push(Arc::new(WebSearch::internet(search, timeout_ms)));
+    }
     tools.extend(model.map(|model| Arc::new(AskModel(model)) as Arc<dyn Tool>));
     Ok(Toolset::new(pools::builtin(), tools)?)
 }

@@ -107,6 +107,7 @@ impl Settings for Config {
     fn secrets(&mut self) -> Vec<&mut Option<Secret>> {
         let mut secrets = self.nats.secrets();
         secrets.extend(self.model.secrets());
+        secrets.extend(self.tools.secrets());
         secrets.extend(self.oidc.secrets());
         secrets.extend(self.webhooks.secrets());
         secrets
@@ -174,8 +175,17 @@ impl Config {
 
     /// Returns the values of the secrets that are set.
     fn known_secrets(&self) -> impl Iterator<Item = SecretString> {
-        let Self { model, nats, oidc, .. } = self;
-        let secrets = [&model.api_key, &nats.credentials, &nats.nkey, &oidc.client_secret];
+        let Self { model, nats, oidc, tools, .. } = self;
+        let tool_actors::search::settings::Search { brave, tavily, exa, .. } = &tools.search;
+        let secrets = [
+            &model.api_key,
+            &nats.credentials,
+            &nats.nkey,
+            &oidc.client_secret,
+            &brave.api_key,
+            &tavily.api_key,
+            &exa.api_key,
+        ];
         secrets.into_iter().flatten().filter_map(|secret| secret.value().ok().cloned())
     }
 

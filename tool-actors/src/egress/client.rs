@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use jiff::Timestamp;
 use proto::{agent::Hosts, trace::TraceContext};
 use reqwest::{
     Response, StatusCode,
@@ -67,6 +68,8 @@ pub struct Fetched {
     pub body: Vec<u8>,
     /// `true` if the body exceeded the limit.
     pub truncated: bool,
+    /// The pause that the server asks for before the next request.
+    pub retry_after: Option<Duration>,
 }
 
 /// The HTTP client of all tools; cheap to clone.
@@ -258,6 +261,7 @@ async fn body(url: Url, mut response: Response, max: usize) -> Result<Fetched, E
         return Err(EgressError::Encoded(encoding.chars().take(80).collect()));
     }
     let (status, content_type) = (response.status().as_u16(), text(CONTENT_TYPE));
+    let retry_after = model::retry_after(response.headers(), Timestamp::now());
     let (mut body, mut truncated) = (Vec::new(), false);
     while let Some(chunk) = response.chunk().await.map_err(|e| explain(&e))? {
         let room = max - body.len();
@@ -268,7 +272,7 @@ async fn body(url: Url, mut response: Response, max: usize) -> Result<Fetched, E
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(Fetched { url: url.into(), status, content_type, body, truncated })
+    Ok(Fetched { url: url.into(), status, content_type, body, truncated, retry_after })
 }
 
 /// Returns the innermost error without the URL. Recovers the refusal of the resolver.

@@ -13,8 +13,9 @@ mod read_file;
 mod slash;
 mod sleep;
 mod stop;
-mod text;
+pub(crate) mod text;
 mod update_task;
+mod web_search;
 mod write_file;
 
 use proto::{
@@ -29,7 +30,7 @@ pub use self::{
     close_task::CloseTask, create_task::CreateTask, echo::Echo, http_get::HttpGet,
     http_post::HttpPost, list_tasks::ListTasks, model::AskModel, read_attachment::ReadAttachment,
     read_file::ReadFile, slash::SlashTool, sleep::Sleep, stop::Stop, update_task::UpdateTask,
-    write_file::WriteFile,
+    web_search::WebSearch, write_file::WriteFile,
 };
 use crate::{tasks::TaskError, tool::ToolFault, workspace::FileError};
 
@@ -109,4 +110,4 @@ fn deadline() -> Argument {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

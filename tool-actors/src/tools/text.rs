@@ -4,13 +4,13 @@
 const JSON_BYTES_MAX: usize = 768 * 1024;
 
 /// A text, and `true` if it was truncated.
-pub(super) struct Text {
-    pub(super) text: String,
-    pub(super) truncated: bool,
+pub(crate) struct Text {
+    pub(crate) text: String,
+    pub(crate) truncated: bool,
 }
 
 /// Decodes bytes; invalid UTF-8 becomes U+FFFD.
-pub(super) fn of(bytes: &[u8]) -> Text {
+pub(crate) fn of(bytes: &[u8]) -> Text {
     let whole = String::from_utf8_lossy(bytes);
     let mut room = JSON_BYTES_MAX;
     let end = whole.char_indices().find_map(|(at, c)| {

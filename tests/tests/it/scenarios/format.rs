@@ -33,6 +33,9 @@ pub(super) struct Scenario {
     /// Tools besides the built-in ones, with their results.
     #[serde(default)]
     pub(super) tools: Vec<ScriptedTool>,
+    /// Results of the search provider, an instance of SearXNG that answers every search with them.
+    #[serde(default)]
+    pub(super) found: Option<Vec<Value>>,
     /// Rules of the scripted model, in its own format. Each answers once unless it says `times`.
     model: Vec<Value>,
     /// Answers of the person, in order.

@@ -34,7 +34,11 @@ use runtime::{
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use tool_actors::{CallContext, Tool, ToolFault, Toolset};
+use tool_actors::{CallContext, Tool, ToolFault, Toolset, search::settings::Provider};
+use wiremock::{
+    Mock, MockServer, ResponseTemplate,
+    matchers::{path, query_param},
+};
 
 use super::format::{Scenario, ScriptedTool};
 
@@ -46,6 +50,8 @@ pub(super) struct Installation {
     _company: Company,
     _tools: Tree,
     _workspace: tempfile::TempDir,
+    /// The provider of the built-in search, if the scenario has one.
+    _provider: Option<MockServer>,
 }
 
 impl Installation {
@@ -54,6 +60,14 @@ impl Installation {
         let sources = Sources { cwd: workspace.path().to_owned(), ..Sources::default() };
         let mut config = Config::load(&sources).unwrap();
         config.tools.workspace = workspace.path().to_owned();
+        let provider = match &scenario.found {
+            Some(results) => Some(searxng(results).await),
+            None => None,
+        };
+        if let Some(provider) = &provider {
+            config.tools.search.providers = vec![Provider::Searxng];
+            config.tools.search.searxng.base_url = Some(provider.uri().parse().unwrap());
+        }
         let subjects = Subjects::new("cb", 1).unwrap();
         let broker = memory::start(subjects, MemoryOptions::default());
         let model = Arc::new(Listening { inner: scenario.script(), heard: Mutex::default() });
@@ -71,8 +85,26 @@ impl Installation {
         );
         let company = company.await.unwrap();
         let client = Client::new(&broker);
-        Self { broker, client, model, _company: company, _tools: tools, _workspace: workspace }
+        Self {
+            broker,
+            client,
+            model,
+            _company: company,
+            _tools: tools,
+            _workspace: workspace,
+            _provider: provider,
+        }
     }
+}
+
+/// Starts an instance of SearXNG that finds the same results for every search.
+async fn searxng(results: &[Value]) -> MockServer {
+    let server = MockServer::start().await;
+    let found = json!({ "results": results, "unresponsive_engines": [] });
+    let answer = ResponseTemplate::new(200).set_body_json(found);
+    let search = Mock::given(path("/search")).and(query_param("format", "json"));
+    search.respond_with(answer).mount(&server).await;
+    server
 }
 
 /// Starts the scenario's own tools, in a pool of their own.

@@ -26,7 +26,7 @@ use crate::{
     workspace::{Limits, Workspaces},
 };
 
-pub(super) fn context(key: &str, language: Language) -> CallContext {
+pub(crate) fn context(key: &str, language: Language) -> CallContext {
     CallContext {
         job: JobId::new("j").unwrap(),
         work: WorkId::new("g0.s1").unwrap(),
