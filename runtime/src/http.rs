@@ -24,6 +24,7 @@ use tokio::{
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::Layer;
 
 /// Bound of a request's head, in bytes.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -225,14 +226,14 @@ async fn requests(
     at: Place,
 ) {
     let Place { router, bounds, stop, .. } = at;
-    let router = router.layer(Extension(Peer(from.ip())));
+    let service = TowerToHyperService::new(Extension(Peer(from.ip())).layer(router));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(bounds.head_timeout)
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
         .keep_alive(bounds.keep_alive)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     until_stopped(connection, from, &stop).await;
 }
 
@@ -243,7 +244,7 @@ async fn multiplexed(
     at: Place,
 ) {
     let Place { router, bounds, stop, .. } = at;
-    let router = router.layer(Extension(Peer(from.ip())));
+    let service = TowerToHyperService::new(Extension(Peer(from.ip())).layer(router));
     let heads = u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX);
     let connection = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
@@ -252,7 +253,7 @@ async fn multiplexed(
         .max_send_buf_size(SEND_BYTES_MAX)
         .keep_alive_interval(PING_AFTER)
         .keep_alive_timeout(bounds.write_timeout)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     until_stopped(connection, from, &stop).await;
 }
 
