@@ -13,6 +13,8 @@ pub(crate) enum InboxCommand {
     Show(QuestionArg),
     /// Answer a question: in a dialogue at a terminal, elsewhere with --value or --text
     Answer(Answering),
+    /// Pick an open question from a list at a terminal, type to narrow it, and answer it
+    Pick(InboxListArgs),
     /// Approve a plan or a tool call
     #[command(visible_alias = "confirm")]
     Approve(ApproveArgs),
@@ -37,7 +39,7 @@ pub(crate) struct LinkArgs {
     pub(crate) gateway: Option<String>,
 }
 
-/// `inbox ls`.
+/// `inbox ls` and `inbox pick`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct InboxListArgs {
     /// Only questions of this job, or of its child jobs if it has none

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use client::Client;
 use proto::{
-    door::{AnswerTaken, GiveAnswer, Inbox, InboxEntry},
+    door::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
     error::{Code, Failure},
     id::JobId,
     interaction::{Answer, QuestionKind, Verdict},
@@ -29,6 +29,7 @@ use crate::{
 };
 
 mod link;
+mod pick;
 mod wait;
 
 pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) -> Outcome {
@@ -41,6 +42,7 @@ pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) 
             output.one(&entry, &id, |style| question::show(style, &entry.job, &entry.question))
         }
         InboxCommand::Answer(args) => answer(&client, output, args).await,
+        InboxCommand::Pick(args) => pick::one(&client, output, args).await,
         InboxCommand::Approve(args) => approve(&client, output, global.yes, args).await,
         InboxCommand::Reject(args) => reject(&client, output, args).await,
         InboxCommand::Link(args) => link::make(&client, output, args).await,
@@ -49,13 +51,17 @@ pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) 
 }
 
 async fn ls(client: &Client, output: Output, args: InboxListArgs) -> Outcome {
+    let page = page(client, &args).await?;
+    let id = |entry: &InboxEntry| format!("{} {}", entry.job, entry.question.id);
+    output.list(&page, &page.questions, id, |style| question::list(style, &page))
+}
+
+async fn page(client: &Client, args: &InboxListArgs) -> Result<InboxPage, CliError> {
     let job = match &args.job {
         None => None,
         Some(named) => Some(connect::job(client, named).await?.job),
     };
-    let page = client.call(&Inbox { job, limit: Some(args.limit) }).await?;
-    let id = |entry: &InboxEntry| format!("{} {}", entry.job, entry.question.id);
-    output.list(&page, &page.questions, id, |style| question::list(style, &page))
+    Ok(client.call(&Inbox { job, limit: Some(args.limit) }).await?)
 }
 
 /// Finds a question by its job, by an ancestor of that job, or by its own id if no job has that id

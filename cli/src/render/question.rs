@@ -35,7 +35,7 @@ pub(crate) fn list(style: &Style, page: &InboxPage) -> String {
 }
 
 /// Names the job that asks, with its path below the root job.
-fn whose(entry: &InboxEntry) -> String {
+pub(crate) fn whose(entry: &InboxEntry) -> String {
     match &entry.path {
         None => entry.job.to_string(),
         Some(path) => format!("{} ({})", entry.job, escape::line(path)),

@@ -82,3 +82,32 @@ fn the_screens_are_refused_without_a_terminal() {
     place.run(&["ui"]).refused(2, "the screens need a terminal");
     place.run(&["-o", "json", "top"]).refused(2, "");
 }
+
+#[test]
+fn a_question_is_picked_from_the_narrowed_list_and_answered() {
+    let dev = Dev::start();
+    for (job, goal) in [("j1", "Summarise notes.md"), ("j2", "Summarise others.md")] {
+        dev.run(&["submit", goal, "--id", job]).expect(0);
+        dev.asked(job);
+    }
+    let Some(tmux) = Tmux::open(&dev, 100, 30) else { return };
+    tmux.types(&dev.line(&["inbox", "pick"]));
+    tmux.sees_until("both questions", |shown| {
+        shown.contains("Summarise notes.md ·") && shown.contains("Summarise others.md ·")
+    });
+    tmux.press(&["others"]);
+    tmux.sees_until("the narrowed list", |shown| !shown.contains("Summarise notes.md ·"));
+    tmux.press(&["Enter"]);
+    tmux.sees("confirm [c]");
+    tmux.types("c");
+    tmux.sees("j2 q1 is answered");
+    tmux.is_restored();
+    assert!(dev.run(&["inbox", "ls", "-o", "ids"]).expect(0).out.contains("j1 q1"));
+
+    tmux.types(&dev.line(&["inbox", "pick"]));
+    tmux.sees("Which question?");
+    tmux.press(&["Escape"]);
+    tmux.is_restored();
+    assert!(dev.run(&["inbox", "ls", "-o", "ids"]).expect(0).out.contains("j1 q1"));
+    dev.run(&["inbox", "pick"]).refused(2, "callboard inbox ls");
+}
