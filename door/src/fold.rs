@@ -15,22 +15,18 @@ use proto::{
     view::{JobSummary, JobView},
 };
 
-/// Returns a job, folded from its whole log.
-///
-/// # Errors
-/// Returns `not_found` if there is no such job, or an error if the log cannot be read.
-pub(super) async fn load(log: &dyn Reader, job: &JobId) -> Result<Job, Failure> {
-    let entries = read(log, job).await?;
-    whole(job, &entries)
-}
-
 /// Returns a job's whole log, or `not_found` if it is empty.
 pub(super) async fn read(log: &dyn Reader, job: &JobId) -> Result<Vec<Entry>, Failure> {
     let entries = log.read(job, Seq(0)).await?;
     if entries.is_empty() {
-        return Err(Failure::of(Code::NotFound, Text::NoJob { job }).at("job"));
+        return Err(missing(job));
     }
     Ok(entries)
+}
+
+/// Returns the error for a job that is not stored.
+pub(super) fn missing(job: &JobId) -> Failure {
+    Failure::of(Code::NotFound, Text::NoJob { job }).at("job")
 }
 
 /// Folds a whole log.

@@ -15,6 +15,7 @@ mod direct;
 mod download;
 mod files;
 mod fold;
+mod folds;
 mod forking;
 mod index;
 mod list;
@@ -60,6 +61,7 @@ use runtime::{
 
 use self::{
     agents::Agents,
+    folds::Found,
     index::Index,
     quota::Quota,
     surroundings::Observer,
@@ -145,10 +147,11 @@ impl Answers<Get> for Door {
     async fn answer(&self, asked: Asked<'_, Get>) -> Result<JobView, Failure> {
         let request = asked.request()?;
         let view = match &request.at {
-            None => {
-                let job = fold::load(&*self.broker.log, &request.job).await?;
-                self.observer.view(&job).await?
-            }
+            None => match self.observer.folds.job(&*self.broker.log, &request.job).await? {
+                Found::Folded(folded) => self.observer.view(&folded.job).await?,
+                Found::Broken(failure) => return Err(failure),
+                Found::Missing => return Err(fold::missing(&request.job)),
+            },
             Some(at) => {
                 let entries = fold::read(&*self.broker.log, &request.job).await?;
                 let job = fold::apart(&request.job, || {

@@ -8,14 +8,14 @@ use proto::{
     entry::Entry,
     error::Failure,
     headline,
-    id::{JobId, Seq},
+    id::JobId,
     job::{JobState, SubStatus},
     spent::Spent,
     view::JobSummary,
 };
 use quick_cache::sync::Cache;
 
-use super::{fold, surroundings::Observer};
+use super::{folds::Found, surroundings::Observer};
 
 /// Largest number of rows in memory, one to two kilobytes each.
 const ROWS_MAX: usize = 4_096;
@@ -65,18 +65,24 @@ async fn of(
         }
         rows.remove(&job);
     }
-    let entries = observer.log().read(&job, Seq(0)).await?;
-    let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(None) };
-    let folded = match fold::whole(&job, &entries) {
-        Ok(job) => observer.summary(&job).await.map(|row| (row, Arc::new(job.costs()))),
-        Err(failure) => Err(failure),
+    let folded = match observer.folds.job(observer.log(), &job).await? {
+        Found::Missing => return Ok(None),
+        Found::Broken(_) => None,
+        Found::Folded(folded) => {
+            let summary = observer.summary(&folded.job).await.ok();
+            summary.map(|row| ((row, Arc::new(folded.job.costs())), folded.last))
+        }
     };
-    let Ok(row) = folded else {
-        let row = unfolded(first).or_else(|| submission.and_then(unfolded));
+    let Some((row, made_of)) = folded else {
+        let row = match submission.and_then(unfolded) {
+            Some(row) => Some(row),
+            // A log without a readable beginning has no row.
+            None => observer.log().first(&job).await.ok().flatten().as_ref().and_then(unfolded),
+        };
         return Ok(row.map(|row| (row, Arc::default())));
     };
     if row.0.state.is_terminal() && row.0.why.is_none() {
-        rows.insert(job, (Latest { seq: last.seq, time: last.time }, row.clone()));
+        rows.insert(job, (made_of, row.clone()));
     }
     Ok(Some(row))
 }

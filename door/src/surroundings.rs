@@ -26,7 +26,7 @@ use proto::{
 use runtime::presence::Crew;
 use tokio::time::Instant;
 
-use super::{fold, row::Rows};
+use super::{fold, folds::Folds, row::Rows};
 
 /// Maximum number of descendants whose logs are read to explain one job.
 const DESCENDANTS_MAX: usize = 32;
@@ -48,11 +48,18 @@ pub(super) struct Observer {
     crew: Crew,
     queues: Arc<Mutex<Remembered>>,
     pub(super) rows: Rows,
+    pub(super) folds: Folds,
 }
 
 impl Observer {
     pub(super) fn new(broker: Broker, crew: Crew) -> Self {
-        Self { broker, crew, queues: Arc::default(), rows: Rows::default() }
+        Self {
+            broker,
+            crew,
+            queues: Arc::default(),
+            rows: Rows::default(),
+            folds: Folds::default(),
+        }
     }
 
     pub(super) fn log(&self) -> &dyn Log {
