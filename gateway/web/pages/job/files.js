@@ -23,8 +23,8 @@ export async function save(job, name) {
     link.href = url;
     link.download = name;
     link.click();
-    // The download has begun, and holds the content itself.
-    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    // A slow browser reads the content some time after the click.
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
   } catch (problem) {
     toast(/** @type {Error} */ (problem).message || t('error_unreachable'), 'fail');
   } finally {
