@@ -12,6 +12,9 @@ use crate::{
     panic_with,
 };
 
+/// How often the pointer follows an element before it is clicked where it is.
+const MOVES_MAX: usize = 20;
+
 /// Support in the page: locators and waits.
 const SUPPORT: &str = include_str!("page.js");
 
@@ -154,12 +157,24 @@ impl Page {
     /// Clicks on the first element that matches, as soon as it is there and nothing covers it.
     pub async fn click(&self, selector: &str, text: &str) {
         let test = format!("__page.place({selector:?}, {text:?})");
-        let [x, y]: [f64; 2] = self.until(&format!("{selector} {text}"), &test).await;
-        for kind in ["mouseMoved", "mousePressed", "mouseReleased"] {
-            let button = if kind == "mouseMoved" { "none" } else { "left" };
-            let event = json!({"type": kind, "x": x, "y": y, "button": button, "clickCount": 1});
-            self.command("Input.dispatchMouseEvent", event).await;
+        let what = format!("{selector} {text}");
+        let mut at: [f64; 2] = self.until(&what, &test).await;
+        // What loads above the element may move it away from under the pointer.
+        for _ in 0..MOVES_MAX {
+            self.mouse("mouseMoved", "none", at).await;
+            let now = self.until(&what, &test).await;
+            if now == at {
+                break;
+            }
+            at = now;
         }
+        self.mouse("mousePressed", "left", at).await;
+        self.mouse("mouseReleased", "left", at).await;
+    }
+
+    async fn mouse(&self, kind: &str, button: &str, [x, y]: [f64; 2]) {
+        let event = json!({"type": kind, "x": x, "y": y, "button": button, "clickCount": 1});
+        self.command("Input.dispatchMouseEvent", event).await;
     }
 
     /// Replaces the text of a field.
