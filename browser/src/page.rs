@@ -12,7 +12,7 @@ use crate::{
     panic_with,
 };
 
-/// How often the pointer follows an element before it is clicked where it is.
+/// Number of moves after which the pointer clicks an element that still moves.
 const MOVES_MAX: usize = 20;
 
 /// Support in the page: locators and waits.
@@ -159,7 +159,7 @@ impl Page {
         let test = format!("__page.place({selector:?}, {text:?})");
         let what = format!("{selector} {text}");
         let mut at: [f64; 2] = self.until(&what, &test).await;
-        // What loads above the element may move it away from under the pointer.
+        // Content that loads above the element moves it, and the pointer follows.
         for _ in 0..MOVES_MAX {
             self.mouse("mouseMoved", "none", at).await;
             let now = self.until(&what, &test).await;

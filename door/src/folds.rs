@@ -20,11 +20,11 @@ use quick_cache::{
 
 use super::fold;
 
-/// Bytes of the views of all remembered jobs together, for about as much memory as their folds take.
+/// Bound of the weights of all remembered folds together, in bytes.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Bytes that a job counts at least.
+/// Least weight of a fold, in bytes.
 const BYTES_MIN: u64 = 4 * 1024;
-/// Records that a fold counts for beside its view, in bytes each.
+/// Weight of each record beside the view, in bytes: a fold also holds places of the log.
 const RECORD_BYTES: u64 = 64;
 
 /// Folds of open jobs, each with the last record that it is made of. Clones share the memory.
@@ -44,24 +44,9 @@ pub(super) struct Folded {
 
 impl Folded {
     fn new(job: Job, last: Latest, records: u64) -> Self {
-        let mut counter = Counter(0);
-        // A view that cannot be written counts for its records alone.
-        let _ = job.view().map(|view| serde_json::to_writer(&mut counter, &view));
-        Self { job, last, records, bytes: counter.0 + records * RECORD_BYTES }
-    }
-}
-
-/// Counts what is written.
-struct Counter(u64);
-
-impl std::io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 = self.0.saturating_add(bytes.len() as u64);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
+        let view = job.view().and_then(|view| serde_json::to_vec(&view).ok()).unwrap_or_default();
+        let bytes = view.len() as u64 + records * RECORD_BYTES;
+        Self { job, last, records, bytes }
     }
 }
 
@@ -76,7 +61,7 @@ pub(super) enum Found {
     Broken(Failure),
 }
 
-/// Weighs a fold by its bytes.
+/// Weighs a fold by its view, because the fold itself has no size.
 #[derive(Debug, Clone)]
 struct Bytes;
 
@@ -142,7 +127,7 @@ async fn continued(
     let Some(last) = further.last() else { return Ok(Some(known)) };
     let mut job = known.job.clone();
     let records = known.records + further.len() as u64;
-    // What breaks here breaks in the whole fold as well, which says how.
+    // The fold of the whole log repeats and reports a failure.
     let taken = fold::more(log, &mut job, further).await.is_ok();
     Ok(taken.then(|| Arc::new(Folded::new(job, place(last), records))))
 }

@@ -49,18 +49,10 @@ async fn a_file_of_a_job_is_saved_under_its_name() {
     let Some((stage, page)) = asking("/jobs/j1").await else { return };
     let directory = tempfile::tempdir().unwrap();
     page.save_in(directory.path()).await;
+    page.click(".files-of button", "notes of ann.md").await;
     let file = directory.path().join("notes of ann.md");
-    // What loads above the button may move it away from under the click.
-    eventually("the file", async || {
-        page.click(".files-of button", "notes of ann.md").await;
-        page.until::<bool>(
-            "the end of the reading",
-            "!document.querySelector('.files-of :disabled')",
-        )
+    eventually("the file", async || std::fs::read_to_string(&file).map_err(|e| e.to_string()))
         .await;
-        std::fs::read_to_string(&file).map_err(|e| e.to_string())
-    })
-    .await;
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "twelve notes");
     page.is_clean(&stage.host).await;
 }

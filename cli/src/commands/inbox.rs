@@ -42,7 +42,7 @@ pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) 
             output.one(&entry, &id, |style| question::show(style, &entry.job, &entry.question))
         }
         InboxCommand::Answer(args) => answer(&client, output, args).await,
-        InboxCommand::Pick(args) => pick::one(&client, output, args).await,
+        InboxCommand::Pick(args) => pick::one(&client, output, &args).await,
         InboxCommand::Approve(args) => approve(&client, output, global.yes, args).await,
         InboxCommand::Reject(args) => reject(&client, output, args).await,
         InboxCommand::Link(args) => link::make(&client, output, args).await,
@@ -51,9 +51,12 @@ pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) 
 }
 
 async fn ls(client: &Client, output: Output, args: InboxListArgs) -> Outcome {
-    let page = page(client, &args).await?;
+    listed(output, &page(client, &args).await?)
+}
+
+fn listed(output: Output, page: &InboxPage) -> Outcome {
     let id = |entry: &InboxEntry| format!("{} {}", entry.job, entry.question.id);
-    output.list(&page, &page.questions, id, |style| question::list(style, &page))
+    output.list(page, &page.questions, id, |style| question::list(style, page))
 }
 
 async fn page(client: &Client, args: &InboxListArgs) -> Result<InboxPage, CliError> {

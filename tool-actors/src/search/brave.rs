@@ -1,7 +1,7 @@
 //! Brave Search: `GET /res/v1/web/search` with the header `X-Subscription-Token`, as the API
 //! reference "Web Search" has it. Its texts have `<strong>` around the words of the query.
 
-use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use url::Url;
 
@@ -55,7 +55,7 @@ impl Interface for Brave {
                 pairs.append_pair("freshness", freshness(recency));
             }
         }
-        Request::Get(url, engine::secret(TOKEN, &self.key))
+        Request::Get(url, HeaderMap::from_iter([(TOKEN, self.key.clone())]))
     }
 
     fn read(&self, body: &[u8]) -> Result<Page, SearchError> {

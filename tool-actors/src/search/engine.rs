@@ -2,7 +2,7 @@
 //! reads.
 
 use async_trait::async_trait;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
@@ -136,11 +136,4 @@ pub(super) fn below(base: &Url, path: &[&str]) -> Url {
         segments.pop_if_empty().extend(path);
     }
     url
-}
-
-/// Builds the headers of a request with a secret.
-pub(super) fn secret(name: HeaderName, value: &HeaderValue) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    headers.insert(name, value.clone());
-    headers
 }

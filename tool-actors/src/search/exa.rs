@@ -2,7 +2,7 @@
 //! the price of each search in its answer.
 
 use jiff::{SignedDuration, Timestamp};
-use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::json;
 use url::Url;
@@ -62,7 +62,11 @@ impl Interface for Exa {
         if let Some(site) = &query.site {
             body["includeDomains"] = json!([site]);
         }
-        Request::Post(engine::below(&self.base, &["search"]), engine::secret(KEY, &self.key), body)
+        Request::Post(
+            engine::below(&self.base, &["search"]),
+            HeaderMap::from_iter([(KEY, self.key.clone())]),
+            body,
+        )
     }
 
     fn read(&self, body: &[u8]) -> Result<Page, SearchError> {

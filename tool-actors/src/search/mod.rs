@@ -97,7 +97,7 @@ pub struct Hit {
     pub title: String,
     /// The address of the page, `http` or `https`.
     pub url: String,
-    /// What the page says about the query; may be empty.
+    /// Excerpt of the page in the words of the provider; may be empty.
     pub summary: String,
     /// When the page was published, in the words of the provider.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,6 @@
 //! Tavily: `POST /search` with a bearer key, as the API reference "Search" has it.
 
-use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::json;
 use url::Url;
@@ -56,7 +56,7 @@ impl Interface for Tavily {
             body["include_domains"] = json!([site]);
         }
         let url = engine::below(&self.base, &["search"]);
-        Request::Post(url, engine::secret(AUTHORIZATION, &self.key), body)
+        Request::Post(url, HeaderMap::from_iter([(AUTHORIZATION, self.key.clone())]), body)
     }
 
     fn read(&self, body: &[u8]) -> Result<Page, SearchError> {

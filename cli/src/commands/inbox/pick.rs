@@ -7,7 +7,7 @@ use inquire::{InquireError, Select, ui::RenderConfig};
 use proto::{door::InboxEntry, escape};
 use tui::render::text;
 
-use super::{converse, ls, page};
+use super::{converse, listed, page};
 use crate::{
     args::InboxListArgs,
     exit::Exit,
@@ -27,8 +27,8 @@ const MARGIN: usize = 3;
 /// A question as a line of the list.
 struct Row {
     line: String,
-    /// What the user may type to find it, in small letters.
-    sought: String,
+    /// The text that the filter searches, in lower case.
+    searched: String,
     entry: InboxEntry,
 }
 
@@ -40,13 +40,13 @@ impl Row {
         let (time, kind) = (style.time(entry.asked), asked.kind.name());
         let line = format!("{time}  {kind}  {goal} · {prompt}  {who}");
         let line = text::fit(&line, style.columns().saturating_sub(MARGIN));
-        let sought = format!("{goal} {prompt} {kind} {who}").to_lowercase();
-        Self { line, sought, entry }
+        let searched = format!("{goal} {prompt} {kind} {who}").to_lowercase();
+        Self { line, searched, entry }
     }
 
     /// `true` if the row has every word.
     fn has(&self, words: &str) -> bool {
-        words.to_lowercase().split_whitespace().all(|word| self.sought.contains(word))
+        words.to_lowercase().split_whitespace().all(|word| self.searched.contains(word))
     }
 }
 
@@ -60,14 +60,14 @@ impl fmt::Display for Row {
 ///
 /// # Errors
 /// Without a terminal, and like an answer.
-pub(super) async fn one(client: &Client, output: Output, args: InboxListArgs) -> Outcome {
+pub(super) async fn one(client: &Client, output: Output, args: &InboxListArgs) -> Outcome {
     if !output::is_interactive() || !output::is_drawable() {
         return Err(CliError::usage(Text::PickNeedsTerminal).hint("callboard inbox ls"));
     }
-    let page = page(client, &args).await?;
+    let page = page(client, args).await?;
     let style = output.style();
     if page.questions.is_empty() {
-        return ls(client, output, args).await;
+        return listed(output, &page);
     }
     let mut keys = style.say(Text::PickKeys);
     if page.more {
