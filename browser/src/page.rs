@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Number of moves after which the pointer clicks an element that still moves.
-const MOVES_MAX: usize = 20;
+const MOVES: usize = 20;
 
 /// Support in the page: locators and waits.
 const SUPPORT: &str = include_str!("page.js");
@@ -160,7 +160,7 @@ impl Page {
         let what = format!("{selector} {text}");
         let mut at: [f64; 2] = self.until(&what, &test).await;
         // Content that loads above the element moves it, and the pointer follows.
-        for _ in 0..MOVES_MAX {
+        for _ in 0..MOVES {
             self.mouse("mouseMoved", "none", at).await;
             let now = self.until(&what, &test).await;
             if now == at {
