@@ -168,8 +168,11 @@ impl Page {
             }
             at = now;
         }
-        self.mouse("mousePressed", "left", at).await;
-        self.mouse("mouseReleased", "left", at).await;
+        // Sent together, so that the page cannot move the element in between.
+        tokio::join!(
+            self.mouse("mousePressed", "left", at),
+            self.mouse("mouseReleased", "left", at)
+        );
     }
 
     async fn mouse(&self, kind: &str, button: &str, [x, y]: [f64; 2]) {

@@ -204,7 +204,7 @@ export class JobsPage {
         ${chips(filter).map(([name, value]) => html`<button class="chip removable" @click=${() => this.drop(name, value)} aria-label="${t('drop_filter')}: ${t(`filter_${name}`)} ${value}">${t(`filter_${name}`)}: ${plain(name === 'since' ? t(`since_${value}`) : value)} ${icon('x')}</button>`)}
         <button @click=${() => openNarrow(filter, () => { this.at = 0; })}>${icon('plus')}${t('add_filter')}</button>
         <span class="grow"></span><span class="muted num">${this.readAt && !(this.problem && !rows.length) ? t(this.more ? 'rows_first' : 'rows_all', { n: rows.length === 1 ? 1 : number(rows.length), time: ago(this.readAt) }) : ''}</span>
-        ${rows.length && may('batch') ? html`<button class="act-on" @click=${() => this.batch()}>${this.marked.size ? t('act_on_marked', { n: this.marked.size }) : t(narrows(filter) ? 'act_on_matching' : 'act_on_all')}</button>` : nothing}</div>
+        ${may('batch') ? html`<button class="act-on" ?disabled=${!rows.length} @click=${() => this.batch()}>${this.marked.size ? t('act_on_marked', { n: this.marked.size }) : t(narrows(filter) ? 'act_on_matching' : 'act_on_all')}</button>` : nothing}</div>
       ${keptFilters(filter)}
       ${this.problem ? errorBox(this.problem, () => this.load()) : nothing}
       ${this.fresh.length ? html`<button class="fresh" @click=${() => { document.getElementById('main')?.scrollTo({ top: 0 }); this.rows = [...this.fresh, ...this.rows]; this.fresh = []; emit(); }}>${icon('arrow-up')}${t('new_rows', { n: this.fresh.length })}</button>` : nothing}
