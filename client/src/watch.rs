@@ -34,6 +34,8 @@ pub struct WatchOptions {
     pub from: Position,
     /// `true` to receive the text of work in progress.
     pub live: bool,
+    /// `true` to end the watch after what is stored and the view.
+    pub stored: bool,
     /// Time for which the server may be unreachable before the watch fails.
     pub give_up_after: Duration,
 }
@@ -56,28 +58,29 @@ impl WatchOptions {
 impl Default for WatchOptions {
     fn default() -> Self {
         let from = Position::Records(Seq(0));
-        Self { from, live: false, give_up_after: Duration::from_secs(60) }
+        Self { from, live: false, stored: false, give_up_after: Duration::from_secs(60) }
     }
 }
 
 impl Client {
     /// Watches a job until it ends. Every record or event after a position comes exactly once and in
     /// order, over as many connections as that takes; views repeat. The last item is
-    /// [`Watched::End`] when the job has ended, or an error when the server refuses or stays out of
-    /// reach. Heartbeats are not passed on.
+    /// [`Watched::End`] when the job has ended or what is stored has come and no more is wanted, or an
+    /// error when the server refuses or stays out of reach. Heartbeats are not passed on.
     pub fn watch(
         &self,
         job: &JobId,
         options: WatchOptions,
     ) -> impl Stream<Item = Result<Watched, Failure>> + Send + 'static {
-        let WatchOptions { from: mut position, live, give_up_after } = options;
+        let WatchOptions { from: mut position, live, stored, give_up_after } = options;
         let job = job.clone();
         let client = self.clone();
         async_stream::stream! {
             let mut heard = Instant::now();
             let mut backoff = BACKOFF;
             loop {
-                let (mut messages, mut broken) = match client.open(&position.request(&job, live)).await {
+                let request = position.request(&job, live, stored);
+                let (mut messages, mut broken) = match client.open(&request).await {
                     Ok(messages) => (messages, None),
                     Err(failure) => (futures::stream::empty().boxed(), Some(failure)),
                 };
@@ -106,7 +109,7 @@ impl Client {
                 }
                 drop(messages);
                 let failure = broken.unwrap_or_else(silent);
-                if !passes(failure.code) || heard.elapsed() > give_up_after {
+                if !failure.code.is_temporary() || heard.elapsed() > give_up_after {
                     yield Err(failure);
                     return;
                 }
@@ -121,16 +124,18 @@ impl Client {
     /// # Errors
     /// Returns the server's refusal or the transport's error.
     pub async fn spans(&self, job: &JobId) -> Result<Vec<Span>, Failure> {
-        let options =
-            WatchOptions { give_up_after: SILENCE, ..WatchOptions::events(EventId::START) };
+        let start = WatchOptions::events(EventId::START);
+        let options = WatchOptions { stored: true, give_up_after: SILENCE, ..start };
         let mut items = self.watch(job, options).boxed();
         let mut spans = Spans::default();
         while let Some(item) = items.next().await {
             match item? {
                 Watched::Event { event } => spans.take(&event),
-                // Every stored event has been sent.
-                Watched::View { .. } | Watched::End { .. } => break,
-                Watched::Record { .. } | Watched::Live { .. } | Watched::Heartbeat => {}
+                Watched::View { .. }
+                | Watched::End { .. }
+                | Watched::Record { .. }
+                | Watched::Live { .. }
+                | Watched::Heartbeat => {}
             }
         }
         Ok(spans.into_list())
@@ -155,30 +160,4 @@ impl Client {
 
 fn silent() -> Failure {
     Failure::new(Code::Timeout, "the server stopped answering")
-}
-
-/// Returns `true` if a new watch may succeed.
-fn passes(code: Code) -> bool {
-    match code {
-        Code::Unavailable | Code::Timeout | Code::Overloaded => true,
-        Code::InvalidRequest
-        | Code::InvalidEncoding
-        | Code::TooDeep
-        | Code::TooLarge
-        | Code::InvalidId
-        | Code::UnsupportedVersion
-        | Code::UnknownAgent
-        | Code::UnknownPrice
-        | Code::IdempotencyConflict
-        | Code::NotFound
-        | Code::AlreadyAnswered
-        | Code::Closed
-        | Code::Stale
-        | Code::WouldRepeat
-        | Code::InvalidAnswer
-        | Code::JobEnded
-        | Code::Forbidden
-        | Code::Poisoned
-        | Code::Internal => false,
-    }
 }

@@ -47,6 +47,8 @@ pub(crate) struct Desk {
     shutdown: CancellationToken,
     /// Sign-in at the issuer of tokens, if there is one.
     login: Option<Login>,
+    /// Watches of jobs that readers share.
+    watches: stream::SharedWatches,
     /// Live figures for lists.
     feed: api::feed::Hub,
     /// `https` if callers reach the gateway over TLS, else `http`.

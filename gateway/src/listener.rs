@@ -19,6 +19,7 @@ use crate::{
     caller::Hosts,
     limited::Limits,
     settings::{Gateway, Listen},
+    stream::SharedWatches,
     tls,
     webhooks::{self, Webhooks, incoming::Receivers},
 };
@@ -153,6 +154,7 @@ impl Actor for GatewayActor {
             version,
             shutdown: shutdown.clone(),
             login,
+            watches: SharedWatches::default(),
             feed,
             scheme: if is_secure { "https" } else { "http" },
             receivers: Receivers::new(&hooks),

@@ -1,12 +1,17 @@
 //! The events of a job as a stream of server-sent events.
 //!
-//! A task takes the items of the watch and puts frames into a queue of bounded length and size, from
-//! which the response reads. Live text that finds the queue full is dropped, as it may be anywhere.
-//! Anything else waits for the reader, and a reader that takes nothing for [`STALLED`] loses its
-//! stream. It resumes after the last event that it has, by `Last-Event-ID`, and misses and repeats
-//! nothing.
+//! A reader gets what is stored by a watch of its own, for which the front door checks its right. What
+//! follows comes from a watch that all readers of the job share. A reader that is too slow for that
+//! one, and each after [`ASK_AGAIN_AFTER`], begins again with a watch of its own.
+//!
+//! Nothing is read ahead for a reader: the response takes frames when the connection has room for
+//! them, and the listener closes the connection of a reader that takes nothing. It resumes after the
+//! last event that it has, by `Last-Event-ID`, and misses and repeats nothing.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+mod frame;
+mod shared;
+
+use std::{convert::Infallible, time::Duration};
 
 use axum::{
     http::HeaderName,
@@ -16,28 +21,26 @@ use axum::{
     },
 };
 use client::{Client, WatchOptions, session::Position};
-use futures::StreamExt;
+use futures::{Stream, StreamExt, stream::BoxStream};
 use proto::{
     door::Watched,
     error::{Code, Failure},
     event::{EventId, EventType},
     id::JobId,
+    limits,
     refusal::Text as Refusal,
 };
-use serde::Serialize;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio::time::Instant;
 
-use crate::{limited::Open, words::Text};
+pub(crate) use self::shared::SharedWatches;
+use self::{
+    frame::{Frame, Kind, end},
+    shared::{Next, Place},
+};
+use crate::{Desk, limited::Open, words::Text};
 
 /// Header that has proxies pass frames on at once.
 pub(crate) const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// Largest number of frames that wait for the reader.
-const FRAMES_MAX: usize = 256;
-/// Largest size of the frames that wait for the reader, in KiB. A larger frame waits alone.
-const WAITING_KIB_MAX: u32 = 1_024;
-/// Time without progress after which a reader loses its stream.
-const STALLED: Duration = Duration::from_secs(15);
 /// Interval of comments on a silent stream, which keep connections alive.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Time that a browser waits before it opens a broken stream again.
@@ -46,6 +49,8 @@ pub(crate) const RETRY: Duration = Duration::from_secs(2);
 pub(crate) const BEGIN_WITHIN: Duration = Duration::from_secs(5);
 /// Time for which the front door may be away before the stream ends with its error.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
+/// Time after which the front door is asked again whether a reader may read.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(limits::WATCH_SECONDS_MAX);
 
 /// The start of a stream.
 #[derive(Debug, Clone)]
@@ -68,8 +73,8 @@ impl Wanted {
         Self(types)
     }
 
-    pub(crate) fn has(&self, event: &proto::event::Event) -> bool {
-        self.0.is_empty() || self.0.contains(&EventType::from(&event.happened))
+    pub(crate) fn has(&self, kind: EventType) -> bool {
+        self.0.is_empty() || self.0.contains(&kind)
     }
 }
 
@@ -78,138 +83,137 @@ impl Wanted {
 /// # Errors
 /// The front door's refusal to begin the watch.
 pub(crate) async fn response(
+    desk: &Desk,
     client: &Client,
     job: &JobId,
     start: Start,
-    shutdown: CancellationToken,
     place: Open,
 ) -> Result<Response, Failure> {
     let Start { after, live, wanted } = start;
-    let from = Position::Events(after.unwrap_or_default());
-    let options = WatchOptions { from, live, give_up_after: GIVE_UP_AFTER };
-    let mut items = client.watch(job, options).boxed();
-    let first = tokio::time::timeout(BEGIN_WITHIN, items.next());
+    let (client, job, watches) = (client.clone(), job.clone(), desk.watches.clone());
+    let position = after.unwrap_or_default();
+    let reader = Reader { client, job, watches, live, wanted, position };
+    let mut own = reader.open();
+    let first = tokio::time::timeout(BEGIN_WITHIN, own.items.next());
     let away = || Failure::of(Code::Unavailable, Refusal::ShuttingDown);
-    let first = shutdown.run_until_cancelled(first).await.ok_or_else(away)?;
+    let first = desk.shutdown.run_until_cancelled(first).await.ok_or_else(away)?;
     let late = |_| Failure::composed(Code::Unavailable, &Text::DoorAway.into());
     let first = first.map_err(late)?.transpose()?;
-    let items = futures::stream::iter(first.map(Ok)).chain(items);
-    let items = items.filter(move |item| {
-        let is_unwanted = matches!(item, Ok(Watched::Event { event }) if !wanted.has(event));
-        futures::future::ready(!is_unwanted)
+    own.items = futures::stream::iter(first.map(Ok)).chain(own.items).boxed();
+    let begin = futures::stream::iter([Event::default().retry(RETRY)]);
+    let frames = begin.chain(reader.frames(own));
+    let frames = frames.take_until(desk.shutdown.clone().cancelled_owned());
+    let frames = frames.map(move |frame| {
+        // The place is free again when the response is dropped.
+        let _place = &place;
+        Ok::<_, Infallible>(frame)
     });
-    let (sender, mut frames) = mpsc::channel(FRAMES_MAX);
-    let task = tokio::spawn(shutdown.run_until_cancelled_owned(pump(items, sender)));
-    let task = AbortOnDropHandle::new(task);
-    let body = async_stream::stream! {
-        let (_task, _place) = (task, place);
-        yield Ok::<_, Infallible>(Event::default().retry(RETRY));
-        while let Some((frame, _place)) = frames.recv().await {
-            yield Ok(frame);
-        }
-    };
-    let body = Sse::new(body).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
+    let body = Sse::new(frames).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
     Ok(([(UNBUFFERED, "no")], body).into_response())
 }
 
-/// A frame, and its place in the size of the queue.
-type Placed = (Event, OwnedSemaphorePermit);
+/// A reader of a job's events.
+struct Reader {
+    client: Client,
+    job: JobId,
+    watches: SharedWatches,
+    live: bool,
+    wanted: Wanted,
+    /// The last event that the reader has, or does not want.
+    position: EventId,
+}
 
-async fn pump(
-    items: impl futures::Stream<Item = Result<Watched, Failure>>,
-    frames: mpsc::Sender<Placed>,
-) {
-    let space = Arc::new(Semaphore::new(usize::try_from(WAITING_KIB_MAX).unwrap_or(usize::MAX)));
-    let mut items = std::pin::pin!(items);
-    while let Some(item) = items.next().await {
-        let may_be_lost = matches!(item, Ok(Watched::Live { .. }));
-        let Some((frame, bytes)) = frame(item) else { continue };
-        let kib = u32::try_from(bytes / 1_024 + 1).unwrap_or(u32::MAX).min(WAITING_KIB_MAX);
-        if may_be_lost {
-            if let Ok(place) = Arc::clone(&space).try_acquire_many_owned(kib) {
-                // Dropped where the queue is full; a closed queue ends the next frame.
-                let _ = frames.try_send((frame, place));
-            }
-            continue;
-        }
-        let placed = async {
-            let place = Arc::clone(&space).acquire_many_owned(kib).await.ok()?;
-            frames.send((frame, place)).await.ok()
+/// The items of a watch.
+struct Items {
+    items: BoxStream<'static, Result<Watched, Failure>>,
+    /// `true` if new records follow what is stored.
+    goes_on: bool,
+}
+
+impl Reader {
+    /// Opens a watch of the reader's own. If the job has no shared watch yet, it becomes that one.
+    fn open(&self) -> Items {
+        let goes_on = !self.watches.has(&self.job, self.live);
+        Items { items: self.watch(goes_on), goes_on }
+    }
+
+    fn watch(&self, goes_on: bool) -> BoxStream<'static, Result<Watched, Failure>> {
+        let options = WatchOptions {
+            from: Position::Events(self.position),
+            live: self.live && goes_on,
+            stored: !goes_on,
+            give_up_after: GIVE_UP_AFTER,
         };
-        match tokio::time::timeout(STALLED, placed).await {
-            Ok(Some(())) => {}
-            // The reader has gone, or takes nothing.
-            Ok(None) | Err(_) => return,
+        self.client.watch(&self.job, options).boxed()
+    }
+
+    /// Returns the frames of the own watch and then those of the shared one, until the job ends.
+    fn frames(mut self, mut own: Items) -> impl Stream<Item = Event> + Send + 'static {
+        async_stream::stream! {
+            loop {
+                let mut is_over = true;
+                while let Some(item) = own.items.next().await {
+                    match item {
+                        Ok(item) => {
+                            if let Some(frame) = self.take(&item) {
+                                yield frame;
+                            }
+                            // Everything stored has come.
+                            if let Watched::View { view } = item {
+                                is_over = view.state.is_terminal();
+                                break;
+                            }
+                        }
+                        Err(failure) => {
+                            yield end(Some(failure));
+                            return;
+                        }
+                    }
+                }
+                if is_over {
+                    yield end(None);
+                    return;
+                }
+                let mut place = self.join(own);
+                let ask_again = Instant::now() + ASK_AGAIN_AFTER;
+                loop {
+                    let next = place.next(&mut self.position, &self.wanted);
+                    match tokio::time::timeout_at(ask_again, next).await {
+                        Ok(Next::Frames(frames)) => {
+                            for frame in frames {
+                                yield frame.event;
+                            }
+                        }
+                        Ok(Next::End) => {
+                            yield end(None);
+                            return;
+                        }
+                        Ok(Next::Failed(failure)) => {
+                            yield end(Some(failure));
+                            return;
+                        }
+                        Ok(Next::Behind) | Err(_) => break,
+                    }
+                }
+                own = self.open();
+            }
         }
     }
-}
 
-/// The end of a stream.
-#[derive(Serialize)]
-struct End {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Box<Failure>>,
-}
+    /// Joins the shared watch of the job; the own one becomes it if there is none.
+    fn join(&self, own: Items) -> Place {
+        // A shared watch may have ended while the reader got what is stored.
+        let items = || if own.goes_on { own.items } else { self.watch(true) };
+        self.watches.join(&self.job, self.live, self.position, items)
+    }
 
-/// Converts an item of a watch; `None` for items that a reader does not need.
-fn frame(item: Result<Watched, Failure>) -> Option<(Event, usize)> {
-    match item {
-        Ok(Watched::Event { event }) => {
-            named("event", &event).map(|(frame, bytes)| (frame.id(event.id.to_string()), bytes))
+    /// Moves behind an item of the own watch, and returns its frame if the reader wants it.
+    fn take(&mut self, item: &Watched) -> Option<Event> {
+        let frame = Frame::of(item)?;
+        if let Kind::Event(id, kind) = frame.kind {
+            self.position = self.position.max(id);
+            return self.wanted.has(kind).then_some(frame.event);
         }
-        Ok(Watched::View { view }) => named("view", &view),
-        Ok(live @ Watched::Live { .. }) => named("live", &live),
-        Ok(Watched::Heartbeat | Watched::Record { .. }) => None,
-        Ok(Watched::End { error }) => named("end", &End { error }),
-        Err(failure) => named("end", &End { error: Some(Box::new(failure)) }),
-    }
-}
-
-/// Converts a value to a frame, and returns its size too.
-fn named(name: &str, data: &impl Serialize) -> Option<(Event, usize)> {
-    let data = serde_json::to_string(data);
-    let data = data
-        .inspect_err(|error| tracing::error!(%error, name, "a frame cannot be written"))
-        .ok()?;
-    Some((Event::default().event(name).data(&data), data.len()))
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-
-    /// An item that a reader must get, with this many bytes.
-    fn must(bytes: usize) -> Watched {
-        let failure = Failure::new(Code::Internal, "x".repeat(bytes));
-        Watched::End { error: Some(Box::new(failure)) }
-    }
-
-    fn may() -> Watched {
-        let (work, what, text) = ("g0.p1".to_owned(), "text".to_owned(), "word".to_owned());
-        Watched::Live { work, attempt: 1, step: None, index: 0, what, text }
-    }
-
-    #[rstest]
-    #[case::a_queue_with_room((0..FRAMES_MAX).map(|_| must(1)).collect(), FRAMES_MAX, false)]
-    #[case::one_frame_too_many((0..=FRAMES_MAX).map(|_| must(1)).collect(), FRAMES_MAX, true)]
-    #[case::live_text_beyond_the_queue((0..FRAMES_MAX).map(|_| must(1)).chain((0..9).map(|_| may())).collect(), FRAMES_MAX, false)]
-    #[case::too_many_bytes(vec![must(600_000), must(600_000)], 1, true)]
-    #[case::one_frame_above_the_size(vec![must(3_000_000)], 1, false)]
-    #[tokio::test(start_paused = true)]
-    async fn a_reader_that_takes_nothing_loses_live_text_and_then_its_stream(
-        #[case] items: Vec<Watched>,
-        #[case] waiting: usize,
-        #[case] has_waited: bool,
-    ) {
-        let (sender, frames) = mpsc::channel(FRAMES_MAX);
-        let items = futures::stream::iter(items.into_iter().map(Ok));
-        let mut pump = std::pin::pin!(pump(items, sender));
-        let waits = tokio::time::timeout(STALLED / 2, &mut pump).await.is_err();
-        if waits {
-            pump.await;
-        }
-        assert_eq!((frames.len(), waits), (waiting, has_waited));
+        Some(frame.event)
     }
 }

@@ -206,6 +206,9 @@ pub struct Watch {
     /// Event after which events are sent, when `events` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_event: Option<EventId>,
+    /// `true` to end the watch after what is stored and the view.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stored: bool,
 }
 
 /// A reply to a watch. The last one is `end`. A watcher that receives no heartbeat for 30 s asks
@@ -254,9 +257,10 @@ pub enum Watched {
     },
     /// A heartbeat, sent at intervals of [`crate::limits::WATCH_HEARTBEAT_SECONDS`].
     Heartbeat,
-    /// The end of the watch: the job has ended, or the server cannot continue.
+    /// The end of the watch: the job has ended, the watcher has what is stored and wanted no more, or
+    /// the server cannot continue.
     End {
-        /// Error for which the watch ended early; absent when the job has ended.
+        /// Error for which the watch ended early.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Box<Failure>>,
     },

@@ -49,6 +49,34 @@ impl Code {
     pub fn is_settled_elsewhere(self) -> bool {
         [Self::AlreadyAnswered, Self::Closed, Self::JobEnded].contains(&self)
     }
+
+    /// `true` if the same request may succeed later, because the server could not be reached or had
+    /// too much to do.
+    #[must_use]
+    pub fn is_temporary(self) -> bool {
+        match self {
+            Self::Unavailable | Self::Timeout | Self::Overloaded => true,
+            Self::InvalidRequest
+            | Self::InvalidEncoding
+            | Self::TooDeep
+            | Self::TooLarge
+            | Self::InvalidId
+            | Self::UnsupportedVersion
+            | Self::UnknownAgent
+            | Self::UnknownPrice
+            | Self::IdempotencyConflict
+            | Self::NotFound
+            | Self::AlreadyAnswered
+            | Self::Closed
+            | Self::Stale
+            | Self::WouldRepeat
+            | Self::InvalidAnswer
+            | Self::JobEnded
+            | Self::Forbidden
+            | Self::Poisoned
+            | Self::Internal => false,
+        }
+    }
 }
 
 codes! {

@@ -42,11 +42,11 @@ impl Position {
     }
 
     /// The request for the rest.
-    pub(crate) fn request(self, job: &JobId, live: bool) -> Watch {
+    pub(crate) fn request(self, job: &JobId, live: bool, stored: bool) -> Watch {
         let (after, after_event) = match self {
             Self::Records(after) => (after, None),
             Self::Events(after) => (Seq(0), Some(after)),
         };
-        Watch { job: job.clone(), after, live, events: after_event.is_some(), after_event }
+        Watch { job: job.clone(), after, live, events: after_event.is_some(), after_event, stored }
     }
 }

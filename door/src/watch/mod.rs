@@ -1,9 +1,10 @@
 //! The verb `watch`: a job's records from a position on, then each new one; the job's view after
 //! each burst; and, on request, live output of running work.
 //!
-//! A watcher that reconnects with its last position gets exactly what it missed. A watch ends by
-//! itself after [`GONE_AFTER`] heartbeats that nobody receives. It ends after
-//! [`limits::WATCH_SECONDS_MAX`] in any case, as not every bus can tell that a watcher has gone.
+//! A watcher that reconnects with its last position gets exactly what it missed. A watch ends with
+//! the job, with the first view if the watcher wants no more than what is stored, and after
+//! [`GONE_AFTER`] heartbeats that nobody receives. It ends after [`limits::WATCH_SECONDS_MAX`] in any
+//! case, as not every bus can tell that a watcher has gone.
 
 mod feed;
 mod follower;
@@ -76,7 +77,10 @@ impl Door {
             }
         };
         let log = &*self.broker.log;
-        let mut watcher = Watcher { call, log, job, feed, form, taken, viewed: None, stored };
+        let ends_with_view = request.stored;
+        let viewed = None;
+        let mut watcher =
+            Watcher { call, log, job, feed, form, taken, viewed, stored, ends_with_view };
         let end = match watcher.follow(live).await {
             Ok(()) => None,
             Err(Cut::Because(failure)) => Some(Box::new(failure)),
@@ -108,10 +112,12 @@ struct Watcher<'a> {
     viewed: Option<ViewId>,
     /// Last record that was stored when the watch began.
     stored: Seq,
+    /// `true` if the watch is over with its first view.
+    ends_with_view: bool,
 }
 
 impl Watcher<'_> {
-    /// Sends stored records, then new ones, until the job has ended.
+    /// Sends stored records, then new ones, until the job has ended or the watcher wants no more.
     async fn follow(&mut self, mut live: Option<broadcast::Receiver<Bytes>>) -> Result<(), Cut> {
         let mut quiet = tokio::time::interval(Duration::from_secs(limits::WATCH_HEARTBEAT_SECONDS));
         quiet.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -160,6 +166,9 @@ impl Watcher<'_> {
             Next::View(id, view) => {
                 self.send(view).await?;
                 self.viewed = Some(id);
+                if self.ends_with_view {
+                    return Ok(true);
+                }
             }
             Next::End(end) => return end.map(|()| true).map_err(Cut::from),
             Next::Wait => return Ok(false),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::response::Response;
-use client::{WatchOptions, session::Position};
+use client::WatchOptions;
 use futures::{Stream, StreamExt};
 use proto::{
     door::Watched,
@@ -31,8 +31,8 @@ pub(super) fn response(
     shutdown: CancellationToken,
     place: Open,
 ) -> Response {
-    let from = Position::Events(EventId::default());
-    let options = WatchOptions { from, live: false, give_up_after: GIVE_UP_AFTER };
+    let options =
+        WatchOptions { give_up_after: GIVE_UP_AFTER, ..WatchOptions::events(EventId::START) };
     let items = caller.client.watch(job, options);
     frames::response(texts(items, run, caller.language), shutdown, place)
 }

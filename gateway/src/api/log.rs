@@ -11,7 +11,7 @@ use futures::StreamExt;
 use proto::{
     door::Watched,
     error::{Code, Failure},
-    event::{Event, EventId},
+    event::{Event, EventId, EventType},
     id::{JobId, Seq},
 };
 use schemars::JsonSchema;
@@ -72,7 +72,7 @@ pub(super) async fn events(
     let Some(place) = desk.limits.open(&caller.key) else {
         return Err(caller.overloads(Text::TooManyStreams { max: &desk.limits.streams_max() }));
     };
-    let opened = stream::response(&caller.client, &job, start, desk.shutdown, place).await;
+    let opened = stream::response(&desk, &caller.client, &job, start, place).await;
     opened.map_err(|failure| caller.refused(failure))
 }
 
@@ -92,6 +92,11 @@ fn limit(caller: &Caller, params: &Params<'_>) -> Result<usize, Problem> {
         return Ok(limit);
     }
     Err(caller.wrong_field("limit", &Text::Limit { max: &ITEMS_MAX }.into()))
+}
+
+/// The options of a watch of what is stored.
+pub(super) fn stored(from: WatchOptions) -> WatchOptions {
+    WatchOptions { stored: true, give_up_after: stream::BEGIN_WITHIN, ..from }
 }
 
 /// A page that is being filled.
@@ -138,20 +143,22 @@ async fn events_page(
     (wanted, limit): (&Wanted, usize),
 ) -> Answered {
     let refused = |failure| caller.refused(failure);
-    let options =
-        WatchOptions { give_up_after: stream::BEGIN_WITHIN, ..WatchOptions::events(after) };
-    let mut items = caller.client.watch(job, options).boxed();
+    let mut items = caller.client.watch(job, stored(WatchOptions::events(after))).boxed();
     let mut page = Page::of(limit);
     while let Some(item) = items.next().await {
         match item.map_err(refused)? {
             Watched::Event { event } => {
-                if wanted.has(&event) && !page.add(&event).map_err(refused)? {
+                if wanted.has(EventType::from(&event.happened))
+                    && !page.add(&event).map_err(refused)?
+                {
                     break;
                 }
             }
-            // All stored events have been sent.
-            Watched::View { .. } | Watched::End { .. } => break,
-            Watched::Record { .. } | Watched::Live { .. } | Watched::Heartbeat => {}
+            Watched::View { .. }
+            | Watched::End { .. }
+            | Watched::Record { .. }
+            | Watched::Live { .. }
+            | Watched::Heartbeat => {}
         }
     }
     let events = Events { events: page.items, more: page.more };
@@ -173,9 +180,7 @@ pub(super) async fn records(caller: Caller, Path(job): Path<String>, uri: Uri) -
     let after = params.one::<u64>("after")?.map_or(Seq(0), Seq);
     let mut page = Page::of(limit(&caller, &params)?);
     let refused = |failure| caller.refused(failure);
-    let options =
-        WatchOptions { give_up_after: stream::BEGIN_WITHIN, ..WatchOptions::records(after) };
-    let mut items = caller.client.watch(&job, options).boxed();
+    let mut items = caller.client.watch(&job, stored(WatchOptions::records(after))).boxed();
     while let Some(item) = items.next().await {
         match item.map_err(refused)? {
             record @ Watched::Record { .. } => {
@@ -183,9 +188,11 @@ pub(super) async fn records(caller: Caller, Path(job): Path<String>, uri: Uri) -
                     break;
                 }
             }
-            // All stored records have been sent.
-            Watched::View { .. } | Watched::End { .. } => break,
-            Watched::Event { .. } | Watched::Live { .. } | Watched::Heartbeat => {}
+            Watched::View { .. }
+            | Watched::End { .. }
+            | Watched::Event { .. }
+            | Watched::Live { .. }
+            | Watched::Heartbeat => {}
         }
     }
     Ok(Json(Records { records: page.items, more: page.more }).into_response())

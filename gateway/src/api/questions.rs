@@ -21,8 +21,9 @@ use serde::Serialize;
 use super::{
     asked::AskedQuestion,
     body::{Answered, Body, named, reply},
+    log::stored,
 };
-use crate::{answer_page, caller::Caller, params::Params, stream};
+use crate::{answer_page, caller::Caller, params::Params};
 
 pub(super) async fn answer(
     caller: Caller,
@@ -37,16 +38,17 @@ pub(super) async fn answer(
 pub(super) async fn question(caller: Caller, Path((job, ask)): Path<(String, String)>) -> Answered {
     let (job, ask): (JobId, AskId) = (named(&caller, &job)?, named(&caller, &ask)?);
     let refused = |failure| caller.refused(failure);
-    let start = WatchOptions::events(EventId::START);
-    let options = WatchOptions { give_up_after: stream::BEGIN_WITHIN, ..start };
-    let mut items = caller.client.watch(&job, options).boxed();
+    let all = stored(WatchOptions::events(EventId::START));
+    let mut items = caller.client.watch(&job, all).boxed();
     let mut asked = None;
     while let Some(item) = items.next().await {
         match item.map_err(refused)? {
             Watched::Event { event } => AskedQuestion::take(&mut asked, &ask, *event),
-            // All stored events have been sent.
-            Watched::View { .. } | Watched::End { .. } => break,
-            Watched::Record { .. } | Watched::Live { .. } | Watched::Heartbeat => {}
+            Watched::View { .. }
+            | Watched::End { .. }
+            | Watched::Record { .. }
+            | Watched::Live { .. }
+            | Watched::Heartbeat => {}
         }
     }
     let unknown = || {
