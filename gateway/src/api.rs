@@ -373,7 +373,7 @@ async fn checked(
 
 async fn page(headers: HeaderMap, request: Request) -> Response {
     if request.method().is_safe() {
-        return pages::index(&headers);
+        return pages::index(request.uri().path(), &headers);
     }
     let language = caller::language(&headers);
     Problem::request(StatusCode::METHOD_NOT_ALLOWED, Text::NoSuchMethod, language).into_response()

@@ -28,6 +28,7 @@ const ASK: HeaderValue = HeaderValue::from_static("no-cache");
 /// The mark in the index that stands for the build.
 const BUILD: &str = "/ui/BUILD/";
 
+mod modules;
 #[cfg(test)]
 mod words;
 
@@ -47,7 +48,8 @@ struct Page {
 /// The console of this build.
 struct Console {
     build: String,
-    index: Page,
+    /// The index of each page, by its module; the index of other paths has an empty key.
+    indexes: BTreeMap<String, Page>,
     files: BTreeMap<String, Page>,
 }
 
@@ -63,16 +65,20 @@ impl Console {
         let sums: Vec<String> = files.values().map(|data| digest::of_bytes(data)).collect();
         let build: String = digest::of_bytes(sums.concat().as_bytes()).chars().take(12).collect();
         let index = files.remove("index.html").unwrap_or_default();
-        let index = String::from_utf8_lossy(&index).replace(BUILD, &format!("/ui/{build}/"));
+        let root = format!("/ui/{build}/");
+        let index = String::from_utf8_lossy(&index).replace(BUILD, &root);
+        let pages = files.keys().filter(|name| name.starts_with("pages/"));
+        let pages = pages.cloned().chain([String::new()]);
+        let indexes = pages.map(|page| {
+            let text = modules::preloaded(&index, &root, &page, &files);
+            (page, Page::new("text/html; charset=utf-8", text.into()))
+        });
+        let indexes = indexes.collect();
         let files = files.into_iter().filter_map(|(name, data)| {
             let page = Page::new(kind(&name)?, data);
             Some((name, page))
         });
-        Self {
-            build,
-            index: Page::new("text/html; charset=utf-8", index.into()),
-            files: files.collect(),
-        }
+        Self { build, indexes, files: files.collect() }
     }
 }
 
@@ -110,9 +116,13 @@ fn guard(headers: &mut HeaderMap) {
     headers.insert(opener, HeaderValue::from_static("same-origin"));
 }
 
-/// Returns the page of every path of the console.
-pub(crate) fn index(headers: &HeaderMap) -> Response {
-    CONSOLE.index.response(headers, ASK)
+/// Returns the index for a path of the console, which names the modules of the page there.
+pub(crate) fn index(path: &str, headers: &HeaderMap) -> Response {
+    let Console { indexes, .. } = &*CONSOLE;
+    match indexes.get(&modules::of_path(path)).or_else(|| indexes.get("")) {
+        Some(index) => index.response(headers, ASK),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
 }
 
 /// Returns a file of this build. A file of another build is gone, so that a page of an old build
