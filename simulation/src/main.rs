@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     let speed = swept.seeds as f64 / seconds;
     eprintln!();
     println!(
-        "{} seeds, each run twice, in {seconds:.1} s ({speed:.1} a second): {:.0} hours of simulated time; {} failed",
+        "{} seeds in {seconds:.1} s ({speed:.1} a second): {:.0} hours of simulated time; {} failed",
         swept.seeds,
         swept.time.as_secs_f64() / 3600.0,
         swept.failed.len(),

@@ -1,5 +1,5 @@
-//! The runner of seeds: one seed twice, to check that it replays, or many seeds over all
-//! processors.
+//! The runner of seeds: one seed twice, to check that it replays, or many seeds over all processors,
+//! some of them twice.
 
 use std::{
     collections::BTreeMap,
@@ -19,6 +19,9 @@ use crate::{
 
 /// Bound of a transcript line in a message about two different runs, in characters.
 const LINE_CHARS: usize = 400;
+
+/// One of this many seeds of a sweep is run twice, to check that it replays.
+const REPLAYED_OF: u64 = 4;
 
 /// The result of a seed.
 #[derive(Debug, Clone)]
@@ -55,6 +58,12 @@ fn once(seed: u64, mutation: Option<Mutation>, with_story: bool) -> Outcome {
         .build()
         .expect("a runtime without I/O needs nothing from the machine");
     runtime.block_on(world::run(seed, mutation, with_story))
+}
+
+/// Runs a seed once, and returns its violations.
+fn judge_once(seed: u64, mutation: Option<Mutation>) -> Judged {
+    let Outcome { wrong, time, counts, .. } = once(seed, mutation, false);
+    Judged { seed, wrong, time, counts }
 }
 
 /// Runs a seed twice, and returns its violations. A different second run is a violation too.
@@ -127,7 +136,11 @@ pub fn sweep(
                     if n >= seeds || enough.load(Ordering::Relaxed) {
                         return;
                     }
-                    let judged = judge(from.saturating_add(n), mutation);
+                    let seed = from.saturating_add(n);
+                    let judged = match seed % REPLAYED_OF {
+                        0 => judge(seed, mutation),
+                        _ => judge_once(seed, mutation),
+                    };
                     let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
                     total.seeds += 1;
                     total.time += judged.time;

@@ -43,10 +43,33 @@ struct Listeners {
 #[derive(Debug)]
 struct Listener {
     id: u64,
-    pattern: String,
+    pattern: Pattern,
     /// The verb, if this listener serves one. Its servers share the requests.
     verb: Option<Verb>,
     sender: Sender<Sent>,
+}
+
+/// The subjects that a listener wants.
+#[derive(Debug)]
+struct Pattern {
+    text: String,
+    /// Length of the part before the first wildcard; most subjects differ in it.
+    literal: usize,
+}
+
+impl Pattern {
+    fn new(text: String) -> Self {
+        let literal = text.find(['*', '>']).unwrap_or(text.len());
+        Self { text, literal }
+    }
+
+    fn matches(&self, subject: &str) -> bool {
+        let (literal, wildcards) = self.text.split_at(self.literal);
+        match wildcards {
+            "" => literal == subject,
+            _ => subject.starts_with(literal) && matches(&self.text, subject),
+        }
+    }
 }
 
 /// A message in transit.
@@ -78,7 +101,7 @@ impl Listeners {
 
     fn listen(&self, pattern: String, verb: Option<Verb>, sender: Sender<Sent>) -> u64 {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        self.lock().push(Listener { id, pattern, verb, sender });
+        self.lock().push(Listener { id, pattern: Pattern::new(pattern), verb, sender });
         id
     }
 
@@ -87,7 +110,7 @@ impl Listeners {
     fn send(&self, sent: &Sent) -> bool {
         let all = self.lock();
         let mut there: Vec<_> =
-            all.iter().filter(|l| matches(&l.pattern, &sent.message.subject)).collect();
+            all.iter().filter(|l| l.pattern.matches(&sent.message.subject)).collect();
         fastrand::shuffle(&mut there);
         let mut served = HashSet::new();
         for listener in &there {
@@ -280,7 +303,7 @@ fn matches(pattern: &str, subject: &str) -> bool {
 mod tests {
     use rstest::rstest;
 
-    use super::matches;
+    use super::Pattern;
 
     #[rstest]
     #[case("a.b", "a.b", true)]
@@ -297,6 +320,6 @@ mod tests {
         #[case] subject: &str,
         #[case] yes: bool,
     ) {
-        assert_eq!(matches(pattern, subject), yes);
+        assert_eq!(Pattern::new(pattern.to_owned()).matches(subject), yes);
     }
 }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use broker::Broker;
+use bytes::Bytes;
 use futures::StreamExt;
 use proto::{
     id::WorkerId,
@@ -73,7 +74,7 @@ impl Crew {
 type CrewSender = watch::Sender<Arc<BTreeMap<WorkerId, Presence>>>;
 
 async fn listen(broker: Broker, members: CrewSender, latest: CrewSender) {
-    let mut heard: BTreeMap<WorkerId, (Presence, Instant)> = BTreeMap::new();
+    let mut heard: BTreeMap<WorkerId, Heard> = BTreeMap::new();
     let mut sweep = tokio::time::interval(EVERY / 4);
     sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut failures = 0_u32;
@@ -93,8 +94,7 @@ async fn listen(broker: Broker, members: CrewSender, latest: CrewSender) {
                     _ = sweep.tick() => {}
                 }
                 let (now, before) = (Instant::now(), heard.len());
-                heard.retain(|_, (said, at)| now.duration_since(*at) < expiry(said));
-                // Most announcements repeat the last one, and need no copy and no notification.
+                heard.retain(|_, heard| now.duration_since(heard.at) < expiry(&heard.presence));
                 if news || heard.len() != before {
                     tell(&heard, &members, &latest);
                 }
@@ -135,12 +135,30 @@ fn parse(sender: Option<(&str, WorkerId)>, payload: &[u8]) -> Result<Presence, S
     }
 }
 
+/// A live process.
+struct Heard {
+    presence: Presence,
+    at: Instant,
+    /// The announcement from which the presence was read.
+    payload: Bytes,
+}
+
 /// Stores an announcement, and returns whether it changed anything.
 fn hear(
-    heard: &mut BTreeMap<WorkerId, (Presence, Instant)>,
+    heard: &mut BTreeMap<WorkerId, Heard>,
     sender: Option<(&str, WorkerId)>,
     payload: &[u8],
 ) -> bool {
+    let at = Instant::now();
+    // Most announcements repeat the last one, which a process sends for each of its roles.
+    if let Some((role, worker)) = &sender
+        && let Some(before) = heard.get_mut(worker)
+        && before.payload == payload
+        && before.presence.roles.iter().any(|one| one == role)
+    {
+        before.at = at;
+        return false;
+    }
     let presence = match parse(sender, payload) {
         Ok(presence) => presence,
         Err(error) => {
@@ -148,34 +166,25 @@ fn hear(
             return false;
         }
     };
+    let before = heard.get(&presence.worker).map(|before| &before.presence);
     // A worker in another language never replaces a process of Callboard.
-    let is_taken = |(before, _): &(Presence, Instant)| !is_foreign(before);
-    if is_foreign(&presence) && heard.get(&presence.worker).is_some_and(is_taken) {
+    if is_foreign(&presence) && before.is_some_and(|before| !is_foreign(before)) {
         return false;
     }
-    let now = Instant::now();
-    if let Some((before, at)) = heard.get_mut(&presence.worker) {
-        *at = now;
-        let news = *before != presence;
-        if news {
-            *before = presence;
-        }
-        return news;
-    }
-    if heard.len() >= CREW_MAX {
+    if before.is_none() && heard.len() >= CREW_MAX {
         tracing::warn!("the crew has more processes than the limit; one is ignored");
         return false;
     }
-    heard.insert(presence.worker.clone(), (presence, now));
-    true
+    let is_new = before != Some(&presence);
+    // The announcement is part of a larger buffer of the connection.
+    let payload = Bytes::copy_from_slice(payload);
+    heard.insert(presence.worker.clone(), Heard { presence, at, payload });
+    is_new
 }
 
-fn tell(
-    heard: &BTreeMap<WorkerId, (Presence, Instant)>,
-    members: &CrewSender,
-    latest: &CrewSender,
-) {
-    let now: BTreeMap<_, _> = heard.iter().map(|(w, (p, _))| (w.clone(), p.clone())).collect();
+fn tell(heard: &BTreeMap<WorkerId, Heard>, members: &CrewSender, latest: &CrewSender) {
+    let now: BTreeMap<_, _> =
+        heard.iter().map(|(w, heard)| (w.clone(), heard.presence.clone())).collect();
     if **latest.borrow() == now {
         return;
     }
