@@ -200,7 +200,7 @@ impl Reader {
         }
     }
 
-    /// Joins the shared watch of the job; the own one becomes it if there is none.
+    /// Joins the shared watch of the job; the own one becomes it where the job has no other.
     fn join(&self, own: Items) -> Place {
         // A shared watch may have ended while the reader got what is stored.
         let items = || if own.goes_on { own.items } else { self.watch(true) };

@@ -203,17 +203,29 @@ impl Drop for OfPeer {
     }
 }
 
-/// Serves a connection.
+/// Serves a connection. Its task has the size of the protocol that it speaks, not of the largest one.
 async fn answer(stream: TcpStream, from: SocketAddr, at: Place) {
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(at.bounds.write_timeout));
-    let stream: Pin<Box<TimeoutStream<TcpStream>>> = Box::pin(stream);
-    let Some(tls) = &at.tls else { return requests(stream, from, at).await };
+    let stream = Box::pin(stream);
+    match at.tls.clone() {
+        None => Box::pin(requests(stream, from, at)).await,
+        Some(tls) => Box::pin(secured(stream, &tls, from, at)).await,
+    }
+}
+
+/// Serves a connection over TLS.
+async fn secured(
+    stream: Pin<Box<TimeoutStream<TcpStream>>>,
+    tls: &TlsAcceptor,
+    from: SocketAddr,
+    at: Place,
+) {
     match tokio::time::timeout(at.bounds.head_timeout, tls.accept(stream)).await {
         Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(H2) => {
-            multiplexed(Box::pin(stream), from, at).await;
+            Box::pin(multiplexed(Box::pin(stream), from, at)).await;
         }
-        Ok(Ok(stream)) => requests(Box::pin(stream), from, at).await,
+        Ok(Ok(stream)) => Box::pin(requests(Box::pin(stream), from, at)).await,
         Ok(Err(error)) => tracing::debug!(%from, %error, "a TLS handshake failed"),
         Err(_) => tracing::debug!(%from, "a TLS handshake took too long"),
     }

@@ -437,7 +437,7 @@ mod tests {
         assert!(watches.has(&job, false) && !watches.has(&job, true));
         sender.send(event("1.0")).await.unwrap();
         sender.send(event("2.0")).await.unwrap();
-        let mut positions = [EventId::START, "1.0".parse().unwrap()];
+        let mut positions = [id(0), "1.0".parse().unwrap()];
         let mut got = Vec::new();
         while positions[0].seq < Seq(2) {
             got.push(next(&mut first, &mut positions[0]).await);
@@ -464,6 +464,6 @@ mod tests {
         let mut place = watches.join(&job, false, id(0), || items);
         sender.send(event("1.0")).await.unwrap();
         tokio::time::sleep(KEPT_FOR * 2).await;
-        assert_eq!(next(&mut place, &mut EventId::START.clone()).await, "behind");
+        assert_eq!(next(&mut place, &mut id(0)).await, "behind");
     }
 }

@@ -9,6 +9,8 @@ import { Live } from './live.js';
 
 /** Time after which a hidden tab gives its connection back, in milliseconds. */
 const HIDDEN = 30_000;
+/** Interval of drawings while the history of a job arrives, in milliseconds. */
+const LOADING = 250;
 /** Age at which an ended job is asked whether it goes on, where nothing tells of changes, in milliseconds. */
 const AGE = 15_000;
 
@@ -46,6 +48,9 @@ export class JobStream {
     this.fresh = 0;
     /** Time at which the view of the ended job was asked for. */
     this.asked = 0;
+    /** `true` until everything stored is here, after which every event is drawn at once. */
+    this.loading = true;
+    this.drawn = 0;
     this.busy = false;
     /** `true` once the page is left. */
     this.closed = false;
@@ -60,20 +65,26 @@ export class JobStream {
   /** Watches from the last event on. */
   #open() {
     this.ended = false;
+    this.loading = true;
     this.stop = this.page.watch(
       this.job,
       {
         event: (e) => {
           this.fold.apply(e);
           this.live.event(e);
-          this.#heard();
+          this.fresh = this.page.now();
+          if (this.loading && this.fresh - this.drawn < LOADING) return;
+          this.drawn = this.fresh;
+          emit();
         },
         live: (m) => {
           if (this.live.take(m, this.page.now())) emit();
         },
         view: (view) => {
           this.view = view;
-          this.#heard();
+          this.loading = false;
+          this.fresh = this.page.now();
+          emit();
         },
         end: () => {
           this.ended = true;
@@ -89,11 +100,6 @@ export class JobStream {
       this.fold.events.at(-1)?.id,
     );
     this.#look();
-  }
-
-  #heard() {
-    this.fresh = this.page.now();
-    emit();
   }
 
   /** Asks for the view. One that is newer than the end of the job means that the job goes on. */

@@ -6,7 +6,7 @@ use reqwest::Method;
 use rstest::rstest;
 use serde_json::json;
 
-use super::Stage;
+use super::{Frames, Stage};
 
 /// A page of another site in a person's browser.
 #[rstest]
@@ -81,6 +81,31 @@ async fn a_caller_has_the_rights_of_the_token_and_no_others() {
     assert!(may(&about("writer-token").await, "submit"));
     assert_eq!(about("wrong-token").await["may"], json!([]));
     assert!(!stage.gateway.logged().contains("-token"), "a token is in the log");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_of_a_watched_job_needs_a_right_of_its_own() {
+    let config = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
+    let people =
+        [("reader", "\"read\", \"submit\""), ("writer", "\"submit\"")].map(|(name, roles)| {
+            let digest = proto::digest::of_bytes(format!("{name}-token").as_bytes());
+            format!("[door.people.{name}]\nroles = [{roles}]\ntoken_sha256 = \"{digest}\"\n")
+        });
+    std::fs::write(config.path(), people.concat()).unwrap();
+    let path = config.path().display().to_string();
+    let stage = Stage::with(|company| company.variable("CALLBOARD_CONFIG", &path)).await;
+    let submitted = stage.request(Method::POST, "/v1/jobs").bearer_auth("reader-token");
+    let goal = json!({"id": "j1", "goal": "two echoes", "confirm": true});
+    assert_eq!(submitted.json(&goal).send().await.unwrap().status(), 201);
+    let open = async |token: &str| {
+        let request = stage.get("/v1/jobs/j1/events").header("accept", "text/event-stream");
+        request.bearer_auth(token).send().await.unwrap()
+    };
+    let mut watched = Frames::of(open("reader-token").await);
+    assert!(watched.until(&mut Vec::new(), |frame| frame.name == "view").await);
+    for (token, status) in [("writer-token", 403), ("wrong-token", 401), ("reader-token", 200)] {
+        assert_eq!(open(token).await.status().as_u16(), status, "{token}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
