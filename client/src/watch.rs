@@ -65,7 +65,7 @@ impl Default for WatchOptions {
 impl Client {
     /// Watches a job until it ends. Every record or event after a position comes exactly once and in
     /// order, over as many connections as that takes; views repeat. The last item is
-    /// [`Watched::End`] when the job has ended or what is stored has come and no more is wanted, or an
+    /// [`Watched::End`] when the job has ended, the view where only what is stored is wanted, or an
     /// error when the server refuses or stays out of reach. Heartbeats are not passed on.
     pub fn watch(
         &self,
@@ -73,13 +73,14 @@ impl Client {
         options: WatchOptions,
     ) -> impl Stream<Item = Result<Watched, Failure>> + Send + 'static {
         let WatchOptions { from: mut position, live, stored, give_up_after } = options;
+        let mut says_stored = stored;
         let job = job.clone();
         let client = self.clone();
         async_stream::stream! {
             let mut heard = Instant::now();
             let mut backoff = BACKOFF;
             loop {
-                let request = position.request(&job, live, stored);
+                let request = position.request(&job, live, says_stored);
                 let (mut messages, mut broken) = match client.open(&request).await {
                     Ok(messages) => (messages, None),
                     Err(failure) => (futures::stream::empty().boxed(), Some(failure)),
@@ -98,7 +99,11 @@ impl Client {
                         Ok(message) => {
                             if position.take(&message) {
                                 (heard, backoff) = (Instant::now(), BACKOFF);
+                                let is_last = stored && matches!(message, Watched::View { .. });
                                 yield Ok(message);
+                                if is_last {
+                                    return;
+                                }
                             }
                         }
                         Err(failure) => {
@@ -109,6 +114,11 @@ impl Client {
                 }
                 drop(messages);
                 let failure = broken.unwrap_or_else(silent);
+                // A front door of an earlier release does not know the field; the view ends the watch.
+                if says_stored && failure.code == Code::InvalidRequest {
+                    says_stored = false;
+                    continue;
+                }
                 if !failure.code.is_temporary() || heard.elapsed() > give_up_after {
                     yield Err(failure);
                     return;

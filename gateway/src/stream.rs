@@ -52,6 +52,9 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 /// Time after which the front door is asked again whether a reader may read.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(limits::WATCH_SECONDS_MAX);
 
+/// Pause before a reader that is behind the shared watch reads from the front door.
+const BEHIND: Duration = Duration::from_millis(250);
+
 /// The start of a stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Start {
@@ -91,8 +94,8 @@ pub(crate) async fn response(
 ) -> Result<Response, Failure> {
     let Start { after, live, wanted } = start;
     let (client, job, watches) = (client.clone(), job.clone(), desk.watches.clone());
-    let position = after.unwrap_or_default();
-    let reader = Reader { client, job, watches, live, wanted, position };
+    let after = after.unwrap_or_default();
+    let reader = Reader { client, job, watches, live, wanted, after, position: after };
     let mut own = reader.open();
     let first = tokio::time::timeout(BEGIN_WITHIN, own.items.next());
     let away = || Failure::of(Code::Unavailable, Refusal::ShuttingDown);
@@ -119,7 +122,9 @@ struct Reader {
     watches: SharedWatches,
     live: bool,
     wanted: Wanted,
-    /// The last event that the reader has, or does not want.
+    /// The last event that the reader had at the start.
+    after: EventId,
+    /// The place up to which the reader has everything that it wants.
     position: EventId,
 }
 
@@ -151,16 +156,17 @@ impl Reader {
     fn frames(mut self, mut own: Items) -> impl Stream<Item = Event> + Send + 'static {
         async_stream::stream! {
             loop {
-                let mut is_over = true;
+                let (mut is_over, asked) = (true, self.position);
                 while let Some(item) = own.items.next().await {
                     match item {
                         Ok(item) => {
                             if let Some(frame) = self.take(&item) {
                                 yield frame;
                             }
-                            // Everything stored has come.
+                            // Everything up to the view has come.
                             if let Watched::View { view } = item {
                                 is_over = view.state.is_terminal();
+                                self.position = EventId::all_of(view.seq);
                                 break;
                             }
                         }
@@ -174,14 +180,20 @@ impl Reader {
                     yield end(None);
                     return;
                 }
+                // A watch after a place that the log has not reached tells too little for others.
+                own.goes_on &= asked <= self.position;
                 let mut place = self.join(own);
                 let ask_again = Instant::now() + ASK_AGAIN_AFTER;
-                loop {
+                let mut is_behind = false;
+                while !is_behind && Instant::now() < ask_again {
                     let next = place.next(&mut self.position, &self.wanted);
                     match tokio::time::timeout_at(ask_again, next).await {
                         Ok(Next::Frames(frames)) => {
                             for frame in frames {
-                                yield frame.event;
+                                let is_known = matches!(frame.kind, Kind::Event(id, _) if id <= self.after);
+                                if !is_known {
+                                    yield frame.event.clone();
+                                }
                             }
                         }
                         Ok(Next::End) => {
@@ -192,8 +204,13 @@ impl Reader {
                             yield end(Some(failure));
                             return;
                         }
-                        Ok(Next::Behind) | Err(_) => break,
+                        Ok(Next::Behind) => is_behind = true,
+                        Err(_) => break,
                     }
+                }
+                drop(place);
+                if is_behind {
+                    tokio::time::sleep(BEHIND).await;
                 }
                 own = self.open();
             }
@@ -209,11 +226,14 @@ impl Reader {
 
     /// Moves behind an item of the own watch, and returns its frame if the reader wants it.
     fn take(&mut self, item: &Watched) -> Option<Event> {
-        let frame = Frame::of(item)?;
-        if let Kind::Event(id, kind) = frame.kind {
-            self.position = self.position.max(id);
-            return self.wanted.has(kind).then_some(frame.event);
+        if let Watched::Event { event } = item {
+            self.position = self.position.max(event.id);
+            let is_wanted =
+                event.id > self.after && self.wanted.has(EventType::from(&event.happened));
+            if !is_wanted {
+                return None;
+            }
         }
-        Some(frame.event)
+        Some(Frame::of(item)?.event)
     }
 }

@@ -9,7 +9,7 @@ use proto::{
 };
 use serde::Serialize;
 
-/// A server-sent event, and what tells whether a reader needs it. Cheap to clone.
+/// A server-sent event, and what tells whether a reader needs it.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
     pub(super) kind: Kind,

@@ -199,8 +199,7 @@ impl Outbox {
     async fn events(&self, posted: &Posted) -> Result<(AgentName, Vec<Event>), Unread> {
         let until = posted.seq;
         let from = event::needed(until, &posted.family);
-        let options =
-            WatchOptions { stored: true, give_up_after: SILENCE, ..WatchOptions::events(from) };
+        let options = WatchOptions { give_up_after: SILENCE, ..WatchOptions::events(from) };
         let mut items = self.client.watch(&posted.job, options).boxed();
         let mut events = Vec::new();
         let silent = || Failure::new(Code::Timeout, "the record has not come");

@@ -99,3 +99,47 @@ async fn a_feed_tells_which_jobs_change_to_everybody_who_reads() {
         until(frames, "inbox", |inbox| inbox["questions"] == 0).await;
     }
 }
+
+/// Returns the ids of all events of a job after one, as a reader gets them until the end.
+async fn ids(mut frames: Frames) -> Vec<String> {
+    let mut seen = Vec::new();
+    assert!(soon("the end", frames.until(&mut seen, is_end)).await);
+    seen.into_iter().map(|frame| frame.id).filter(|id| !id.is_empty()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_that_come_at_any_time_get_each_event_once() {
+    let stage = Stage::start().await;
+    let open = async |after: &str| {
+        let request = stage.get("/v1/jobs/j1/events").header("last-event-id", after);
+        Frames::of(request.send().await.unwrap())
+    };
+    let goal = json!({"id": "j1", "goal": "two echoes", "confirm": true});
+    assert_eq!(stage.post("/v1/jobs", &goal).await.0, StatusCode::CREATED);
+    let mut readers = vec![tokio::spawn(ids(open("0.0").await))];
+    let ask = stage.question("j1").await;
+    for _ in 0..4 {
+        readers.push(tokio::spawn(ids(open("0.0").await)));
+    }
+    assert_eq!(stage.answer("j1", &ask, &json!({"decision": "approve"})).await.0, StatusCode::OK);
+    readers.push(tokio::spawn(ids(open("0.0").await)));
+    let ask = eventually("the next question", async || match stage.question("j1").await {
+        next if next != ask => Ok(next),
+        same => Err(same),
+    })
+    .await;
+    let half: Vec<String> = {
+        let page = stage.get("/v1/jobs/j1/events").header("accept", "application/json");
+        let page: Value = page.send().await.unwrap().json().await.unwrap();
+        let events = page["events"].as_array().unwrap().iter();
+        events.map(|event| event["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let resumed = tokio::spawn(ids(open(half.last().unwrap()).await));
+    assert_eq!(stage.answer("j1", &ask, &json!({"value": "Ann"})).await.0, StatusCode::OK);
+    let whole = readers.remove(0).await.unwrap();
+    assert!(whole.len() > half.len() && whole.starts_with(&half), "{whole:?}");
+    for reader in readers {
+        assert_eq!(reader.await.unwrap(), whole);
+    }
+    assert_eq!(resumed.await.unwrap(), whole[half.len()..]);
+}
