@@ -174,7 +174,7 @@ fn event(id: &str) -> Item {
 async fn next(place: &mut Place, position: &mut EventId) -> String {
     match place.next(position, &Wanted::of(Vec::new())).await {
         Next::Frames(frames) => names(&frames),
-        other => format!("{other:?}").to_lowercase(),
+        end @ (Next::Behind | Next::End | Next::Failed(_)) => format!("{end:?}").to_lowercase(),
     }
 }
 
