@@ -1,20 +1,22 @@
 //! The verb `dead`: dead letters, newest jobs first.
 
-use std::collections::BTreeMap;
-
 use broker::log::Reader;
 use futures::{StreamExt, TryStreamExt, stream};
 use machine::dead_letters as dead;
 use proto::{
     door::{Dead, DeadLetter, DeadLetters},
     error::{Code, Failure},
-    id::{JobId, Seq, Shard},
+    id::{JobId, Seq},
     limits,
     refusal::Text,
 };
 use runtime::service::{Answers, Asked};
 
-use super::{Door, fold, index::Selection, list::Submissions};
+use super::{
+    Door, fold,
+    index::Selection,
+    list::{Submissions, ended},
+};
 
 /// Default limit on letters.
 const USUAL: u32 = 50;
@@ -82,7 +84,9 @@ async fn newest(log: &dyn Reader, limit: usize) -> Result<DeadLetters, Failure> 
             return Ok(DeadLetters { letters: found, more: false });
         }
         through += page.len();
-        let open = open(log, page.into_iter().map(|entry| entry.job)).await?;
+        let ended = ended(log, page.iter().map(|entry| entry.job.clone())).await?;
+        let mut open: Vec<JobId> = page.into_iter().map(|entry| entry.job).collect();
+        open.retain(|job| !ended.contains(job));
         looked_at += open.len();
         let looks = stream::iter(open).map(|job| letters(log, job)).buffered(AT_A_TIME);
         let all: Vec<Vec<DeadLetter>> = looks.try_collect().await?;
@@ -97,19 +101,6 @@ async fn newest(log: &dyn Reader, limit: usize) -> Result<DeadLetters, Failure> 
     }
     let more = !submissions.take(1).await?.is_empty();
     Ok(DeadLetters { letters: found, more })
-}
-
-/// Returns the jobs that have not ended, in the same order.
-async fn open(log: &dyn Reader, jobs: impl Iterator<Item = JobId>) -> Result<Vec<JobId>, Failure> {
-    let jobs: Vec<JobId> = jobs.collect();
-    let mut by_shard: BTreeMap<Shard, Vec<JobId>> = BTreeMap::new();
-    for job in &jobs {
-        by_shard.entry(log.subjects().shard_of(job)).or_default().push(job.clone());
-    }
-    let ended = by_shard.values().map(|jobs| log.finished_among(jobs));
-    let ended = futures::future::try_join_all(ended).await?;
-    let is_open = |job: &JobId| !ended.iter().any(|some| some.contains(job));
-    Ok(jobs.into_iter().filter(is_open).collect())
 }
 
 async fn letters(log: &dyn Reader, job: JobId) -> Result<Vec<DeadLetter>, Failure> {

@@ -1,7 +1,7 @@
 //! The index of jobs: the headline of each, the state in which it ended, and the order of submissions,
 //! in memory.
 //!
-//! It is read from the milestones of all shards once, in the background, and continued at each use.
+//! It is read from the milestones of all shards once and continued at each use.
 //! It selects jobs and decides nothing: a list reads the log of every job that it shows. A job whose
 //! end is in doubt, because a rollback may have opened it again, counts as open.
 
@@ -31,6 +31,9 @@ pub(crate) const JOBS_MAX: usize = 1_000_000;
 
 /// Time for which counts use the index without reading it again.
 const FRESH_FOR: Duration = Duration::from_secs(600);
+
+/// Longest time that a list waits for the index. Another way to list costs the broker more.
+const READ_WITHIN: Duration = Duration::from_secs(2);
 
 /// The index of an installation. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -76,7 +79,8 @@ struct Known {
 
 impl Index {
     /// Selects jobs from the current index, newest first, after `cursor`: at most `limit`. Returns
-    /// `None` while the index is being read, if the broker has no milestones, or with too many jobs.
+    /// `None` if the broker has no milestones, with too many jobs, and if the index cannot be read
+    /// within [`READ_WITHIN`]; then the rest is read in the background.
     pub(super) async fn select(
         &self,
         log: &Arc<dyn Log>,
@@ -84,23 +88,23 @@ impl Index {
         cursor: Option<&JobId>,
         limit: usize,
     ) -> Result<Option<Vec<JobId>>, LogError> {
-        if self.0.is_being_read.load(Ordering::Acquire) {
-            return Ok(None);
-        }
-        let mut jobs = self.0.jobs.lock().await;
-        if jobs.is_too_large {
-            return Ok(None);
-        }
-        if !jobs.is_whole {
-            drop(jobs);
-            let _ = self.read(Arc::clone(log));
-            return Ok(None);
-        }
-        match jobs.catch_up(&**log).await {
+        let current = async {
+            let mut jobs = self.0.jobs.lock().await;
+            if !jobs.is_too_large {
+                jobs.catch_up(&**log).await?;
+            }
+            Ok(jobs)
+        };
+        let jobs = match tokio::time::timeout(READ_WITHIN, current).await {
+            Ok(Ok(jobs)) => jobs,
             // Lists that read every log leave out a lost shard.
-            Err(LogError::Lost(_)) => return Ok(None),
-            caught_up => caught_up?,
-        }
+            Ok(Err(LogError::Lost(_))) => return Ok(None),
+            Ok(Err(error)) => return Err(error),
+            Err(_) => {
+                let _ = self.read(Arc::clone(log));
+                return Ok(None);
+            }
+        };
         Ok(jobs.is_whole.then(|| jobs.select(selection, cursor, limit)).flatten())
     }
 

@@ -1,6 +1,6 @@
 //! The verb `list`: jobs of all shards, newest first.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use broker::log::{LogError, Reader};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -11,6 +11,7 @@ use proto::{
     error::{Code, Failure},
     headline::Headline,
     id::{JobId, Seq, Shard},
+    job::JobState,
     limits,
     refusal::Text,
     view::JobSummary,
@@ -163,10 +164,14 @@ async fn newest(
             return Ok(page(jobs, false, None));
         }
         looked_at += batch.len();
+        let ended = match is_of_open_jobs(filter) {
+            true => ended(observer.log(), batch.iter().map(|first| first.job.clone())).await?,
+            false => BTreeSet::new(),
+        };
         let mut found = stream::iter(batch)
             .map(|first| async {
                 let (job, time) = (first.job.clone(), first.time);
-                let row = match may_match(filter, &first) {
+                let row = match may_match(filter, &first) && !ended.contains(&job) {
                     true => row::of_submission(observer, first).await?,
                     false => None,
                 };
@@ -186,6 +191,24 @@ async fn newest(
     }
     let more = !submissions.take(1).await?.is_empty();
     Ok(page(jobs, more, last))
+}
+
+/// Returns `true` if no job matches that has ended.
+fn is_of_open_jobs(filter: &Filter) -> bool {
+    JobState::ALL.iter().all(|state| !(state.is_terminal() && filter.admits_state(*state)))
+}
+
+/// Returns those of the jobs that have certainly ended, without reading their logs.
+pub(super) async fn ended(
+    log: &dyn Reader,
+    jobs: impl Iterator<Item = JobId>,
+) -> Result<BTreeSet<JobId>, Failure> {
+    let mut by_shard: BTreeMap<Shard, Vec<JobId>> = BTreeMap::new();
+    for job in jobs {
+        by_shard.entry(log.subjects().shard_of(&job)).or_default().push(job);
+    }
+    let ended = by_shard.values().map(|jobs| log.finished_among(jobs));
+    Ok(futures::future::try_join_all(ended).await?.into_iter().flatten().collect())
 }
 
 /// Returns `true` if a job may match, as far as its submission says.

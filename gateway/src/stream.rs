@@ -35,7 +35,7 @@ use tokio::time::Instant;
 pub(crate) use self::shared::SharedWatches;
 use self::{
     frame::{Frame, Kind, end},
-    shared::{Next, Place},
+    shared::{Next, Place, Turn},
 };
 use crate::{Desk, limited::Open, words::Text};
 
@@ -96,10 +96,13 @@ pub(crate) async fn response(
     let (client, job, watches) = (client.clone(), job.clone(), desk.watches.clone());
     let after = after.unwrap_or_default();
     let reader = Reader { client, job, watches, live, wanted, after, position: after };
-    let mut own = reader.open();
-    let first = tokio::time::timeout(BEGIN_WITHIN, own.items.next());
+    let begin = async {
+        let mut own = reader.open().await;
+        let first = tokio::time::timeout(BEGIN_WITHIN, own.items.next()).await;
+        (own, first)
+    };
     let away = || Failure::of(Code::Unavailable, Refusal::ShuttingDown);
-    let first = desk.shutdown.run_until_cancelled(first).await.ok_or_else(away)?;
+    let (mut own, first) = desk.shutdown.run_until_cancelled(begin).await.ok_or_else(away)?;
     let late = |_| Failure::composed(Code::Unavailable, &Text::DoorAway.into());
     let first = first.map_err(late)?.transpose()?;
     own.items = futures::stream::iter(first.map(Ok)).chain(own.items).boxed();
@@ -133,13 +136,16 @@ struct Items {
     items: BoxStream<'static, Result<Watched, Failure>>,
     /// `true` if new records follow what is stored.
     goes_on: bool,
+    /// The turn to read what is stored.
+    _turn: Turn,
 }
 
 impl Reader {
     /// Opens a watch of the reader's own. If the job has no shared watch yet, it becomes that one.
-    fn open(&self) -> Items {
+    async fn open(&self) -> Items {
+        let turn = self.watches.turn().await;
         let goes_on = !self.watches.has(&self.job, self.live);
-        Items { items: self.watch(goes_on), goes_on }
+        Items { items: self.watch(goes_on), goes_on, _turn: turn }
     }
 
     fn watch(&self, goes_on: bool) -> BoxStream<'static, Result<Watched, Failure>> {
@@ -212,7 +218,7 @@ impl Reader {
                 if is_behind {
                     tokio::time::sleep(BEHIND).await;
                 }
-                own = self.open();
+                own = self.open().await;
             }
         }
     }

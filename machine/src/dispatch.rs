@@ -75,23 +75,28 @@ impl ActiveJob {
     /// index.
     fn released(&self) -> Vec<(usize, Release)> {
         let steps = self.execution.steps().iter().enumerate();
-        let mut pending = steps.filter(|(_, step)| step.state == StepState::Pending).peekable();
-        // Most records find no pending step in a wide plan, so the table is made when one is found.
-        if pending.peek().is_none() {
-            return Vec::new();
-        }
-        let states: BTreeMap<&StepId, StepState> =
-            self.execution.all().map(|run| (run.id(), run.state)).collect();
-        pending.filter_map(|(index, step)| Some((index, self.release(step, &states)?))).collect()
+        let pending = steps.filter(|(_, step)| step.state == StepState::Pending);
+        pending.filter_map(|(index, step)| Some((index, self.release(step)?))).collect()
     }
 
-    fn release(&self, step: &StepRun, states: &BTreeMap<&StepId, StepState>) -> Option<Release> {
-        let of = |id: &StepId| states.get(id).copied().unwrap_or(StepState::Failed);
-        let lost = |id: &&StepId| of(id).is_terminal() && of(id) != StepState::Completed;
-        if let Some(on) = step.step.depends_on.iter().find(lost) {
-            return Some(Release::Lost(format!("{on} {}", of(on))));
+    fn release(&self, step: &StepRun) -> Option<Release> {
+        let of = |place: &Option<usize>| {
+            let run = place.and_then(|place| self.execution.at(place));
+            run.map_or(StepState::Failed, |run| run.state)
+        };
+        let mut is_ready = true;
+        for (place, on) in step.above.iter().zip(&step.step.depends_on) {
+            match of(place) {
+                StepState::Completed => {}
+                StepState::Pending | StepState::Ready | StepState::Running | StepState::Waiting => {
+                    is_ready = false;
+                }
+                state @ (StepState::Failed
+                | StepState::Blocked
+                | StepState::Skipped
+                | StepState::Canceled) => return Some(Release::Lost(format!("{on} {state}"))),
+            }
         }
-        let is_ready = step.step.depends_on.iter().all(|on| of(on) == StepState::Completed);
         is_ready.then(|| Release::Ready(self.values_for(step)))
     }
 

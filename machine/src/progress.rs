@@ -86,6 +86,10 @@ impl StepRun {
 
     /// Draws the conclusions from the replies so far.
     pub(super) fn settle(&mut self, agent: &Agent, language: Language, at: Timestamp) {
+        // Most steps of a large plan; every record comes by here.
+        if matches!(self.exec, Exec::NotBegun | Exec::Ended) {
+            return;
+        }
         match std::mem::replace(&mut self.exec, Exec::Ended) {
             Exec::Tool(mut call) => {
                 call.settle(agent);

@@ -32,6 +32,9 @@ use super::{
 pub(super) struct StepRun {
     /// Shared between clones of the job, because it never changes.
     pub(super) step: Arc<Step>,
+    /// Places in [`Execution::all`](super::state::Execution::all) of the steps that this one depends
+    /// on, in the order of `depends_on`; `None` for one that no plan has.
+    pub(super) above: Arc<[Option<usize>]>,
     /// Revision of the plan; part of the names of the step's work.
     pub(super) revision: u32,
     /// Generation of the job; part of the names of the step's work.
@@ -88,6 +91,7 @@ impl StepRun {
     pub(super) fn new(step: Step, generation: Generation, revision: u32) -> Self {
         Self {
             step: Arc::new(step),
+            above: Arc::default(),
             revision,
             generation,
             state: StepState::Pending,

@@ -139,7 +139,7 @@ impl Feed {
         // A view comes after its records and before the ones that follow.
         let until = view.map_or(self.seq, |(id, _)| id.seq);
         if taken < EventId::all_of(until) {
-            if taken < EventId::all_of(self.dropped) {
+            if self.dropped > Seq(0) && taken < EventId::all_of(self.dropped) {
                 return Next::Missed(until);
             }
             let from = self.items.partition_point(|item| EventId::all_of(item.entry.seq) <= taken);
@@ -283,6 +283,12 @@ mod tests {
         #[case] gets: &str,
     ) {
         assert_eq!(next(&feed(usize::MAX), taken, viewed, stored), gets);
+    }
+
+    #[test]
+    fn a_watcher_that_has_no_event_misses_none_if_the_feed_keeps_all() {
+        let next = feed(usize::MAX).next(EventId::default(), None, Seq(0));
+        assert!(matches!(next, Next::Items(items) if items.len() == 3));
     }
 
     #[test]

@@ -18,8 +18,11 @@ use proto::{
     event::EventId,
     id::{JobId, Seq},
 };
-use tokio::sync::watch;
-use tokio_util::task::AbortOnDropHandle;
+use tokio::sync::{Semaphore, watch};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::AbortOnDropHandle,
+};
 
 use super::{
     Wanted,
@@ -35,9 +38,24 @@ const BURST: usize = 64;
 /// Time after which a ring drops frames that a slow reader has not taken.
 const KEPT_FOR: Duration = Duration::from_secs(5);
 
+/// Largest number of readers that read what is stored at a time. What their watches hold meanwhile
+/// is many times what a reader of a shared watch needs.
+const OPENING_MAX: usize = 64;
+/// Longest time for which a reader keeps its turn to read what is stored. Some readers take nothing.
+const TURN: Duration = Duration::from_secs(2);
+
 /// The shared watches of a process.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SharedWatches(Arc<Mutex<Watches>>);
+#[derive(Debug, Clone)]
+pub(crate) struct SharedWatches {
+    watches: Arc<Mutex<Watches>>,
+    turns: Arc<Semaphore>,
+}
+
+/// A reader's turn to read what is stored, until this value is dropped or the turn is over.
+#[derive(Debug)]
+pub(super) struct Turn {
+    _over: DropGuard,
+}
 
 /// The watches of jobs, with the text of work in progress (`true`) and without.
 type Watches = HashMap<(JobId, bool), Weak<SharedWatch>>;
@@ -80,7 +98,25 @@ pub(super) enum Next {
     Failed(Failure),
 }
 
+impl Default for SharedWatches {
+    fn default() -> Self {
+        Self { watches: Arc::default(), turns: Arc::new(Semaphore::new(OPENING_MAX)) }
+    }
+}
+
 impl SharedWatches {
+    /// Waits for a reader's turn to read what is stored.
+    pub(super) async fn turn(&self) -> Turn {
+        let permit = Arc::clone(&self.turns).acquire_owned().await;
+        let over = CancellationToken::new();
+        let is_over = over.clone().cancelled_owned();
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(TURN, is_over).await;
+            drop(permit);
+        });
+        Turn { _over: over.drop_guard() }
+    }
+
     /// `true` if the job has a shared watch now.
     pub(super) fn has(&self, job: &JobId, live: bool) -> bool {
         Self::open(&self.lock(), job, live).is_some()
@@ -119,7 +155,7 @@ impl SharedWatches {
     }
 
     fn lock(&self) -> MutexGuard<'_, Watches> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

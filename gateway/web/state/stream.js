@@ -11,6 +11,8 @@ import { Live } from './live.js';
 const HIDDEN = 30_000;
 /** Interval of drawings while the history of a job arrives, in milliseconds. */
 const LOADING = 250;
+/** Time after which the view is asked for if none has come with the history, in milliseconds. */
+const LATE = 1_000;
 /** Age at which an ended job is asked whether it goes on, where nothing tells of changes, in milliseconds. */
 const AGE = 15_000;
 
@@ -57,6 +59,7 @@ export class JobStream {
     /** @type {(() => void) | undefined} */
     this.stop = undefined;
     this.timer = 0;
+    this.late = 0;
     this.unlisten = page.onVisibility(() => this.#visibility());
     this.#open();
     if (page.hidden()) this.#visibility();
@@ -99,7 +102,11 @@ export class JobStream {
       },
       this.fold.events.at(-1)?.id,
     );
-    this.#look();
+    // The log is read once for both where the stream brings the view soon.
+    this.page.forget(this.late);
+    this.late = this.page.later(() => {
+      if (this.loading) this.#look();
+    }, LATE);
   }
 
   /** Asks for the view. One that is newer than the end of the job means that the job goes on. */
@@ -153,6 +160,7 @@ export class JobStream {
   close() {
     this.closed = true;
     this.page.forget(this.timer);
+    this.page.forget(this.late);
     this.unlisten();
     this.stop?.();
   }

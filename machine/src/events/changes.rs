@@ -70,7 +70,7 @@ fn planned(look: StepLook<'_>) -> PlannedStep {
 /// plan.
 pub(super) fn steps(was: &[ToldStep], is: Option<&PlanLook<'_>>, events: &mut Vec<Happened>) {
     let now = || is.into_iter().flat_map(PlanLook::steps);
-    if was.iter().map(ToldStep::id).eq(now().map(StepLook::id)) {
+    if was.len() == now().count() && was.iter().zip(now()).all(|(was, is)| was.has_id_of(is)) {
         let both = was.iter().zip(now());
         events.extend(both.filter_map(|(was, is)| went_on(Some(was), is)));
         return;

@@ -153,6 +153,11 @@ impl ToldStep {
         self.step.label()
     }
 
+    /// Returns `true` if this is a step with the same id.
+    pub(super) fn has_id_of(&self, step: StepLook<'_>) -> bool {
+        std::ptr::eq(&*self.step, step.step()) || *self.id() == *step.id()
+    }
+
     fn is(&self, step: StepLook<'_>) -> bool {
         self.is_of(step) && self.outline == step.outline()
     }

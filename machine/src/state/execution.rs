@@ -68,6 +68,14 @@ impl Execution {
         self.past.iter().chain(&self.steps)
     }
 
+    /// Returns the step at a place in [`Self::all`].
+    pub(crate) fn at(&self, place: usize) -> Option<&StepRun> {
+        match place.checked_sub(self.past.len()) {
+            None => self.past.get(place),
+            Some(place) => self.steps.get(place),
+        }
+    }
+
     /// Returns the completed steps of all plans.
     pub(crate) fn done(&self) -> impl Iterator<Item = &StepRun> {
         self.all().filter(|run| run.state == StepState::Completed)
@@ -199,6 +207,18 @@ impl Execution {
         if dispatch == Dispatch::Levels {
             self.level();
         }
+        self.link();
+    }
+
+    /// Finds the places of the steps that each step depends on. They are looked at after every record,
+    /// and change only with the plan.
+    fn link(&mut self) {
+        // A later plan may use the id of a step again; the newest step counts.
+        let places: BTreeMap<StepId, usize> =
+            self.all().enumerate().map(|(place, run)| (run.id().clone(), place)).collect();
+        for run in &mut self.steps {
+            run.above = run.step.depends_on.iter().map(|on| places.get(on).copied()).collect();
+        }
     }
 
     /// Sets the level of each step: the length of the longest chain of dependencies above it. Steps
@@ -268,6 +288,7 @@ impl Execution {
         ended.kept = kept.iter().map(|run| run.id().clone()).collect();
         self.listed.retain(|id| ended.kept.contains(id));
         self.steps = kept;
+        self.link();
         self.cause = Some(cause);
         ended
     }

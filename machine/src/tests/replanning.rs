@@ -298,6 +298,20 @@ fn a_plan_that_replaces_all_can_read_what_was_before_and_leaves_it_in_sight() {
 }
 
 #[test]
+fn a_step_waits_for_the_newest_step_of_an_id() {
+    let mut p = Play::planned(agent(|a| a.step.on_failure = OnFailure::Replan), plan("a b<a"));
+    p.drive();
+    p.ok("g0.r0.a", json!(1));
+    p.drive();
+    p.no("g0.r0.b");
+    p.drive();
+    again(&mut p, 2, plan("b<a c<b,a"));
+    p.expect(&["call g0.r1.b #1"]);
+    p.ok("g0.r1.b", json!(2));
+    p.expect(&["call g0.r1.c #1"]);
+}
+
+#[test]
 fn revisions_show_what_changed_and_why() {
     let mut p = Play::planned(agent(|a| a.step.on_failure = OnFailure::Replan), plan("a b<a c<b"));
     assert!(p.view().revisions.is_empty(), "there is one plan");

@@ -218,3 +218,19 @@ async fn a_reader_that_takes_nothing_while_its_job_is_silent_is_behind() {
     tokio::time::sleep(KEPT_FOR * 2).await;
     assert_eq!(next(&mut place, &mut id(0)).await, "behind");
 }
+
+#[tokio::test(start_paused = true)]
+async fn readers_take_turns_and_nobody_keeps_one() {
+    let watches = SharedWatches::default();
+    let begun = tokio::time::Instant::now();
+    let mut turns = Vec::new();
+    for _ in 0..OPENING_MAX {
+        turns.push(watches.turn().await);
+    }
+    turns.pop();
+    turns.push(watches.turn().await);
+    assert_eq!(begun.elapsed(), Duration::ZERO, "a turn that is given back is free");
+    let next = watches.turn().await;
+    assert_eq!(begun.elapsed().as_secs(), TURN.as_secs(), "turns end by themselves");
+    drop((turns, next));
+}

@@ -110,7 +110,6 @@ async fn fill(house: &House) -> Vec<String> {
 async fn jobs_are_listed_and_counted_by_one_filter(#[values(false, true)] has_server: bool) {
     let house = House::new(has_server).await;
     let created = fill(&house).await;
-    // The first lists read every log, and later ones the index.
     let every = json!({"states": ["submitted"]});
     house.ask("count", &every).await;
     for (filter, found) in [
