@@ -27,7 +27,6 @@ demo: toolchain nats-server ## Run two jobs end to end on a nats-server of its o
 .PHONY: test
 test: toolchain nats-server cargo-nextest python npm issuer clients node conformance axe-core prometheus chromium hadolint helm schemas ## Set up and run every test
 	cargo nextest run $(WORKSPACE) $(NEXTEST)
-	cargo test $(WORKSPACE) --doc --quiet
 
 .PHONY: lint lint-format lint-clippy lint-docs lint-dependencies
 lint: lint-format lint-clippy lint-docs lint-dependencies ## Check format, lints, documentation and dependencies; warnings are errors

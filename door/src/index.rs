@@ -15,7 +15,7 @@ use std::{
 };
 
 use broker::log::{Log, LogError, Milestone, Passed};
-use futures::future::try_join_all;
+use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use proto::{
     door::{Counted, Filter},
@@ -34,6 +34,10 @@ const FRESH_FOR: Duration = Duration::from_secs(600);
 
 /// Longest time that a list waits for the index. Another way to list costs the broker more.
 const READ_WITHIN: Duration = Duration::from_secs(2);
+
+/// Number of shards that are read concurrently while the index is far behind. Other requests of the
+/// process wait for these reads.
+const SHARDS_AT_A_TIME: usize = 2;
 
 /// The index of an installation. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -229,12 +233,17 @@ impl Jobs {
     /// Reads new milestones of every shard. The index is dropped while a shard is lost, and once it
     /// was restored from a backup.
     async fn catch_up(&mut self, log: &dyn Log) -> Result<(), LogError> {
+        let mut at_a_time = if self.is_whole { usize::MAX } else { SHARDS_AT_A_TIME };
         loop {
             let passed = |shard| self.passed.get(&shard).copied().unwrap_or_default();
-            let pages = log.subjects().all_shards().map(|shard| async move {
-                Ok((shard, log.milestones(shard, passed(shard)).await?))
+            let places: Vec<_> =
+                log.subjects().all_shards().map(|shard| (shard, passed(shard))).collect();
+            let all = places.len();
+            let pages = stream::iter(places).map(|(shard, passed)| async move {
+                Ok((shard, log.milestones(shard, passed).await?))
             });
-            let pages = match try_join_all(pages).await {
+            let pages = pages.buffered(at_a_time.min(all)).try_collect::<Vec<_>>();
+            let pages = match pages.await {
                 // The shard may come back with other records, so nothing of the index stays.
                 Err(lost @ LogError::Lost(_)) => {
                     *self = Self::default();
@@ -266,6 +275,7 @@ impl Jobs {
                 self.read_at.get_or_insert_with(Instant::now);
                 return Ok(());
             }
+            at_a_time = SHARDS_AT_A_TIME;
         }
     }
 

@@ -13,13 +13,21 @@ use std::{
 
 use futures::StreamExt;
 use proto::id::JobId;
-use tokio::{io::AsyncWriteExt, net::TcpStream, task::JoinSet};
+use tokio::{
+    io::AsyncWriteExt,
+    net::TcpStream,
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::JoinSet,
+};
 
 use super::{Write, since};
 use crate::{
     Failed,
     watching::{AT_ONCE, LOOK, PATIENCE},
 };
+
+/// Number of readers that begin at the same time.
+const BEGIN_AT_ONCE: usize = 50;
 
 /// One reader: what it has, and when it came.
 struct Reader {
@@ -47,15 +55,18 @@ impl Readers {
     ) -> Result<Self, Failed> {
         let (mut all, mut tasks) = (Vec::with_capacity(readers), JoinSet::new());
         let (ready, mut readies) = tokio::sync::mpsc::channel(AT_ONCE);
+        // Each that begins at the same moment leaves holes in the memory of the gateway.
+        let begin = Arc::new(Semaphore::new(BEGIN_AT_ONCE));
         for n in 0..readers {
             let job = n % jobs.len();
             let (last, came) = (AtomicU64::new(0), Mutex::new(Vec::new()));
             let reader = Arc::new(Reader { job, last, came });
             all.push(Arc::clone(&reader));
             let url = format!("http://{gateway}/v1/jobs/{}/events", jobs[job]);
-            let ready = ready.clone();
+            let (ready, begin) = (ready.clone(), Arc::clone(&begin));
             tasks.spawn(async move {
-                let failed = match read(&url, &reader, &ready).await {
+                let turn = begin.acquire_owned().await.ok();
+                let failed = match read(&url, &reader, &ready, turn).await {
                     Ok(()) => "a stream ended".into(),
                     Err(error) => error,
                 };
@@ -113,6 +124,7 @@ async fn read(
     url: &str,
     reader: &Reader,
     ready: &tokio::sync::mpsc::Sender<Result<(), Failed>>,
+    mut turn: Option<OwnedSemaphorePermit>,
 ) -> Result<(), Failed> {
     // A client of its own has a connection of its own.
     let http = reqwest::Client::builder().no_proxy().build()?;
@@ -130,6 +142,7 @@ async fn read(
                 }
             } else if line == b"event: view" && !is_ready {
                 is_ready = true;
+                drop(turn.take());
                 let _ = ready.send(Ok(())).await;
             }
             line.clear();

@@ -20,8 +20,9 @@ use crate::log::LogError;
 
 /// Number of positions in the first step back; each further step doubles it.
 const WINDOW: u64 = 2_000;
-/// Number of facts in one page.
-const PAGE: usize = 500;
+/// Number of facts in one page. The server compares the subject of every message up to
+/// the last one of a page, and serves no other request of the connection meanwhile.
+const PAGE: usize = 100;
 
 /// State of a consumer, as the server reports it.
 #[derive(Debug, Deserialize)]

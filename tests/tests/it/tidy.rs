@@ -19,6 +19,10 @@ const LINES_MAX: usize = 500;
 /// entered with its new length, or removed from the list.
 const LONGER: &[(&str, usize, &str)] = &[];
 
+/// Languages of the examples in comments. No example in Rust is among them: `make test` runs no
+/// tests of documentation, each of which would be built by itself.
+const EXAMPLES_IN: &[&str] = &["json", "text"];
+
 /// Texts that no file may contain, with the reason. They are written in two halves so that this
 /// file does not contain them.
 const FORBIDDEN: &[(&str, &str, &str)] = &[
@@ -41,6 +45,30 @@ fn without_purpose(sources: &[Source]) -> Vec<String> {
             format!("{}: open it with `//!`: what it is for, what it must never do", source.path)
         })
         .collect()
+}
+
+fn examples_that_nothing_runs(sources: &[Source]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for source in sources {
+        let mut is_within = false;
+        for (number, line) in source.text.lines().enumerate() {
+            let line = line.trim_start();
+            let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+            let Some(language) = comment.and_then(|text| text.trim_start().strip_prefix("```"))
+            else {
+                continue;
+            };
+            is_within = !is_within;
+            if is_within && !EXAMPLES_IN.contains(&language) {
+                wrong.push(format!(
+                    "{}:{}: nothing runs an example here: make it a test, or name its language",
+                    source.path,
+                    number + 1
+                ));
+            }
+        }
+    }
+    wrong
 }
 
 fn forbidden(sources: &[Source]) -> Vec<String> {
@@ -194,6 +222,17 @@ fn in_the_checkout(path: &str) -> bool {
 fn every_source_says_what_it_is_for() {
     assert_eq!(without_purpose(&sources::ending_with(".rs")), Vec::<String>::new());
     assert_eq!(without_purpose(&[Source::of("a.rs", "use b;\n//! Late.\n")]).len(), 1);
+}
+
+#[test]
+fn no_example_in_a_comment_goes_without_a_test() {
+    assert_eq!(examples_that_nothing_runs(&sources::ending_with(".rs")), Vec::<String>::new());
+    let found = |text| examples_that_nothing_runs(&[Source::of("a.rs", text)]).len();
+    assert_eq!(found("//! ```json\n//! {}\n//! ```\n"), 0);
+    assert_eq!(
+        found("    /// ```\n    /// assert!(true);\n    /// ```\n/// ```rust\n/// ```\n"),
+        2
+    );
 }
 
 #[test]

@@ -71,6 +71,32 @@ async fn a_watch_shows_every_record_and_ends_with_the_job() {
     }
 }
 
+#[rstest]
+#[case::records(json!({"job": "j", "stored": true}))]
+#[case::events(json!({"job": "j", "stored": true, "events": true}))]
+#[tokio::test]
+async fn a_watch_of_what_is_stored_ends_with_its_first_view(#[case] request: serde_json::Value) {
+    let hall = Hall::new().await;
+    hall.ask("submit", r#"{"id":"j","goal":"g"}"#).await.unwrap();
+    hall.ask("signal", r#"{"job":"j","signal":"pause"}"#).await.unwrap();
+    let mut answers = watch(&hall.broker, request).await;
+    let (mut items, mut views) = (0, Vec::new());
+    loop {
+        match next(&mut answers).await {
+            Watched::View { view } => views.push(view.sub_status.map(|status| status.to_string())),
+            Watched::End { error } => break assert_eq!(error, None),
+            Watched::Record { .. } | Watched::Event { .. } => {
+                assert!(views.is_empty(), "records come before their view");
+                items += 1;
+            }
+            other @ (Watched::Live { .. } | Watched::Heartbeat) => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(views, [Some("paused".to_owned())]);
+    assert!(items >= 2, "{items}");
+    assert!(answers.next().await.is_none());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watcher_that_comes_back_gets_exactly_what_it_missed() {
     let company = Company::at_work(MemoryOptions::default(), "s1 s2<s1 s3<s2 s4<s3").await;

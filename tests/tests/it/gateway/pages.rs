@@ -20,6 +20,10 @@ async fn every_file_that_the_console_names_is_served_under_its_policy() {
     assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
     assert_eq!(index.headers()[header::CACHE_CONTROL], "no-cache");
     let index = index.text().await.unwrap();
+    for module in ["app.js", "pages/job.js", "state/stream.js"] {
+        let is_named = |line: &str| line.contains("modulepreload") && line.contains(module);
+        assert!(index.lines().any(is_named), "{module} is asked for at once: {index}");
+    }
     let named = |text: &str, marks: [&str; 2]| -> Vec<String> {
         let [before, after] = marks;
         let parts = text.split(before).skip(1);
