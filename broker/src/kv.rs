@@ -34,6 +34,8 @@ pub enum Bucket {
     Agents,
     /// Links to the answer pages of questions, by the SHA-256 of their secrets.
     Links,
+    /// MCP servers and tools that a person trusts, by the server's name.
+    Mcp,
 }
 
 impl Bucket {
@@ -57,6 +59,7 @@ impl Bucket {
             Self::Conversations => Text::Conversations,
             Self::Agents => Text::Agents,
             Self::Links => Text::Links,
+            Self::Mcp => Text::Mcp,
         };
         text.text(language)
     }

@@ -35,5 +35,5 @@ pub use self::{
     files::JobFiles,
     start::{Setup, StartError, builtin, cleaner, start},
     tool::{CallContext, Meter, Tool, ToolFault},
-    toolset::{Admitted, InvalidToolset, Toolset},
+    toolset::{Admitted, InvalidToolset, ToolSource, Toolset},
 };

@@ -4,7 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use broker::Broker;
 use model::Model;
-use proto::{decision::pools, id::WorkerId, tool::ToolSpec};
+use proto::{
+    decision::pools,
+    id::{ToolName, WorkerId},
+    tool::ToolSpec,
+};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::{
     actor::Child,
@@ -13,6 +17,7 @@ use runtime::{
     telemetry::Content,
     worker::{Gauge, PoolArgs, PoolOptions},
 };
+use tokio::sync::{Mutex, watch};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
@@ -128,7 +133,9 @@ pub async fn start(setup: Setup, tools: Arc<Toolset>) -> Result<(Vec<Child>, Gau
         broker: broker.clone(),
         worker: worker.clone(),
         crew,
-        specs: tools.specs().cloned().collect(),
+        tools: Arc::clone(&tools),
+        announced: Arc::default(),
+        changes: tools.watch(),
         shutdown: shutdown.clone(),
     };
     broker::kv::reach(
@@ -173,7 +180,8 @@ pub(crate) fn stop_after<M: ractor::Message>(
     }))
 }
 
-/// The actor that announces tools at intervals.
+/// The actor that announces tools at intervals and after every change, and withdraws those that the
+/// set no longer has.
 struct Announcer;
 
 #[derive(Clone)]
@@ -181,31 +189,69 @@ struct Announcements {
     broker: Broker,
     worker: WorkerId,
     crew: Crew,
-    specs: Arc<[ToolSpec]>,
+    tools: Arc<Toolset>,
+    /// Tools that the registry may have from this worker.
+    announced: Arc<Mutex<Vec<ToolName>>>,
+    /// Has seen no change since the start.
+    changes: watch::Receiver<u64>,
     shutdown: CancellationToken,
 }
 
 struct Announce;
 
 impl Announcements {
+    /// Announces every tool of the set, and withdraws the announced ones that it no longer has.
+    ///
+    /// # Errors
+    /// The first error, after every tool was tried.
     async fn announce(&self) -> Result<(), AnnounceError> {
-        for spec in self.specs.iter() {
-            let tool = &spec.name;
-            match registry::announce(&self.broker, spec.clone(), &self.worker, &self.crew).await? {
-                Announced::Stored => tracing::info!(%tool, version = spec.version, "announced"),
-                Announced::Known => {}
-                Announced::Newer { version } => {
-                    tracing::warn!(%tool, ours = spec.version, theirs = version, "a newer version is announced");
+        let mut announced = self.announced.lock().await;
+        let specs = self.tools.specs();
+        let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
+        let gone: Vec<_> = announced.drain(..).filter(|tool| !names.contains(tool)).collect();
+        *announced = names;
+        let mut ended = Ok(());
+        for tool in gone {
+            match registry::withdraw(&self.broker, &tool, &self.worker).await {
+                Ok(()) => tracing::info!(%tool, "withdrawn"),
+                Err(error) => {
+                    announced.push(tool);
+                    ended = ended.and(Err(error.into()));
                 }
+            }
+        }
+        for spec in specs {
+            ended = ended.and(self.announce_one(spec).await);
+        }
+        ended
+    }
+
+    async fn announce_one(&self, spec: ToolSpec) -> Result<(), AnnounceError> {
+        let (tool, ours) = (spec.name.clone(), spec.version.clone());
+        match registry::announce(&self.broker, spec, &self.worker, &self.crew).await? {
+            Announced::Stored => tracing::info!(%tool, version = ours, "announced"),
+            Announced::Known => {}
+            Announced::Newer { version } => {
+                tracing::warn!(%tool, ours, theirs = version, "a newer version is announced");
             }
         }
         Ok(())
     }
 }
 
+/// Announces after every change of the tools, for as long as the handle lives.
+fn announce_changes(
+    mut changes: watch::Receiver<u64>,
+    actor: ActorRef<Announce>,
+) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        while changes.changed().await.is_ok() && actor.cast(Announce).is_ok() {}
+    }))
+}
+
 impl Actor for Announcer {
     type Msg = Announce;
-    type State = (Announcements, AbortOnDropHandle<()>);
+    type State = (Announcements, [AbortOnDropHandle<()>; 2]);
     type Arguments = Announcements;
 
     async fn pre_start(
@@ -214,8 +260,9 @@ impl Actor for Announcer {
         args: Announcements,
     ) -> Result<Self::State, ActorProcessingErr> {
         myself.send_interval(ANNOUNCE_EVERY, || Announce);
+        let changes = announce_changes(args.changes.clone(), myself.clone());
         let stop = stop_after(args.shutdown.clone(), myself);
-        Ok((args, stop))
+        Ok((args, [changes, stop]))
     }
 
     async fn handle(
@@ -259,7 +306,7 @@ mod tests {
         let script = Script::parse("else: {text: x}").unwrap();
         let model = ScriptModel::new(script, "m", model::Timeouts::default());
         let tools = builtin(&broker, Some(Arc::new(model)), &settings).unwrap();
-        for tool in tools.specs() {
+        for tool in &tools.specs() {
             let english = texts(tool, Language::En);
             for language in Language::ALL.iter().filter(|language| **language != Language::En) {
                 let spoken = texts(tool, *language);

@@ -1,6 +1,14 @@
 //! A set of tools that share a pool, and the guards before every call.
+//!
+//! The tools of the set's constructor stay. A [`ToolSource`] adds tools and withdraws them while the
+//! process runs.
 
-use std::{collections::BTreeMap, sync::Arc};
+mod source;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, atomic::AtomicU64},
+};
 
 use proto::{
     decision::CallWork,
@@ -13,8 +21,9 @@ use runtime::{
     registry,
     schema::Schemas,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+pub use self::source::ToolSource;
 use crate::{
     call,
     tool::{CallContext, Tool, ToolFault},
@@ -23,17 +32,25 @@ use crate::{
 
 /// The tools of one pool, by name.
 #[derive(derive_more::Debug)]
-#[debug("Toolset {{ pool: {pool}, tools: {:?} }}", tools.keys())]
+#[debug("Toolset {{ pool: {pool}, tools: {:?} }}", self.read().keys())]
 pub struct Toolset {
     pool: Pool,
-    tools: BTreeMap<ToolName, Entry>,
+    tools: RwLock<Tools>,
     schemas: Schemas,
+    /// Counts the changes of `tools`.
+    changed: watch::Sender<u64>,
+    /// Number of the next source.
+    sources: AtomicU64,
 }
+
+type Tools = BTreeMap<ToolName, Entry>;
 
 struct Entry {
     tool: Arc<dyn Tool>,
     spec: ToolSpec,
     places: Arc<Semaphore>,
+    /// The source that offers the tool; `None` for a tool that stays.
+    source: Option<u64>,
 }
 
 /// The reason why tools cannot form a set.
@@ -63,26 +80,20 @@ impl Toolset {
     /// # Errors
     /// If names repeat, a tool names another pool, or a specification is invalid.
     pub fn new(pool: Pool, tools: Vec<Arc<dyn Tool>>) -> Result<Self, InvalidToolset> {
-        let mut set = Self { pool, tools: BTreeMap::new(), schemas: Schemas::new() };
+        let mut all = Tools::new();
         for tool in tools {
-            let entry = set.entry(tool)?;
+            let entry = Entry::new(&pool, tool, None)?;
             let name = entry.spec.name.clone();
-            if set.tools.insert(name.clone(), entry).is_some() {
+            if all.insert(name.clone(), entry).is_some() {
                 return Err(InvalidToolset::Twice(name));
             }
         }
-        Ok(set)
+        let (schemas, changed) = (Schemas::new(), watch::Sender::new(0));
+        Ok(Self { pool, tools: RwLock::new(all), schemas, changed, sources: 0.into() })
     }
 
-    fn entry(&self, tool: Arc<dyn Tool>) -> Result<Entry, InvalidToolset> {
-        let spec = tool.spec();
-        if spec.pool != self.pool {
-            let (theirs, ours) = (spec.pool.clone(), self.pool.clone());
-            return Err(InvalidToolset::ForeignPool { tool: spec.name, theirs, ours });
-        }
-        registry::check(&spec).map_err(|e| InvalidToolset::Spec(e.to_string()))?;
-        let places = usize::try_from(spec.concurrency).unwrap_or(Semaphore::MAX_PERMITS);
-        Ok(Entry { tool, places: Arc::new(Semaphore::new(places)), spec })
+    fn read(&self) -> RwLockReadGuard<'_, Tools> {
+        self.tools.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The pool whose calls the set carries out.
@@ -92,14 +103,21 @@ impl Toolset {
     }
 
     /// The specifications to announce, by tool name.
-    pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.tools.values().map(|entry| &entry.spec)
+    #[must_use]
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.read().values().map(|entry| entry.spec.clone()).collect()
+    }
+
+    /// Returns a receiver that is notified after every change of the tools.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
     }
 
     /// `true` if the set contains a tool of that name.
     #[must_use]
     pub fn has(&self, tool: &ToolName) -> bool {
-        self.tools.contains_key(tool)
+        self.read().contains_key(tool)
     }
 
     /// Finds the tool of a call, and applies every guard that does not wait.
@@ -107,7 +125,8 @@ impl Toolset {
     /// # Errors
     /// The fault of the first guard that fails.
     pub fn admit(&self, job: &JobId, call: &CallWork) -> Result<Admitted, ToolFault> {
-        let entry = self.tools.get(&call.tool).ok_or_else(|| {
+        let tools = self.read();
+        let entry = tools.get(&call.tool).ok_or_else(|| {
             let why = Text::NoSuchTool { tool: &call.tool, pool: &self.pool };
             ToolFault::new(Fault::UnknownTool, why.text(call.language))
         })?;
@@ -124,6 +143,17 @@ impl Toolset {
 }
 
 impl Entry {
+    fn new(pool: &Pool, tool: Arc<dyn Tool>, source: Option<u64>) -> Result<Self, InvalidToolset> {
+        let spec = tool.spec();
+        if spec.pool != *pool {
+            let (theirs, ours) = (spec.pool.clone(), pool.clone());
+            return Err(InvalidToolset::ForeignPool { tool: spec.name, theirs, ours });
+        }
+        registry::check(&spec).map_err(|e| InvalidToolset::Spec(e.to_string()))?;
+        let places = usize::try_from(spec.concurrency).unwrap_or(Semaphore::MAX_PERMITS);
+        Ok(Self { tool, places: Arc::new(Semaphore::new(places)), spec, source })
+    }
+
     /// Checks that this tool is the planned one.
     fn same(&self, call: &CallWork) -> Result<(), ToolFault> {
         let spec = &self.spec;

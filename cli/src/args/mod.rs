@@ -36,7 +36,7 @@ pub(crate) use self::{
         Answering, ApproveArgs, InboxCommand, InboxListArgs, LinkArgs, QuestionArg, RejectArgs,
     },
     jobs::{FilesArgs, JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SpansArgs, SteerArgs},
-    mcp::McpCommand,
+    mcp::{McpCommand, TrustArgs},
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
     positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
     purge::PurgeArgs,

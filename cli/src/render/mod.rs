@@ -13,6 +13,7 @@ pub(crate) mod findings;
 pub(crate) mod fsck;
 pub(crate) mod history;
 pub(crate) mod jobs;
+pub(crate) mod mcp;
 pub(crate) mod points;
 pub(crate) mod purge;
 pub(crate) mod question;

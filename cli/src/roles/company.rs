@@ -64,6 +64,8 @@ pub enum StartError {
     Agents(#[from] AgentsError),
     /// The tools cannot start.
     Tools(#[from] tool_actors::StartError),
+    /// An MCP server cannot be started as its settings say.
+    Mcp(#[from] mcp_client::LaunchError),
     /// The gateway's address cannot be bound.
     Gateway(#[from] gateway::ListenError),
     /// A secret of a webhook cannot be used.
@@ -83,6 +85,7 @@ impl StartError {
             Self::Registry(why) => Text::RegistryUnread { why }.into(),
             Self::Agents(why) => why.words(),
             Self::Tools(why) => why.to_string().into(),
+            Self::Mcp(why) => why.words(),
             Self::Gateway(why) => why.to_string().into(),
             Self::Webhooks(why) => why.words(),
             Self::Issuer(why) => why.to_string().into(),
@@ -94,7 +97,7 @@ impl StartError {
     #[must_use]
     pub fn is_input(&self) -> bool {
         match self {
-            Self::Agents(_) | Self::Webhooks(_) => true,
+            Self::Agents(_) | Self::Webhooks(_) | Self::Mcp(_) => true,
             Self::Model(_)
             | Self::Registry(_)
             | Self::Tools(_)
@@ -309,7 +312,14 @@ impl Parts<'_> {
             options: self.bounds(tool_actors::options(&tools, self.config.workers.call_slots)),
             shutdown: self.shutdown.clone(),
         };
+        let mcp = mcp_client::Setup {
+            broker: self.broker.clone(),
+            tools: Arc::clone(&tools),
+            shutdown: self.shutdown.clone(),
+        };
+        let servers = mcp_client::start(&mcp, &self.config.mcp)?;
         let (mut children, gauge) = tool_actors::start(setup, tools).await?;
+        children.extend(servers);
         let cleaner = tool_actors::cleaner(&self.broker, &self.config.tools, &self.shutdown)?;
         children.push(cleaner);
         self.status.show(gauge);

@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use agents::conflicts;
 use door::settings::Door;
 use gateway::{settings::Gateway, webhooks::Webhooks};
+use mcp_client::settings::{Given, Mcp};
 use oidc::Oidc;
 use proto::{agent::Agent, id::AgentName};
 use runtime::{
@@ -43,6 +44,8 @@ pub struct Config {
     pub model: Model,
     /// Settings of the built-in tools.
     pub tools: Tools,
+    /// MCP servers, whose tools the role `tools` offers.
+    pub mcp: Mcp,
     /// Settings of the front door.
     pub door: Door,
     /// The issuer of tokens.
@@ -93,6 +96,7 @@ impl Settings for Config {
             Part::of::<Workers>(),
             Part::of::<Model>(),
             Part::of::<Tools>(),
+            Part::of::<Mcp>(),
             Part::of::<Door>(),
             Part::of::<Oidc>(),
             Part::of::<Gateway>(),
@@ -114,7 +118,9 @@ impl Settings for Config {
     }
 
     fn secrets_of_entries(&mut self) -> Vec<&mut Secret> {
-        self.webhooks.secrets_of_entries()
+        let mut secrets = self.mcp.secrets_of_entries();
+        secrets.extend(self.webhooks.secrets_of_entries());
+        secrets
     }
 
     fn check(&self, check: &mut Check) {
@@ -124,6 +130,7 @@ impl Settings for Config {
             workers,
             model,
             tools,
+            mcp,
             door,
             oidc,
             gateway,
@@ -139,6 +146,7 @@ impl Settings for Config {
         workers.check(check);
         model.check(check);
         tools.check(check);
+        mcp.check(check);
         door.check(check);
         oidc.check(check);
         gateway.check(check);
@@ -175,7 +183,7 @@ impl Config {
 
     /// Returns the values of the secrets that are set.
     fn known_secrets(&self) -> impl Iterator<Item = SecretString> {
-        let Self { model, nats, oidc, tools, .. } = self;
+        let Self { model, nats, oidc, tools, mcp, .. } = self;
         let tool_actors::search::settings::Search { brave, tavily, exa, .. } = &tools.search;
         let secrets = [
             &model.api_key,
@@ -186,7 +194,14 @@ impl Config {
             &tavily.api_key,
             &exa.api_key,
         ];
-        secrets.into_iter().flatten().filter_map(|secret| secret.value().ok().cloned())
+        let servers = mcp.servers.values();
+        let given = servers.flat_map(|server| server.env.values().chain(server.headers.values()));
+        let given = given.filter_map(|given| match given {
+            Given::Plain(_) => None,
+            Given::Secret(secret) => Some(secret),
+        });
+        let secrets = secrets.into_iter().flatten().chain(given);
+        secrets.filter_map(|secret| secret.value().ok().cloned())
     }
 
     /// Returns the filter of content in traces, or `None` when `telemetry.content` is off.

@@ -61,6 +61,7 @@ const ARROWS: &[(&str, Reach)] = &[
     ("callboard-planner-actor", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME, MODEL])),
     ("callboard-executor-actor", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME, MODEL])),
     ("callboard-tool-actors", Only(&[MESSAGES, PROTO, MACHINE, BROKER, RUNTIME, MODEL])),
+    ("callboard-mcp-client", Only(&[MESSAGES, PROTO, BROKER, RUNTIME, "callboard-tool-actors"])),
     ("callboard-interaction-actor", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME])),
     ("callboard", Composes),
     (BENCH, Composes),

@@ -45,6 +45,16 @@ const PROVED: &[Proof] = &[
         marker: "\"webhooks\", \"on\", \"gone\"",
     },
     Proof {
+        command: "callboard mcp list",
+        file: "tests/tests/it/mcp_servers.rs",
+        marker: r#"&["mcp", "list"]"#,
+    },
+    Proof {
+        command: "callboard mcp trust files",
+        file: "tests/tests/it/mcp_servers.rs",
+        marker: r#"["mcp", "trust", "files", "--yes"]"#,
+    },
+    Proof {
         command: "callboard script-model my-script.yaml",
         file: "tests/tests/it/script_model.rs",
         marker: "fn a_script_is_served_over_http",

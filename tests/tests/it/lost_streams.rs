@@ -35,13 +35,14 @@ rules:
 "#;
 
 /// The buckets that an installation can lose without a loss of jobs.
-const BUCKETS: [&str; 6] = [
+const BUCKETS: [&str; 7] = [
     "KV_cb-inbox",
     "KV_cb-tools",
     "KV_cb-tasks",
     "KV_cb-conversations",
     "KV_cb-agents",
     "KV_cb-links",
+    "KV_cb-mcp",
 ];
 
 fn said(output: &Output) -> String {

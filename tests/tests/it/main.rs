@@ -33,6 +33,7 @@ mod limits;
 mod log_readers;
 mod lost_streams;
 mod markdown;
+mod mcp_servers;
 mod module_circles;
 mod packages;
 mod parking;

@@ -215,3 +215,61 @@ fn two_tools_of_one_name_are_refused() {
     let error = Toolset::new(Pool::new("p").unwrap(), vec![tool(), tool()]).unwrap_err();
     assert_eq!(error, InvalidToolset::Twice(ToolName::new("odd").unwrap()));
 }
+
+/// A tool of that name and version.
+fn changing(name: &str, version: &str) -> Arc<dyn Tool> {
+    let (name, version) = (ToolName::new(name).unwrap(), version.to_owned());
+    Arc::new(Odd(ToolSpec { name, version, ..spec(Effect::Pure, Approval::Never) }))
+}
+
+fn names(set: &Toolset) -> Vec<String> {
+    set.specs().iter().map(|spec| format!("{}@{}", spec.name, spec.version)).collect()
+}
+
+#[test]
+fn a_source_adds_and_withdraws_tools_and_says_so() {
+    let set = Arc::new(set(Effect::Pure, Approval::Never));
+    let (source, mut changes) = (set.source(), set.watch());
+    assert!(source.offer(vec![changing("b", "1"), changing("a", "1")]).is_empty());
+    assert_eq!(names(&set), ["a@1", "b@1", "odd@1"]);
+    assert!(changes.has_changed().unwrap());
+    changes.mark_unchanged();
+    assert!(source.offer(vec![changing("a", "1"), changing("b", "1")]).is_empty());
+    assert!(!changes.has_changed().unwrap(), "the same tools are no change");
+    assert!(source.offer(vec![changing("a", "2")]).is_empty());
+    assert_eq!(names(&set), ["a@2", "odd@1"]);
+    assert!(changes.has_changed().unwrap());
+}
+
+#[test]
+fn a_call_of_a_withdrawn_or_changed_tool_is_refused_as_any_other() {
+    let set = Arc::new(set(Effect::Pure, Approval::Never));
+    let source = set.source();
+    source.offer(vec![changing("a", "1")]);
+    let job = JobId::new("j").unwrap();
+    let call = CallWork { tool: ToolName::new("a").unwrap(), ..call("go") };
+    assert!(set.admit(&job, &call).is_ok());
+    source.offer(vec![changing("a", "2")]);
+    assert_eq!(set.admit(&job, &call).unwrap_err().fault, Fault::VersionMismatch);
+    source.offer(Vec::new());
+    assert_eq!(set.admit(&job, &call).unwrap_err().fault, Fault::UnknownTool);
+}
+
+#[test]
+fn a_source_takes_no_name_of_another_and_loses_only_the_tool_that_is_refused() {
+    let set = Arc::new(set(Effect::Pure, Approval::Never));
+    let (first, second) = (set.source(), set.source());
+    assert!(first.offer(vec![changing("a", "1")]).is_empty());
+    let foreign: Arc<dyn Tool> = Arc::new(Odd(ToolSpec {
+        pool: Pool::new("other").unwrap(),
+        ..spec(Effect::Pure, Approval::Never)
+    }));
+    let refused =
+        second.offer(vec![changing("a", "9"), changing("odd", "9"), foreign, changing("b", "1")]);
+    let twice = |name: &str| InvalidToolset::Twice(ToolName::new(name).unwrap());
+    assert_eq!(refused[..2], [twice("a"), twice("odd")]);
+    assert!(matches!(refused[2], InvalidToolset::ForeignPool { .. }));
+    assert_eq!(names(&set), ["a@1", "b@1", "odd@1"]);
+    second.offer(Vec::new());
+    assert_eq!(names(&set), ["a@1", "odd@1"]);
+}

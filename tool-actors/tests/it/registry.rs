@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use broker::clock::SystemClock;
-use callboard_tool_actors::{Setup, StartError, builtin, options, settings::Tools, start};
+use callboard_tool_actors::{Setup, StartError, Toolset, builtin, options, settings::Tools, start};
 use model::{ErrorKind, Model, ModelError, ModelRequest, ModelStream};
-use proto::tool::Effect;
+use proto::{id::Pool, tool::Effect};
 use runtime::{
     actor::{End, Restarts, Tree},
     config::Section,
@@ -111,4 +111,32 @@ async fn another_tool_of_the_same_name_is_refused_with_both_workers_named() {
     // An equal tool is no conflict: that is how a pool is scaled out.
     begin("third", Effect::Pure).await.unwrap();
     beacon.0.stop(None);
+}
+
+#[tokio::test]
+async fn a_change_of_the_tools_is_announced_and_withdrawn_at_once() {
+    let broker = memory().connect(worker("w"));
+    let tools = Arc::new(Toolset::new(Pool::new("p").unwrap(), Vec::new()).unwrap());
+    let setup = Setup {
+        broker: broker.clone(),
+        worker: worker("w"),
+        crew: Present::open(&broker),
+        content: None,
+        options: options(&tools, 4),
+        shutdown: CancellationToken::new(),
+    };
+    let source = tools.source();
+    let (children, _) = start(setup, tools).await.unwrap();
+    let _tree = Tree::start("tools", Restarts::default(), children).await.unwrap();
+    let registry = Registry::open(&broker).await.unwrap();
+    let mut changes = registry.watch();
+    assert!(registry.all().is_empty());
+    source.offer(vec![Arc::new(Probe::new(Effect::Pure))]);
+    while registry.all().is_empty() {
+        changes.changed().await.unwrap();
+    }
+    source.offer(Vec::new());
+    while !registry.all().is_empty() {
+        changes.changed().await.unwrap();
+    }
 }

@@ -4,6 +4,7 @@
 mod drift;
 mod installation;
 mod jobs;
+mod mcp;
 mod monitor;
 mod rights;
 mod storage;
@@ -234,13 +235,16 @@ async fn alive(client: &Client, config: &Config) -> Vec<Finding> {
         let found = Text::Shards { owned: &owned.len(), all: &shards };
         all.push(Finding::warning("shards", found, Text::WaitForOwners));
     }
-    all.push(match client.tools().await {
+    let tools = client.tools().await;
+    let servers = mcp::findings(config, tools.as_ref().ok()).await;
+    all.push(match tools {
         Ok(tools) if tools.tools.is_empty() => {
             Finding::warning("tools", Text::NoTools, "callboard serve --roles tools")
         }
         Ok(tools) => jobs::tools(&tools),
         Err(failure) => Finding::error("tools", &failure.into()),
     });
+    all.extend(servers);
     all.push(agents(client).await);
     all.push(jobs::held(client).await);
     all
