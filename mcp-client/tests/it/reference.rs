@@ -9,20 +9,20 @@ use serde_json::json;
 
 use crate::stage::{Stage, look};
 
-/// Returns the directory of the reference servers for Node.js.
-fn packages() -> PathBuf {
+/// Returns the path of something that this checkout installs.
+fn installed(what: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let found = std::process::Command::new(root.join("tools/install")).arg("mcp-servers").output();
+    let found = std::process::Command::new(root.join("tools/install")).arg(what).output();
     let found = found.expect("tools/install is a script of this checkout");
     assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
     PathBuf::from(String::from_utf8_lossy(&found.stdout).trim())
 }
 
 fn server(name: &str, more: &[&Path]) -> Server {
-    let script =
-        packages().join("node_modules/@modelcontextprotocol").join(name).join("dist/index.js");
+    let packages = installed("mcp-servers").join("node_modules/@modelcontextprotocol");
+    let (node, script) = (installed("node"), packages.join(name).join("dist/index.js"));
     let args: Vec<&Path> = std::iter::once(script.as_path()).chain(more.iter().copied()).collect();
-    toml::from_str(&format!("command = 'node'\nargs = {}\n", json!(args))).unwrap()
+    toml::from_str(&format!("command = {}\nargs = {}\n", json!(node), json!(args))).unwrap()
 }
 
 #[rstest]
