@@ -94,16 +94,25 @@ impl Index {
     ) -> Result<Option<Vec<JobId>>, LogError> {
         let current = async {
             let mut jobs = self.0.jobs.lock().await;
-            if !jobs.is_too_large {
-                jobs.catch_up(&**log).await?;
+            let caught_up = match jobs.is_too_large {
+                true => Ok(()),
+                false => jobs.catch_up(&**log).await,
+            };
+            match caught_up {
+                // Lists that read every log leave out a lost shard.
+                Err(LogError::Lost(_)) => Ok(None),
+                Err(error) if !jobs.is_whole => {
+                    tracing::warn!(%error, "the index of jobs could not be read; lists read every log");
+                    Ok(None)
+                }
+                caught_up => caught_up.map(|()| Some(jobs)),
             }
-            Ok(jobs)
         };
         let jobs = match tokio::time::timeout(READ_WITHIN, current).await {
-            Ok(Ok(jobs)) => jobs,
-            // Lists that read every log leave out a lost shard.
-            Ok(Err(LogError::Lost(_))) => return Ok(None),
-            Ok(Err(error)) => return Err(error),
+            Ok(current) => match current? {
+                Some(jobs) => jobs,
+                None => return Ok(None),
+            },
             Err(_) => {
                 let _ = self.read(Arc::clone(log));
                 return Ok(None);

@@ -47,6 +47,8 @@ pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(crate) const RETRY: Duration = Duration::from_secs(2);
 /// Time for which the front door may be away before a stream begins.
 pub(crate) const BEGIN_WITHIN: Duration = Duration::from_secs(5);
+/// Time for which a reader waits for its turn before a stream begins.
+const TURN_WITHIN: Duration = Duration::from_secs(30);
 /// Time for which the front door may be away before the stream ends with its error.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 /// Time after which the front door is asked again whether a reader may read.
@@ -97,14 +99,15 @@ pub(crate) async fn response(
     let after = after.unwrap_or_default();
     let reader = Reader { client, job, watches, live, wanted, after, position: after };
     let begin = async {
-        let mut own = reader.open().await;
-        let first = tokio::time::timeout(BEGIN_WITHIN, own.items.next()).await;
-        (own, first)
+        let mut own = tokio::time::timeout(TURN_WITHIN, reader.open()).await?;
+        let first = tokio::time::timeout(BEGIN_WITHIN, own.items.next()).await?;
+        Ok::<_, tokio::time::error::Elapsed>((own, first))
     };
     let away = || Failure::of(Code::Unavailable, Refusal::ShuttingDown);
-    let (mut own, first) = desk.shutdown.run_until_cancelled(begin).await.ok_or_else(away)?;
+    let begun = desk.shutdown.run_until_cancelled(begin).await.ok_or_else(away)?;
     let late = |_| Failure::composed(Code::Unavailable, &Text::DoorAway.into());
-    let first = first.map_err(late)?.transpose()?;
+    let (mut own, first) = begun.map_err(late)?;
+    let first = first.transpose()?;
     own.items = futures::stream::iter(first.map(Ok)).chain(own.items).boxed();
     let begin = futures::stream::iter([Event::default().retry(RETRY)]);
     let frames = begin.chain(reader.frames(own));

@@ -74,6 +74,25 @@ pub enum ConnectError {
     },
 }
 
+impl ConnectError {
+    /// Returns the reason without what a program wrote to its standard error.
+    pub(crate) fn why(&self) -> String {
+        match self {
+            Self::Handshake { why, .. } => format!("the handshake failed: {why}"),
+            Self::Late { .. } => format!("the handshake did not end within {CONNECT_WITHIN:?}"),
+            Self::Start(_) | Self::Client(_) | Self::Version(_) => self.to_string(),
+        }
+    }
+
+    /// Returns the end of the program's standard error; empty if there is none.
+    pub(crate) fn stderr(&self) -> &str {
+        match self {
+            Self::Handshake { stderr, .. } | Self::Late { stderr } => stderr,
+            Self::Start(_) | Self::Client(_) | Self::Version(_) => "",
+        }
+    }
+}
+
 fn shown(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!("; standard error: {}", escaped(stderr)) }
 }
@@ -250,6 +269,8 @@ fn config(url: &str, headers: &HeaderMap) -> StreamableHttpClientTransportConfig
     let headers = headers.iter().map(|(name, value)| (name.clone(), value.clone()));
     StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(headers.collect())
+        // A new session may have other tools, and a call that is sent again may have its effect twice.
+        .reinit_on_expired_session(false)
         .max_sse_event_size(MESSAGE_BYTES_MAX)
         .max_json_response_size(MESSAGE_BYTES_MAX)
         .max_error_response_size(ERROR_BYTES_MAX)

@@ -12,6 +12,11 @@ use crate::settings::ServerName;
 /// Hex digits of a digest at the end of a name that was cut, or that several tools would have.
 const DIGEST_DIGITS: usize = 6;
 
+/// Returns the beginning of the names of a server's tools.
+pub(crate) fn prefix(server: &ServerName) -> String {
+    format!("{server}__")
+}
+
 /// Returns the names of a server's tools, in their order. Characters that names do not have become
 /// `_`. A name that is too long, or that several tools would have, ends with digits of the digest of
 /// the server's name for the tool.
@@ -22,7 +27,7 @@ pub(crate) fn of_tools<'a>(
     let plain = |tool: &str| {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let tool: String = tool.chars().map(|c| if fits(c) { c } else { '_' }).collect();
-        format!("{server}__{tool}")
+        format!("{}{tool}", prefix(server))
     };
     let tools: Vec<&str> = tools.into_iter().collect();
     let mut count = BTreeMap::<String, u32>::new();

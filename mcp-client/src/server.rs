@@ -19,8 +19,8 @@ use tokio::{sync::Mutex, time::Instant};
 use tool_actors::{InvalidToolset, Tool, ToolSource};
 
 use crate::{
-    connection::{ConnectError, Connection, Era},
-    launch::Launch,
+    connection::{CONNECT_WITHIN, ConnectError, Connection, Era},
+    launch::{Launch, escaped},
     listing::{self, ListError},
     pins::{self, Pins, Trust},
     settings::{self, ServerName},
@@ -33,6 +33,9 @@ pub(crate) const IDLE: Duration = Duration::from_secs(600);
 /// Time after which the tools of an open connection are listed again, in case the server does not
 /// tell of changes.
 const LIST_EVERY: Duration = Duration::from_secs(300);
+/// Time for a call to reach its server: the time of the start of a program and of its list.
+pub(crate) const READY_WITHIN: Duration =
+    Duration::from_secs(CONNECT_WITHIN.as_secs() + listing::LIST_WITHIN.as_secs());
 /// Failures in a row after which the tools are withdrawn.
 pub(crate) const FAILURES_MAX: u32 = 5;
 /// Longest wait after a failure.
@@ -51,6 +54,8 @@ pub(crate) struct Server {
     era: Era,
     /// Set when the server tells of a change of its tools.
     changed: Arc<AtomicBool>,
+    /// Set by an answer, which waits for nothing. The next look ends the row of failures.
+    has_answered: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -64,6 +69,10 @@ struct State {
     pins: Option<Pins>,
     failures: u32,
     retry_at: Option<Instant>,
+    /// Digests of the tools that are offered; `None` before the first offer.
+    offered: Option<Vec<String>>,
+    /// The reasons why offered tools were left out.
+    refused: Vec<String>,
     /// The reasons why tools are withheld, as the log has them.
     told: Vec<String>,
     /// `true` after the shutdown: no connection opens any more.
@@ -99,7 +108,8 @@ impl Server {
         source: ToolSource,
     ) -> Self {
         let (era, changed, state) = (Era::default(), Arc::default(), Mutex::default());
-        Self { name, settings, launch, pool, broker, source, era, changed, state }
+        let has_answered = AtomicBool::new(false);
+        Self { name, settings, launch, pool, broker, source, era, changed, has_answered, state }
     }
 
     pub(crate) fn name(&self) -> &ServerName {
@@ -110,15 +120,31 @@ impl Server {
         &self.settings
     }
 
-    /// Returns the open connection, or opens one. Concurrent callers open one connection.
+    /// Returns the open connection, or opens one. Concurrent callers open one connection. After a word
+    /// of the server about a change its tools are listed first.
     pub(crate) async fn connect(self: &Arc<Self>) -> Result<Arc<Connection>, Unreachable> {
         let mut state = self.state.lock().await;
         state.used_at = Some(Instant::now());
         state.forget_lost();
-        if let Some(connection) = &state.connection {
-            return Ok(Arc::clone(connection));
+        let Some(connection) = state.connection.clone() else {
+            return self.open(&mut state).await;
+        };
+        if self.changed.swap(false, Ordering::Relaxed) {
+            if let Err(error) = self.list(&mut state, &connection).await {
+                return Err(self.failed(&mut state, error.to_string(), ""));
+            }
+            self.publish(&mut state);
         }
-        self.open(&mut state).await
+        Ok(connection)
+    }
+
+    /// Drops a connection that broke in a call. Whoever has the state now finds out without this.
+    pub(crate) fn lost(&self, connection: &Arc<Connection>) {
+        let Ok(mut state) = self.state.try_lock() else { return };
+        if state.connection.as_ref().is_some_and(|open| Arc::ptr_eq(open, connection)) {
+            state.connection = None;
+            state.note_failure(Instant::now());
+        }
     }
 
     /// Returns whether exactly this tool is among those of the last list.
@@ -129,9 +155,8 @@ impl Server {
     }
 
     /// Notes that the server answered a call.
-    pub(crate) async fn answered(&self) {
-        let mut state = self.state.lock().await;
-        (state.failures, state.used_at) = (0, Some(Instant::now()));
+    pub(crate) fn answered(&self) {
+        self.has_answered.store(true, Ordering::Relaxed);
     }
 
     /// Compares everything with what should be: the trust, the connection, the list, the offer.
@@ -139,24 +164,43 @@ impl Server {
         let pins = pins::read(&self.broker, &self.name).await;
         let mut state = self.state.lock().await;
         match pins {
-            Ok(pins) => state.pins = pins,
+            Ok(pins) => {
+                if pins != state.pins {
+                    // A person saw the tools as they are now, which may differ from the last list.
+                    state.listed_at = None;
+                }
+                state.pins = pins;
+            }
             Err(error) => {
                 tracing::debug!(server = %self.name, %error, "the trust in an MCP server cannot be read")
             }
+        }
+        let now = Instant::now();
+        if self.has_answered.swap(false, Ordering::Relaxed) {
+            (state.failures, state.used_at) = (0, Some(now));
         }
         state.forget_lost();
         if !self.is_trusted(&state) {
             (state.connection, state.listed) = (None, None);
             return self.publish(&mut state);
         }
-        let now = Instant::now();
         let has_changed = self.changed.swap(false, Ordering::Relaxed);
-        let is_old = state.listed_at.is_none_or(|at| now - at >= LIST_EVERY);
-        let connection = state.connection.clone();
-        match connection {
+        let is_unlisted = state.listed.is_none() || state.listed_at.is_none();
+        let is_old = is_unlisted || state.listed_at.is_some_and(|at| now - at >= LIST_EVERY);
+        match state.connection.clone() {
             Some(connection) if has_changed || is_old => {
-                if let Err(error) = self.list(&mut state, &connection).await {
-                    self.failed(&mut state, &error.to_string());
+                // Calls go on meanwhile.
+                drop(state);
+                let listed = listing::list(connection.peer()).await;
+                state = self.state.lock().await;
+                let is_open =
+                    state.connection.as_ref().is_some_and(|open| Arc::ptr_eq(open, &connection));
+                match listed {
+                    _ if !is_open => {}
+                    Ok(listed) => self.listed(&mut state, &listed),
+                    // A server that does one thing at a time is busy with a call.
+                    Err(ListError::Late) if Arc::strong_count(&connection) > 2 => {}
+                    Err(error) => drop(self.failed(&mut state, error.to_string(), "")),
                 }
             }
             Some(connection) => {
@@ -164,18 +208,25 @@ impl Server {
                 state.close_idle(now);
             }
             // The error is in the log.
-            None if state.listed.is_none() && state.is_due(now) => {
-                drop(self.open(&mut state).await)
-            }
+            None if is_unlisted && state.is_due(now) => drop(self.open(&mut state).await),
             None => {}
+        }
+        if state.failures >= FAILURES_MAX && state.connection.is_none() {
+            state.listed = None;
         }
         self.publish(&mut state);
     }
 
-    /// Closes the connection when the last call that runs has ended, and opens no other.
+    /// Closes the connection, when the last call that runs has ended, and opens no other.
     pub(crate) async fn end(&self) {
-        let mut state = self.state.lock().await;
-        (state.ended, state.connection) = (true, None);
+        let connection = {
+            let mut state = self.state.lock().await;
+            state.ended = true;
+            state.connection.take()
+        };
+        if let Some(connection) = connection.and_then(Arc::into_inner) {
+            connection.close().await;
+        }
     }
 
     fn is_trusted(&self, state: &State) -> bool {
@@ -191,10 +242,10 @@ impl Server {
         }
         let opened = match Connection::open(&self.launch, &self.era, &self.changed).await {
             Ok(connection) => Arc::new(connection),
-            Err(error) => return Err(self.failed(state, &error.to_string())),
+            Err(error) => return Err(self.failed(state, error.why(), error.stderr())),
         };
         if let Err(error) = self.list(state, &opened).await {
-            return Err(self.failed(state, &error.to_string()));
+            return Err(self.failed(state, error.to_string(), &opened.stderr()));
         }
         tracing::info!(server = %self.name, "an MCP server is connected");
         (state.connection, state.retry_at) = (Some(Arc::clone(&opened)), None);
@@ -205,7 +256,12 @@ impl Server {
 
     async fn list(&self, state: &mut State, connection: &Connection) -> Result<(), ListError> {
         let listed = listing::list(connection.peer()).await?;
-        let (found, refused) = specs::of(&self.name, &self.settings, &self.pool, &listed);
+        self.listed(state, &listed);
+        Ok(())
+    }
+
+    fn listed(&self, state: &mut State, listed: &[rmcp::model::Tool]) {
+        let (found, refused) = specs::of(&self.name, &self.settings, &self.pool, listed);
         let is_same = |all: &Vec<FoundTool>| {
             all.iter().map(|tool| &tool.digest).eq(found.iter().map(|tool| &tool.digest))
         };
@@ -215,24 +271,26 @@ impl Server {
             }
         }
         (state.listed, state.listed_at) = (Some(found), Some(Instant::now()));
-        Ok(())
     }
 
-    /// Notes a failure, and withdraws the tools after several in a row.
-    fn failed(self: &Arc<Self>, state: &mut State, why: &str) -> Unreachable {
+    /// Notes a failure, and withdraws the tools after several in a row. What a program wrote to its
+    /// standard error may be secret, and is in the log alone.
+    fn failed(self: &Arc<Self>, state: &mut State, why: String, stderr: &str) -> Unreachable {
         state.connection = None;
         state.note_failure(Instant::now());
-        tracing::warn!(server = %self.name, why, failures = state.failures, "an MCP server cannot be used");
+        let (why, stderr) = (escaped(&why), escaped(stderr));
+        tracing::warn!(server = %self.name, why, stderr, failures = state.failures, "an MCP server cannot be used");
         if state.failures >= FAILURES_MAX {
             state.listed = None;
             self.publish(state);
         }
-        Unreachable::Failed(why.to_owned())
+        Unreachable::Failed(why)
     }
 
     /// Offers the trusted tools of the last list, and tells the log why others are withheld.
     fn publish(self: &Arc<Self>, state: &mut State) {
         let (mut offered, mut withheld) = (Vec::<Arc<dyn Tool>>::new(), Vec::new());
+        let mut digests = Vec::new();
         let pins = state.pins.as_ref().filter(|pins| pins.fit(&self.settings));
         match (pins, &state.pins) {
             (None, None) => withheld.push("nobody has trusted the server".to_owned()),
@@ -244,6 +302,7 @@ impl Server {
             match pins.map(|pins| pins.trust(found)) {
                 Some(Trust::Trusted) => {
                     let (server, found) = (Arc::clone(self), found.clone());
+                    digests.push(found.digest.clone());
                     offered.push(Arc::new(McpTool { server, found }));
                 }
                 Some(Trust::New) => withheld.push(format!("{name} is new")),
@@ -251,8 +310,12 @@ impl Server {
                 None => {}
             }
         }
-        let refused = self.source.offer(offered);
-        withheld.extend(refused.iter().map(InvalidToolset::to_string));
+        if state.offered.as_ref() != Some(&digests) {
+            let refused = self.source.offer(offered);
+            state.refused = refused.iter().map(InvalidToolset::to_string).collect();
+            state.offered = Some(digests);
+        }
+        withheld.extend(state.refused.iter().cloned());
         if withheld != state.told {
             for why in &withheld {
                 tracing::warn!(server = %self.name, why, "tools of an MCP server are withheld; `callboard mcp trust` shows them");

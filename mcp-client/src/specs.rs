@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     launch::escaped,
     names,
+    server::READY_WITHIN,
     settings::{PROGRESS_TIMES, Properties, Server, ServerName},
 };
 
@@ -69,7 +70,10 @@ pub(crate) fn of(
         }
         let digest = digest_of(tool);
         let Decided { effect, approval, destructive } = decided(settings, tool);
+        // The call may have to start its server first.
+        let ready = u64::try_from(READY_WITHIN.as_millis()).unwrap_or(u64::MAX);
         let limit = settings.timeout_ms.saturating_mul(u64::from(PROGRESS_TIMES));
+        let limit = limit.saturating_add(ready);
         let spec = ToolSpec {
             description: description(tool, name.as_str()),
             name,

@@ -11,6 +11,7 @@ use tool_actors::Toolset;
 
 use crate::{
     launch::{Launch, LaunchError},
+    names,
     pins::Pins,
     server::{self, ListOnceError, Server},
     settings::{self, Mcp, ServerName},
@@ -40,7 +41,7 @@ pub fn start(setup: &Setup, settings: &Mcp) -> Result<Vec<Child>, LaunchError> {
     let server = |(name, server): (&ServerName, &settings::Server)| {
         let launch = Launch::of(name, server)?;
         let pool = setup.tools.pool().clone();
-        let source = setup.tools.source();
+        let source = setup.tools.source(&names::prefix(name));
         let whole = (name.clone(), server.clone(), launch);
         let server = Arc::new(Server::new(whole, pool, setup.broker.clone(), source));
         let args = ServerArgs { server, shutdown: setup.shutdown.clone() };

@@ -11,7 +11,7 @@ use crate::{
     call::{self, Answer, CallFailure},
     launch::escaped,
     result,
-    server::Server,
+    server::{READY_WITHIN, Server, Unreachable},
     specs::FoundTool,
     words::Text,
 };
@@ -34,7 +34,8 @@ impl Tool for McpTool {
         let Value::Object(args) = args else {
             return Err(ToolFault::invalid(Text::ArgumentsObject.text(language)));
         };
-        let connection = self.server.connect().await.map_err(|why| {
+        let connected = tokio::time::timeout(READY_WITHIN, self.server.connect()).await;
+        let connection = connected.unwrap_or(Err(Unreachable::Waits)).map_err(|why| {
             ToolFault::unavailable(Text::Unreachable { server, why: &why }.text(language))
         })?;
         // A server that was started for this call may have changed its tools.
@@ -46,13 +47,13 @@ impl Tool for McpTool {
         let called = call::call(connection.peer(), &self.found.remote, args, limit).await;
         match called {
             Ok(Answer::Complete(answer)) => {
-                self.server.answered().await;
+                self.server.answered();
                 Ok(result::of(&answer, self.found.output.as_deref(), language))
             }
             Ok(Answer::NeedsInput) => Ok(ToolResult::failed(Text::NeedsInput.text(language))),
             Ok(Answer::Task) => Ok(ToolResult::failed(Text::IsTask.text(language))),
             Err(CallFailure::Refused(error)) => {
-                self.server.answered().await;
+                self.server.answered();
                 let message = escaped(&error.message);
                 let why = Text::Refused { code: &error.code.0, message: &message };
                 Ok(ToolResult::failed(why.text(language)))
@@ -64,6 +65,8 @@ impl Tool for McpTool {
             Err(CallFailure::Lost(why)) => {
                 let stderr = connection.stderr();
                 tracing::warn!(%server, why, stderr = escaped(&stderr), "an MCP server was lost in a call");
+                // The next call opens another connection, and lists its tools first.
+                self.server.lost(&connection);
                 let why = &escaped(&why);
                 Err(ToolFault::internal(Text::Lost { server, why }.text(language)))
             }

@@ -7,7 +7,7 @@ mod source;
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, atomic::AtomicU64},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
 use proto::{
@@ -39,8 +39,8 @@ pub struct Toolset {
     schemas: Schemas,
     /// Counts the changes of `tools`.
     changed: watch::Sender<u64>,
-    /// Number of the next source.
-    sources: AtomicU64,
+    /// The beginnings of the names of tools, by the number of their source.
+    sources: RwLock<Vec<String>>,
 }
 
 type Tools = BTreeMap<ToolName, Entry>;
@@ -50,7 +50,7 @@ struct Entry {
     spec: ToolSpec,
     places: Arc<Semaphore>,
     /// The source that offers the tool; `None` for a tool that stays.
-    source: Option<u64>,
+    source: Option<usize>,
 }
 
 /// The reason why tools cannot form a set.
@@ -89,7 +89,7 @@ impl Toolset {
             }
         }
         let (schemas, changed) = (Schemas::new(), watch::Sender::new(0));
-        Ok(Self { pool, tools: RwLock::new(all), schemas, changed, sources: 0.into() })
+        Ok(Self { pool, tools: RwLock::new(all), schemas, changed, sources: RwLock::default() })
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Tools> {
@@ -120,16 +120,24 @@ impl Toolset {
         self.read().contains_key(tool)
     }
 
+    /// Returns the fault of a call of a tool that the set does not have. A source may offer it later.
+    fn missing(&self, call: &CallWork) -> ToolFault {
+        let tool = &call.tool;
+        let sources = self.sources.read().unwrap_or_else(PoisonError::into_inner);
+        if sources.iter().any(|prefix| tool.as_str().starts_with(prefix)) {
+            return ToolFault::unavailable(Text::ToolAway { tool }.text(call.language));
+        }
+        let why = Text::NoSuchTool { tool, pool: &self.pool };
+        ToolFault::new(Fault::UnknownTool, why.text(call.language))
+    }
+
     /// Finds the tool of a call, and applies every guard that does not wait.
     ///
     /// # Errors
     /// The fault of the first guard that fails.
     pub fn admit(&self, job: &JobId, call: &CallWork) -> Result<Admitted, ToolFault> {
         let tools = self.read();
-        let entry = tools.get(&call.tool).ok_or_else(|| {
-            let why = Text::NoSuchTool { tool: &call.tool, pool: &self.pool };
-            ToolFault::new(Fault::UnknownTool, why.text(call.language))
-        })?;
+        let entry = tools.get(&call.tool).ok_or_else(|| self.missing(call))?;
         entry.same(call)?;
         entry.approved(job, call)?;
         arguments::check(&self.schemas, &entry.spec, &call.args, Placeholders::Literal)
@@ -143,7 +151,11 @@ impl Toolset {
 }
 
 impl Entry {
-    fn new(pool: &Pool, tool: Arc<dyn Tool>, source: Option<u64>) -> Result<Self, InvalidToolset> {
+    fn new(
+        pool: &Pool,
+        tool: Arc<dyn Tool>,
+        source: Option<usize>,
+    ) -> Result<Self, InvalidToolset> {
         let spec = tool.spec();
         if spec.pool != *pool {
             let (theirs, ours) = (spec.pool.clone(), pool.clone());

@@ -8,6 +8,7 @@ use proto::{
     tool::{Approval, Effect},
 };
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     render::table::{Piece, plain, table},
@@ -63,6 +64,8 @@ pub(crate) struct ShownTool {
     effect: Effect,
     approval: Approval,
     description: String,
+    /// JSON Schema of the arguments, which models read too.
+    schema: Value,
     news: News,
 }
 
@@ -93,6 +96,7 @@ impl ShownTool {
             effect: spec.effect,
             approval: spec.approval,
             description: spec.description.clone(),
+            schema: spec.schema.clone(),
             news,
         }
     }
@@ -130,6 +134,8 @@ pub(crate) fn show(style: &Style, shown: &Shown) -> String {
         for line in escape::text(tool.description.trim()).lines() {
             out.push_str(&format!("  {line}\n"));
         }
+        let schema = &escape::json(&tool.schema);
+        out.push_str(&format!("  {}\n", style.say(Text::McpToolArguments { schema })));
     }
     for (tool, why) in &shown.refused {
         let (tool, why) = (&escape::line(tool), &escape::line(why));

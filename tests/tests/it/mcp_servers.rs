@@ -106,13 +106,16 @@ async fn a_tool_of_an_mcp_server_is_trusted_approved_and_called() {
     let trusted = company.command().args(["mcp", "trust", "files", "--yes"]).output().unwrap();
     assert!(trusted.status.success(), "{}", said(&trusted));
     let shown = said(&trusted);
-    for part in ["hostile.py", "files__act", "once", "needs an approval", "Does it."] {
+    for part in
+        ["hostile.py", "files__act", "once", "needs an approval", "Does it.", "Arguments: {"]
+    {
         assert!(shown.contains(part), "{shown}");
     }
     wait_for_tool(&client, "files__act").await;
     let unknown = company.command().args(["mcp", "trust", "nobody", "--yes"]).output().unwrap();
     assert_eq!(unknown.status.code(), Some(6), "{}", said(&unknown));
-    assert!(run(&company, &["mcp", "list"]).contains("trusted"));
+    let listed = run(&company, &["mcp", "list"]);
+    assert!(listed.contains("trusted") && !listed.contains("not trusted"), "{listed}");
 
     let job = approved(&company, &client, "acts", "perform-it").await;
     until(&client, &job, JobState::Completed).await;

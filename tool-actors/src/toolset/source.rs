@@ -1,23 +1,26 @@
 //! The tools of one origin that change while the process runs, such as those of an MCP server.
 
-use std::sync::{Arc, PoisonError, atomic::Ordering};
+use std::sync::{Arc, PoisonError};
 
 use super::{Entry, InvalidToolset, Toolset};
 use crate::tool::Tool;
 
 /// The tools that one origin offers to a set. A change takes effect at once: the next call of a
-/// withdrawn tool is refused as a call of an unknown tool. A call that runs already runs on.
+/// withdrawn tool is the fault `unavailable`, because the origin may offer it again. A call that runs
+/// already runs on.
 #[derive(Debug)]
 pub struct ToolSource {
     set: Arc<Toolset>,
-    id: u64,
+    id: usize,
 }
 
 impl Toolset {
-    /// Creates a source, which offers no tools yet.
+    /// Creates a source, which offers no tools yet. The names of its tools begin with `prefix`.
     #[must_use]
-    pub fn source(self: &Arc<Self>) -> ToolSource {
-        ToolSource { set: Arc::clone(self), id: self.sources.fetch_add(1, Ordering::Relaxed) }
+    pub fn source(self: &Arc<Self>, prefix: &str) -> ToolSource {
+        let mut sources = self.sources.write().unwrap_or_else(PoisonError::into_inner);
+        sources.push(prefix.to_owned());
+        ToolSource { set: Arc::clone(self), id: sources.len() - 1 }
     }
 }
 

@@ -229,7 +229,7 @@ fn names(set: &Toolset) -> Vec<String> {
 #[test]
 fn a_source_adds_and_withdraws_tools_and_says_so() {
     let set = Arc::new(set(Effect::Pure, Approval::Never));
-    let (source, mut changes) = (set.source(), set.watch());
+    let (source, mut changes) = (set.source("a"), set.watch());
     assert!(source.offer(vec![changing("b", "1"), changing("a", "1")]).is_empty());
     assert_eq!(names(&set), ["a@1", "b@1", "odd@1"]);
     assert!(changes.has_changed().unwrap());
@@ -242,9 +242,9 @@ fn a_source_adds_and_withdraws_tools_and_says_so() {
 }
 
 #[test]
-fn a_call_of_a_withdrawn_or_changed_tool_is_refused_as_any_other() {
+fn a_call_of_a_withdrawn_tool_may_come_again_and_one_of_a_changed_tool_is_refused() {
     let set = Arc::new(set(Effect::Pure, Approval::Never));
-    let source = set.source();
+    let source = set.source("a");
     source.offer(vec![changing("a", "1")]);
     let job = JobId::new("j").unwrap();
     let call = CallWork { tool: ToolName::new("a").unwrap(), ..call("go") };
@@ -252,13 +252,15 @@ fn a_call_of_a_withdrawn_or_changed_tool_is_refused_as_any_other() {
     source.offer(vec![changing("a", "2")]);
     assert_eq!(set.admit(&job, &call).unwrap_err().fault, Fault::VersionMismatch);
     source.offer(Vec::new());
-    assert_eq!(set.admit(&job, &call).unwrap_err().fault, Fault::UnknownTool);
+    assert_eq!(set.admit(&job, &call).unwrap_err().fault, Fault::Unavailable);
+    let unknown = CallWork { tool: ToolName::new("c").unwrap(), ..call };
+    assert_eq!(set.admit(&job, &unknown).unwrap_err().fault, Fault::UnknownTool);
 }
 
 #[test]
 fn a_source_takes_no_name_of_another_and_loses_only_the_tool_that_is_refused() {
     let set = Arc::new(set(Effect::Pure, Approval::Never));
-    let (first, second) = (set.source(), set.source());
+    let (first, second) = (set.source("a"), set.source("b"));
     assert!(first.offer(vec![changing("a", "1")]).is_empty());
     let foreign: Arc<dyn Tool> = Arc::new(Odd(ToolSpec {
         pool: Pool::new("other").unwrap(),

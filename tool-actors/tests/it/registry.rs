@@ -125,7 +125,7 @@ async fn a_change_of_the_tools_is_announced_and_withdrawn_at_once() {
         options: options(&tools, 4),
         shutdown: CancellationToken::new(),
     };
-    let source = tools.source();
+    let source = tools.source("probe");
     let (children, _) = start(setup, tools).await.unwrap();
     let _tree = Tree::start("tools", Restarts::default(), children).await.unwrap();
     let registry = Registry::open(&broker).await.unwrap();

@@ -7,7 +7,7 @@ use tracing_subscriber::EnvFilter;
 use crate::{config::words::Text, telemetry::TelemetryError};
 
 /// Libraries that log only warnings unless the filter names them.
-const QUIET: [&str; 10] = [
+const QUIET: [&str; 11] = [
     "async_nats",
     "hyper",
     "hyper_util",
@@ -18,6 +18,8 @@ const QUIET: [&str; 10] = [
     "tonic",
     "tower",
     "opentelemetry",
+    // It writes what servers of others send.
+    "rmcp",
 ];
 /// The names of the levels.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
