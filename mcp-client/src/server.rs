@@ -131,7 +131,7 @@ impl Server {
         };
         if self.changed.swap(false, Ordering::Relaxed) {
             if let Err(error) = self.list(&mut state, &connection).await {
-                return Err(self.failed(&mut state, error.to_string(), ""));
+                return Err(self.failed(&mut state, &error.to_string(), ""));
             }
             self.publish(&mut state);
         }
@@ -200,7 +200,7 @@ impl Server {
                     Ok(listed) => self.listed(&mut state, &listed),
                     // A server that does one thing at a time is busy with a call.
                     Err(ListError::Late) if Arc::strong_count(&connection) > 2 => {}
-                    Err(error) => drop(self.failed(&mut state, error.to_string(), "")),
+                    Err(error) => drop(self.failed(&mut state, &error.to_string(), "")),
                 }
             }
             Some(connection) => {
@@ -242,10 +242,10 @@ impl Server {
         }
         let opened = match Connection::open(&self.launch, &self.era, &self.changed).await {
             Ok(connection) => Arc::new(connection),
-            Err(error) => return Err(self.failed(state, error.why(), error.stderr())),
+            Err(error) => return Err(self.failed(state, &error.why(), error.stderr())),
         };
         if let Err(error) = self.list(state, &opened).await {
-            return Err(self.failed(state, error.to_string(), &opened.stderr()));
+            return Err(self.failed(state, &error.to_string(), &opened.stderr()));
         }
         tracing::info!(server = %self.name, "an MCP server is connected");
         (state.connection, state.retry_at) = (Some(Arc::clone(&opened)), None);
@@ -275,10 +275,10 @@ impl Server {
 
     /// Notes a failure, and withdraws the tools after several in a row. What a program wrote to its
     /// standard error may be secret, and is in the log alone.
-    fn failed(self: &Arc<Self>, state: &mut State, why: String, stderr: &str) -> Unreachable {
+    fn failed(self: &Arc<Self>, state: &mut State, why: &str, stderr: &str) -> Unreachable {
         state.connection = None;
         state.note_failure(Instant::now());
-        let (why, stderr) = (escaped(&why), escaped(stderr));
+        let (why, stderr) = (escaped(why), escaped(stderr));
         tracing::warn!(server = %self.name, why, stderr, failures = state.failures, "an MCP server cannot be used");
         if state.failures >= FAILURES_MAX {
             state.listed = None;

@@ -1,5 +1,7 @@
 //! The MCP client against scripted servers: a program that misbehaves on demand, and an HTTP server.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 mod calls;
 mod http;
 mod lists;
