@@ -84,7 +84,7 @@ impl ConnectError {
         }
     }
 
-    /// Returns the end of the program's standard error; empty if there is none.
+    /// Returns the end of the program's standard error; empty without a program.
     pub(crate) fn stderr(&self) -> &str {
         match self {
             Self::Handshake { stderr, .. } | Self::Late { stderr } => stderr,

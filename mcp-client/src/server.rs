@@ -138,7 +138,7 @@ impl Server {
         Ok(connection)
     }
 
-    /// Drops a connection that broke in a call. Whoever has the state now finds out without this.
+    /// Drops a connection that broke in a call. A task that has the state now finds out by itself.
     pub(crate) fn lost(&self, connection: &Arc<Connection>) {
         let Ok(mut state) = self.state.try_lock() else { return };
         if state.connection.as_ref().is_some_and(|open| Arc::ptr_eq(open, connection)) {
