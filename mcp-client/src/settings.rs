@@ -106,7 +106,7 @@ pub struct Server {
     #[serde(default)]
     pub tools: Tools,
     /// Time limit of a call in milliseconds. Each progress of a call starts it again, up to
-    /// [`PROGRESS_TIMES`](crate::settings::PROGRESS_TIMES) times in all.
+    /// [`PROGRESS_TIMES`] times in all.
     #[serde(default = "default_timeout_ms")]
     pub timeout_ms: u64,
 }
