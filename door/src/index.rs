@@ -242,16 +242,16 @@ impl Jobs {
     /// Reads new milestones of every shard. The index is dropped while a shard is lost, and once it
     /// was restored from a backup.
     async fn catch_up(&mut self, log: &dyn Log) -> Result<(), LogError> {
-        let mut at_a_time = if self.is_whole { usize::MAX } else { SHARDS_AT_A_TIME };
+        let all = log.subjects().all_shards().count();
+        let mut at_a_time = if self.is_whole { all } else { SHARDS_AT_A_TIME };
         loop {
             let passed = |shard| self.passed.get(&shard).copied().unwrap_or_default();
             let places: Vec<_> =
                 log.subjects().all_shards().map(|shard| (shard, passed(shard))).collect();
-            let all = places.len();
             let pages = stream::iter(places).map(|(shard, passed)| async move {
                 Ok((shard, log.milestones(shard, passed).await?))
             });
-            let pages = pages.buffered(at_a_time.min(all)).try_collect::<Vec<_>>();
+            let pages = pages.buffered(at_a_time).try_collect::<Vec<_>>();
             let pages = match pages.await {
                 // The shard may come back with other records, so nothing of the index stays.
                 Err(lost @ LogError::Lost(_)) => {

@@ -20,7 +20,7 @@ use crate::{
     words::Text,
 };
 
-/// What a connection to a server needs.
+/// A server that can be started: its program or address, with the values of its secrets.
 #[derive(Clone, derive_more::Debug)]
 pub struct Launch {
     pub(crate) target: Target,

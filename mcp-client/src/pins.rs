@@ -18,7 +18,7 @@ use crate::{
     specs::FoundTool,
 };
 
-/// What a person trusts of one server.
+/// The server and the tools that a person has seen and trusts, as digests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pins {
     /// Digest of the command or the address.

@@ -126,8 +126,13 @@ async fn a_tool_of_an_mcp_server_is_trusted_approved_and_called() {
     let job = approved(&company, &client, "dies", "perform-die").await;
     let called = answer(&broker, &job).await;
     assert_eq!(called.fault, Some(Fault::Unknown), "{called:?}");
-    // It is started again for the next call.
-    let job = approved(&company, &client, "again", "perform-it").await;
-    let called = answer(&broker, &job).await;
-    assert!(matches!(called.fault, None | Some(Fault::Unavailable)), "{called:?}");
+    // It is started again for a later call; those before are refused and change nothing.
+    let mut faults = Vec::new();
+    while !faults.contains(&None) && faults.len() < 10 {
+        let id = format!("again-{}", faults.len());
+        let job = approved(&company, &client, &id, "perform-it").await;
+        faults.push(answer(&broker, &job).await.fault);
+    }
+    let refused = faults.iter().filter(|fault| **fault == Some(Fault::Unavailable)).count();
+    assert_eq!((faults.last(), refused), (Some(&None), faults.len() - 1), "{faults:?}");
 }
