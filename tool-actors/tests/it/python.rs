@@ -202,10 +202,19 @@ async fn a_call_that_waited_for_a_killed_worker_is_answered_once_by_the_next() {
     again.attempt = Attempt::FIRST.next();
     stage.decide(&again).await;
     let _next = Snake::start(&server, dir.path()).await;
-    let called = stage.called(2).await.pop().unwrap();
-    assert_eq!((called.attempt, called.result), (again.attempt, first));
-    let other = stage.ask(&append("g0.s2", "b")).await.result;
+    assert_eq!(stage.answer(&again).await.result, first);
+    let other = append("g0.s2", "b");
+    stage.decide(&other).await;
+    let other = stage.answer(&other).await.result;
     assert_eq!(other.data, Some(json!({"number": 2, "line": "b"})));
+    // A worker that is killed between its answer and the acknowledgement lets the next one answer
+    // the first attempt again, with the same result.
+    let answers = stage.results().await;
+    assert!(answers.iter().all(|called| called.work != again.work || called.result == first));
+    let of_again = answers
+        .iter()
+        .filter(|called| (&called.work, called.attempt) == (&again.work, again.attempt));
+    assert_eq!(of_again.count(), 1);
 }
 
 #[tokio::test]

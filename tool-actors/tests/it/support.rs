@@ -117,6 +117,23 @@ impl Stage {
         soon("the answer to a call", collect).await
     }
 
+    /// Waits for the first result of an attempt, whatever other results come before it.
+    pub(crate) async fn answer(&self, call: &CallWork) -> Called {
+        let mut entries = self.broker.log.watch(&self.job, Seq(0)).await.unwrap();
+        let found = async {
+            loop {
+                let entry = entries.next().await.unwrap().unwrap();
+                match called(&entry) {
+                    Some(found) if (&found.work, found.attempt) == (&call.work, call.attempt) => {
+                        return found;
+                    }
+                    _ => {}
+                }
+            }
+        };
+        soon("the answer to the attempt", found).await
+    }
+
     /// Appends a call and waits for its result.
     pub(crate) async fn ask(&mut self, call: &CallWork) -> Called {
         let before = self.results().await.len();
