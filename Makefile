@@ -25,7 +25,7 @@ demo: toolchain nats-server ## Run two jobs end to end on a nats-server of its o
 	"$${CARGO_TARGET_DIR:-target}/debug/callboard" demo $(DEMO)
 
 .PHONY: test
-test: toolchain nats-server cargo-nextest python npm issuer clients node conformance mcp-servers axe-core prometheus chromium hadolint helm schemas ## Set up and run every test
+test: toolchain nats-server cargo-nextest python npm issuer clients node conformance mcp-servers mcp-servers-python axe-core prometheus chromium hadolint helm schemas ## Set up and run every test
 	cargo nextest run $(WORKSPACE) $(NEXTEST)
 
 .PHONY: lint lint-format lint-clippy lint-docs lint-dependencies
@@ -88,10 +88,10 @@ fmt: toolchain ## Format the sources
 	cargo fmt --all
 
 .PHONY: tools
-tools: nats-server cargo-nextest cargo-deny python npm issuer clients node conformance mcp-servers axe-core prometheus chromium hadolint helm schemas ## Install nats-server, nextest and what else tests need into .tools/
+tools: nats-server cargo-nextest cargo-deny python npm issuer clients node conformance mcp-servers mcp-servers-python axe-core prometheus chromium hadolint helm schemas ## Install nats-server, nextest and what else tests need into .tools/
 
-.PHONY: nats-server cargo-nextest cargo-deny python npm issuer clients node conformance mcp-servers axe-core hadolint helm schemas
-nats-server cargo-nextest cargo-deny python npm issuer clients node conformance mcp-servers axe-core hadolint helm schemas:
+.PHONY: nats-server cargo-nextest cargo-deny python npm issuer clients node conformance mcp-servers mcp-servers-python axe-core hadolint helm schemas
+nats-server cargo-nextest cargo-deny python npm issuer clients node conformance mcp-servers mcp-servers-python axe-core hadolint helm schemas:
 	@tools/install $@ >/dev/null
 
 # Only Debian packages them; elsewhere the tests that need them are skipped with a message, except in
