@@ -23,6 +23,7 @@ use rmcp::{
         streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
+use tokio::time::Instant;
 
 use crate::{
     frames::{Frames, MESSAGE_BYTES_MAX},
@@ -110,6 +111,10 @@ enum Generation {
 }
 
 impl Era {
+    fn is_unknown(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
     fn lifecycle(&self) -> ClientLifecycleMode {
         let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
         match *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -174,32 +179,23 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects to a server. A program that does not answer in time is killed.
+    /// Connects to a server. A program that does not answer in time is killed. While the era is unknown,
+    /// a server that does not answer `server/discover` is connected a second time, with a handshake.
     pub(crate) async fn open(
         launch: &Launch,
         era: &Era,
         changed: &Arc<AtomicBool>,
     ) -> Result<Self, ConnectError> {
-        let handler = Handler { changed: Arc::clone(changed) };
-        let opened = match &launch.target {
-            Target::Program { path, args, env } => {
-                let (process, output, input) = Process::start(path, args, env)?;
-                let transport = AsyncRwTransport::new_client(Frames::new(output), input)
-                    .with_max_line_length(MESSAGE_BYTES_MAX);
-                let tail = process.tail();
-                let served = handler.serve_with_lifecycle(transport, era.lifecycle());
-                within(served, &tail).await.map(|service| (service, Some(process)))
-            }
-            Target::Address { url, headers, allow_private } => {
-                let client = http_client::client(url, *allow_private)?;
-                let transport = StreamableHttpClientTransport::with_client(
-                    client,
-                    config(url.as_str(), headers),
-                );
-                let served = handler.serve_with_lifecycle(transport, era.lifecycle());
-                within(served, &Tail::default()).await.map(|service| (service, None))
-            }
-        };
+        let deadline = Instant::now() + CONNECT_WITHIN;
+        let handler = || Handler { changed: Arc::clone(changed) };
+        let mut opened = attempt(launch, handler(), era.lifecycle(), deadline).await;
+        if let Err(first @ Failed { may_need_handshake: true, .. }) = &opened
+            && era.is_unknown()
+        {
+            let again = attempt(launch, handler(), ClientLifecycleMode::Initialize, deadline).await;
+            opened = again.map_err(|failed| failed.after(first));
+        }
+        let opened = opened.map_err(|failed| failed.error);
         let about = opened.as_ref().ok().and_then(|(service, _)| service.peer_info());
         let version = about.as_ref().map(|about| &about.protocol_version);
         era.learn(version);
@@ -251,18 +247,97 @@ async fn end(service: Option<Service>, process: Option<Process>) {
     }
 }
 
+/// An attempt to connect that failed.
+struct Failed {
+    error: ConnectError,
+    /// `true` if the server may be one that knows nothing before the handshake of older versions.
+    may_need_handshake: bool,
+}
+
+impl Failed {
+    /// Adds the reason why an earlier attempt failed.
+    fn after(mut self, first: &Self) -> Self {
+        if let (ConnectError::Handshake { why, .. }, ConnectError::Handshake { why: first, .. }) =
+            (&mut self.error, &first.error)
+        {
+            *why = both(why, first);
+        }
+        self
+    }
+}
+
+impl<E: Into<ConnectError>> From<E> for Failed {
+    fn from(error: E) -> Self {
+        Self { error: error.into(), may_need_handshake: false }
+    }
+}
+
+/// Starts a program or connects to an address once.
+async fn attempt(
+    launch: &Launch,
+    handler: Handler,
+    lifecycle: ClientLifecycleMode,
+    deadline: Instant,
+) -> Result<(Service, Option<Process>), Failed> {
+    match &launch.target {
+        Target::Program { path, args, env } => {
+            let (process, output, input) = Process::start(path, args, env)?;
+            let transport = AsyncRwTransport::new_client(Frames::new(output), input)
+                .with_max_line_length(MESSAGE_BYTES_MAX);
+            let tail = process.tail();
+            let served = handler.serve_with_lifecycle(transport, lifecycle);
+            within(served, &tail, deadline).await.map(|service| (service, Some(process)))
+        }
+        Target::Address { url, headers, allow_private } => {
+            let client = http_client::client(url, *allow_private)?;
+            let config = config(url.as_str(), headers);
+            let transport = StreamableHttpClientTransport::with_client(client, config);
+            let served = handler.serve_with_lifecycle(transport, lifecycle);
+            within(served, &Tail::default(), deadline).await.map(|service| (service, None))
+        }
+    }
+}
+
 async fn within<T>(
     served: impl Future<Output = Result<T, ClientInitializeError>>,
     tail: &Tail,
-) -> Result<T, ConnectError> {
-    match tokio::time::timeout(CONNECT_WITHIN, served).await {
+    deadline: Instant,
+) -> Result<T, Failed> {
+    match tokio::time::timeout_at(deadline, served).await {
         Ok(Ok(service)) => Ok(service),
         Ok(Err(error)) => {
-            let why = error.to_string().chars().take(500).collect();
-            Err(ConnectError::Handshake { why, stderr: tail.text() })
+            let why = reason(&error).chars().take(500).collect();
+            let may_need_handshake = may_need_handshake(&error);
+            let error = ConnectError::Handshake { why, stderr: tail.text() };
+            Err(Failed { error, may_need_handshake })
         }
-        Err(_) => Err(ConnectError::Late { stderr: tail.text() }),
+        Err(_) => Err(ConnectError::Late { stderr: tail.text() }.into()),
     }
+}
+
+/// `true` if the server answered nothing that says which era it speaks: it ended, sent something else
+/// than an answer, or refused the HTTP request.
+fn may_need_handshake(error: &ClientInitializeError) -> bool {
+    let is_no_answer = matches!(
+        error,
+        ClientInitializeError::ExpectedInitResult(_)
+            | ClientInitializeError::ConnectionClosed(_)
+            | ClientInitializeError::TransportError { .. }
+    );
+    is_no_answer && !error.is_authorization_required()
+}
+
+fn reason(error: &ClientInitializeError) -> String {
+    // The library's own text leaves out both reasons.
+    if let ClientInitializeError::LegacyFallbackFailed { discover, fallback } = error {
+        return both(&fallback.to_string(), &discover.to_string());
+    }
+    error.to_string()
+}
+
+/// Joins the reasons why both eras failed.
+fn both(handshake: &str, discover: &str) -> String {
+    format!("{handshake}; `server/discover` before it: {discover}")
 }
 
 fn config(url: &str, headers: &HeaderMap) -> StreamableHttpClientTransportConfig {

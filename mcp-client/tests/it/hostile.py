@@ -134,6 +134,11 @@ def main():
             continue
         message = json.loads(line)
         method = message.get("method")
+        if MODE == "strict" and method == "server/discover":
+            sys.exit(1)
+        if MODE == "agrees" and method == "server/discover":
+            result(message, {})
+            continue
         if method == "initialize":
             version = "1999-01-01" if MODE == "version" else "2025-11-25"
             about = {"name": "hostile", "version": "1"}

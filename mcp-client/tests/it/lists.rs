@@ -20,6 +20,15 @@ async fn a_few_lines_that_are_no_messages_are_skipped() {
     assert_eq!(listed("noise").await.unwrap(), ["odd__act"]);
 }
 
+// The first ends at a request that it does not know, and the second answers any such request.
+#[rstest]
+#[case("strict")]
+#[case("agrees")]
+#[tokio::test]
+async fn a_server_that_knows_only_the_handshake_is_listed(#[case] mode: &str) {
+    assert_eq!(listed(mode).await.unwrap(), ["odd__act"]);
+}
+
 #[rstest]
 #[case("repeats", "repeats a page")]
 #[case("endless", "pages")]
@@ -38,6 +47,10 @@ async fn a_list_out_of_bounds_is_refused_whole(#[case] mode: &str, #[case] why: 
 async fn a_server_that_exits_is_told_with_its_last_words() {
     let error = listed("exits").await.unwrap_err();
     assert!(error.contains("licence") && !error.contains('\u{1b}'), "{error}");
+    assert!(
+        error.contains("initialize response") && error.contains("discover response"),
+        "{error}"
+    );
 }
 
 // The clock advances while everything waits for the server, which never answers.
