@@ -1,6 +1,9 @@
 //! A set of tools in a process that has one server, which is a scripted program.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use broker::{
     Broker,
@@ -18,7 +21,7 @@ use proto::{
     interaction::approval_digest,
     lang::Language,
     subject::Subjects,
-    tool::{Approval, Effect, ToolResult},
+    tool::{Approval, Effect, ToolResult, ToolSpec},
     trace::TraceContext,
 };
 use runtime::actor::{Restarts, Tree};
@@ -38,6 +41,15 @@ pub(crate) struct Stage {
 
 pub(crate) fn name() -> ServerName {
     "odd".parse().unwrap()
+}
+
+/// Returns the path of something that this checkout installs.
+pub(crate) fn installed(what: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let found = std::process::Command::new(root.join("tools/install")).arg(what).output();
+    let found = found.expect("tools/install is a script of this checkout");
+    assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
+    PathBuf::from(String::from_utf8_lossy(&found.stdout).trim())
 }
 
 /// Returns the settings of the scripted program in one of its modes.
@@ -105,9 +117,24 @@ impl Stage {
         self.run(&job, &call).await
     }
 
+    /// Calls one of several tools.
+    pub(crate) async fn call_of(&self, tool: &str, args: Value) -> Result<ToolResult, ToolFault> {
+        let (job, call) = Self::planned_of(self.spec(tool), args);
+        self.run(&job, &call).await
+    }
+
+    /// Returns the specification of an offered tool.
+    pub(crate) fn spec(&self, tool: &str) -> ToolSpec {
+        let found = self.tools.specs().into_iter().find(|spec| spec.name.as_str() == tool);
+        found.expect("the tool is offered")
+    }
+
     /// Returns the command of a call of the tool as it is offered now.
     pub(crate) fn planned(&self, args: Value) -> (JobId, CallWork) {
-        let spec = self.tools.specs().into_iter().next().expect("a tool is offered");
+        Self::planned_of(self.tools.specs().into_iter().next().expect("a tool is offered"), args)
+    }
+
+    fn planned_of(spec: ToolSpec, args: Value) -> (JobId, CallWork) {
         let (job, work) = (JobId::new("job").unwrap(), WorkId::new("g0.s1").unwrap());
         let approved = match spec.approval {
             Approval::Always => {
