@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod calls;
+mod conformance;
 mod eras;
 mod http;
 mod lists;
