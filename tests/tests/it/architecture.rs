@@ -60,7 +60,11 @@ const ARROWS: &[(&str, Reach)] = &[
     ("callboard-supervisor", Only(&[PROTO, MACHINE, BROKER, RUNTIME])),
     ("callboard-planner-actor", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME, MODEL])),
     ("callboard-executor-actor", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME, MODEL])),
-    ("callboard-tool-actors", Only(&[MESSAGES, PROTO, MACHINE, BROKER, RUNTIME, MODEL])),
+    (
+        "callboard-tool-actors",
+        Only(&[MESSAGES, PROTO, MACHINE, BROKER, RUNTIME, MODEL, "callboard-sandbox"]),
+    ),
+    ("callboard-sandbox", Only(&[])),
     ("callboard-mcp-client", Only(&[MESSAGES, PROTO, BROKER, RUNTIME, "callboard-tool-actors"])),
     ("callboard-interaction-actor", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME])),
     ("callboard", Composes),
