@@ -41,6 +41,10 @@ use self::{
 /// Runs the program with this process's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
+    // A process of the sandbox must have one thread, so this comes first.
+    if let Some(code) = sandbox::enter(std::env::args_os()) {
+        return code;
+    }
     // Answers a shell that completes a line, and then ends the process.
     CompleteEnv::with_factory(args::completion::command).bin("callboard").complete();
     let arguments: Vec<OsString> = std::env::args_os().collect();

@@ -21,6 +21,7 @@ mod intent;
 mod observe;
 pub mod search;
 pub mod settings;
+pub mod shell;
 mod start;
 pub mod tasks;
 mod tool;

@@ -6,7 +6,7 @@ use proto::{agent::Hosts, lang::Words};
 use runtime::config::{Check, HOUR, Secret, Section, wide};
 use serde::Deserialize;
 
-use crate::{search, tools::Text};
+use crate::{search, shell, tools::Text};
 
 /// Settings of the built-in tools.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -23,6 +23,8 @@ pub struct Tools {
     pub http: Http,
     /// The providers of the tool `web_search`.
     pub search: search::settings::Search,
+    /// The tool `run`.
+    pub shell: shell::settings::Shell,
 }
 
 /// The permitted targets of HTTP requests, and their limits.
@@ -82,6 +84,7 @@ impl Section for Tools {
 
     fn check(&self, check: &mut Check) {
         self.search.check(check);
+        self.shell.check(check);
         check.bounds(&[
             ("tools.unused_days", self.unused_days, 0, 36_500),
             ("tools.http.timeout_ms", self.http.timeout_ms, 1, HOUR),

@@ -25,11 +25,12 @@ use crate::{
     egress::{Egress, EgressError, SystemLookup},
     search::settings::ProviderError,
     settings::Tools,
+    shell::Shell,
     tasks::TaskList,
     tool::Tool,
     tools::{
         AskModel, CloseTask, CreateTask, Echo, HttpGet, HttpPost, ListTasks, ReadAttachment,
-        ReadFile, SlashTool, Sleep, Stop, UpdateTask, WebSearch, WriteFile,
+        ReadFile, Run, SlashTool, Sleep, Stop, UpdateTask, WebSearch, WriteFile,
     },
     toolset::{InvalidToolset, Toolset},
     unused::{Cleaner, Cleaning},
@@ -59,13 +60,15 @@ pub enum StartError {
     Announce(#[from] AnnounceError),
 }
 
-/// Creates the built-in tools. Without a model, the tool that asks one is left out.
+/// Creates the built-in tools. Without a model, the tool that asks one is left out, and without a
+/// shell the one that runs commands.
 ///
 /// # Errors
 /// If the workspace or the HTTP client cannot be set up.
 pub fn builtin(
     broker: &Broker,
     model: Option<Arc<dyn Model>>,
+    shell: Option<Shell>,
     settings: &Tools,
 ) -> Result<Toolset, StartError> {
     let workspaces = Workspaces::open(&settings.workspace, Limits::default())?;
@@ -83,7 +86,7 @@ pub fn builtin(
         Arc::new(SlashTool::todo(&tasks)),
         Arc::new(SlashTool::schedule(&tasks)),
         Arc::new(ReadFile(workspaces.clone())),
-        Arc::new(WriteFile(workspaces)),
+        Arc::new(WriteFile(workspaces.clone())),
         Arc::new(HttpGet::new(egress.clone(), settings.http.max_bytes, settings.http.timeout_ms)),
         Arc::new(ReadAttachment::new(
             egress.clone(),
@@ -100,6 +103,7 @@ pub fn builtin(
         tools.push(Arc::new(WebSearch::web(search.clone(), timeout_ms)));
         tools.push(Arc::new(WebSearch::internet(search, timeout_ms)));
     }
+    tools.extend(shell.map(|shell| Arc::new(Run::new(shell, workspaces)) as Arc<dyn Tool>));
     tools.extend(model.map(|model| Arc::new(AskModel(model)) as Arc<dyn Tool>));
     Ok(Toolset::new(pools::builtin(), tools)?)
 }
@@ -305,7 +309,7 @@ mod tests {
         let broker = memory::start(Subjects::new("cb", 1).unwrap(), MemoryOptions::default());
         let script = Script::parse("else: {text: x}").unwrap();
         let model = ScriptModel::new(script, "m", model::Timeouts::default());
-        let tools = builtin(&broker, Some(Arc::new(model)), &settings).unwrap();
+        let tools = builtin(&broker, Some(Arc::new(model)), None, &settings).unwrap();
         for tool in &tools.specs() {
             let english = texts(tool, Language::En);
             for language in Language::ALL.iter().filter(|language| **language != Language::En) {

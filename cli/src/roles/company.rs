@@ -30,8 +30,10 @@ use runtime::{
     telemetry::Identity,
     worker::{PoolArgs, PoolOptions},
 };
+use sandbox::Launcher;
 use supervisor::actors::{SupervisorActor, SupervisorArgs, SupervisorOptions};
 use tokio_util::sync::CancellationToken;
+use tool_actors::shell::{self, Shell};
 
 use super::{ModelSetupError, Role};
 use crate::{
@@ -302,8 +304,10 @@ impl Parts<'_> {
     }
 
     async fn tools(&self) -> Result<Vec<Child>, StartError> {
-        let tools =
-            Arc::new(tool_actors::builtin(&self.broker, self.model.clone(), &self.config.tools)?);
+        let settings = &self.config.tools;
+        let shell = open_shell(&settings.shell).await;
+        let tools = tool_actors::builtin(&self.broker, self.model.clone(), shell, settings)?;
+        let tools = Arc::new(tools);
         let setup = tool_actors::Setup {
             broker: self.broker.clone(),
             worker: self.status.worker().clone(),
@@ -389,4 +393,19 @@ fn worker_id(roles: &BTreeSet<Role>) -> WorkerId {
     let random = uuid::Uuid::new_v4().simple().to_string();
     let name = format!("{what}-{}", random.get(..8).unwrap_or_default());
     WorkerId::new(name).expect("letters, digits and dashes are an id")
+}
+
+/// Opens the shell. A machine that cannot confine commands offers all other tools.
+async fn open_shell(settings: &shell::settings::Shell) -> Option<Shell> {
+    match Shell::open(settings, Launcher::this_program()).await {
+        Ok(shell) => {
+            let isolation = shell.as_ref().map(|shell| shell.isolation().to_string());
+            tracing::info!(isolation, "shell");
+            shell
+        }
+        Err(error) => {
+            tracing::warn!(%error, "no shell: this machine cannot confine commands");
+            None
+        }
+    }
 }

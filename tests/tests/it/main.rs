@@ -51,6 +51,7 @@ mod scale_out;
 mod scenarios;
 mod script_model;
 mod session;
+mod shell;
 mod sources;
 mod summaries;
 mod supervisor;

@@ -10,6 +10,7 @@ mod list_tasks;
 mod model;
 mod read_attachment;
 mod read_file;
+mod run;
 mod slash;
 mod sleep;
 mod stop;
@@ -29,8 +30,8 @@ use self::about::{About, Argument, command, optional, required, spec, worded};
 pub use self::{
     close_task::CloseTask, create_task::CreateTask, echo::Echo, http_get::HttpGet,
     http_post::HttpPost, list_tasks::ListTasks, model::AskModel, read_attachment::ReadAttachment,
-    read_file::ReadFile, slash::SlashTool, sleep::Sleep, stop::Stop, update_task::UpdateTask,
-    web_search::WebSearch, write_file::WriteFile,
+    read_file::ReadFile, run::Run, slash::SlashTool, sleep::Sleep, stop::Stop,
+    update_task::UpdateTask, web_search::WebSearch, write_file::WriteFile,
 };
 use crate::{tasks::TaskError, tool::ToolFault, workspace::FileError};
 
@@ -79,7 +80,7 @@ fn not_done(error: &FileError, language: Language) -> Result<ToolResult, ToolFau
 }
 
 /// Runs blocking work on a separate thread.
-async fn unblocked<T: Send + 'static>(
+pub(crate) async fn unblocked<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ToolFault> {
     let joined = tokio::task::spawn_blocking(work).await;

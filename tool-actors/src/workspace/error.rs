@@ -79,7 +79,7 @@ impl FileError {
         }
     }
 
-    pub(super) fn io(path: &str, error: &std::io::Error) -> Self {
+    pub(crate) fn io(path: &str, error: &std::io::Error) -> Self {
         match Errno::from_io_error(error) {
             Some(errno) => Self::system(path, errno),
             None => Self::Failed { path: path.to_owned(), why: error.to_string() },

@@ -16,8 +16,9 @@ mod unused;
 mod write;
 
 use std::{
+    fs,
     os::fd::OwnedFd,
-    path::{Path, absolute},
+    path::{Path, PathBuf, absolute},
     sync::Arc,
 };
 
@@ -125,6 +126,29 @@ pub struct Workspace {
 }
 
 impl Workspace {
+    /// Returns the path of the workspace's own directory, and creates it if missing.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn directory(&self) -> Result<PathBuf, FileError> {
+        self.make_dirs(&[])?;
+        Ok(self.all.path.join(self.kind).join(&self.id))
+    }
+
+    /// Returns the paths of the files and directories that all jobs may read.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub fn shared_files(&self) -> Result<Vec<PathBuf>, FileError> {
+        let failed = |error| FileError::io(&self.all.path.display().to_string(), &error);
+        let entries = fs::read_dir(&self.all.path).map_err(failed)?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        Ok(names
+            .filter(|name| path::is_shared(name))
+            .map(|name| self.all.path.join(name))
+            .collect())
+    }
+
     /// Opens the workspace's own directory, if it exists.
     fn own(&self) -> Result<OwnedFd, FileError> {
         let path = format!("{}/{}", self.kind, self.id);

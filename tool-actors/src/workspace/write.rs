@@ -130,7 +130,7 @@ impl Workspace {
     }
 
     /// Creates the missing directories and opens the last one, following no symbolic link.
-    fn make_dirs(&self, names: &[&str]) -> Result<OwnedFd, FileError> {
+    pub(super) fn make_dirs(&self, names: &[&str]) -> Result<OwnedFd, FileError> {
         let open = |path: &str| {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
             beneath(&self.all.root, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)

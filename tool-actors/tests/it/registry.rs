@@ -32,7 +32,7 @@ async fn the_built_in_tools_are_announced_and_answer() {
     let broker = memory().connect(worker("w"));
     let dir = tempfile::tempdir().unwrap();
     let settings = Tools { workspace: dir.path().to_owned(), ..Tools::defaults() };
-    let tools = Arc::new(builtin(&broker, Some(Arc::new(NoModel)), &settings).unwrap());
+    let tools = Arc::new(builtin(&broker, Some(Arc::new(NoModel)), None, &settings).unwrap());
     let shutdown = CancellationToken::new();
     let setup = Setup {
         broker: broker.clone(),

@@ -7,6 +7,7 @@ mod jobs;
 mod mcp;
 mod monitor;
 mod rights;
+mod shell;
 mod storage;
 mod surroundings;
 mod webhooks;
@@ -57,6 +58,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DoctorArgs) -> Ou
     found.extend(surroundings::issuer(&config.oidc).await);
     found.push(surroundings::model(&config.model).await);
     found.push(surroundings::workspace(&config));
+    found.extend(shell::finding(&config).await);
     found.extend(surroundings::receiver(&config.telemetry).await);
     found.push(surroundings::admin(&config.admin).await);
     let bad = found.iter().any(|finding| finding.grade == Grade::Bad);

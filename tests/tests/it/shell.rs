@@ -1,0 +1,105 @@
+//! Tests of the shell, on a real nats-server: a person approves a command, its files stay, and the
+//! worker is killed in the middle of one.
+
+use std::process::Output;
+
+use broker::{Broker, testing::wait::eventually};
+use callboard_tests::{
+    company::Company,
+    wait::{self, until, wait_for_tool},
+};
+use client::Client;
+use proto::{
+    door::Submit,
+    entry::Entry,
+    fact::{Called, Fact},
+    id::JobId,
+    job::JobState,
+    tool::Fault,
+};
+use serde_json::json;
+
+use super::chaos::connect;
+
+/// An agent whose only step runs the command that the goal names.
+const SCRIPT: &str = r#"
+rules:
+  - name: plan
+    when: { system: 'You are a planner', any: 'perform-(?<what>\w+)' }
+    reply: { json: { title: "a plan", steps: [ { id: s, description: "perform-{{ captures.what }}" } ] } }
+  - name: count
+    when: { offers: finish, turn: 1, any: 'perform-count' }
+    reply: { calls: [ { tool: run, args: { command: "seq 3 > numbers; wc -l < numbers; cat /etc/shadow" } } ] }
+  - name: wait
+    when: { offers: finish, turn: 1, any: 'perform-wait' }
+    reply: { calls: [ { tool: run, args: { command: "touch begun; flock -x held sleep 600" } } ] }
+  - name: finish
+    when: { offers: finish, turn: 2 }
+    reply: { calls: [ { tool: finish, args: { success: true, response: "ran" } } ] }
+else:
+  text: "It cannot be done."
+"#;
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+/// Submits a job that runs a command, and approves the command as a person does.
+async fn approved(company: &Company, client: &Client, id: &str, goal: &str) -> JobId {
+    let job = JobId::new(id).unwrap();
+    let agent = json!({"confirm": false, "step": {"retry": {"max_attempts": 1}}});
+    let agent = Some(serde_json::from_value(agent).unwrap());
+    let submit = Submit { id: Some(job.clone()), agent, ..Submit::goal(goal) };
+    client.submit(submit).await.unwrap();
+    until(client, &job, JobState::InputRequired).await;
+    let shown = eventually("the question", async || {
+        let shown = said(&company.command().args(["inbox", "show", id]).output().unwrap());
+        if shown.contains("command") { Ok(shown) } else { Err(shown) }
+    })
+    .await;
+    assert!(shown.contains("numbers") || shown.contains("begun"), "{shown}");
+    let approved = company.command().args(["inbox", "approve", id, "--yes"]).output().unwrap();
+    assert!(approved.status.success(), "{}", said(&approved));
+    job
+}
+
+async fn answer(broker: &Broker, job: &JobId) -> Called {
+    let called = |entry: &Entry| {
+        let Some(Fact::Called(called)) = entry.fact() else { return None };
+        Some(called)
+    };
+    wait::log(broker, job, |entries| entries.iter().find_map(called)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_is_approved_confined_and_ends_with_its_worker() {
+    let company = Company::start(SCRIPT).await;
+    let mut process = company.serve("all", "all");
+    let broker = connect(&company).await;
+    let client = Client::new(&broker);
+    wait_for_tool(&client, "run").await;
+    let doctor = said(&company.command().args(["doctor"]).output().unwrap());
+    assert!(doctor.contains("commands of models are confined by"), "{doctor}");
+
+    let job = approved(&company, &client, "counts", "perform-count").await;
+    until(&client, &job, JobState::Completed).await;
+    let called = answer(&broker, &job).await;
+    let data = called.result.data.unwrap();
+    assert_eq!((called.fault, called.result.success), (None, false), "{data}");
+    assert_eq!((&data["exit"], &data["stdout"]), (&json!(1), &json!("3\n")), "{data}");
+    assert_eq!(data["changed"], json!(["numbers"]), "{data}");
+    let error = called.result.error.unwrap();
+    assert!(error.contains("code 1") && error.contains("Permission denied"), "{error}");
+
+    // The worker is killed with SIGKILL in the middle of a command.
+    let job = approved(&company, &client, "waits", "perform-wait").await;
+    let workspace = company.workspace().join("jobs/waits");
+    let held =
+        || std::fs::File::open(workspace.join("held")).is_ok_and(|file| file.try_lock().is_err());
+    eventually("the command", async || if held() { Ok(()) } else { Err("not held") }).await;
+    process.kill9();
+    eventually("the end of the command", async || if held() { Err("held") } else { Ok(()) }).await;
+    let _next = company.serve("all", "next");
+    let called = answer(&broker, &job).await;
+    assert_eq!(called.fault, Some(Fault::Unknown), "{called:?}");
+}
