@@ -1,6 +1,6 @@
 //! The worker's side: what the kernel enforces here, and the run of a task.
 
-use std::{ffi::OsString, io, path::PathBuf, process::Stdio, sync::Arc};
+use std::{ffi::OsString, io, ops::Range, path::PathBuf, process::Stdio};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -11,7 +11,6 @@ use crate::{
     message::{Refusal, Status},
     stages::{ARGUMENT, Answer, Stage},
     task::{Ended, Isolation, Limits, Task},
-    users::{User, Users},
 };
 
 /// The program whose [`enter`](crate::enter) runs the stages.
@@ -38,12 +37,12 @@ pub enum SandboxError {
     /// The command did not start.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The command may have run, and nobody knows how it ended.
+    #[error("nobody knows how the command ended: {0}")]
+    Lost(String),
     /// The warden died, or cannot be started.
     #[error("the warden of the command: {0}")]
     Warden(#[from] io::Error),
-    /// As many commands run as there are users for them.
-    #[error("every user for commands is in use")]
-    NoUser,
 }
 
 /// A way to run commands that was tried on this machine.
@@ -51,21 +50,21 @@ pub enum SandboxError {
 pub struct Sandbox {
     launcher: Launcher,
     isolation: Isolation,
-    users: Option<Arc<Users>>,
+    users: Option<Range<u32>>,
 }
 
 impl Sandbox {
     /// Finds the strongest isolation that the kernel and the rights of this process allow, by
-    /// running a command in it. Root also gives each command a user of `users`.
+    /// running a command in it. Root runs commands as users of `users`, ids that nobody else has.
     ///
     /// # Errors
     /// The refusal of the weakest permitted isolation, `least`.
     pub async fn open(
         launcher: Launcher,
         least: Isolation,
-        users: Users,
+        users: Range<u32>,
     ) -> Result<Self, SandboxError> {
-        let users = rustix::process::geteuid().is_root().then(|| Arc::new(users));
+        let users = rustix::process::geteuid().is_root().then_some(users);
         let with = |isolation| Self { launcher: launcher.clone(), isolation, users: users.clone() };
         let strongest = with(Isolation::Namespaces);
         match strongest.try_out().await {
@@ -83,21 +82,29 @@ impl Sandbox {
         self.isolation
     }
 
-    /// Takes a user for one command. `None` if commands run as the user of this process.
-    ///
-    /// # Errors
-    /// If all users are taken.
-    pub fn user(&self) -> Result<Option<User>, SandboxError> {
-        let Some(users) = &self.users else { return Ok(None) };
-        Users::take(users).map(Some).ok_or(SandboxError::NoUser)
+    /// Returns the user of the commands of one owner: the same one each time, and rarely that of
+    /// another owner. `None` if commands run as the user of this process.
+    #[must_use]
+    pub fn user_of(&self, owner: &str) -> Option<u32> {
+        let users = self.users.as_ref()?;
+        // FNV-1a, which stays the same from one release to the next.
+        let hash = owner
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        Some(users.start + hash % users.len().try_into().unwrap_or(u32::MAX).max(1))
     }
 
-    /// Runs a task. The isolation is that of this sandbox, whatever the task says. Dropping the
-    /// future ends the command.
+    /// Runs a task until it ends, or `stop` does, which kills it. The isolation is that of this
+    /// sandbox, whatever the task says. Dropping the future kills the command too, but does not wait
+    /// for its end.
     ///
     /// # Errors
     /// If the command did not start or its warden died. A command that fails is not an error.
-    pub async fn run(&self, task: Task) -> Result<Ended, SandboxError> {
+    pub async fn run(
+        &self,
+        task: Task,
+        stop: impl Future<Output = ()>,
+    ) -> Result<Ended, SandboxError> {
         let task = Task { isolation: self.isolation, ..task };
         let mut message = serde_json::to_vec(&task).map_err(io::Error::from)?;
         message.push(b'\n');
@@ -114,18 +121,25 @@ impl Sandbox {
         interest.write_all(&message).await?;
         let mut answer = Vec::new();
         let mut stdout = warden.stdout.take().ok_or_else(unpiped)?;
-        stdout.read_to_end(&mut answer).await?;
+        let answered = stdout.read_to_end(&mut answer);
+        tokio::pin!(answered);
+        tokio::select! {
+            read = &mut answered => read?,
+            () = stop => {
+                drop(interest);
+                answered.await?
+            }
+        };
         warden.wait().await?;
-        drop(interest);
         match serde_json::from_slice(&answer).map_err(io::Error::from)? {
             Answer::Ended(ended) => Ok(*ended),
             Answer::Refused(refusal) => Err(refusal.into()),
+            Answer::Lost(why) => Err(SandboxError::Lost(why)),
         }
     }
 
     /// Runs a command that does nothing.
     async fn try_out(&self) -> Result<(), SandboxError> {
-        let user = self.user()?;
         let limits = Limits {
             time_ms: 10_000,
             output_bytes: 1024,
@@ -141,11 +155,11 @@ impl Sandbox {
             readable: Vec::new(),
             writable: Vec::new(),
             temporary: None,
-            user: user.as_ref().map(User::id),
+            user: self.user_of(""),
             isolation: self.isolation,
             limits,
         };
-        let ended = self.run(task).await?;
+        let ended = self.run(task, std::future::pending()).await?;
         if ended.status == Status::Exited(0) {
             return Ok(());
         }

@@ -16,31 +16,36 @@ use rustix::{
 /// Longest time until the warden gives up; the kernel kills at once what is not in a system call
 /// that cannot be interrupted.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest wait for the end of one process, which may have left children meanwhile.
+const WAIT_AT_MOST: Duration = Duration::from_millis(100);
 
-/// Kills all descendants of this process and waits for their ends. Returns how many it found. This
-/// process must be the subreaper, so that each of them stays a descendant.
-pub(crate) fn kill_all() -> usize {
+/// Kills all descendants of this process and waits for their ends. Returns how many it found, or
+/// `None` if one of them is still there. This process must be the subreaper, so that each of them
+/// stays a descendant and becomes a child when its parent ends.
+pub(crate) fn kill_all() -> Option<usize> {
     let deadline = Instant::now() + PATIENCE;
     let mut found = BTreeSet::new();
     loop {
         // What is stopped starts no process, so the second pass over an unchanged set is the last.
-        while stop_new(&mut found) > 0 {}
+        while stop_new(&mut found) > 0 && Instant::now() < deadline {}
         let killed = descendants();
         for (pid, process) in &killed {
             found.insert(*pid);
             let _ = pidfd_send_signal(process, Signal::KILL);
         }
-        killed.iter().for_each(|(_, process)| wait_for(process, deadline));
-        if reap() || Instant::now() > deadline {
-            return found.len();
+        killed.iter().for_each(|(_, process)| wait_for(process));
+        if reap() {
+            return Some(found.len());
+        }
+        if Instant::now() > deadline {
+            return None;
         }
     }
 }
 
-/// Waits for the end of a process.
-fn wait_for(process: &OwnedFd, deadline: Instant) {
-    let left = deadline.saturating_duration_since(Instant::now());
-    let timeout = Timespec::try_from(left).unwrap_or_default();
+/// Waits for the end of a process, for a while.
+fn wait_for(process: &OwnedFd) {
+    let timeout = Timespec::try_from(WAIT_AT_MOST).unwrap_or_default();
     let _ = poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&timeout));
 }
 
@@ -64,38 +69,65 @@ fn reap() -> bool {
     }
 }
 
-/// Returns handles of all living descendants.
+/// Returns handles of all living descendants that can be seen, and of all children: a process can
+/// hide from `/proc`, but not from its parent.
 fn descendants() -> Vec<(i32, OwnedFd)> {
-    let parents = parents();
+    let processes = processes();
     let ours = getpid().as_raw_nonzero().get();
-    let is_ours = |pid: i32| ancestors(&parents, pid).any(|ancestor| ancestor == ours);
-    let handle = |pid: i32| {
-        let handle = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
+    let is_ours = |pid: i32| ancestors(&processes, pid).any(|ancestor| ancestor == ours);
+    let seen = processes.iter().filter(|(pid, process)| process.lives && is_ours(**pid));
+    let seen = seen.filter_map(|(pid, _)| {
+        let handle = open(*pid)?;
         // The number may belong to another process since the look; the handle cannot.
-        let parent = parent_of(pid)?;
-        (parent == ours || is_ours(parent)).then_some((pid, handle))
-    };
-    parents.keys().filter(|pid| is_ours(**pid)).filter_map(|pid| handle(*pid)).collect()
+        let parent = Process::read(*pid)?.parent;
+        (parent == ours || is_ours(parent)).then_some((*pid, handle))
+    });
+    // A child keeps its number until this process collects it.
+    let children = children().into_iter().filter(|pid| !processes.contains_key(pid));
+    seen.chain(children.filter_map(|pid| Some((pid, open(pid)?)))).collect()
 }
 
-fn ancestors(parents: &BTreeMap<i32, i32>, pid: i32) -> impl Iterator<Item = i32> {
+fn open(pid: i32) -> Option<OwnedFd> {
+    pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
+}
+
+/// Reads the numbers of this process's children. Its only thread has all of them.
+fn children() -> Vec<i32> {
+    let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// A process as `/proc` shows it.
+struct Process {
+    parent: i32,
+    /// `false` once no thread of it runs any more.
+    lives: bool,
+}
+
+impl Process {
+    /// Reads the fields after the name, which may hold any character.
+    fn read(pid: i32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let fields: Vec<_> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+        let parent = fields.get(1)?.parse().ok()?;
+        // A process whose first thread has ended looks dead, although others run.
+        let lives = *fields.first()? != "Z" || fields.get(THREADS).is_some_and(|n| *n != "1");
+        Some(Self { parent, lives })
+    }
+}
+
+/// Place of the number of threads among the fields after the name.
+const THREADS: usize = 17;
+
+fn ancestors(processes: &BTreeMap<i32, Process>, pid: i32) -> impl Iterator<Item = i32> {
+    let parent = |pid: &i32| processes.get(pid).map(|process| process.parent);
     // A look takes time, in which a number may be used again: the walk must end.
-    std::iter::successors(parents.get(&pid).copied(), |pid| parents.get(pid).copied())
-        .take(parents.len())
+    std::iter::successors(parent(&pid), parent).take(processes.len())
 }
 
-/// Reads the parent of every living process.
-fn parents() -> BTreeMap<i32, i32> {
+/// Reads every process that can be seen.
+fn processes() -> BTreeMap<i32, Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid| Some((pid, parent_of(pid)?))).collect()
-}
-
-/// Reads the parent of a process that is alive, from the fields after its name, which may hold any
-/// character.
-fn parent_of(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-    let state = fields.next()?;
-    (state != "Z").then(|| fields.next()?.parse().ok())?
+    pids.filter_map(|pid| Some((pid, Process::read(pid)?))).collect()
 }

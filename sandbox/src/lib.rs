@@ -21,12 +21,10 @@ mod layers;
 mod message;
 mod stages;
 mod task;
-mod users;
 
 pub use self::{
     client::{Launcher, Sandbox, SandboxError},
     message::{Refusal, Status},
     stages::enter,
     task::{Ended, Isolation, Limits, Output, Stopped, Task},
-    users::{User, Users},
 };

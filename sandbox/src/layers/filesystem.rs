@@ -52,8 +52,10 @@ fn enforce(task: &Task, alone: bool) -> Result<(), String> {
         rules = rules.add_rule(PathBeneath::new(fd, write)).map_err(text)?;
     }
     let status = rules.restrict_self().map_err(text)?;
-    debug_assert_ne!(status.ruleset, RulesetStatus::NotEnforced);
-    Ok(())
+    match status.ruleset {
+        RulesetStatus::NotEnforced => Err("the kernel enforces nothing".to_owned()),
+        RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
+    }
 }
 
 /// Names what is denied unless a rule allows it.

@@ -49,22 +49,41 @@ fn keep_rights() -> Result<(), Errno> {
 }
 
 /// Mounts what the command sees of the machine: its own processes, and its own `/tmp`. The warden
-/// does not see these mounts, because it needs the machine's `/proc`.
-pub(crate) fn mount_all(task: &Task) -> Result<(), Refusal> {
+/// does not see these mounts, because it needs the machine's `/proc`. Returns the task with the paths
+/// that the command has now.
+pub(crate) fn mount_all(task: &Task) -> Result<Task, Refusal> {
     unshare(CloneFlags::CLONE_NEWNS).map_err(Refusal::of("namespaces"))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(Refusal::of("mounts"))?;
-    if let Some(temporary) = &task.temporary
-        && !uses_tmp(task, temporary)
-    {
-        mount_bind(temporary, "/tmp").map_err(Refusal::of("mounts"))?;
-    }
+    let task = match &task.temporary {
+        Some(temporary) if !uses_tmp(task, temporary) => {
+            mount_bind(temporary, TMP).map_err(Refusal::of("mounts"))?;
+            moved(task, temporary)
+        }
+        Some(_) | None => task.clone(),
+    };
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount("proc", "/proc", "proc", flags, None).map_err(Refusal::of("mounts"))
+    mount("proc", "/proc", "proc", flags, None).map_err(Refusal::of("mounts"))?;
+    Ok(task)
+}
+
+/// Where programs make temporary files.
+const TMP: &str = "/tmp";
+
+/// Names the directory of temporary files by its new path; the old one may be hidden.
+fn moved(task: &Task, temporary: &Path) -> Task {
+    let mut task = task.clone();
+    for path in task.writable.iter_mut().filter(|path| *path == temporary) {
+        *path = TMP.into();
+    }
+    for value in task.variables.values_mut().filter(|value| Path::new(value) == temporary) {
+        *value = TMP.to_owned();
+    }
+    task
 }
 
 /// `true` if a task needs a path beneath the machine's `/tmp`, which its own would hide.
 fn uses_tmp(task: &Task, temporary: &Path) -> bool {
     let paths = task.readable.iter().chain(&task.writable).chain([&task.directory]);
-    paths.filter(|path| path.as_path() != temporary).any(|path| path.starts_with("/tmp"))
+    paths.filter(|path| path.as_path() != temporary).any(|path| path.starts_with(TMP))
 }

@@ -16,10 +16,6 @@ use crate::message::Refusal;
 
 /// Drops every capability for good, and becomes `user` if one is given.
 pub(crate) fn drop_all(user: Option<u32>) -> Result<(), Refusal> {
-    if getuid().is_root() && user.is_none() {
-        // Root owns files and is in no limit on processes, whatever capabilities it has.
-        return Err(Refusal::of("user")("root must give a command another user"));
-    }
     let held = capabilities(None).map_err(Refusal::of("capabilities"))?;
     if held.permitted.contains(CapabilitySet::SETPCAP) {
         // What is in the bounding set comes back when root executes a program.
@@ -32,6 +28,10 @@ pub(crate) fn drop_all(user: Option<u32>) -> Result<(), Refusal> {
     }
     if let Some(user) = user {
         become_user(user).map_err(Refusal::of("user"))?;
+    }
+    if getuid().is_root() {
+        // Root owns files and is in no limit on processes, whatever capabilities it has.
+        return Err(Refusal::of("user")("root must give a command another user"));
     }
     clear_ambient_capability_set().map_err(Refusal::of("capabilities"))?;
     let none = CapabilitySet::empty();

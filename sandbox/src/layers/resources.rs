@@ -12,8 +12,11 @@ use crate::{message::Refusal, task::Task};
 /// Sets the limits of a task.
 pub(crate) fn limit(task: &Task) -> Result<(), Refusal> {
     let limits = &task.limits;
-    // Processor time is bounded beside run time, for what the warden could not kill.
-    let seconds = limits.time_ms.div_ceil(1000).saturating_mul(64).max(1);
+    // Processor time is bounded beside run time, for what the warden could not kill. It counts all
+    // threads of a process.
+    let seconds = limits.time_ms.div_ceil(1000).saturating_mul(limits.processes).max(1);
+    // Whatever takes the machine's memory, the command is killed for it and not the worker.
+    fs::write("/proc/self/oom_score_adj", "1000").map_err(Refusal::of("oom_score_adj"))?;
     // A user of its own has no other threads; the threads of this one count too.
     let others = if task.user.is_some() { 0 } else { threads_of_user() };
     let all = [

@@ -27,6 +27,27 @@ const NEW_NAMESPACES: u64 = (libc::CLONE_NEWUSER
 /// The requests of `ioctl` that type into a terminal.
 const TYPES: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
+/// The first of the requests of `ioctl` about network interfaces; the last byte tells them apart.
+const NETWORK: u64 = 0x8900;
+
+/// The bits of the kind of a socket that are not flags.
+const SOCKET_KINDS: u64 = 0xf;
+
+/// The kinds of sockets in pairs that stay connected: another one sends to any path.
+const CONNECTED: [i32; 2] = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
+
+/// Calls that may change any process of the same user, with the arguments that must be 0 for
+/// the caller itself.
+const OWN: &[(i64, &[u8])] = &[
+    (libc::SYS_prlimit64, &[0]),
+    (libc::SYS_sched_setaffinity, &[0]),
+    (libc::SYS_sched_setattr, &[0]),
+    (libc::SYS_sched_setparam, &[0]),
+    (libc::SYS_sched_setscheduler, &[0]),
+    // The first argument says that the second one names a process.
+    (libc::SYS_setpriority, &[0, 1]),
+];
+
 /// The personalities that change nothing: the plain one, and the question for the current one.
 const PERSONALITIES: [u64; 2] = [0, 0xffff_ffff];
 
@@ -48,9 +69,16 @@ fn filters() -> Result<[BpfProgram; 2], BackendError> {
     let mut rules: BTreeMap<_, _> =
         EVERYWHERE.iter().chain(HERE).map(|call| (*call, Vec::new())).collect();
     rules.insert(libc::SYS_clone, vec![SeccompRule::new(vec![without_new_namespaces()?])?]);
-    let terminal = TYPES.map(|request| is(1, SeccompCmpOp::Ne, request));
-    let terminal = terminal.into_iter().collect::<Result<Vec<_>, _>>()?;
-    rules.insert(libc::SYS_ioctl, vec![SeccompRule::new(terminal)?]);
+    let pair = |kind| {
+        let unix = is(0, SeccompCmpOp::Eq, unsigned(libc::AF_UNIX))?;
+        let kind = is(1, SeccompCmpOp::MaskedEq(SOCKET_KINDS), unsigned(kind))?;
+        SeccompRule::new(vec![unix, kind])
+    };
+    rules.insert(libc::SYS_socketpair, CONNECTED.map(pair).into_iter().collect::<Result<_, _>>()?);
+    for (call, arguments) in OWN {
+        let zeros = arguments.iter().map(|argument| is(*argument, SeccompCmpOp::Eq, 0));
+        rules.insert(*call, vec![SeccompRule::new(zeros.collect::<Result<_, _>>()?)?]);
+    }
     let personalities = PERSONALITIES.map(|persona| is(0, SeccompCmpOp::Eq, persona));
     let personalities = personalities.into_iter().map(|rule| SeccompRule::new(vec![rule?]));
     rules.insert(libc::SYS_personality, personalities.collect::<Result<_, _>>()?);
@@ -58,7 +86,11 @@ fn filters() -> Result<[BpfProgram; 2], BackendError> {
     let unknown = refused(Errno::NOSYS);
     let listed = SeccompFilter::new(rules, unknown, SeccompAction::Allow, target)?;
 
-    let denied = DENIED.iter().map(|call| (*call, Vec::new())).collect();
+    let mut denied: BTreeMap<_, _> = DENIED.iter().map(|call| (*call, Vec::new())).collect();
+    let network = SeccompRule::new(vec![is(1, SeccompCmpOp::MaskedEq(0xff00), NETWORK)?])?;
+    let types = TYPES.map(|request| SeccompRule::new(vec![is(1, SeccompCmpOp::Eq, request)?]));
+    let requests = types.into_iter().chain([Ok(network)]).collect::<Result<_, _>>()?;
+    denied.insert(libc::SYS_ioctl, requests);
     let permission = refused(Errno::PERM);
     let denied = SeccompFilter::new(denied, SeccompAction::Allow, permission, target)?;
     Ok([listed.try_into()?, denied.try_into()?])
@@ -68,6 +100,10 @@ fn filters() -> Result<[BpfProgram; 2], BackendError> {
 /// libraries use `clone` without it.
 fn without_new_namespaces() -> Result<SeccompCondition, BackendError> {
     is(0, SeccompCmpOp::MaskedEq(NEW_NAMESPACES), 0)
+}
+
+fn unsigned(value: i32) -> u64 {
+    u64::from(value.unsigned_abs())
 }
 
 fn is(argument: u8, how: SeccompCmpOp, value: u64) -> Result<SeccompCondition, BackendError> {
@@ -88,6 +124,7 @@ const EVERYWHERE: &[i64] = &[
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
+    libc::SYS_ioctl,
     libc::SYS_pread64,
     libc::SYS_pwrite64,
     libc::SYS_readv,
@@ -115,7 +152,6 @@ const EVERYWHERE: &[i64] = &[
     libc::SYS_getppid,
     libc::SYS_gettid,
     libc::SYS_sendfile,
-    libc::SYS_socketpair,
     libc::SYS_sendto,
     libc::SYS_recvfrom,
     libc::SYS_sendmsg,
@@ -160,7 +196,6 @@ const EVERYWHERE: &[i64] = &[
     libc::SYS_gettimeofday,
     libc::SYS_getrlimit,
     libc::SYS_setrlimit,
-    libc::SYS_prlimit64,
     libc::SYS_getrusage,
     libc::SYS_sysinfo,
     libc::SYS_times,
@@ -195,17 +230,12 @@ const EVERYWHERE: &[i64] = &[
     libc::SYS_statfs,
     libc::SYS_fstatfs,
     libc::SYS_getpriority,
-    libc::SYS_setpriority,
-    libc::SYS_sched_setparam,
     libc::SYS_sched_getparam,
-    libc::SYS_sched_setscheduler,
     libc::SYS_sched_getscheduler,
     libc::SYS_sched_get_priority_max,
     libc::SYS_sched_get_priority_min,
     libc::SYS_sched_rr_get_interval,
-    libc::SYS_sched_setaffinity,
     libc::SYS_sched_getaffinity,
-    libc::SYS_sched_setattr,
     libc::SYS_sched_getattr,
     libc::SYS_prctl,
     libc::SYS_setxattr,
@@ -223,7 +253,6 @@ const EVERYWHERE: &[i64] = &[
     libc::SYS_futex,
     libc::SYS_futex_waitv,
     libc::SYS_set_robust_list,
-    libc::SYS_get_robust_list,
     libc::SYS_epoll_create1,
     libc::SYS_epoll_ctl,
     libc::SYS_epoll_pwait,
@@ -242,9 +271,6 @@ const EVERYWHERE: &[i64] = &[
     libc::SYS_timerfd_create,
     libc::SYS_timerfd_settime,
     libc::SYS_timerfd_gettime,
-    libc::SYS_inotify_init1,
-    libc::SYS_inotify_add_watch,
-    libc::SYS_inotify_rm_watch,
     libc::SYS_openat,
     libc::SYS_openat2,
     libc::SYS_mkdirat,
@@ -321,7 +347,6 @@ const HERE: &[i64] = &[
     libc::SYS_time,
     libc::SYS_epoll_create,
     libc::SYS_epoll_wait,
-    libc::SYS_inotify_init,
     libc::SYS_signalfd,
     libc::SYS_eventfd,
     libc::SYS_arch_prctl,

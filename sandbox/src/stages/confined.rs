@@ -15,7 +15,7 @@ use rustix::{
 use super::Parent;
 use crate::{
     layers::{filesystem, privileges, resources, syscalls},
-    message::Refusal,
+    message::{Message, Refusal},
     task::Task,
 };
 
@@ -23,7 +23,10 @@ pub(super) fn run() -> Result<Infallible, Refusal> {
     let mut parent = Parent::of_stdin()?;
     let task = parent.task();
     let task = parent.told(task)?;
-    let became = confine(&task).and_then(|()| become_command(&task));
+    let confined = confine(&task);
+    parent.told(confined)?;
+    parent.tell(&Message::Started);
+    let became = become_command(&task);
     parent.told(became)
 }
 

@@ -33,9 +33,9 @@ fn start(task: &Task) -> Result<Started, Refusal> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(Refusal::of("death signal"))?;
     // The command may have the same user, and must not look into this process.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(Refusal::of("dumpable"))?;
-    namespaces::mount_all(task)?;
-    let mut command = Started::of(Stage::Confined, task, Stdio::inherit)?;
-    command.wait_for_command()?;
+    let task = namespaces::mount_all(task)?;
+    let mut command = Started::of(Stage::Confined, &task, Stdio::inherit)?;
+    command.wait_for_command(Stage::Confined)?;
     Ok(command)
 }
 

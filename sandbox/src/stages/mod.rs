@@ -13,6 +13,7 @@ use std::{
         unix::{net::UnixStream, process::ExitStatusExt},
     },
     process::{Child, Command, ExitCode, ExitStatus, Stdio},
+    time::Duration,
 };
 
 use rustix::io::fcntl_dupfd_cloexec;
@@ -25,6 +26,9 @@ use crate::{
 
 /// The argument that makes a process one of the sandbox; the stage follows it.
 pub(crate) const ARGUMENT: &str = "sandbox-stage";
+
+/// Longest time until a stage has started the next one or become the command.
+const START_WITHIN: Duration = Duration::from_secs(30);
 
 /// A process of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +117,7 @@ impl Started {
                 .stdout(output())
                 .stderr(output())
                 .spawn()?;
+            ours.set_read_timeout(Some(START_WITHIN))?;
             message::write(&mut ours, task)?;
             ours.flush()?;
             Ok(Self { process, messages: Messages::of(ours) })
@@ -124,10 +129,21 @@ impl Started {
     }
 
     /// Waits until the stage has become the command, or says that its child has.
-    fn wait_for_command(&mut self) -> Result<(), Refusal> {
-        match self.messages.next()? {
+    fn wait_for_command(&mut self, stage: Stage) -> Result<(), Refusal> {
+        let died = || Refusal::Task(format!("the process {} died before", stage.name()));
+        self.said()?.ok_or_else(died)?;
+        match stage {
             // The command inherits no end of the socket.
-            None | Some(Message::Started) => Ok(()),
+            Stage::Confined => self.said().map(drop),
+            Stage::Warden | Stage::First => Ok(()),
+        }
+    }
+
+    /// Reads a message; `None` at the end.
+    fn said(&mut self) -> Result<Option<()>, Refusal> {
+        match self.messages.next()? {
+            None => Ok(None),
+            Some(Message::Started) => Ok(Some(())),
             Some(Message::Refused(refusal)) => Err(refusal),
             Some(Message::Ended(_)) => Err(Refusal::Task("the command never started".to_owned())),
         }

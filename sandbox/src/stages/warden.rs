@@ -30,6 +30,9 @@ use crate::{
 /// Number of bytes read from a stream at a time.
 const PIECE: usize = 64 * 1024;
 
+/// Largest size that an unprivileged process gives a pipe: `/proc/sys/fs/pipe-max-size`.
+const PIPE_BYTES_MAX: usize = 1024 * 1024;
+
 /// What the warden says to the worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -38,17 +41,23 @@ pub(crate) enum Answer {
     Ended(Box<Ended>),
     /// The command did not run.
     Refused(Refusal),
+    /// The command ran, and nobody knows how it ended or whether all of it did.
+    Lost(String),
 }
 
 pub(super) fn run() -> std::io::Result<()> {
     let answer = match carry_out() {
-        Ok(ended) => Answer::Ended(Box::new(ended)),
+        Ok(answer) => answer,
         Err(refusal) => Answer::Refused(refusal),
     };
     message::write(stdout(), &answer)
 }
 
-fn carry_out() -> Result<Ended, Refusal> {
+/// Runs the task of the standard input.
+///
+/// # Errors
+/// If the command did not start.
+fn carry_out() -> Result<Answer, Refusal> {
     inherited::close_all()?;
     let task: Option<Task> = Messages::of(stdin()).next()?;
     let task = task.ok_or_else(|| Refusal::Task("there is none".to_owned()))?;
@@ -62,14 +71,17 @@ fn carry_out() -> Result<Ended, Refusal> {
     };
     let begin = Instant::now();
     let mut command = Started::of(stage, &task, Stdio::piped)?;
-    let watched = command.wait_for_command().and_then(|()| watch(&mut command, &task, begin));
+    if let Err(refusal) = command.wait_for_command(stage) {
+        descendants::kill_all();
+        return Err(refusal);
+    }
+    let watched = watch(&mut command, &task, begin);
     let killed = descendants::kill_all();
-    let Watched { stopped, mut streams, status: known } = watched?;
-    streams.read_rest();
-    let status = known.or_else(|| said(&mut command)).unwrap_or(KILLED);
-    let took_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let (stdout, stderr) = streams.into_outputs();
-    Ok(Ended { status, stopped, stdout, stderr, took_ms, killed })
+    let ended = watched.map_err(|error| error.to_string()).and_then(|watched| {
+        let killed = killed.ok_or("a process of the command cannot be killed")?;
+        Ok(watched.into_ended(&mut command, begin, killed))
+    });
+    Ok(ended.map_or_else(Answer::Lost, |ended| Answer::Ended(Box::new(ended))))
 }
 
 /// How the warden's own kill ends a command.
@@ -91,19 +103,29 @@ struct Watched {
     status: Option<Status>,
 }
 
+impl Watched {
+    fn into_ended(mut self, command: &mut Started, begin: Instant, killed: usize) -> Ended {
+        self.streams.read_rest();
+        let status = self.status.or_else(|| said(command)).unwrap_or(KILLED);
+        let took_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (stdout, stderr) = self.streams.into_outputs();
+        Ended { status, stopped: self.stopped, stdout, stderr, took_ms, killed }
+    }
+}
+
 /// Waits for the end of the command, of its time, or of the worker's interest.
-fn watch(command: &mut Started, task: &Task, begin: Instant) -> Result<Watched, Refusal> {
+fn watch(command: &mut Started, task: &Task, begin: Instant) -> std::io::Result<Watched> {
     let child = Pid::from_child(&command.process);
-    let process = pidfd_open(child, PidfdFlags::empty()).map_err(Refusal::of("pidfd"))?;
+    let process = pidfd_open(child, PidfdFlags::empty())?;
     let mut streams = Streams::of(command, task.limits.output_bytes)?;
     let deadline = begin + Duration::from_millis(task.limits.time_ms);
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let event = streams.wait(&process, left).map_err(Refusal::of("poll"))?;
+        let event = streams.wait(&process, left)?;
         let stopped = match event {
             Event::Output => continue,
             Event::Process => {
-                let ended = command.process.wait().map_err(Refusal::of("wait"))?;
+                let ended = command.process.wait()?;
                 let known = (task.isolation == Isolation::Kernel).then(|| status(ended));
                 return Ok(Watched { stopped: None, streams, status: known });
             }
@@ -133,17 +155,10 @@ struct Streams {
 }
 
 impl Streams {
-    fn of(command: &mut Started, bytes_max: usize) -> Result<Self, Refusal> {
+    fn of(command: &mut Started, bytes_max: usize) -> Result<Self, Errno> {
         let streams = command.process.stdout.take().zip(command.process.stderr.take());
-        let (stdout, stderr) =
-            streams.ok_or_else(|| Refusal::Task("the output is not piped".to_owned()))?;
-        let unblocked = || {
-            Ok(Self {
-                stdout: Stream::of(stdout, bytes_max)?,
-                stderr: Stream::of(stderr, bytes_max)?,
-            })
-        };
-        unblocked().map_err(|errno: Errno| Refusal::of("output")(errno))
+        let (stdout, stderr) = streams.ok_or(Errno::BADF)?;
+        Ok(Self { stdout: Stream::of(stdout, bytes_max)?, stderr: Stream::of(stderr, bytes_max)? })
     }
 
     /// Waits for the next event, and reads the output that is there.
@@ -226,6 +241,3 @@ impl<R: Read + AsFd> Stream<R> {
         Output { text: String::from_utf8_lossy(&self.kept).into_owned(), dropped: self.dropped }
     }
 }
-
-/// Largest size that an unprivileged process gives a pipe: `/proc/sys/fs/pipe-max-size`.
-const PIPE_BYTES_MAX: usize = 1024 * 1024;

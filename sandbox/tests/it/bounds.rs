@@ -47,6 +47,26 @@ fn processes_that_hide_end_with_the_command(
     }
 }
 
+/// The kernel shows a process whose first thread has ended as dead.
+#[rstest]
+fn a_process_without_its_first_thread_ends_too(
+    #[values(Isolation::Kernel, Isolation::Namespaces)] isolation: Isolation,
+) {
+    let place = place();
+    let script = "import ctypes, fcntl, os, threading, time\n\
+                  held = open('held', 'w')\n\
+                  fcntl.flock(held, fcntl.LOCK_EX)\n\
+                  threading.Thread(target=time.sleep, args=(600,)).start()\n\
+                  ctypes.CDLL(None).syscall(60 if os.uname().machine == 'x86_64' else 93, 0)";
+    std::fs::write(place.at("workspace/hide.py"), script).unwrap();
+    place.give(&place.at("workspace/hide.py"));
+    let command = "(setsid /usr/bin/python3 hide.py &) & until [ -e held ] && ! flock -n held true; \
+                   do sleep 0.01; done; echo out";
+    let ended = place.sh(isolation, command);
+    assert_eq!((ended.status, &*ended.stdout.text), (Status::Exited(0), "out\n"), "{ended:?}");
+    assert_nobody_is_left(&place);
+}
+
 #[rstest]
 fn a_command_ends_with_its_time(
     #[values(Isolation::Kernel, Isolation::Namespaces)] isolation: Isolation,
@@ -54,7 +74,7 @@ fn a_command_ends_with_its_time(
     let place = place();
     let command = format!("{LEAVES}; sleep 600");
     let task = place.task(isolation, &["sh", "-c", &command]);
-    let ended = place.ended(&Task { limits: Limits { time_ms: 2_000, ..task.limits }, ..task });
+    let ended = place.ended(&Task { limits: Limits { time_ms: 5_000, ..task.limits }, ..task });
     assert_eq!((ended.stopped, ended.status), (Some(Stopped::TimedOut), KILLED));
     assert_eq!(ended.stdout.text, "out\n");
     assert_nobody_is_left(&place);
@@ -103,7 +123,8 @@ fn a_fork_bomb_is_bounded_and_ends() {
         task.limits.time_ms = 1_500;
         let ended = place.ended(&task);
         assert_eq!(ended.stopped, Some(Stopped::TimedOut), "{worker:?}");
-        assert!(ended.killed <= 64, "{worker:?}: {} processes", ended.killed);
+        // Those that end between two looks are counted too.
+        assert!(ended.killed <= 256, "{worker:?}: {} processes", ended.killed);
     }
 }
 

@@ -9,12 +9,15 @@ the process that waits for the command.
 
 import ctypes
 import errno
+import fcntl
 import json
 import mmap
 import os
 import platform
+import resource
 import signal
 import socket
+import struct
 import sys
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -146,6 +149,16 @@ for family, kind, name in [
     (38, socket.SOCK_SEQPACKET, "crypto"),
 ]:
     attempt(f"a socket: {name}", lambda: socket.socket(family, kind))
+attempt("a pair of sockets for messages", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+attempt("the interfaces of the machine", lambda: fcntl.ioctl(
+    socket.socketpair()[0], 0x8912, struct.pack("iL", 0, 0)))
+# Other processes.
+attempt("limits of the parent", lambda: resource.prlimit(parent, resource.RLIMIT_CPU, (1, 1)))
+attempt("the processors of the parent", lambda: os.sched_setaffinity(parent, {0}))
+attempt("the scheduler of the parent", lambda: os.sched_setscheduler(parent, os.SCHED_IDLE, os.sched_param(0)))
+attempt("the priority of the parent", lambda: os.setpriority(os.PRIO_PROCESS, parent, 19))
+attempt("the priority of a user", lambda: os.setpriority(os.PRIO_USER, 0, 19))
+attempt("a watch of the sibling", lambda: syscall(294 if X86 else 26, 0))
 # The kernel.
 NEW_USER, NEW_NET = 0x10000000, 0x40000000
 attempt("unshare", lambda: syscall(272 if X86 else 97, NEW_USER))

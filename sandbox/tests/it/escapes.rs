@@ -8,7 +8,7 @@ use rstest::rstest;
 use crate::place::{Place, Worker};
 
 /// Number of ways that the script tries at least.
-const WAYS: usize = 58;
+const WAYS: usize = 66;
 
 #[rstest]
 fn nothing_gets_out(#[values(Isolation::Kernel, Isolation::Namespaces)] isolation: Isolation) {
@@ -54,8 +54,10 @@ fn no_command_is_root() {
         return;
     }
     let place = Place::of(Worker::Root);
-    let task = Task { user: None, ..place.task(Isolation::Kernel, &["true"]) };
-    assert_eq!(place.run(&task).missing_layer(), "user");
+    for user in [None, Some(0)] {
+        let task = Task { user, ..place.task(Isolation::Kernel, &["true"]) };
+        assert_eq!(place.run(&task).missing_layer(), "user");
+    }
 }
 
 #[test]
@@ -81,4 +83,29 @@ fn a_container_without_namespaces_says_so() {
         place.run(&place.task(Isolation::Namespaces, &["true"])).missing_layer(),
         "namespaces"
     );
+}
+
+/// In namespaces the directory becomes `/tmp`, unless the workspace is there.
+#[rstest]
+fn temporary_files_have_a_place(
+    #[values(Isolation::Kernel, Isolation::Namespaces)] isolation: Isolation,
+    #[values("/tmp", "/var/tmp")] at: &str,
+) {
+    for worker in Worker::that_have(isolation) {
+        let place = Place::at_path(worker, at.as_ref());
+        let temporary = tempfile::tempdir_in("/tmp").unwrap();
+        place.give(temporary.path());
+        let text = temporary.path().display().to_string();
+        let task =
+            place.task(isolation, &["sh", "-c", "echo text > $TMPDIR/f && cat $TMPDIR/f && pwd"]);
+        let ended = place.ended(&Task {
+            writable: vec![place.at("workspace"), temporary.path().to_owned()],
+            variables: [("TMPDIR".to_owned(), text)].into(),
+            temporary: Some(temporary.path().to_owned()),
+            ..task
+        });
+        let workspace = place.at("workspace");
+        let expected = format!("text\n{}\n", workspace.display());
+        assert_eq!((ended.status, ended.stdout.text), (Status::Exited(0), expected), "{worker:?}");
+    }
 }

@@ -124,7 +124,12 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn of(worker: Worker) -> Self {
-        let place = Self { dir: tempfile::tempdir().unwrap(), worker, user: new_user() };
+        Self::at_path(worker, &std::env::temp_dir())
+    }
+
+    pub(crate) fn at_path(worker: Worker, parent: &Path) -> Self {
+        let dir = tempfile::tempdir_in(parent).unwrap();
+        let place = Self { dir, worker, user: new_user() };
         let open = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
         open(place.dir.path());
         fs::copy(env!("CARGO_BIN_EXE_callboard-sandbox"), place.at("program")).unwrap();
@@ -144,6 +149,13 @@ impl Place {
             chown(place.at(name), worker, worker).unwrap();
         }
         place
+    }
+
+    /// Gives a file to the user of the commands.
+    pub(crate) fn give(&self, path: &Path) {
+        if self.worker != Worker::Myself {
+            chown(path, Some(self.user), Some(self.user)).unwrap();
+        }
     }
 
     /// Lets nobody but the worker pass to the workspace.

@@ -2,11 +2,20 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, DirEntry, Metadata},
-    io,
-    os::unix::fs::{MetadataExt, lchown},
+    ffi::CStr,
+    os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
 };
+
+use rustix::{
+    fs::{
+        AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Stat, Uid, chownat, fchown, openat, statat,
+    },
+    io::Errno,
+};
+
+/// Deepest directory that is looked into; a command can make deeper ones than a path can name.
+const DEPTH_MAX: usize = 64;
 
 /// The most that a workspace keeps.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +24,16 @@ pub(super) struct Bounds {
     pub(super) bytes: u64,
     /// Number of files and directories.
     pub(super) number: usize,
+}
+
+impl Bounds {
+    /// No bounds but those of what is looked into.
+    pub(super) const NONE: Self = Self { bytes: u64::MAX, number: usize::MAX };
+
+    /// Returns bounds that allow what is there already.
+    pub(super) fn or(self, files: &Files) -> Self {
+        Self { bytes: self.bytes.max(files.bytes), number: self.number.max(files.number) }
+    }
 }
 
 /// A file as far as a change of it can be seen: size in bytes, time of the last change, kind and
@@ -27,9 +46,9 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(metadata: &Metadata) -> Self {
-        let changed = (metadata.mtime(), metadata.mtime_nsec());
-        Self { bytes: metadata.len(), changed, mode: metadata.mode() }
+    fn of(stat: &Stat) -> Self {
+        let changed = (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or_default());
+        Self { bytes: stat.st_size.unsigned_abs(), changed, mode: stat.st_mode }
     }
 }
 
@@ -37,27 +56,31 @@ impl Seen {
 #[derive(Debug, Default)]
 pub(super) struct Files {
     seen: BTreeMap<PathBuf, Seen>,
+    /// Size of all files, in bytes.
+    bytes: u64,
+    /// Number of files and directories.
+    number: usize,
     full: bool,
 }
 
 impl Files {
-    /// Lists a directory up to the bounds. What cannot be read is left out.
+    /// Lists a directory up to the bounds. A directory that is too deep or closed counts as beyond
+    /// them.
     pub(super) fn of(directory: &Path, bounds: Bounds) -> Self {
         let mut files = Self::default();
-        let (mut number, mut bytes) = (0, 0);
-        let _ = walk(directory, &mut |entry| {
-            let Ok(metadata) = entry.metadata() else { return true };
-            number += 1;
+        let visited = visit(directory, &mut |entry: Entry<'_>| {
+            files.number += 1;
             // A file with holes takes fewer blocks than its length says.
-            bytes += metadata.blocks() * 512;
-            files.full = number > bounds.number || bytes > bounds.bytes;
-            if !metadata.is_dir() {
-                let path = entry.path();
-                let path = path.strip_prefix(directory).unwrap_or(&path).to_owned();
-                files.seen.insert(path, Seen::of(&metadata));
+            files.bytes += entry.stat.st_blocks.unsigned_abs() * 512;
+            if !entry.is_directory() {
+                files.seen.insert(entry.path.to_owned(), Seen::of(&entry.stat));
             }
-            !files.full
+            match files.number > bounds.number || files.bytes > bounds.bytes {
+                true => Err(Errno::NOSPC),
+                false => Ok(()),
+            }
         });
+        files.full = matches!(visited, Err(Errno::NOSPC | Errno::NAMETOOLONG | Errno::ACCESS));
         files
     }
 
@@ -82,41 +105,82 @@ impl Files {
 
 /// Gives a directory and what is in it to a user, following no link. A file with a second name stays
 /// whose it is, because the other name may be elsewhere.
-pub(super) fn give(directory: &Path, user: u32) -> io::Result<()> {
-    lchown(directory, Some(user), Some(user))?;
-    let mut given = Ok(());
-    walk(directory, &mut |entry| {
-        let give = |metadata: Metadata| match metadata.is_dir() || metadata.nlink() == 1 {
-            true if metadata.uid() == user && metadata.gid() == user => Ok(()),
-            true => lchown(entry.path(), Some(user), Some(user)),
-            false => Ok(()),
-        };
-        given = entry.metadata().and_then(give);
-        given.is_ok()
-    })?;
-    given
+pub(super) fn give(directory: &Path, user: u32) -> Result<(), Errno> {
+    let (uid, gid) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(user)));
+    fchown(open(CWD, directory)?, uid, gid)?;
+    visit(directory, &mut |entry: Entry<'_>| {
+        let has = (entry.stat.st_uid, entry.stat.st_gid) == (user, user);
+        if has || (!entry.is_directory() && entry.stat.st_nlink > 1) {
+            return Ok(());
+        }
+        chownat(entry.parent, entry.name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)
+    })
 }
 
-/// Visits everything beneath a directory, and no directory through a link, until `visit` returns
-/// `false`.
-fn walk(directory: &Path, visit: &mut dyn FnMut(&DirEntry) -> bool) -> io::Result<()> {
-    let mut directories = vec![directory.to_owned()];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(directory)? {
-            let entry = entry?;
-            if !visit(&entry) {
-                return Ok(());
-            }
-            if entry.file_type()?.is_dir() {
-                directories.push(entry.path());
-            }
+/// Something in a directory.
+struct Entry<'a> {
+    parent: &'a OwnedFd,
+    name: &'a CStr,
+    /// Path relative to the directory at which the visit began.
+    path: &'a Path,
+    stat: Stat,
+}
+
+impl Entry<'_> {
+    fn is_directory(&self) -> bool {
+        FileType::from_raw_mode(self.stat.st_mode) == FileType::Directory
+    }
+}
+
+/// Visits everything beneath a directory until an error. Each directory is opened in its parent, so
+/// a process that puts a link in the place of a directory leads the visit nowhere else.
+fn visit(
+    directory: &Path,
+    each: &mut dyn FnMut(Entry<'_>) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    visit_in(&open(CWD, directory)?, Path::new(""), 0, each)
+}
+
+fn visit_in(
+    parent: &OwnedFd,
+    at: &Path,
+    depth: usize,
+    each: &mut dyn FnMut(Entry<'_>) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    if depth > DEPTH_MAX {
+        return Err(Errno::NAMETOOLONG);
+    }
+    for entry in Dir::read_from(parent)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        // What has gone meanwhile is no error.
+        let Ok(stat) = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        let path = at.join(&*name.to_string_lossy());
+        let entry = Entry { parent, name, path: &path, stat };
+        let is_directory = entry.is_directory();
+        each(entry)?;
+        match is_directory.then(|| open(parent, name)) {
+            Some(Ok(child)) => visit_in(&child, &path, depth + 1, each)?,
+            Some(Err(errno @ Errno::ACCESS)) => return Err(errno),
+            Some(Err(_)) | None => {}
         }
     }
     Ok(())
 }
 
+/// Opens a directory that is not a link.
+fn open(parent: impl AsFd, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(parent, name, flags, Mode::empty())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const ENOUGH: Bounds = Bounds { bytes: 1 << 20, number: 100 };
@@ -146,6 +210,13 @@ mod tests {
         assert!(!Files::of(dir.path(), ENOUGH).is_full());
         assert!(Files::of(dir.path(), Bounds { bytes: 50_000, ..ENOUGH }).is_full());
         assert!(Files::of(dir.path(), Bounds { number: 1, ..ENOUGH }).is_full());
+    }
+
+    #[test]
+    fn a_directory_that_is_too_deep_to_look_into_is_full() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join(vec!["d"; DEPTH_MAX + 2].join("/"))).unwrap();
+        assert!(Files::of(dir.path(), ENOUGH).is_full());
     }
 
     #[test]

@@ -3,20 +3,28 @@
 mod files;
 pub mod settings;
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    fs::{File, TryLockError},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use sandbox::{Ended, Launcher, Limits, Sandbox, SandboxError, Task, User, Users};
+use sandbox::{Ended, Launcher, Limits, Sandbox, SandboxError, Task};
 use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
 
 use self::files::Files;
 use crate::{
     tool::ToolFault,
     tools::unblocked,
-    workspace::{FileError, Workspace},
+    workspace::{FileError, Workspace, remove},
 };
 
 /// Interval at which the size of a workspace is looked at while a command runs.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Interval at which a workspace is tried in which another command runs.
+const LOCK_EVERY: Duration = Duration::from_millis(50);
 /// Largest number of open files of one process.
 const OPEN_FILES: u64 = 1024;
 const MIB: u64 = 1024 * 1024;
@@ -66,8 +74,8 @@ impl Shell {
         if !settings.enabled {
             return Ok(None);
         }
-        let users = settings.first_user..=settings.first_user + (settings::USERS - 1);
-        let sandbox = Sandbox::open(launcher, settings.isolation, Users::of(users)).await?;
+        let users = settings.first_user..settings.first_user + settings::USERS;
+        let sandbox = Sandbox::open(launcher, settings.isolation, users).await?;
         Ok(Some(Self { sandbox, settings: Arc::new(settings.clone()) }))
     }
 
@@ -82,7 +90,8 @@ impl Shell {
         &self.settings
     }
 
-    /// Runs a command in a workspace. Dropping the future ends the command.
+    /// Runs a command in a workspace. The command is killed when `stop` is cancelled; dropping the
+    /// future would not wait for its end, and another command could meet it in the workspace.
     ///
     /// # Errors
     /// If the command did not start, or was killed because its workspace is full.
@@ -91,48 +100,86 @@ impl Shell {
         workspace: Workspace,
         command: String,
         time: Duration,
+        stop: CancellationToken,
     ) -> Result<Ran, ShellError> {
-        let user = self.sandbox.user()?;
-        let owner = user.as_ref().map(User::id);
-        let temporary = tempfile::tempdir().map_err(|error| FileError::io("TMPDIR", &error))?;
+        let _alone = tokio::select! {
+            alone = self.alone(&workspace) => alone?,
+            () = stop.cancelled() => return Err(ToolFault::unavailable("canceled").into()),
+        };
+        let owner = self.sandbox.user_of(&workspace.name());
+        let temporary = tempfile::tempdir()
+            .map_err(|error| ToolFault::unavailable(format!("temporary files: {error}")))?;
         let scratch = temporary.path().to_owned();
-        let bounds = self.bounds();
         let prepared = unblocked(move || {
             let directory = workspace.directory()?;
             let shared = workspace.shared_files()?;
             if let Some(owner) = owner {
                 for given in [&directory, &scratch] {
                     let name = given.display().to_string();
-                    files::give(given, owner).map_err(|error| FileError::io(&name, &error))?;
+                    files::give(given, owner)
+                        .map_err(|errno| FileError::io(&name, &errno.into()))?;
                 }
             }
-            Ok::<_, FileError>((Files::of(&directory, bounds), directory, shared))
+            Ok::<_, FileError>((Files::of(&directory, files::Bounds::NONE), directory, shared))
         });
         let (before, directory, shared) = prepared.await??;
         let task = self.task(command, &directory, temporary.path(), time);
         let task = Task { user: owner, readable: [task.readable, shared].concat(), ..task };
-        let ended = self.within_bounds(task, &directory).await?;
-        let after = unblocked(move || Files::of(&directory, bounds)).await?;
+        // What a workspace had before may stay, so that a command can make room.
+        let bounds = self.bounds().or(&before);
+        let ended = self.within_bounds(task, bounds, &stop).await;
+        let after = unblocked(move || {
+            // A command may have made directories deeper than a recursive removal can go.
+            let _ = remove::all(&temporary.keep());
+            Files::of(&directory, bounds)
+        });
+        let (ended, after) = (ended?, after.await?);
+        if after.is_full() {
+            return Err(ShellError::Full);
+        }
         Ok(Ran { ended, changed: before.changes(&after) })
     }
 
-    /// Runs a task until it ends or its workspace is full.
-    async fn within_bounds(&self, task: Task, directory: &Path) -> Result<Ended, ShellError> {
-        let run = self.sandbox.run(task);
-        tokio::pin!(run);
-        let mut looks = interval(LOOK_EVERY);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    /// Waits until no other command runs in a workspace, here or in another process: it may belong to
+    /// one user at a time. Dropping the handle lets the next one in.
+    async fn alone(&self, workspace: &Workspace) -> Result<File, ShellError> {
+        let workspace = workspace.clone();
+        let opened = unblocked(move || {
+            let directory = workspace.directory()?;
+            let name = directory.display().to_string();
+            File::open(&directory).map_err(|error| FileError::io(&name, &error))
+        });
+        let directory = opened.await??;
+        let mut tries = interval(LOCK_EVERY);
         loop {
-            tokio::select! {
-                ended = &mut run => return Ok(ended?),
-                _ = looks.tick() => {
-                    let (directory, bounds) = (directory.to_owned(), self.bounds());
-                    if unblocked(move || Files::of(&directory, bounds).is_full()).await? {
-                        return Err(ShellError::Full);
-                    }
+            tries.tick().await;
+            match directory.try_lock() {
+                Ok(()) => return Ok(directory),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => {
+                    return Err(FileError::io("workspace", &error).into());
                 }
             }
         }
+    }
+
+    /// Runs a task until it ends, is stopped, or a directory that it may write is full.
+    async fn within_bounds(
+        &self,
+        task: Task,
+        bounds: files::Bounds,
+        stop: &CancellationToken,
+    ) -> Result<Ended, ShellError> {
+        let directories = task.writable.clone();
+        let mut is_full = false;
+        let stopped = async {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = full(directories, bounds) => is_full = true,
+            }
+        };
+        let ended = self.sandbox.run(task, stopped).await?;
+        if is_full { Err(ShellError::Full) } else { Ok(ended) }
     }
 
     fn bounds(&self) -> files::Bounds {
@@ -166,6 +213,22 @@ impl Shell {
                 processes: settings.processes,
                 open_files: OPEN_FILES,
             },
+        }
+    }
+}
+
+/// Waits until one of these directories is full.
+async fn full(directories: Vec<PathBuf>, bounds: files::Bounds) {
+    let mut looks = interval(LOOK_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let is_full = Arc::new(move |directory: &PathBuf| Files::of(directory, bounds).is_full());
+    loop {
+        looks.tick().await;
+        let (directories, is_full) = (directories.clone(), Arc::clone(&is_full));
+        let found = unblocked(move || directories.iter().any(|one| is_full(one)));
+        // A look that broke found nothing.
+        if found.await.unwrap_or_default() {
+            return;
         }
     }
 }

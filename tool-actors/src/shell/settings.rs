@@ -37,25 +37,25 @@ pub struct Shell {
     pub concurrency: u32,
     /// Files and directories that commands may read and execute, besides programs and libraries.
     pub readable: Vec<PathBuf>,
-    /// The first of [`USERS`] ids that no user of the machine has. Commands of a worker that is root
-    /// run under them.
+    /// The first of [`USERS`] ids that no user of the machine has. The commands of a worker that is
+    /// root run under them, those of a workspace always under the same one.
     pub first_user: u32,
 }
 
 /// Number of ids of users for commands.
-pub const USERS: u32 = 256;
+pub const USERS: u32 = 1 << 20;
 
 impl Shell {
     pub(crate) fn check(&self, check: &mut Check) {
         check.bounds(&[
             ("tools.shell.timeout_ms", self.timeout_ms, 1, 12 * HOUR),
-            ("tools.shell.output_bytes", wide(self.output_bytes), 1, 256 * 1024),
+            ("tools.shell.output_bytes", wide(self.output_bytes), 1, 64 * 1024),
             ("tools.shell.memory_mb", self.memory_mb, 16, 1 << 24),
             ("tools.shell.file_mb", self.file_mb, 1, 1 << 20),
             ("tools.shell.workspace_mb", self.workspace_mb, 1, 1 << 20),
             ("tools.shell.workspace_files", wide(self.workspace_files), 1, 1_000_000),
             ("tools.shell.processes", self.processes, 1, 65_536),
-            ("tools.shell.concurrency", u64::from(self.concurrency), 1, u64::from(USERS)),
+            ("tools.shell.concurrency", u64::from(self.concurrency), 1, 1024),
             ("tools.shell.first_user", u64::from(self.first_user), 1000, u64::from(u32::MAX / 2)),
         ]);
         for path in self.readable.iter().filter(|path| !path.is_absolute()) {

@@ -24,6 +24,8 @@ const AROUND_MS: u64 = 30_000;
 const COMMAND_CHARS_MAX: usize = 32_768;
 /// Largest number of changed files that a result names.
 const CHANGED_MAX: usize = 100;
+/// Longest path in a result, in characters.
+const PATH_CHARS_MAX: usize = 250;
 /// Number of characters of standard error in the description of a failure.
 const ERROR_CHARS: usize = 500;
 
@@ -76,7 +78,13 @@ impl Tool for Run {
         let most = self.shell.settings().timeout_ms;
         let time = Duration::from_millis(timeout_ms.unwrap_or(most).min(most));
         let workspace = self.workspaces.of(&context.files.owner(&context.job).await?);
-        match self.shell.run(workspace, command, time).await {
+        // Dropping this future stops the command, whose task then waits for its end.
+        let stop = context.canceled.child_token();
+        let _guard = stop.clone().drop_guard();
+        let shell = self.shell.clone();
+        let run = tokio::spawn(async move { shell.run(workspace, command, time, stop).await });
+        let ran = run.await.map_err(|_| ToolFault::internal("the command's task broke"))?;
+        match ran {
             Ok(ran) => Ok(result(&ran, time, context.language)),
             Err(ShellError::Full) => {
                 let settings = self.shell.settings();
@@ -86,11 +94,13 @@ impl Tool for Run {
                 };
                 Ok(ToolResult::failed(text.text(context.language)))
             }
-            // The command ended with the warden, and nobody knows how far it was.
-            Err(ShellError::Sandbox(error @ SandboxError::Warden(_))) => {
+            // Nobody knows how far the command was.
+            Err(ShellError::Sandbox(error @ (SandboxError::Warden(_) | SandboxError::Lost(_)))) => {
                 Err(ToolFault::internal(error.to_string()))
             }
-            Err(ShellError::Sandbox(error)) => Err(ToolFault::unavailable(error.to_string())),
+            Err(ShellError::Sandbox(error @ SandboxError::Refused(_))) => {
+                Err(ToolFault::unavailable(error.to_string()))
+            }
             Err(ShellError::Files(error)) => not_done(&error, context.language),
             Err(ShellError::Fault(fault)) => Err(fault),
         }
@@ -110,7 +120,7 @@ fn result(ran: &Ran, time: Duration, language: Language) -> ToolResult {
         "stdout": ended.stdout.text,
         "stderr": ended.stderr.text,
         "truncated": ended.stdout.dropped > 0 || ended.stderr.dropped > 0,
-        "changed": changed.iter().take(CHANGED_MAX).collect::<Vec<_>>(),
+        "changed": changed.iter().take(CHANGED_MAX).map(|path| beginning(path)).collect::<Vec<_>>(),
         "took_ms": ended.took_ms,
     });
     let about = about(ended, time, language);
@@ -144,4 +154,9 @@ fn last_words(output: &Output) -> Option<&str> {
     let text = output.text.trim();
     let from = text.char_indices().rev().nth(ERROR_CHARS).map_or(0, |(at, _)| at);
     (!text.is_empty()).then(|| &text[from..])
+}
+
+/// Cuts the path of a changed file.
+fn beginning(path: &str) -> &str {
+    path.char_indices().nth(PATH_CHARS_MAX).map_or(path, |(at, _)| &path[..at])
 }

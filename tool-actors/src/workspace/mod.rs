@@ -12,6 +12,7 @@ mod error;
 mod journal;
 mod path;
 mod read;
+pub(crate) mod remove;
 mod unused;
 mod write;
 
@@ -126,6 +127,12 @@ pub struct Workspace {
 }
 
 impl Workspace {
+    /// Returns the name of the workspace among all.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.kind, self.id)
+    }
+
     /// Returns the path of the workspace's own directory, and creates it if missing.
     ///
     /// # Errors
@@ -142,7 +149,11 @@ impl Workspace {
     pub fn shared_files(&self) -> Result<Vec<PathBuf>, FileError> {
         let failed = |error| FileError::io(&self.all.path.display().to_string(), &error);
         let entries = fs::read_dir(&self.all.path).map_err(failed)?;
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        // A link may lead out of what all jobs may read.
+        let entries = entries
+            .flatten()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_file()));
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         Ok(names
             .filter(|name| path::is_shared(name))
             .map(|name| self.all.path.join(name))

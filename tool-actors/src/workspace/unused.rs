@@ -9,8 +9,9 @@ use std::{
 };
 
 use proto::id::{ConversationId, JobId};
+use rustix::io::Errno;
 
-use super::{CONVERSATIONS, FileError, JOBS, Owner, Workspaces};
+use super::{CONVERSATIONS, FileError, JOBS, Owner, Workspaces, remove};
 
 /// The directory of the workspaces that were put away.
 const AWAY: &str = ".callboard/unused";
@@ -160,7 +161,7 @@ impl PutAway {
     /// # Errors
     /// If a file cannot be removed.
     pub fn remove(&self) -> Result<(), FileError> {
-        remove(&self.at)
+        remove_now(&self.at)
     }
 }
 
@@ -175,10 +176,10 @@ fn owner_of(name: &str) -> Option<Owner> {
     }
 }
 
-fn remove(directory: &Path) -> Result<(), FileError> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(directory, &error)),
-        Ok(()) | Err(_) => Ok(()),
+fn remove_now(directory: &Path) -> Result<(), FileError> {
+    match remove::all(directory) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(failed(directory, &errno.into())),
     }
 }
 

@@ -38,6 +38,7 @@ const INTERNAL: &[(&str, &str)] = &[
     ("door::row::ROWS_MAX", "a cache, which changes no reply"),
     ("door::folds::", "a cache, which changes no reply and has a bound in bytes"),
     ("tool_actors::search::engine::EXCERPT", "what a message has of a provider's refusal"),
+    ("tool_actors::shell::files::DEPTH_MAX", "how deep the size of a workspace is counted"),
     ("sandbox::", "messages between our own processes, and the size of a pipe"),
     ("mcp_client::connection::ERROR_BYTES_MAX", "what is read of a server's error"),
     ("mcp_client::process::STDERR_BYTES_MAX", "what the log has of a server's last words"),
