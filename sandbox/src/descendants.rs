@@ -11,7 +11,10 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
     process::{Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, pidfd_send_signal, wait},
+    thread::{CapabilitySet, capabilities},
 };
+
+use crate::message::Refusal;
 
 /// Longest time until the warden gives up; the kernel kills at once what is not in a system call
 /// that cannot be interrupted.
@@ -69,8 +72,20 @@ fn reap() -> bool {
     }
 }
 
-/// Returns handles of all living descendants that can be seen, and of all children: a process can
-/// hide from `/proc`, but not from its parent.
+/// Refuses a machine whose `/proc` lets processes hide from this one, which then could not kill them.
+pub(crate) fn cannot_hide() -> Result<(), Refusal> {
+    let sees =
+        capabilities(None).is_ok_and(|held| held.effective.contains(CapabilitySet::SYS_PTRACE));
+    let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(Refusal::of("processes"))?;
+    let mut proc =
+        mounts.lines().filter(|line| line.contains(" /proc ") && line.contains(" - proc "));
+    match !sees && proc.any(|line| line.contains("hidepid=")) {
+        true => Err(Refusal::of("processes")("/proc is mounted with hidepid")),
+        false => Ok(()),
+    }
+}
+
+/// Returns handles of all living descendants.
 fn descendants() -> Vec<(i32, OwnedFd)> {
     let processes = processes();
     let ours = getpid().as_raw_nonzero().get();
@@ -82,19 +97,11 @@ fn descendants() -> Vec<(i32, OwnedFd)> {
         let parent = Process::read(*pid)?.parent;
         (parent == ours || is_ours(parent)).then_some((*pid, handle))
     });
-    // A child keeps its number until this process collects it.
-    let children = children().into_iter().filter(|pid| !processes.contains_key(pid));
-    seen.chain(children.filter_map(|pid| Some((pid, open(pid)?)))).collect()
+    seen.collect()
 }
 
 fn open(pid: i32) -> Option<OwnedFd> {
     pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
-}
-
-/// Reads the numbers of this process's children. Its only thread has all of them.
-fn children() -> Vec<i32> {
-    let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
-    children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// A process as `/proc` shows it.

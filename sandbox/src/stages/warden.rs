@@ -63,7 +63,10 @@ fn carry_out() -> Result<Answer, Refusal> {
     let task = task.ok_or_else(|| Refusal::Task("there is none".to_owned()))?;
     set_child_subreaper(Some(getpid())).map_err(Refusal::of("subreaper"))?;
     let stage = match task.isolation {
-        Isolation::Kernel => Stage::Confined,
+        Isolation::Kernel => {
+            descendants::cannot_hide()?;
+            Stage::Confined
+        }
         Isolation::Namespaces => {
             namespaces::make()?;
             Stage::First

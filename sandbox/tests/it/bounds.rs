@@ -67,6 +67,19 @@ fn a_process_without_its_first_thread_ends_too(
     assert_nobody_is_left(&place);
 }
 
+/// Namespaces end all of their processes, seen or not.
+#[test]
+fn a_machine_that_hides_processes_needs_namespaces() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = Place::of(Worker::Plain);
+    let run = |isolation| Place::run_by(place.blind_warden(), &place.task(isolation, &["true"]));
+    assert_eq!(run(Isolation::Kernel).missing_layer(), "processes");
+    let Answer::Ended(ended) = run(Isolation::Namespaces) else { panic!("it runs") };
+    assert_eq!(ended.status, Status::Exited(0));
+}
+
 #[rstest]
 fn a_command_ends_with_its_time(
     #[values(Isolation::Kernel, Isolation::Namespaces)] isolation: Isolation,

@@ -213,7 +213,11 @@ impl Place {
     }
 
     fn run_here(&self, task: &Task) -> Answer {
-        let mut warden = self.warden();
+        Self::run_by(self.warden(), task)
+    }
+
+    /// Runs a task under a warden.
+    pub(crate) fn run_by(mut warden: Command, task: &Task) -> Answer {
         let mut warden = warden.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut interest = warden.stdin.take().unwrap();
         serde_json::to_writer(&mut interest, task).unwrap();
@@ -234,9 +238,22 @@ impl Place {
             }
             Worker::Root | Worker::Myself => String::new(),
         };
+        self.start(&format!("exec 9<\"$1\"; exec {user} \"$2\" sandbox-stage warden"))
+    }
+
+    /// Prepares a warden of the worker on a machine that hides processes from each other.
+    pub(crate) fn blind_warden(&self) -> Command {
+        let id = self.user;
+        self.start(&format!(
+            "exec unshare --mount sh -c 'mount -t proc -o hidepid=2 proc /proc && \
+             exec setpriv --reuid {id} --regid {id} --clear-groups \"$0\" sandbox-stage warden' \"$2\""
+        ))
+    }
+
+    /// Prepares a shell with the secret and the program as arguments.
+    fn start(&self, script: &str) -> Command {
         let mut shell = Command::new("bash");
-        let script = format!("exec 9<\"$1\"; exec {user} \"$2\" sandbox-stage warden");
-        shell.args(["-c", &script, "bash"]).arg(self.at("secret")).arg(self.at("program"));
+        shell.args(["-c", script, "bash"]).arg(self.at("secret")).arg(self.at("program"));
         shell
     }
 }
