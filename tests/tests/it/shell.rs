@@ -99,7 +99,7 @@ async fn a_command_is_approved_confined_and_ends_with_its_worker() {
     eventually("the command", async || if held() { Ok(()) } else { Err("not held") }).await;
     process.kill9();
     eventually("the end of the command", async || if held() { Err("held") } else { Ok(()) }).await;
-    let _next = company.serve("all", "next");
+    let _next = company.serve("next", "all");
     let called = answer(&broker, &job).await;
     assert_eq!(called.fault, Some(Fault::Unknown), "{called:?}");
 }
