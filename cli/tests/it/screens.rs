@@ -72,7 +72,7 @@ fn a_plan_is_edited_in_an_editor_that_has_the_terminal_for_itself() {
     tmux.sees("e edit");
     tmux.press(&["e"]);
     tmux.sees("you are asked again before it runs");
-    tmux.press(&["y", "Enter"]);
+    tmux.press_until_gone(&["y", "Enter"], "you are asked again before it runs");
     tmux.sees("Another title");
     tmux.press(&["q"]);
     tmux.is_restored();

@@ -6,6 +6,9 @@ use tempfile::TempDir;
 
 use crate::{company::Dev, support::eventually};
 
+/// Number of looks in which a dialog answers a key, even on a machine under load.
+const PRESS_EVERY: usize = 400;
+
 /// Returns the path of tmux; `None` when it cannot be installed. In CI that is a failure.
 fn program() -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -62,6 +65,22 @@ impl Tmux {
     pub(crate) fn press(&self, keys: &[&str]) {
         let mut command = self.command();
         assert!(command.arg("send-keys").args(keys).status().unwrap().success());
+    }
+
+    /// Presses keys until a dialog with these words is gone. A terminal that an editor has just given
+    /// back may lose the first ones.
+    pub(crate) fn press_until_gone(&self, keys: &[&str], words: &str) {
+        let mut looks = 0;
+        eventually("an end of the dialog", || {
+            if !self.pane().contains(words) {
+                return Some(());
+            }
+            if looks % PRESS_EVERY == 0 {
+                self.press(keys);
+            }
+            looks += 1;
+            None
+        });
     }
 
     /// Types a line into the shell.

@@ -33,6 +33,9 @@ rules:
   - name: wait
     when: { offers: finish, turn: 1, any: 'perform-wait' }
     reply: { calls: [ { tool: run, args: { command: "touch begun; flock -x held sleep 600" } } ] }
+  - name: fill
+    when: { offers: finish, turn: 1, any: 'perform-fill' }
+    reply: { calls: [ { tool: run, args: { command: "echo numbers; while :; do i=$((i+1)); head -c 300000 /dev/zero > f$i; done" } } ] }
   - name: finish
     when: { offers: finish, turn: 2 }
     reply: { calls: [ { tool: finish, args: { success: true, response: "ran" } } ] }
@@ -73,7 +76,8 @@ async fn answer(broker: &Broker, job: &JobId) -> Called {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_is_approved_confined_and_ends_with_its_worker() {
-    let company = Company::start(SCRIPT).await;
+    let mut company = Company::start(SCRIPT).await;
+    company.set("TOOLS__SHELL__WORKSPACE_MB", "2");
     let mut process = company.serve("all", "all");
     let broker = connect(&company).await;
     let client = Client::new(&broker);
@@ -90,6 +94,10 @@ async fn a_command_is_approved_confined_and_ends_with_its_worker() {
     assert_eq!(data["changed"], json!(["numbers"]), "{data}");
     let error = called.result.error.unwrap();
     assert!(error.contains("code 1") && error.contains("Permission denied"), "{error}");
+
+    let job = approved(&company, &client, "fills", "perform-fill").await;
+    let error = answer(&broker, &job).await.result.error.unwrap();
+    assert!(error.contains("the workspace may hold 2 MiB"), "{error}");
 
     // The worker is killed with SIGKILL in the middle of a command.
     let job = approved(&company, &client, "waits", "perform-wait").await;
