@@ -1,6 +1,7 @@
 //! Support for the tests of the whole: the checkout, the programs that it builds and installs,
 //! processes of those programs, and jobs that tests move by hand.
 
+pub mod approval;
 pub mod company;
 pub mod drive;
 pub mod gate;

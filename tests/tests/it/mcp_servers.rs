@@ -1,23 +1,15 @@
 //! Tests of the tools of MCP servers, on a real nats-server: a person trusts a server, an agent calls
 //! its tool, another person approves the call, and the server is killed in a call.
 
-use std::process::Output;
-
-use broker::{Broker, testing::wait::eventually};
+use broker::testing::wait::eventually;
 use callboard_tests::{
+    approval::{answer, approve, asked, run, said},
     company::Company,
     root,
-    wait::{self, until, wait_for_tool},
+    wait::{until, wait_for_tool},
 };
 use client::Client;
-use proto::{
-    door::Submit,
-    entry::Entry,
-    fact::{Called, Fact},
-    id::JobId,
-    job::JobState,
-    tool::Fault,
-};
+use proto::{id::JobId, job::JobState, tool::Fault};
 use serde_json::json;
 
 use super::chaos::connect;
@@ -38,10 +30,6 @@ else:
   text: "It cannot be done."
 "#;
 
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
-}
-
 /// An installation with one MCP server, and the directory of its settings.
 async fn installation() -> (Company, tempfile::TempDir) {
     let home = tempfile::tempdir().unwrap();
@@ -55,35 +43,11 @@ async fn installation() -> (Company, tempfile::TempDir) {
     (company, home)
 }
 
-fn run(company: &Company, args: &[&str]) -> String {
-    said(&company.command().args(args).output().unwrap())
-}
-
 /// Submits a job that calls the tool, and approves its call as a person does.
 async fn approved(company: &Company, client: &Client, id: &str, goal: &str) -> JobId {
-    let job = JobId::new(id).unwrap();
-    let agent = json!({"confirm": false, "step": {"retry": {"max_attempts": 1}}});
-    let agent = Some(serde_json::from_value(agent).unwrap());
-    let submit = Submit { id: Some(job.clone()), agent, ..Submit::goal(goal) };
-    client.submit(submit).await.unwrap();
-    until(client, &job, JobState::InputRequired).await;
-    eventually("the question", async || {
-        let shown = run(company, &["inbox", "ls"]);
-        if shown.contains(id) { Ok(()) } else { Err(shown) }
-    })
-    .await;
-    let approved = company.command().args(["inbox", "approve", id, "--yes"]).output().unwrap();
-    assert!(approved.status.success(), "{}", said(&approved));
+    let job = asked(company, client, id, goal).await;
+    approve(company, id);
     job
-}
-
-/// Returns the answer of the job's call, from its log.
-async fn answer(broker: &Broker, job: &JobId) -> Called {
-    let called = |entry: &Entry| {
-        let Some(Fact::Called(called)) = entry.fact() else { return None };
-        Some(called)
-    };
-    wait::log(broker, job, |entries| entries.iter().find_map(called)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

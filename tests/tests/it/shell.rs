@@ -1,22 +1,14 @@
 //! Tests of the shell, on a real nats-server: a person approves a command, its files stay, and the
 //! worker is killed in the middle of one.
 
-use std::process::Output;
-
-use broker::{Broker, testing::wait::eventually};
+use broker::testing::wait::eventually;
 use callboard_tests::{
+    approval::{answer, approve, asked, run},
     company::Company,
-    wait::{self, until, wait_for_tool},
+    wait::{until, wait_for_tool},
 };
 use client::Client;
-use proto::{
-    door::Submit,
-    entry::Entry,
-    fact::{Called, Fact},
-    id::JobId,
-    job::JobState,
-    tool::Fault,
-};
+use proto::{id::JobId, job::JobState, tool::Fault};
 use serde_json::json;
 
 use super::chaos::connect;
@@ -43,35 +35,14 @@ else:
   text: "It cannot be done."
 "#;
 
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
-}
-
 /// Submits a job that runs a command, and approves the command as a person does.
 async fn approved(company: &Company, client: &Client, id: &str, goal: &str) -> JobId {
-    let job = JobId::new(id).unwrap();
-    let agent = json!({"confirm": false, "step": {"retry": {"max_attempts": 1}}});
-    let agent = Some(serde_json::from_value(agent).unwrap());
-    let submit = Submit { id: Some(job.clone()), agent, ..Submit::goal(goal) };
-    client.submit(submit).await.unwrap();
-    until(client, &job, JobState::InputRequired).await;
-    let shown = eventually("the question", async || {
-        let shown = said(&company.command().args(["inbox", "show", id]).output().unwrap());
-        if shown.contains("command") { Ok(shown) } else { Err(shown) }
-    })
-    .await;
+    let job = asked(company, client, id, goal).await;
+    let shown = run(company, &["inbox", "show", id]);
+    assert!(shown.contains("command"), "{shown}");
     assert!(shown.contains("numbers") || shown.contains("begun"), "{shown}");
-    let approved = company.command().args(["inbox", "approve", id, "--yes"]).output().unwrap();
-    assert!(approved.status.success(), "{}", said(&approved));
+    approve(company, id);
     job
-}
-
-async fn answer(broker: &Broker, job: &JobId) -> Called {
-    let called = |entry: &Entry| {
-        let Some(Fact::Called(called)) = entry.fact() else { return None };
-        Some(called)
-    };
-    wait::log(broker, job, |entries| entries.iter().find_map(called)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,7 +53,7 @@ async fn a_command_is_approved_confined_and_ends_with_its_worker() {
     let broker = connect(&company).await;
     let client = Client::new(&broker);
     wait_for_tool(&client, "run").await;
-    let doctor = said(&company.command().args(["doctor"]).output().unwrap());
+    let doctor = run(&company, &["doctor"]);
     assert!(doctor.contains("commands of models are confined by"), "{doctor}");
 
     let job = approved(&company, &client, "counts", "perform-count").await;
