@@ -1,6 +1,6 @@
 //! The worker's side: what the kernel enforces here, and the run of a task.
 
-use std::{ffi::OsString, io, ops::Range, path::PathBuf, process::Stdio};
+use std::{io, ops::Range, path::PathBuf, process::Stdio};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -18,8 +18,6 @@ use crate::{
 pub struct Launcher {
     /// Its path, which must stay the same program while tasks start.
     pub program: PathBuf,
-    /// Arguments before those of the sandbox.
-    pub arguments: Vec<OsString>,
 }
 
 impl Launcher {
@@ -27,7 +25,7 @@ impl Launcher {
     #[must_use]
     pub fn this_program() -> Self {
         // The link leads to the program that runs, even if another file has its name by now.
-        Self { program: PathBuf::from("/proc/self/exe"), arguments: Vec::new() }
+        Self { program: PathBuf::from("/proc/self/exe") }
     }
 }
 
@@ -109,7 +107,6 @@ impl Sandbox {
         let mut message = serde_json::to_vec(&task).map_err(io::Error::from)?;
         message.push(b'\n');
         let mut warden = Command::new(&self.launcher.program)
-            .args(&self.launcher.arguments)
             .args([ARGUMENT, Stage::Warden.name()])
             .env_clear()
             .stdin(Stdio::piped())

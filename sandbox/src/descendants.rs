@@ -29,7 +29,7 @@ pub(crate) fn kill_all() -> Option<usize> {
     let deadline = Instant::now() + PATIENCE;
     let mut found = BTreeSet::new();
     loop {
-        // What is stopped starts no process, so the second pass over an unchanged set is the last.
+        // A stopped process starts no other, so the loop ends with a pass that finds no new one.
         while stop_new(&mut found) > 0 && Instant::now() < deadline {}
         let killed = descendants();
         for (pid, process) in &killed {

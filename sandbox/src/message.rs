@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 /// Longest message, in bytes; a task holds paths, variables and one command.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// How a process ended.
+/// The end of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -27,7 +27,7 @@ pub enum Refusal {
     Layer {
         /// The layer.
         layer: String,
-        /// What the kernel said.
+        /// The kernel's error.
         reason: String,
     },
     /// The program cannot be started.
@@ -35,7 +35,7 @@ pub enum Refusal {
     Program {
         /// The program.
         program: String,
-        /// What the kernel said.
+        /// The kernel's error.
         reason: String,
     },
     /// The task is not one.

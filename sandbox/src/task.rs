@@ -1,4 +1,4 @@
-//! What to run and within which bounds, and how it ended.
+//! A command with its bounds, and its end.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -34,7 +34,7 @@ impl Task {
     /// The directories of programs.
     pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 
-    /// What every command may read and execute: programs, libraries, and the few files of `/etc`
+    /// Paths that every command may read and execute: programs, libraries, and the few files of `/etc`
     /// that programs need to start. None of them holds a secret.
     pub const READABLE: &[&str] = &[
         "/usr",
@@ -87,10 +87,10 @@ pub struct Limits {
     pub open_files: u64,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// How the command's own process ended.
+    /// End of the command's own process.
     pub status: Status,
     /// Why the warden killed the command; `None` if it ended by itself.
     pub stopped: Option<Stopped>,

@@ -14,9 +14,9 @@ use crate::{
     task::{Isolation, Task},
 };
 
-/// The least that the kernel must enforce: since this version, truncating a file needs a right.
+/// Oldest version that suffices: since then, truncating a file needs a right.
 const NEEDED: ABI = ABI::V3;
-/// What is enforced where the kernel has it; seccomp denies the same to older kernels.
+/// Newest version whose rights are used. On older kernels seccomp denies the same.
 const WANTED: ABI = ABI::V6;
 /// Devices without state.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];
@@ -58,7 +58,7 @@ fn enforce(task: &Task, alone: bool) -> Result<(), String> {
     }
 }
 
-/// Names what is denied unless a rule allows it.
+/// Names the accesses that are denied unless a rule allows them.
 fn handled(alone: bool) -> Result<RulesetCreated, RulesetError> {
     let scopes = if alone { CompatLevel::BestEffort } else { CompatLevel::HardRequirement };
     let rules = Ruleset::default()

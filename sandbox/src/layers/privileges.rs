@@ -18,7 +18,7 @@ use crate::message::Refusal;
 pub(crate) fn drop_all(user: Option<u32>) -> Result<(), Refusal> {
     let held = capabilities(None).map_err(Refusal::of("capabilities"))?;
     if held.permitted.contains(CapabilitySet::SETPCAP) {
-        // What is in the bounding set comes back when root executes a program.
+        // Root regains every capability of the bounding set when it executes a program.
         empty_bounding_set().map_err(Refusal::of("capabilities"))?;
         let secure = CapabilitiesSecureBits::NO_ROOT
             | CapabilitiesSecureBits::NO_ROOT_LOCKED

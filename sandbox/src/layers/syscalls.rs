@@ -54,11 +54,7 @@ const PERSONALITIES: [u64; 2] = [0, 0xffff_ffff];
 /// Restricts this process to the list.
 pub(crate) fn restrict() -> Result<(), Refusal> {
     let filters = filters().map_err(Refusal::of("seccomp"))?;
-    filters.iter().try_for_each(apply_filter_of).map_err(Refusal::of("seccomp"))
-}
-
-fn apply_filter_of(filter: &BpfProgram) -> Result<(), seccompiler::Error> {
-    apply_filter(filter)
+    filters.iter().try_for_each(|filter| apply_filter(filter)).map_err(Refusal::of("seccomp"))
 }
 
 /// Builds the list, and the filter that gives known calls the usual error. Of two filters that

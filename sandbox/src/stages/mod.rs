@@ -85,7 +85,7 @@ impl Parent {
     /// Waits for the task.
     fn task(&self) -> Result<Task, Refusal> {
         let task = Messages::of(&self.0).next()?;
-        task.ok_or_else(|| Refusal::Task("there is none".to_owned()))
+        task.ok_or_else(|| Refusal::Task("the input is empty".to_owned()))
     }
 
     /// Tells the parent. A parent that has gone needs no message.

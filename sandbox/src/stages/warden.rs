@@ -33,7 +33,7 @@ const PIECE: usize = 64 * 1024;
 /// Largest size that an unprivileged process gives a pipe: `/proc/sys/fs/pipe-max-size`.
 const PIPE_BYTES_MAX: usize = 1024 * 1024;
 
-/// What the warden says to the worker.
+/// The warden's answer to the worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
@@ -60,7 +60,7 @@ pub(super) fn run() -> std::io::Result<()> {
 fn carry_out() -> Result<Answer, Refusal> {
     inherited::close_all()?;
     let task: Option<Task> = Messages::of(stdin()).next()?;
-    let task = task.ok_or_else(|| Refusal::Task("there is none".to_owned()))?;
+    let task = task.ok_or_else(|| Refusal::Task("the input is empty".to_owned()))?;
     set_child_subreaper(Some(getpid())).map_err(Refusal::of("subreaper"))?;
     let stage = match task.isolation {
         Isolation::Kernel => {
@@ -87,7 +87,7 @@ fn carry_out() -> Result<Answer, Refusal> {
     Ok(ended.map_or_else(Answer::Lost, |ended| Answer::Ended(Box::new(ended))))
 }
 
-/// How the warden's own kill ends a command.
+/// Status of a command that the warden killed.
 const KILLED: Status = Status::Signaled(rustix::process::Signal::KILL.as_raw());
 
 /// Returns the end of the command that the first process of its namespaces told before its own.
@@ -139,7 +139,7 @@ fn watch(command: &mut Started, task: &Task, begin: Instant) -> std::io::Result<
     }
 }
 
-/// What happened first.
+/// The first event of a wait.
 enum Event {
     /// There was output, which was read.
     Output,

@@ -117,7 +117,7 @@ fn a_command_ends_with_the_worker_that_waits_for_it(
     serde_json::to_writer(&mut interest, &task).unwrap();
     interest.write_all(b"\n").unwrap();
     assert_eq!(fs::read_to_string(place.at("workspace/running")).unwrap(), "yes\n");
-    // What the kernel does when the worker is killed.
+    // The kernel closes this end when the worker is killed.
     drop(interest);
     let mut answer = String::new();
     BufReader::new(warden.stdout.take().unwrap()).read_line(&mut answer).unwrap();

@@ -22,7 +22,7 @@ fn new_user() -> u32 {
     1_000_000 + std::process::id() * 64 + PLACES.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Who the worker is.
+/// The user and the rights of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Worker {
     /// Root, which gives the command a user of its own.

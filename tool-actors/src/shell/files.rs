@@ -156,7 +156,7 @@ fn visit_in(
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
-        // What has gone meanwhile is no error.
+        // A file may disappear during the visit.
         let Ok(stat) = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
         let path = at.join(&*name.to_string_lossy());
         let entry = Entry { parent, name, path: &path, stat };

@@ -51,7 +51,7 @@ pub(crate) enum ShellError {
     /// The command outgrew the workspace and was killed.
     #[error("the workspace is full")]
     Full,
-    /// The command did not start.
+    /// The command did not start, or nobody knows its end.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     /// The workspace cannot be used.
@@ -125,7 +125,7 @@ impl Shell {
         let (before, directory, shared) = prepared.await??;
         let task = self.task(command, &directory, temporary.path(), time);
         let task = Task { user: owner, readable: [task.readable, shared].concat(), ..task };
-        // What a workspace had before may stay, so that a command can make room.
+        // The files from before may stay, so that a command can make room in a full workspace.
         let bounds = self.bounds().or(&before);
         let ended = self.within_bounds(task, bounds, &stop).await;
         let after = unblocked(move || {

@@ -17,7 +17,7 @@ pub struct Shell {
     pub enabled: bool,
     /// The least isolation. Without it the tool is not offered.
     pub isolation: Isolation,
-    /// Whether a user approves every command.
+    /// Need for an approval of every command.
     pub approval: Approval,
     /// Time limit of one command in milliseconds.
     pub timeout_ms: u64,
