@@ -48,6 +48,16 @@ struct Shared {
     jobs: Mutex<Jobs>,
     /// `true` while a task holds `jobs` to read the whole index.
     is_being_read: AtomicBool,
+    /// `true` if `jobs` were whole when they were read last.
+    is_whole: AtomicBool,
+}
+
+impl Shared {
+    async fn catch_up(&self, jobs: &mut Jobs, log: &dyn Log) -> Result<(), LogError> {
+        let caught_up = jobs.catch_up(log).await;
+        self.is_whole.store(jobs.is_whole, Ordering::Release);
+        caught_up
+    }
 }
 
 /// The order of jobs in lists: by submission, the newest last.
@@ -96,7 +106,7 @@ impl Index {
             let mut jobs = self.0.jobs.lock().await;
             let caught_up = match jobs.is_too_large {
                 true => Ok(()),
-                false => jobs.catch_up(&**log).await,
+                false => self.0.catch_up(&mut jobs, &**log).await,
             };
             match caught_up {
                 // Lists that read every log leave out a lost shard.
@@ -134,7 +144,7 @@ impl Index {
         let is_whole = {
             let mut jobs = self.0.jobs.lock().await;
             jobs.drop_if_old();
-            jobs.is_whole
+            jobs.is_whole || jobs.is_too_large
         };
         if !is_whole && let Some(reading) = self.read(Arc::clone(log)) {
             // The task logs an error and has no result, so the catch-up below repeats a failed read.
@@ -144,8 +154,21 @@ impl Index {
         if jobs.is_too_large {
             return Ok(None);
         }
-        jobs.catch_up(&**log).await?;
+        self.0.catch_up(&mut jobs, &**log).await?;
         Ok(jobs.is_whole.then(|| jobs.count(filter)))
+    }
+
+    /// `true` if the index had all jobs when it was read last.
+    pub(super) fn is_whole(&self) -> bool {
+        self.0.is_whole.load(Ordering::Acquire)
+    }
+
+    /// Begins to read the whole index in the background, for later lists.
+    pub(super) fn begin(&self, log: &Arc<dyn Log>) {
+        // A request that uses it reads it.
+        if self.0.jobs.try_lock().is_ok_and(|jobs| !jobs.is_too_large) {
+            let _ = self.read(Arc::clone(log));
+        }
     }
 
     /// Reads the whole index in the background; `None` if that is under way already.
@@ -155,12 +178,14 @@ impl Index {
         }
         let index = self.clone();
         Some(tokio::spawn(async move {
-            match index.0.jobs.lock().await.catch_up(&*log).await {
+            let mut jobs = index.0.jobs.lock().await;
+            match index.0.catch_up(&mut jobs, &*log).await {
                 Ok(()) | Err(LogError::Lost(_)) => {}
                 Err(error) => {
                     tracing::warn!(%error, "the index of jobs could not be read; lists read every log");
                 }
             }
+            drop(jobs);
             index.0.is_being_read.store(false, Ordering::Release);
         }))
     }

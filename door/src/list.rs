@@ -59,7 +59,9 @@ impl Door {
             }
             return of_conversation(observer, jobs, more, filter, limit).await;
         }
-        if filter.is_empty() {
+        // A list of all jobs needs few of them, so it does not wait for the index.
+        if filter.is_empty() && !self.index.is_whole() {
+            self.index.begin(&self.broker.log);
             return newest(observer, filter, limit, after).await;
         }
         let (selection, most) = (Selection::Matching(filter), limits::LIST_LOOKED_AT_MAX + 1);

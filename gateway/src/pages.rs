@@ -29,6 +29,7 @@ const ASK: HeaderValue = HeaderValue::from_static("no-cache");
 const BUILD: &str = "/ui/BUILD/";
 
 mod modules;
+mod styles;
 #[cfg(test)]
 mod words;
 
@@ -66,7 +67,8 @@ impl Console {
         let build: String = digest::of_bytes(sums.concat().as_bytes()).chars().take(12).collect();
         let index = files.remove("index.html").unwrap_or_default();
         let root = format!("/ui/{build}/");
-        let index = String::from_utf8_lossy(&index).replace(BUILD, &root);
+        let index = styles::joined(&String::from_utf8_lossy(&index), &mut files);
+        let index = index.replace(BUILD, &root);
         let pages = files.keys().filter(|name| name.starts_with("pages/"));
         let pages = pages.cloned().chain([String::new()]);
         let indexes = pages.map(|page| {

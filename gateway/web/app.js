@@ -69,6 +69,8 @@ function draw() {
     );
   }
   if (page !== LOADING) feedWhile(!!page && page !== MISSING && !page.holdsStream && now.page !== 'signin');
+  // The frame of the index is what a browser shows until here.
+  document.getElementById('frame')?.remove();
   document.title = page === LOADING ? 'Callboard' : `${page.title()} · Callboard`;
   render(shell(now, page), /** @type {HTMLElement} */ (document.getElementById('app')));
 }

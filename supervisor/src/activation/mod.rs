@@ -266,6 +266,11 @@ impl Activation {
         self.folded_job().is_none_or(|job| !job.has_work_out())
     }
 
+    /// Returns `true` if the job waits for anything but a worker, so that a fact may follow soon.
+    pub(crate) fn waits(&self) -> bool {
+        self.folded_job().is_some_and(|job| !job.has_ended() && !job.has_work_out())
+    }
+
     /// Returns everything that the next effect depends on, except the bounds.
     #[cfg(test)]
     pub(crate) fn state(&self) -> &impl std::fmt::Debug {

@@ -25,7 +25,7 @@ use super::{
     inbox::{Inbox, Waiting},
     observe::{self, ActivationSpan, ActivationTimer, Census, Labels, ShardFigures, Tally},
     registered,
-    shard::ShardMsg,
+    shard::{Rest, ShardMsg},
 };
 use crate::activation::{self, Activation, Arrival, Effect, Outcome};
 
@@ -113,8 +113,12 @@ impl Actor for JobActor {
     ) -> Result<(), ActorProcessingErr> {
         let span = state.span.clone();
         let settled = state.activate_until_empty().instrument(span).await;
-        let may_leave = state.activation.may_leave() && !state.tally.is_owed();
-        let rested = ShardMsg::Rested { job: state.args.job.clone(), may_leave, settled };
+        let rest = match state.activation.may_leave() && !state.tally.is_owed() {
+            true if state.activation.waits() => Rest::Waiting,
+            true => Rest::Over,
+            false => Rest::Working,
+        };
+        let rested = ShardMsg::Rested { job: state.args.job.clone(), rest, settled };
         // On shutdown the shard's actor is gone first; this actor then ends as well.
         let _ = state.args.owner.cast(rested);
         Ok(())

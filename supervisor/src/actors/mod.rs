@@ -4,7 +4,7 @@
 //! ```text
 //! SupervisorActor   one per process: starts a ShardActor for every shard it should own
 //!   └ ShardActor    one per owned shard: receives its facts, passes them to
-//!       └ JobActor  one per job that moves: drives its activation; gone when the job rests
+//!       └ JobActor  one per job that moves: drives its activation; gone when the job rests for long
 //! ```
 //!
 //! Three mechanisms have one duty each. Rendezvous hashing says which supervisor *should* own a

@@ -1,7 +1,7 @@
 //! The actor of one owned shard, which passes delivered facts to the actors of their jobs.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -36,6 +36,10 @@ const REPEAT_AFTER_MAX: Duration = Duration::from_secs(60);
 /// Longest wait for running activations when the shard is given up.
 const LAST_ACTIVATIONS_MAX: Duration = Duration::from_secs(5);
 
+/// Largest number of waiting jobs of a shard that keep their fold, so that one with which a person
+/// is busy is not read from its beginning for each of its facts.
+const WAITING_MAX: usize = 32;
+
 pub(super) struct ShardActor;
 
 pub(super) enum ShardMsg {
@@ -49,9 +53,18 @@ pub(super) enum ShardMsg {
     Look(JobId),
     /// An activation was given up and is to be repeated with backoff.
     GaveUp(JobId),
-    /// A job's actor has emptied its inbox. `may_leave` is `true` if no worker has a command of the
-    /// job, and `settled` if no activation was given up.
-    Rested { job: JobId, may_leave: bool, settled: bool },
+    /// A job's actor has emptied its inbox. `settled` is `true` if no activation was given up.
+    Rested { job: JobId, rest: Rest, settled: bool },
+}
+
+/// The state in which a job's actor rests.
+pub(super) enum Rest {
+    /// A worker has a command of the job, or metrics do not count all of it yet.
+    Working,
+    /// The job waits for a person, a timer, a child job or an operator.
+    Waiting,
+    /// The job has ended or cannot be folded.
+    Over,
 }
 
 #[derive(Clone)]
@@ -69,6 +82,8 @@ pub(super) struct ShardState {
     census: Arc<Census>,
     jobs: HashMap<JobId, Live>,
     by_actor: HashMap<ActorId, JobId>,
+    /// Jobs that wait for anything but a worker and keep their fold, the longest at rest first.
+    waiting: VecDeque<JobId>,
     panics: HashMap<JobId, u32>,
     /// Consecutive activations that were given up, by job.
     setbacks: HashMap<JobId, u32>,
@@ -118,6 +133,7 @@ impl Actor for ShardActor {
             census,
             jobs: HashMap::new(),
             by_actor: HashMap::new(),
+            waiting: VecDeque::new(),
             panics: HashMap::new(),
             setbacks: HashMap::new(),
             quarantined: HashSet::new(),
@@ -149,11 +165,11 @@ impl Actor for ShardActor {
             }
             ShardMsg::Look(job) => state.look(&myself, &job).await?,
             ShardMsg::GaveUp(job) => state.gave_up(&myself, job),
-            ShardMsg::Rested { job, may_leave, settled } => {
+            ShardMsg::Rested { job, rest, settled } => {
                 if settled {
                     state.setbacks.remove(&job);
                 }
-                state.rested(&job, may_leave);
+                state.rested(job, rest);
             }
         }
         Ok(())
@@ -291,12 +307,30 @@ impl ShardState {
         myself.send_after(wait, move || ShardMsg::Look(job));
     }
 
-    /// Stops the actor of a job that rests, or of any idle job if too many are cached.
-    fn rested(&mut self, job: &JobId, may_leave: bool) {
-        let crowded = self.jobs.len() > self.args.options.cached_jobs;
+    /// Stops the actors of jobs that rest, but for those that wait and rested last, and of any idle
+    /// job if too many are cached.
+    fn rested(&mut self, job: JobId, rest: Rest) {
+        self.panics.remove(&job);
+        self.waiting.retain(|other| *other != job);
+        let is_crowded = self.jobs.len() > self.args.options.cached_jobs;
+        match rest {
+            Rest::Working if !is_crowded => {}
+            Rest::Working | Rest::Over => self.dismiss(&job),
+            Rest::Waiting => {
+                self.waiting.push_back(job);
+                if self.waiting.len() > WAITING_MAX
+                    && let Some(longest) = self.waiting.pop_front()
+                {
+                    self.dismiss(&longest);
+                }
+            }
+        }
+    }
+
+    /// Stops the actor of a job, unless it has work.
+    fn dismiss(&mut self, job: &JobId) {
         let Some(live) = self.jobs.get(job) else { return };
-        self.panics.remove(job);
-        if (may_leave || crowded) && live.inbox.is_idle() {
+        if live.inbox.is_idle() {
             live.actor.stop(None);
             let id = live.actor.get_id();
             self.by_actor.remove(&id);
