@@ -64,6 +64,7 @@ pub(crate) fn request(
         model: work.model.model.clone(),
         temperature: work.model.temperature,
         top_p: work.model.top_p,
+        effort: work.model.effort,
         may_be_cached: work.is_first_try(),
         parallel_tool_calls: work.max_calls != Some(1),
         ..Params::default()

@@ -142,6 +142,7 @@ fn request(
         model: work.model.model.clone(),
         temperature: work.model.temperature,
         top_p: work.model.top_p,
+        effort: work.model.effort,
         may_be_cached: work.is_first_try(),
         ..Params::default()
     };

@@ -3,6 +3,7 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use proto::effort::Effort;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::{Host, Url};
@@ -70,6 +71,11 @@ pub struct ProviderConfig {
     /// Nucleus sampling (above 0.0, at most 1.0) of requests without one. Absent: the provider's
     /// default.
     pub top_p: Option<f64>,
+    /// Effort of the reasoning of requests without one. Absent: the provider's default.
+    pub effort: Option<Effort>,
+    /// `true` if prompts are kept in the provider's cache. Anthropic is asked to, for the price of
+    /// written tokens; the others do it by themselves.
+    pub prompt_caching: bool,
     /// Largest number of tokens in a reply. Absent: the provider's default (8192 for Anthropic,
     /// which requires a limit).
     pub max_tokens: Option<u32>,
@@ -166,6 +172,8 @@ impl ProviderConfig {
             retry: RetryConfig::default(),
             temperature: None,
             top_p: None,
+            effort: None,
+            prompt_caching: true,
             max_tokens: None,
             max_reply_bytes: DEFAULT_MAX_REPLY_BYTES,
         }

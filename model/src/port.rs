@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use futures::Stream;
 use proto::{
     budget::Price,
+    effort::Effort,
     message::{Message, ModelCall, StopReason, ToolOffer, Usage},
     wire::LiveUpdate,
 };
@@ -76,6 +77,8 @@ pub struct Params {
     pub temperature: Option<f64>,
     /// Nucleus sampling; absent for the configured one.
     pub top_p: Option<f64>,
+    /// Effort of the reasoning; absent for the configured one.
+    pub effort: Option<Effort>,
     /// Largest number of tokens in the reply; absent for the configured limit.
     pub max_tokens: Option<u32>,
     /// Requests a JSON reply from providers with such a mode. No guarantee: parse strictly.
@@ -96,6 +99,7 @@ impl Default for Params {
             model: None,
             temperature: None,
             top_p: None,
+            effort: None,
             max_tokens: None,
             json: false,
             parallel_tool_calls: true,

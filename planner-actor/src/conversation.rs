@@ -33,6 +33,7 @@ pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>, tasks: &str) -> Mode
             model: work.model.model.clone(),
             temperature: work.model.temperature,
             top_p: work.model.top_p,
+            effort: work.model.effort,
             may_be_cached: work.is_first_try(),
             // Some providers have no JSON mode beside tools, so it is requested only without tools.
             json: offers.is_empty(),

@@ -60,6 +60,7 @@ pub(crate) fn request(work: &PlanWork, detect: &Detect) -> ModelRequest {
             model: detect.model.clone().or_else(|| work.model.model.clone()),
             temperature: work.model.temperature,
             top_p: work.model.top_p,
+            effort: work.model.effort,
             may_be_cached: work.is_first_try(),
             json: true,
             ..Params::default()

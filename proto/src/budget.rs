@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn money_is_a_matter_of_tokens_and_price() {
-        let price = Price { input_per_million: 3.0, output_per_million: 15.0 };
+        let price = Price::new(3.0, 15.0);
         let usage = Usage::reported(200_000, 10_000);
         assert!((price.of(usage) - 0.75).abs() < 1e-12);
     }

@@ -19,6 +19,7 @@ pub mod decision;
 pub mod diff;
 pub mod digest;
 pub mod door;
+pub mod effort;
 pub mod entry;
 pub mod error;
 pub mod escape;

@@ -71,6 +71,9 @@ pub struct Usage {
     /// Those of them that the provider had in its cache, as far as it reports them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_tokens: u64,
+    /// Those of them that the provider wrote to its cache, where it counts and charges them apart.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub written_tokens: u64,
     /// Tokens of the reply.
     pub output_tokens: u64,
     /// `true` if the provider did not report some of the tokens, and Callboard estimated them.
@@ -82,7 +85,8 @@ impl Usage {
     /// Creates the usage that a provider reported.
     #[must_use]
     pub const fn reported(input_tokens: u64, output_tokens: u64) -> Self {
-        Self { input_tokens, cached_tokens: 0, output_tokens, estimated: false }
+        let (cached_tokens, written_tokens) = (0, 0);
+        Self { input_tokens, cached_tokens, written_tokens, output_tokens, estimated: false }
     }
 
     /// Returns whether no token was used.
@@ -98,6 +102,7 @@ impl Usage {
             estimated: self.estimated,
             input_tokens: self.input_tokens.saturating_sub(other.input_tokens),
             cached_tokens: self.cached_tokens.saturating_sub(other.cached_tokens),
+            written_tokens: self.written_tokens.saturating_sub(other.written_tokens),
             output_tokens: self.output_tokens.saturating_sub(other.output_tokens),
         }
     }
@@ -107,6 +112,7 @@ impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.written_tokens = self.written_tokens.saturating_add(other.written_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.estimated = self.estimated || other.estimated;
     }
@@ -137,13 +143,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cached_tokens_are_summed_and_written_where_there_are_any() {
+    fn tokens_of_caches_are_summed_and_written_where_there_are_any() {
         let mut sum = Usage { cached_tokens: 4, ..Usage::reported(5, 1) };
-        sum += Usage { cached_tokens: 2, ..Usage::reported(2, 0) };
-        let written = json!({"input_tokens": 7, "cached_tokens": 6, "output_tokens": 1});
+        sum += Usage { cached_tokens: 2, written_tokens: 3, ..Usage::reported(5, 0) };
+        let written = json!({
+            "input_tokens": 10, "cached_tokens": 6, "written_tokens": 3, "output_tokens": 1
+        });
         assert_eq!(json!(sum), written);
         assert_eq!(serde_json::from_value::<Usage>(written).unwrap(), sum);
-        assert_eq!(sum.without(Usage::reported(7, 1)).cached_tokens, 6);
+        let rest = sum.without(Usage::reported(10, 1));
+        assert_eq!((rest.cached_tokens, rest.written_tokens), (6, 3));
     }
 
     #[test]

@@ -14,17 +14,36 @@ pub const MODEL_NAME_BYTES_MAX: usize = 256;
 pub struct Price {
     /// Price of the tokens of prompts.
     pub input_per_million: f64,
+    /// Price of those that the provider had in its cache; that of prompts when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_per_million: Option<f64>,
+    /// Price of those that the provider wrote to its cache; that of prompts when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_per_million: Option<f64>,
     /// Price of the tokens of replies.
     pub output_per_million: f64,
 }
 
 impl Price {
+    /// Creates the price of a model whose prompts cost the same from a cache.
+    #[must_use]
+    pub const fn new(input_per_million: f64, output_per_million: f64) -> Self {
+        let (cached_per_million, written_per_million) = (None, None);
+        Self { input_per_million, cached_per_million, written_per_million, output_per_million }
+    }
+
     /// Returns the cost of some tokens, in US dollars.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "tokens of one job are far below 2^53")]
     pub fn of(&self, usage: Usage) -> f64 {
         let cost = |tokens: u64, per_million: f64| tokens as f64 * per_million / 1_000_000.0;
-        cost(usage.input_tokens, self.input_per_million)
+        // A sum of several calls may lack the prompts of some.
+        let cached = usage.cached_tokens.min(usage.input_tokens);
+        let written = usage.written_tokens.min(usage.input_tokens - cached);
+        let per_million = |own: Option<f64>| own.unwrap_or(self.input_per_million);
+        cost(usage.input_tokens - cached - written, self.input_per_million)
+            + cost(cached, per_million(self.cached_per_million))
+            + cost(written, per_million(self.written_per_million))
             + cost(usage.output_tokens, self.output_per_million)
     }
 
@@ -34,10 +53,12 @@ impl Price {
         self.of(usage.without(paid.usage)) + paid.money
     }
 
-    /// Returns `true` if both prices are finite and not negative.
+    /// Returns `true` if all prices are finite and not negative.
     #[must_use]
     pub fn fits(&self) -> bool {
-        [self.input_per_million, self.output_per_million].iter().all(|p| p.is_finite() && *p >= 0.0)
+        let always = [Some(self.input_per_million), Some(self.output_per_million)];
+        let of_caches = [self.cached_per_million, self.written_per_million];
+        always.iter().chain(&of_caches).flatten().all(|p| p.is_finite() && *p >= 0.0)
     }
 }
 
@@ -49,6 +70,14 @@ pub struct ModelPrice {
     pub model: String,
     /// US dollars per million tokens of prompts.
     pub input_per_million: f64,
+    /// US dollars per million of those that the provider had in its cache; as for prompts when
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_per_million: Option<f64>,
+    /// US dollars per million of those that the provider wrote to its cache; as for prompts when
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_per_million: Option<f64>,
     /// US dollars per million tokens of replies.
     pub output_per_million: f64,
 }
@@ -57,15 +86,32 @@ impl ModelPrice {
     /// Creates the price of a model.
     #[must_use]
     pub fn new(model: impl Into<String>, price: Price) -> Self {
-        let Price { input_per_million, output_per_million } = price;
-        Self { model: model.into(), input_per_million, output_per_million }
+        let Price {
+            input_per_million,
+            cached_per_million,
+            written_per_million,
+            output_per_million,
+        } = price;
+        Self {
+            model: model.into(),
+            input_per_million,
+            cached_per_million,
+            written_per_million,
+            output_per_million,
+        }
     }
 
     /// Returns the price without the model's name.
     #[must_use]
     pub fn price(&self) -> Price {
-        let Self { model: _, input_per_million, output_per_million } = *self;
-        Price { input_per_million, output_per_million }
+        let Self {
+            model: _,
+            input_per_million,
+            cached_per_million,
+            written_per_million,
+            output_per_million,
+        } = *self;
+        Price { input_per_million, cached_per_million, written_per_million, output_per_million }
     }
 }
 
@@ -101,15 +147,33 @@ pub(crate) fn check(prices: &[ModelPrice]) -> Result<(), Words> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn prices_by_model_are_held_to_their_bounds() {
-        let price = |model: &str, input| ModelPrice {
-            model: model.to_owned(),
-            input_per_million: input,
-            output_per_million: 0.0,
+    fn tokens_of_a_cache_have_prices_of_their_own_or_those_of_prompts() {
+        let usage = Usage { cached_tokens: 600, written_tokens: 300, ..Usage::reported(1_000, 10) };
+        let usual = Price::new(1_000_000.0, 0.0);
+        let own = Price {
+            cached_per_million: Some(100_000.0),
+            written_per_million: Some(2_000_000.0),
+            ..usual
         };
+        assert_eq!([usual.of(usage), own.of(usage)], [1_000.0, 100.0 + 60.0 + 600.0]);
+        // Counts that cannot be true never make a cost negative.
+        assert_eq!(own.of(Usage { input_tokens: 5, ..usage }), 0.5);
+
+        let written = json!({"input_per_million": 1000000.0, "output_per_million": 0.0});
+        assert_eq!(json!(usual), written);
+        assert_eq!(serde_json::from_value::<Price>(json!(own)).unwrap(), own);
+        assert_eq!(ModelPrice::new("m", own).price(), own);
+        assert!(own.fits() && !Price { cached_per_million: Some(-1.0), ..usual }.fits());
+    }
+
+    #[test]
+    fn prices_by_model_are_held_to_their_bounds() {
+        let price = |model: &str, input| ModelPrice::new(model, Price::new(input, 0.0));
         assert_eq!(check(&[price("a", 0.0), price("b/c.d", 1.0)]), Ok(()));
         // A Han character has three bytes.
         assert_eq!(check(&[price(&"字".repeat(85), 0.0)]), Ok(()));

@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    const PRICE: Price = Price { input_per_million: 2.0, output_per_million: 4.0 };
+    const PRICE: Price = Price::new(2.0, 4.0);
 
     #[test]
     fn tokens_without_a_price_are_told_apart_and_cost_an_unknown_amount() {
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(Spent::on(&call(Some(0.5)), None).unpriced, Usage::default());
         assert_eq!(Spent::on(&call(None), Some(&PRICE)).money, Some(2.0));
         assert_eq!(Spent::on(&call(Some(-1.0)), None).unpriced, usage);
-        let free = Price { input_per_million: 0.0, output_per_million: 0.0 };
+        let free = Price::new(0.0, 0.0);
         let both = [Spent::at(usage, Some(&free)), Spent::on(&call(Some(0.5)), None)];
         assert_eq!(both.into_iter().sum::<Spent>().money, Some(0.5));
         assert_eq!(both[0].money, Some(0.0), "a price of zero is a known price");

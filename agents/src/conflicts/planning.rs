@@ -155,6 +155,12 @@ pub(super) const CLASHES: &[Clash] = &[
         |a| !a.has_planner(),
     ),
     idle(
+        ["plan.effort", "plan.when"],
+        Text::IdleNoPlanner,
+        "plan: {when: never, effort: low}",
+        |a| !a.has_planner(),
+    ),
+    idle(
         ["plan.attempts", "plan.when"],
         Text::IdleNoPlanner,
         "plan: {protocol: inline_tools, attempts: 2}",

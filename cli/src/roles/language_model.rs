@@ -148,6 +148,8 @@ fn provider(kind: ProviderKind, config: &Config) -> Result<ProviderConfig, Model
         retry: config.retry,
         temperature: config.temperature,
         top_p: config.top_p,
+        effort: config.effort,
+        prompt_caching: config.prompt_caching,
         max_tokens: config.max_tokens,
         max_reply_bytes: config.max_reply_bytes,
     })

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use agents::price::ByModel;
 use model::{RetryConfig, Timeouts};
-use proto::{budget::Price, price::is_model_name};
+use proto::{budget::Price, effort::Effort, price::is_model_name};
 use runtime::config::{Check, DAY, HOUR, Secret, Section, wide};
 use serde::Deserialize;
 use url::Url;
@@ -34,6 +34,10 @@ pub struct Model {
     pub temperature: Option<f64>,
     /// The nucleus sampling threshold (above 0.0, at most 1.0).
     pub top_p: Option<f64>,
+    /// The effort of the model's reasoning.
+    pub effort: Option<Effort>,
+    /// `true` if Anthropic is asked to keep prompts in its cache.
+    pub prompt_caching: bool,
     /// Bound of a reply, in tokens.
     pub max_tokens: Option<u32>,
     /// The context window: tokens of a conversation that the model takes, without the reply. When

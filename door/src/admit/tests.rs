@@ -251,7 +251,7 @@ fn a_job_has_a_plan_or_a_call_and_not_both() {
 
 #[test]
 fn a_job_keeps_the_price_of_the_day_and_a_limit_on_money_needs_one() {
-    let price = |input| Price { input_per_million: input, output_per_million: 1.0 };
+    let price = |input| Price::new(input, 1.0);
     let configured = ByModel::usual(Some("m".into()), Some(price(2.0)));
     let admit = |agent: &str, configured: &ByModel<Price>| {
         let body = format!(r#"{{"goal":"x","agent":{agent}}}"#);

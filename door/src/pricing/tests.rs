@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn price(each: f64) -> Price {
-    Price { input_per_million: each, output_per_million: each }
+    Price::new(each, each)
 }
 
 fn agent(policies: Value) -> Agent {

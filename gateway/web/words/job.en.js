@@ -106,6 +106,7 @@ export default {
   compare_records: '{n} records since',
   compare_plan: 'Plan',
   tokens_cached: 'Cached input tokens',
+  tokens_written: 'Input tokens written to the cache',
   key_graph: 'Move in the graph; with Shift move the graph',
   key_done: 'Hide or show finished steps',
   key_revision: 'The plan before or after',

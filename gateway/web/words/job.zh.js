@@ -106,6 +106,7 @@ export default {
   compare_records: '此后 {n} 条记录',
   compare_plan: '计划',
   tokens_cached: '缓存的输入令牌',
+  tokens_written: '写入缓存的输入令牌',
   key_graph: '在图中移动；按住 Shift 移动画面',
   key_done: '隐藏或显示已完成的步骤',
   key_revision: '上一版或下一版计划',

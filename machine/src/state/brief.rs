@@ -70,6 +70,7 @@ impl Brief {
             model: self.agent.model.clone(),
             temperature: self.agent.temperature,
             top_p: self.agent.top_p,
+            effort: self.agent.effort,
             system: self.agent.system.clone(),
             tools: self.agent.tools.clone(),
             presets: self.agent.tool.presets.clone(),
@@ -85,6 +86,7 @@ impl Brief {
             model: plan.model.clone().or(usual.model),
             temperature: plan.temperature.or(usual.temperature),
             top_p: plan.top_p.or(usual.top_p),
+            effort: plan.effort.or(usual.effort),
             ..usual
         }
     }

@@ -92,7 +92,7 @@ fn what_counts_as_a_step_is_a_policy(
 #[case::tokens(|a: &mut Agent| a.budget.tokens = Some(33), 3)]
 #[case::a_token_more(|a: &mut Agent| a.budget.tokens = Some(34), 4)]
 #[case::money(|a: &mut Agent| {
-    a.budget.price = Some(Price { input_per_million: 1e5, output_per_million: 0.0 });
+    a.budget.price = Some(Price::new(1e5, 0.0));
     a.budget.money = Some(3.0);
 }, 3)]
 fn every_axis_ends_the_job_before_more_is_spent(
@@ -393,7 +393,7 @@ fn what_tools_cost_counts_once_among_what_the_job_spent() {
 #[case::tokens(|a: &mut Agent| a.budget.tokens = Some(30), cost(40, None))]
 #[case::money(|a: &mut Agent| {
     a.budget.money = Some(0.5);
-    a.budget.price = Some(Price { input_per_million: 1.0, output_per_million: 1.0 });
+    a.budget.price = Some(Price::new(1.0, 1.0));
 }, cost(1, Some(0.5)))]
 fn a_tool_that_costs_is_held_back_when_nothing_is_left(
     #[case] limit: fn(&mut Agent),
@@ -426,7 +426,7 @@ fn tokens_of_a_tool_cost_what_it_says_or_what_those_of_the_job_do() {
         let mut p = Play::planned(
             agent(|a| {
                 a.budget.money = Some(100.0);
-                a.budget.price = Some(Price { input_per_million: 1e6, output_per_million: 0.0 });
+                a.budget.price = Some(Price::new(1e6, 0.0));
             }),
             plan("a"),
         );

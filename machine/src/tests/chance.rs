@@ -112,7 +112,7 @@ impl Limits {
         budget.turns = (self.turns > 0).then_some(self.turns);
         budget.tokens = (self.tokens > 0).then_some(self.tokens);
         budget.money = (self.money > 0).then(|| f64::from(self.money) / 1e6);
-        budget.price = Some(Price { input_per_million: 1.0, output_per_million: 1.0 });
+        budget.price = Some(Price::new(1.0, 1.0));
         budget.counts = [Spend::Plan, Spend::Replan, Spend::Turn, Spend::Tool].into();
         budget.at_limit = if self.abandon { AtLimit::Abandon } else { AtLimit::LetEnd };
         agent.guard = Guard {

@@ -17,8 +17,8 @@ use serde_json::json;
 use super::play::*;
 use crate::{Job, events::Projection};
 
-const CHEAP: Price = Price { input_per_million: 1.0, output_per_million: 1.0 };
-const DEAR: Price = Price { input_per_million: 10.0, output_per_million: 10.0 };
+const CHEAP: Price = Price::new(1.0, 1.0);
+const DEAR: Price = Price::new(10.0, 10.0);
 
 /// Checks the bill after a record, and returns the number of its tokens. It is the spending that
 /// the view shows, unless a rollback, a fork or a child makes them differ, and never becomes

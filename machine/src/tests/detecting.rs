@@ -4,6 +4,7 @@ use proto::{
     agent::{PlanWhen, StepExec},
     budget::{Axis, Price},
     decision::{Decision, Detect},
+    effort::Effort,
     fact::{CallTarget, PlanReply, TurnCall},
     id::ToolName,
     interaction::{Answer, QuestionKind, Verdict},
@@ -78,11 +79,13 @@ fn the_planner_has_a_model_of_its_own_where_the_agent_says_so() {
         (a.model, a.temperature) = (Some("large".into()), Some(0.9));
         (a.plan.model, a.plan.temperature) = (Some("planner".into()), Some(0.1));
         (a.top_p, a.plan.top_p) = (Some(0.9), Some(0.5));
+        (a.effort, a.plan.effort) = (Some(Effort::Low), Some(Effort::High));
     }));
     p.drive();
     let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
     assert_eq!(work.model.model.as_deref(), Some("planner"));
     assert_eq!((work.model.temperature, work.model.top_p), (Some(0.1), Some(0.5)));
+    assert_eq!(work.model.effort, Some(Effort::High));
 }
 
 /// Detection, planning and execution may use three models, each with a price of its own.
@@ -94,7 +97,7 @@ fn every_call_is_booked_at_the_price_of_the_model_that_was_asked(
     #[case] priced: &[&str],
     #[case] expected: f64,
 ) {
-    let price = |input| Price { input_per_million: input, output_per_million: 0.0 };
+    let price = |input| Price::new(input, 0.0);
     let mut p = Play::submit(agent(|a| {
         a.plan.when = PlanWhen::Auto;
         a.plan.detect = Detector::Model;

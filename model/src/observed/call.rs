@@ -197,6 +197,13 @@ impl Recording {
             let tokens = |count: u64| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
             set("gen_ai.usage.input_tokens", tokens(end.usage.input_tokens));
             set("gen_ai.usage.output_tokens", tokens(end.usage.output_tokens));
+            let caches = [
+                ("gen_ai.usage.cache_read.input_tokens", end.usage.cached_tokens),
+                ("gen_ai.usage.cache_creation.input_tokens", end.usage.written_tokens),
+            ];
+            for (name, count) in caches.into_iter().filter(|(_, count)| *count > 0) {
+                set(name, tokens(count));
+            }
         }
         if let Some(show) = &target.watching.show {
             set("gen_ai.output.messages", self.output.json(end.stop, &**show).into());

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use proto::message::{Message, ToolOffer};
+use proto::{
+    effort::Effort,
+    message::{Message, ToolOffer},
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -20,7 +23,8 @@ const MAX_TOKENS: u32 = 8192;
 
 /// Builds the body of a streaming request.
 pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> Value {
-    let Sampling { temperature, top_p, max_tokens } = Sampling::of(provider, &request.params);
+    let Sampling { temperature, top_p, effort, max_tokens } =
+        Sampling::of(provider, &request.params);
     let mut tools: Vec<_> = request.tools.iter().map(tool).collect();
     let mut choice = (!tools.is_empty() && !request.params.parallel_tool_calls)
         .then(|| json!({"type": "auto", "disable_parallel_tool_use": true}));
@@ -29,17 +33,59 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
         tools = called(&request.messages).map(stub).collect();
         choice = (!tools.is_empty()).then(|| json!({"type": "none"}));
     }
+    let mut system = system(&request.messages, "\n\n");
+    let mut messages: Vec<_> = request.messages.iter().filter_map(message).collect();
+    if provider.prompt_caching {
+        system = system.map(|text| json!([cached(json!({"type": "text", "text": text}))]));
+        // A conversation without tools has no further turn.
+        messages.last_mut().filter(|_| !tools.is_empty()).map(mark);
+    }
     object([
         ("model", Some(json!(model))),
         ("stream", Some(json!(true))),
-        ("system", system(&request.messages, "\n\n")),
+        ("system", system),
         ("tools", (!tools.is_empty()).then(|| json!(tools))),
-        ("messages", Some(request.messages.iter().filter_map(message).collect())),
+        ("messages", Some(json!(messages))),
         ("temperature", temperature),
         ("max_tokens", max_tokens.or(Some(json!(MAX_TOKENS)))),
         ("top_p", top_p),
         ("tool_choice", choice),
+        ("output_config", effort.map(|effort| json!({"effort": level(effort)}))),
     ])
+}
+
+/// Returns Anthropic's name of an effort.
+fn level(effort: Effort) -> &'static str {
+    match effort {
+        Effort::Minimal | Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+        Effort::Max => "max",
+    }
+}
+
+/// Has the prompt kept in the cache up to a block. The mark of the system text covers the tools, which
+/// come before it, and that of the last message the conversation.
+fn cached(mut block: Value) -> Value {
+    if let Some(block) = block.as_object_mut() {
+        block.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
+    }
+    block
+}
+
+/// Marks the last block of a message. Anthropic refuses a mark on empty text.
+fn mark(message: &mut Value) {
+    let Some(content) = message.get_mut("content") else { return };
+    match content.take() {
+        Value::String(text) if !text.trim().is_empty() => {
+            *content = json!([cached(json!({"type": "text", "text": text}))]);
+        }
+        Value::Array(mut blocks) => {
+            let last = blocks.pop().map(cached);
+            *content = blocks.into_iter().chain(last).collect();
+        }
+        other => *content = other,
+    }
 }
 
 /// Returns the names of the tools that a conversation called. Anthropic refuses a conversation with
@@ -142,14 +188,16 @@ fn block(reply: &mut Assembly, index: Option<u64>, block: &Value) {
 /// Reads token counts. Anthropic counts the cached part of a prompt apart from the rest.
 fn counted(usage: Option<&Value>) -> Counted {
     let count = |name: &str| tokens(usage?.get(name)?);
-    let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"];
-    let cached: u64 = cached.into_iter().filter_map(count).fold(0, u64::saturating_add);
-    let input = count("input_tokens").map(|tokens| tokens.saturating_add(cached));
+    let written = count("cache_creation_input_tokens").filter(|tokens| *tokens > 0);
+    let cached = count("cache_read_input_tokens").filter(|tokens| *tokens > 0);
+    let apart = [written, cached].into_iter().flatten().fold(0, u64::saturating_add);
+    let input = count("input_tokens").map(|tokens| tokens.saturating_add(apart));
     // A gateway that counts only at the end, or only at the beginning, writes zeros elsewhere.
     Counted {
         input: input.filter(|tokens| *tokens > 0),
         output: count("output_tokens").filter(|tokens| *tokens > 0),
-        cached: count("cache_read_input_tokens").filter(|tokens| *tokens > 0),
+        cached,
+        written,
     }
 }
 
@@ -173,6 +221,7 @@ mod tests {
 
     #[rstest]
     #[case::cached(json!({"input_tokens": 5, "cache_read_input_tokens": 2, "output_tokens": 3}), Some(7), Some(3))]
+    #[case::written(json!({"input_tokens": 5, "cache_creation_input_tokens": 9, "output_tokens": 3}), Some(14), Some(3))]
     #[case::end_of_a_stream(json!({"output_tokens": 3}), None, Some(3))]
     #[case::zeros(json!({"input_tokens": 0, "output_tokens": 0}), None, None)]
     #[case::cache_alone(json!({"cache_read_input_tokens": 2}), None, None)]
@@ -183,7 +232,8 @@ mod tests {
     ) {
         let counted = counted(Some(&usage));
         assert_eq!((counted.input, counted.output), (input, output));
-        let read = usage.get("cache_read_input_tokens").and_then(Value::as_u64);
-        assert_eq!(counted.cached, read);
+        let apart = |name| usage.get(name).and_then(Value::as_u64);
+        assert_eq!(counted.cached, apart("cache_read_input_tokens"));
+        assert_eq!(counted.written, apart("cache_creation_input_tokens"));
     }
 }

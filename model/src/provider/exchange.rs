@@ -167,5 +167,6 @@ fn usage(counted: Counted, request: &ModelRequest, output: impl Fn() -> usize) -
     let (input_tokens, output_tokens) =
         (count(counted.input, &prompt), count(counted.output, &output));
     let cached_tokens = counted.cached.unwrap_or_default().min(input_tokens);
-    Usage { input_tokens, cached_tokens, output_tokens, estimated }
+    let written_tokens = counted.written.unwrap_or_default().min(input_tokens - cached_tokens);
+    Usage { input_tokens, cached_tokens, written_tokens, output_tokens, estimated }
 }

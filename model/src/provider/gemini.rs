@@ -21,7 +21,8 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// Builds the body of a streaming request.
 pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> Value {
-    let Sampling { temperature, top_p, max_tokens } = Sampling::of(provider, &request.params);
+    let Sampling { temperature, top_p, effort, max_tokens } =
+        Sampling::of(provider, &request.params);
     let tools: Vec<_> = request.tools.iter().map(tool).collect();
     // Gemini rejects JSON mode together with tools.
     let is_json = request.params.json && tools.is_empty();
@@ -30,6 +31,7 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
         ("temperature", temperature),
         ("topP", top_p),
         ("maxOutputTokens", max_tokens),
+        ("thinkingConfig", effort.map(|effort| thinking(model, effort))),
     ]);
     let system = system(&request.messages, "\n");
     object([
@@ -38,6 +40,25 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
         ("contents", Some(contents(model, &request.messages))),
         ("generationConfig", config.as_object().is_some_and(|it| !it.is_empty()).then_some(config)),
     ])
+}
+
+/// Returns the settings of an effort: a number of tokens for Gemini 2, which takes no levels, and a
+/// level for its successors.
+fn thinking(model: &str, effort: Effort) -> Value {
+    if model.contains("gemini-2") {
+        let tokens = match effort {
+            Effort::Minimal => 512,
+            Effort::Low => 2_048,
+            Effort::Medium => 8_192,
+            Effort::High | Effort::Max => 24_576,
+        };
+        return json!({"thinkingBudget": tokens});
+    }
+    let level = match effort {
+        Effort::Minimal | Effort::Low | Effort::Medium | Effort::High => effort.as_str(),
+        Effort::Max => "high",
+    };
+    json!({"thinkingLevel": level})
 }
 
 /// Translates a conversation. Gemini wants the results of one turn in one message.
@@ -154,6 +175,7 @@ fn counted(usage: Option<&Value>) -> Counted {
         input: sum(["promptTokenCount", "toolUsePromptTokenCount"]),
         output: sum(["candidatesTokenCount", "thoughtsTokenCount"]),
         cached: usage.and_then(|usage| tokens(usage.get("cachedContentTokenCount")?)),
+        written: None,
     }
 }
 

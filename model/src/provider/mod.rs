@@ -41,6 +41,7 @@ use crate::{
     words::Redactor,
 };
 use exchange::Exchange;
+pub(crate) use openai::level;
 use request::Prepared;
 
 /// Builds a model from its configuration. Sends nothing yet.
@@ -87,6 +88,8 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
         labels: Labels::new(config),
         temperature: config.temperature,
         top_p: config.top_p,
+        effort: config.effort,
+        prompt_caching: config.prompt_caching,
         max_tokens: config.max_tokens,
         max_reply_bytes: config.max_reply_bytes,
         timeouts: config.timeouts,
@@ -106,6 +109,8 @@ struct Provider {
     labels: Labels,
     temperature: Option<f64>,
     top_p: Option<f64>,
+    effort: Option<Effort>,
+    prompt_caching: bool,
     max_tokens: Option<u32>,
     max_reply_bytes: usize,
     timeouts: Timeouts,

@@ -1,6 +1,9 @@
 //! Ollama's native API, whose streams are lines of JSON. Pure.
 
-use proto::message::{Message, ModelCall, ToolOffer};
+use proto::{
+    effort::Effort,
+    message::{Message, ModelCall, ToolOffer},
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -14,7 +17,8 @@ use crate::{error::ModelError, port::ModelRequest};
 
 /// Builds the body of a streaming request.
 pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> Value {
-    let Sampling { temperature, top_p, max_tokens } = Sampling::of(provider, &request.params);
+    let Sampling { temperature, top_p, effort, max_tokens } =
+        Sampling::of(provider, &request.params);
     let options =
         object([("temperature", temperature), ("top_p", top_p), ("num_predict", max_tokens)]);
     let tools: Vec<_> = request.tools.iter().map(tool).collect();
@@ -24,8 +28,18 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
         ("options", options.as_object().is_some_and(|it| !it.is_empty()).then_some(options)),
         ("tools", (!tools.is_empty()).then(|| json!(tools))),
         ("messages", Some(request.messages.iter().map(message).collect())),
+        ("think", effort.map(level)),
         ("format", request.params.json.then(|| json!("json"))),
     ])
+}
+
+/// Returns Ollama's name of an effort.
+fn level(effort: Effort) -> Value {
+    match effort {
+        Effort::Minimal => json!(false),
+        Effort::Low | Effort::Medium | Effort::High => json!(effort.as_str()),
+        Effort::Max => json!("high"),
+    }
 }
 
 fn message(message: &Message) -> Value {
@@ -76,6 +90,7 @@ pub(super) fn frame(reply: &mut Assembly, frame: &Value) -> Result<(), ModelErro
         input: count("prompt_eval_count"),
         output: count("eval_count"),
         cached: None,
+        written: None,
     });
     reply.finish(frame.get("done_reason"));
     if frame.get("done") == Some(&Value::Bool(true)) {

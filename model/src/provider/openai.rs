@@ -1,6 +1,9 @@
 //! OpenAI's chat completions, as OpenAI and the many servers that imitate it speak them. Pure.
 
-use proto::message::{Message, ModelCall, ToolOffer};
+use proto::{
+    effort::Effort,
+    message::{Message, ModelCall, ToolOffer},
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -18,7 +21,7 @@ const COMPLETION_TOKENS: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
 /// Builds the body of a streaming request.
 pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> Value {
     let params = &request.params;
-    let Sampling { temperature, top_p, max_tokens } = Sampling::of(provider, params);
+    let Sampling { temperature, top_p, effort, max_tokens } = Sampling::of(provider, params);
     let has_tools = !request.tools.is_empty();
     let is_newer = COMPLETION_TOKENS.iter().any(|start| model.starts_with(start));
     let is_one_call = has_tools && !params.parallel_tool_calls;
@@ -32,8 +35,17 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
         ("temperature", temperature),
         (if is_newer { "max_completion_tokens" } else { "max_tokens" }, max_tokens),
         ("top_p", top_p),
+        ("reasoning_effort", effort.map(|effort| json!(level(effort)))),
         ("parallel_tool_calls", is_one_call.then(|| json!(false))),
     ])
+}
+
+/// Returns OpenAI's name of an effort.
+pub(crate) fn level(effort: Effort) -> &'static str {
+    match effort {
+        Effort::Minimal | Effort::Low | Effort::Medium | Effort::High => effort.as_str(),
+        Effort::Max => "xhigh",
+    }
 }
 
 fn message(message: &Message) -> Value {
@@ -143,6 +155,7 @@ fn counted(usage: Option<&Value>) -> Counted {
         cached: ["prompt_tokens_details", "input_tokens_details"]
             .iter()
             .find_map(|name| tokens(usage?.get(name)?.get("cached_tokens")?)),
+        written: None,
     }
 }
 

@@ -40,6 +40,8 @@ pub(super) struct Counted {
     pub(super) output: Option<u64>,
     /// The part of `input` that the provider had in its cache.
     pub(super) cached: Option<u64>,
+    /// The part of `input` that the provider wrote to its cache, for a price of its own.
+    pub(super) written: Option<u64>,
 }
 
 impl Counted {
@@ -49,6 +51,7 @@ impl Counted {
             input: self.input.or(other.input),
             output: self.output.or(other.output),
             cached: self.cached.or(other.cached),
+            written: self.written.or(other.written),
         }
     }
 }

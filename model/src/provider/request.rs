@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proto::message::Message;
+use proto::{effort::Effort, message::Message};
 use serde_json::{Map, Value, json};
 use url::Url;
 
@@ -47,6 +47,7 @@ impl Prepared {
 pub(super) struct Sampling {
     pub(super) temperature: Option<Value>,
     pub(super) top_p: Option<Value>,
+    pub(super) effort: Option<Effort>,
     pub(super) max_tokens: Option<Value>,
 }
 
@@ -55,6 +56,7 @@ impl Sampling {
         Self {
             temperature: params.temperature.or(provider.temperature).map(Value::from),
             top_p: params.top_p.or(provider.top_p).map(Value::from),
+            effort: params.effort.or(provider.effort),
             max_tokens: params.max_tokens.or(provider.max_tokens).map(Value::from),
         }
     }

@@ -93,6 +93,7 @@ fn when(doc: WhenDoc, line: Option<u64>) -> Result<When, ScriptError> {
         model: pattern(doc.model)?,
         temperature: doc.temperature,
         top_p: doc.top_p,
+        effort: doc.effort,
     })
 }
 

@@ -4,7 +4,7 @@ use proto::message::Message;
 use serde::Deserialize;
 
 use super::format::RoleDoc;
-use crate::port::ModelRequest;
+use crate::{port::ModelRequest, provider::level};
 
 /// A request: the conversation so far and its settings.
 #[derive(Debug)]
@@ -12,6 +12,8 @@ pub(super) struct Conversation {
     pub(super) model: String,
     pub(super) temperature: Option<f64>,
     pub(super) top_p: Option<f64>,
+    /// The effort of the reasoning, in the words of OpenAI.
+    pub(super) effort: Option<String>,
     pub(super) tools: Vec<String>,
     pub(super) stream: bool,
     /// `true` if the client requested a final frame with the token usage.
@@ -64,6 +66,7 @@ impl Conversation {
             model: body.model,
             temperature: body.temperature,
             top_p: body.top_p,
+            effort: body.reasoning_effort,
             tools: body
                 .tools
                 .unwrap_or_default()
@@ -100,6 +103,7 @@ impl Conversation {
             model: request.params.model.clone().unwrap_or_else(|| model.to_owned()),
             temperature: request.params.temperature,
             top_p: request.params.top_p,
+            effort: request.params.effort.map(|effort| level(effort).to_owned()),
             tools: request.tools.iter().map(|tool| tool.name.to_string()).collect(),
             stream: true,
             include_usage: true,
@@ -156,6 +160,7 @@ struct Body {
     model: String,
     temperature: Option<f64>,
     top_p: Option<f64>,
+    reasoning_effort: Option<String>,
     messages: Vec<RawMessage>,
     tools: Option<Vec<RawTool>>,
     stream: Option<bool>,

@@ -45,6 +45,7 @@ pub(super) struct WhenDoc {
     pub(super) model: Option<Spanned<String>>,
     pub(super) temperature: Option<f64>,
     pub(super) top_p: Option<f64>,
+    pub(super) effort: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

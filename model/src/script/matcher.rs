@@ -18,6 +18,7 @@ pub(super) struct When {
     pub(super) model: Option<Regex>,
     pub(super) temperature: Option<f64>,
     pub(super) top_p: Option<f64>,
+    pub(super) effort: Option<String>,
 }
 
 /// A tool result somewhere in the conversation.
@@ -37,6 +38,7 @@ impl When {
             && self.turn.is_none_or(|turn| talk.turn() == turn)
             && self.temperature.is_none_or(|wanted| is(talk.temperature, wanted))
             && self.top_p.is_none_or(|wanted| is(talk.top_p, wanted))
+            && self.effort.as_ref().is_none_or(|wanted| talk.effort.as_ref() == Some(wanted))
             && self.offers.as_ref().is_none_or(|tool| talk.tools.contains(tool));
         if !holds {
             return None;
@@ -93,6 +95,7 @@ mod tests {
             "model": "scripted-large",
             "temperature": 0.1,
             "top_p": 0.9,
+            "reasoning_effort": "low",
             "messages": [
                 {"role": "system", "content": "You plan."},
                 {"role": "user", "content": [{"type": "text", "text": "mark task 62"}, {"type": "text", "text": " done"}]},
@@ -123,6 +126,8 @@ mod tests {
     #[case("{model: small}", None)]
     #[case("{temperature: 0.1, top_p: 0.9}", Some(json!({})))]
     #[case("{temperature: 0.2}", None)]
+    #[case("{effort: low}", Some(json!({})))]
+    #[case("{effort: high}", None)]
     #[case("{top_p: 0.5}", None)]
     #[case("{system: plan}", Some(json!({})))]
     #[case("{system: mark}", None)]

@@ -1,7 +1,10 @@
 //! Anthropic, Gemini and Ollama in their own wire formats, as recorded from their documentation.
 
 use model::{ErrorKind, ProviderKind, complete};
-use proto::message::{Message, ModelCall, StopReason, Usage};
+use proto::{
+    effort::Effort,
+    message::{Message, ModelCall, StopReason, Usage},
+};
 use rstest::rstest;
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers::method};
@@ -276,6 +279,82 @@ async fn what_is_configured_of_sampling_holds_where_a_request_names_nothing(
         fields.iter().map(|field| sent[n].pointer(field).unwrap().as_f64().unwrap()).collect()
     };
     assert_eq!((read(0), read(1)), (vec![0.25, 0.75], vec![0.25, 0.5]));
+}
+
+#[rstest]
+#[case::openai(ProviderKind::OpenAi, "m", "/reasoning_effort", json!(["minimal", "low", "medium", "high", "xhigh"]))]
+#[case::anthropic(ProviderKind::Anthropic, "m", "/output_config/effort", json!(["low", "low", "medium", "high", "max"]))]
+#[case::gemini(ProviderKind::Gemini, "gemini-3-pro", "/generationConfig/thinkingConfig/thinkingLevel", json!(["minimal", "low", "medium", "high", "high"]))]
+#[case::gemini_2(ProviderKind::Gemini, "gemini-2.5-pro", "/generationConfig/thinkingConfig/thinkingBudget", json!([512, 2_048, 8_192, 24_576, 24_576]))]
+#[case::ollama(ProviderKind::Ollama, "m", "/think", json!([false, "low", "medium", "high", "high"]))]
+#[tokio::test]
+async fn an_effort_is_asked_for_in_the_providers_words(
+    #[case] kind: ProviderKind,
+    #[case] name: &str,
+    #[case] field: &str,
+    #[case] words: Value,
+) {
+    let efforts = [Effort::Minimal, Effort::Low, Effort::Medium, Effort::High, Effort::Max];
+    for (effort, word) in efforts.into_iter().zip(words.as_array().unwrap()) {
+        let [own, configured, none] = sent_with(kind, name, effort).await;
+        assert_eq!(own.pointer(field), Some(word), "{effort:?}");
+        // The effort of a request counts more than the configured one.
+        assert_eq!(configured.pointer(field), own.pointer(field), "{effort:?}");
+        assert_eq!(none.pointer(field), None, "{effort:?}");
+    }
+}
+
+/// Returns the bodies of requests with an effort of their own beside a configured one, with the configured
+/// effort, and with none.
+async fn sent_with(kind: ProviderKind, name: &str, effort: Effort) -> [Value; 3] {
+    let server = MockServer::start().await;
+    let other = if effort == Effort::Low { Effort::High } else { Effort::Low };
+    let cases = [(Some(effort), Some(other)), (None, Some(effort)), (None, None)];
+    for (own, configured) in cases {
+        let mut config = local(kind, &server.uri());
+        config.effort = configured;
+        let mut request = ask("x");
+        (request.params.effort, request.params.model) = (own, Some(name.to_owned()));
+        // The server answers nothing that is a reply.
+        let _ = complete(model::connect(&config).unwrap().as_ref(), request, |_| {}).await;
+    }
+    let bodies = server.received_requests().await.unwrap();
+    let bodies = bodies.iter().map(|request| request.body_json().unwrap());
+    bodies.collect::<Vec<_>>().try_into().unwrap()
+}
+
+#[rstest]
+#[case::marks(true, 2)]
+#[case::no_marks(false, 0)]
+#[tokio::test]
+async fn anthropic_is_asked_to_keep_a_prompt_up_to_its_last_message(
+    #[case] caching: bool,
+    #[case] marks: usize,
+) {
+    let (server, _) = canned(ProviderKind::Anthropic, SSE, ANTHROPIC).await;
+    let mut config = local(ProviderKind::Anthropic, &server.uri());
+    config.prompt_caching = caching;
+    let model = model::connect(&config).unwrap();
+    let mut request = ask("x");
+    let calls = ["c1", "c2"];
+    let called = |id: &&str| ModelCall { id: (*id).into(), name: "get".into(), args: json!({}) };
+    request.messages.push(Message::Assistant {
+        text: String::new(),
+        calls: calls.iter().map(called).collect(),
+    });
+    request.messages.extend(calls.map(|id| Message::Tool {
+        call: id.into(),
+        name: "get".into(),
+        text: "3".into(),
+    }));
+    complete(model.as_ref(), request, |_| {}).await.unwrap();
+    let sent: Value = server.received_requests().await.unwrap()[0].body_json().unwrap();
+    assert_eq!(sent.to_string().matches("cache_control").count(), marks);
+    let mark = caching.then(|| json!({"type": "ephemeral"}));
+    let last = sent["messages"].as_array().unwrap().last().unwrap();
+    for block in [&sent["system"][0], &last["content"][0]] {
+        assert_eq!(block.get("cache_control"), mark.as_ref(), "{sent}");
+    }
 }
 
 #[tokio::test]

@@ -142,7 +142,7 @@ async fn watched(name: &str, watching: Watching) -> (model::script::ScriptServer
 }
 
 fn priced() -> Watching {
-    let price = Price { input_per_million: 1e6, output_per_million: 2e6 };
+    let price = Price::new(1e6, 2e6);
     Watching { prices: ByModel::usual(None, Some(price)).others(Some(price)), show: None }
 }
 

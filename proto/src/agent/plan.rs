@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::checked::{Checked, out_of_scale, out_of_share, refuse};
 use crate::{
     bounds::Text,
+    effort::Effort,
     limits,
     policy::{Detector, PlanOutput, PlanProtocol},
 };
@@ -36,6 +37,9 @@ pub struct Planning {
     /// Nucleus sampling for planning; the agent's when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
+    /// Effort of the model's reasoning for planning; the agent's when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
     /// Attempts at a reply that can be parsed (1 to 100). The model sees the error of the previous
     /// one.
     pub attempts: u32,
@@ -82,6 +86,7 @@ impl Default for Planning {
             model: None,
             temperature: None,
             top_p: None,
+            effort: None,
             attempts: 3,
             rounds: 1,
             on_unparseable: OnUnparseable::Fail,

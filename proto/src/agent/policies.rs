@@ -12,6 +12,7 @@ use crate::{
     bounds::Text,
     budget::Budget,
     conversation::Memory,
+    effort::Effort,
     guard::Guard,
     id::{AgentName, ToolName},
     lang::Language,
@@ -36,6 +37,9 @@ pub struct Agent {
     /// Nucleus sampling (above 0.0, at most 1.0); the provider's default when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
+    /// Effort of the model's reasoning; the provider's default when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
     /// Language of jobs whose submission names none; the language of the goal when absent. A
     /// sub-agent's language replaces that of the parent job.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,6 +97,7 @@ impl Default for Agent {
             model: None,
             temperature: None,
             top_p: None,
+            effort: None,
             language: None,
             system: String::new(),
             tools: None,

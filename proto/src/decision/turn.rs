@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     asking::AskKinds,
     conversation::Exchange,
+    effort::Effort,
     family::Offered,
     file::FileTold,
     id::{Attempt, Seq, StepId, ToolName, WorkId},
@@ -146,6 +147,9 @@ pub struct ModelChoice {
     /// Nucleus sampling; the provider's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
+    /// Effort of the model's reasoning; the provider's default when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
     /// Text before every prompt; empty for none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,

@@ -54,7 +54,7 @@ fn children_beyond_those_that_may_be_alive_at_once_wait_their_turn() {
 
 #[test]
 fn what_children_take_is_no_step_of_those_above_and_is_paid_at_their_own_price() {
-    let price = |each| Some(Price { input_per_million: each, output_per_million: each });
+    let price = |each| Some(Price::new(each, each));
     let below = |a: &mut Agent| a.budget.price = price(30.0);
     let mut kin = Kin::begin(
         |a| {

@@ -69,7 +69,7 @@ fn rows<const N: usize>(rows: [(&str, u64, Option<f64>); N]) -> Vec<(String, u64
 #[rstest]
 #[tokio::test]
 async fn costs_are_summed_and_a_rollback_takes_nothing_back(#[values(false, true)] server: bool) {
-    let price = Price { input_per_million: 1.0, output_per_million: 2.0 };
+    let price = Price::new(1.0, 2.0);
     let prices = ByModel::usual(Some("usual".to_owned()), Some(price));
     let house = House::with(server, Setup { prices, ..Setup::default() }).await;
     let empty = house.ask("usage", &json!({})).await;

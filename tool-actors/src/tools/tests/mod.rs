@@ -116,7 +116,7 @@ impl Model for Priced {
     }
 
     fn price(&self, model: Option<&str>) -> Option<Price> {
-        model.is_none().then_some(Price { input_per_million: 1e6, output_per_million: 2e6 })
+        model.is_none().then_some(Price::new(1e6, 2e6))
     }
 }
 
