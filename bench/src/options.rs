@@ -65,8 +65,8 @@ pub(crate) struct Options {
     /// Jobs of w and h that they watch.
     #[arg(long, default_value_t = 50)]
     pub(crate) watched: usize,
-    /// Records of the long job of w and h; a job may have 10,000.
-    #[arg(long, default_value_t = 9_990)]
+    /// Records of the long job of w and h. A job ends with 9,900.
+    #[arg(long, default_value_t = 9_890)]
     pub(crate) records: usize,
     /// Watchers of the long job.
     #[arg(long, default_value_t = 20)]

@@ -56,6 +56,7 @@ impl CachedModel {
             model,
             temperature,
             top_p,
+            effort,
             max_tokens,
             json,
             parallel_tool_calls,
@@ -63,7 +64,7 @@ impl CachedModel {
         } = params;
         let is_greedy = temperature.or(self.temperature) == Some(0.0);
         is_greedy.then(|| {
-            let params = json!([model, top_p, max_tokens, json, parallel_tool_calls]);
+            let params = json!([model, top_p, effort, max_tokens, json, parallel_tool_calls]);
             digest::of_json(&json!([messages, tools, params]))
         })
     }

@@ -5,7 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use proto::message::{Message, ModelCall, ToolOffer};
+use proto::{
+    effort::Effort,
+    message::{Message, ModelCall, ToolOffer},
+};
 use serde_json::{Value, json};
 
 use super::{

@@ -27,6 +27,7 @@ use std::sync::{
 use async_stream::try_stream;
 use async_trait::async_trait;
 use futures::StreamExt;
+use proto::effort::Effort;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::Instant;
