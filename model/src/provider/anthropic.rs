@@ -76,15 +76,10 @@ fn cached(mut block: Value) -> Value {
 /// Marks the last block of a message. Anthropic refuses a mark on empty text.
 fn mark(message: &mut Value) {
     let Some(content) = message.get_mut("content") else { return };
-    match content.take() {
-        Value::String(text) if !text.trim().is_empty() => {
-            *content = json!([cached(json!({"type": "text", "text": text}))]);
-        }
-        Value::Array(mut blocks) => {
-            let last = blocks.pop().map(cached);
-            *content = blocks.into_iter().chain(last).collect();
-        }
-        other => *content = other,
+    if let Some(text) = content.as_str().filter(|text| !text.trim().is_empty()) {
+        *content = json!([cached(json!({"type": "text", "text": text}))]);
+    } else if let Some(last) = content.as_array_mut().and_then(|blocks| blocks.last_mut()) {
+        *last = cached(last.take());
     }
 }
 

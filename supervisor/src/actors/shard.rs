@@ -58,6 +58,7 @@ pub(super) enum ShardMsg {
 }
 
 /// The state in which a job's actor rests.
+#[derive(Clone, Copy)]
 pub(super) enum Rest {
     /// A worker has a command of the job, or metrics do not count all of it yet.
     Working,
