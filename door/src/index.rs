@@ -144,6 +144,7 @@ impl Index {
         let is_whole = {
             let mut jobs = self.0.jobs.lock().await;
             jobs.drop_if_old();
+            self.0.is_whole.store(jobs.is_whole, Ordering::Release);
             jobs.is_whole || jobs.is_too_large
         };
         if !is_whole && let Some(reading) = self.read(Arc::clone(log)) {
@@ -165,7 +166,7 @@ impl Index {
 
     /// Begins to read the whole index in the background, for later lists.
     pub(super) fn begin(&self, log: &Arc<dyn Log>) {
-        // A request that uses it reads it.
+        // A request that holds the lock reads the index itself.
         if self.0.jobs.try_lock().is_ok_and(|jobs| !jobs.is_too_large) {
             let _ = self.read(Arc::clone(log));
         }

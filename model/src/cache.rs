@@ -183,6 +183,12 @@ mod tests {
         request
     }
 
+    fn hard(text: &str) -> ModelRequest {
+        let mut request = request(text, Some(0.0));
+        request.params.effort = Some(proto::effort::Effort::High);
+        request
+    }
+
     /// Sends both requests to a cache of `bytes` before a model with this reply, and returns the
     /// number of calls that the model had.
     async fn calls(requests: [ModelRequest; 2], reply: Vec<Delta>, bytes: u64) -> usize {
@@ -203,6 +209,7 @@ mod tests {
     #[rstest]
     #[case::an_equal_request([request("a", Some(0.0)), request("a", Some(0.0))], said(), 1)]
     #[case::another_text([request("a", Some(0.0)), request("b", Some(0.0))], said(), 2)]
+    #[case::another_effort([request("a", Some(0.0)), hard("a")], said(), 2)]
     #[case::a_higher_temperature([request("a", Some(0.1)), request("a", Some(0.1))], said(), 2)]
     #[case::the_provider_s_temperature([request("a", None), request("a", None)], said(), 2)]
     #[case::a_further_attempt([request("a", Some(0.0)), fresh("a")], said(), 2)]

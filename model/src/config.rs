@@ -73,8 +73,8 @@ pub struct ProviderConfig {
     pub top_p: Option<f64>,
     /// Effort of the reasoning of requests without one. Absent: the provider's default.
     pub effort: Option<Effort>,
-    /// `true` if prompts are kept in the provider's cache. Anthropic is asked to, for the price of
-    /// written tokens; the others do it by themselves.
+    /// `true` to ask Anthropic to keep prompts in its cache, for the price of written tokens. The other
+    /// providers decide by themselves.
     pub prompt_caching: bool,
     /// Largest number of tokens in a reply. Absent: the provider's default (8192 for Anthropic,
     /// which requires a limit).
@@ -173,7 +173,7 @@ impl ProviderConfig {
             temperature: None,
             top_p: None,
             effort: None,
-            prompt_caching: true,
+            prompt_caching: false,
             max_tokens: None,
             max_reply_bytes: DEFAULT_MAX_REPLY_BYTES,
         }

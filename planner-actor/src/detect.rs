@@ -60,7 +60,8 @@ pub(crate) fn request(work: &PlanWork, detect: &Detect) -> ModelRequest {
             model: detect.model.clone().or_else(|| work.model.model.clone()),
             temperature: work.model.temperature,
             top_p: work.model.top_p,
-            effort: work.model.effort,
+            // A model of its own for this question is usually small, and may not reason at all.
+            effort: work.model.effort.filter(|_| detect.model.is_none()),
             may_be_cached: work.is_first_try(),
             json: true,
             ..Params::default()

@@ -14,10 +14,10 @@ pub const MODEL_NAME_BYTES_MAX: usize = 256;
 pub struct Price {
     /// Price of the tokens of prompts.
     pub input_per_million: f64,
-    /// Price of those that the provider had in its cache; that of prompts when absent.
+    /// Price of prompt tokens that the provider had in its cache; that of other ones when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_per_million: Option<f64>,
-    /// Price of those that the provider wrote to its cache; that of prompts when absent.
+    /// Price of prompt tokens that the provider wrote to its cache; that of other ones when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_per_million: Option<f64>,
     /// Price of the tokens of replies.
@@ -37,7 +37,7 @@ impl Price {
     #[expect(clippy::cast_precision_loss, reason = "tokens of one job are far below 2^53")]
     pub fn of(&self, usage: Usage) -> f64 {
         let cost = |tokens: u64, per_million: f64| tokens as f64 * per_million / 1_000_000.0;
-        // A sum of several calls may lack the prompts of some.
+        // Reports may contradict themselves; no part is counted twice, and none is negative.
         let cached = usage.cached_tokens.min(usage.input_tokens);
         let written = usage.written_tokens.min(usage.input_tokens - cached);
         let per_million = |own: Option<f64>| own.unwrap_or(self.input_per_million);

@@ -37,8 +37,11 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
     let mut messages: Vec<_> = request.messages.iter().filter_map(message).collect();
     if provider.prompt_caching {
         system = system.map(|text| json!([cached(json!({"type": "text", "text": text}))]));
-        // A conversation without tools has no further turn.
-        messages.last_mut().filter(|_| !tools.is_empty()).map(mark);
+        // Messages after the last result are hints of this turn, which the next one does not repeat.
+        let is_result = |message: &Message| matches!(message, Message::Tool { .. });
+        let sent = request.messages.iter().filter(|said| !matches!(said, Message::System { .. }));
+        let after = sent.rev().position(is_result);
+        after.and_then(|after| messages.iter_mut().nth_back(after)).map(mark);
     }
     object([
         ("model", Some(json!(model))),
@@ -65,7 +68,7 @@ fn level(effort: Effort) -> &'static str {
 }
 
 /// Has the prompt kept in the cache up to a block. The mark of the system text covers the tools, which
-/// come before it, and that of the last message the conversation.
+/// come before it, and that of the last result the conversation.
 fn cached(mut block: Value) -> Value {
     if let Some(block) = block.as_object_mut() {
         block.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));

@@ -45,10 +45,10 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
     ])
 }
 
-/// Returns the settings of an effort: a number of tokens for Gemini 2, which takes no levels, and a
+/// Returns the settings of an effort: a number of tokens for Gemini 2.5, which takes no levels, and a
 /// level for its successors.
 fn thinking(model: &str, effort: Effort) -> Value {
-    if model.contains("gemini-2") {
+    if model.contains("gemini-2.5") {
         let tokens = match effort {
             Effort::Minimal => 512,
             Effort::Low => 2_048,

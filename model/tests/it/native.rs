@@ -327,7 +327,7 @@ async fn sent_with(kind: ProviderKind, name: &str, effort: Effort) -> [Value; 3]
 #[case::marks(true, 2)]
 #[case::no_marks(false, 0)]
 #[tokio::test]
-async fn anthropic_is_asked_to_keep_a_prompt_up_to_its_last_message(
+async fn anthropic_is_asked_to_keep_a_prompt_up_to_the_last_result(
     #[case] caching: bool,
     #[case] marks: usize,
 ) {
@@ -347,11 +347,13 @@ async fn anthropic_is_asked_to_keep_a_prompt_up_to_its_last_message(
         name: "get".into(),
         text: "3".into(),
     }));
+    // The next turn does not repeat this one.
+    request.messages.push(Message::User { text: "One turn is left.".into() });
     complete(model.as_ref(), request, |_| {}).await.unwrap();
     let sent: Value = server.received_requests().await.unwrap()[0].body_json().unwrap();
     assert_eq!(sent.to_string().matches("cache_control").count(), marks);
     let mark = caching.then(|| json!({"type": "ephemeral"}));
-    let last = sent["messages"].as_array().unwrap().last().unwrap();
+    let [.., last, _] = &sent["messages"].as_array().unwrap()[..] else { panic!("{sent}") };
     for block in [&sent["system"][0], &last["content"][0]] {
         assert_eq!(block.get("cache_control"), mark.as_ref(), "{sent}");
     }

@@ -266,9 +266,10 @@ impl Activation {
         self.folded_job().is_none_or(|job| !job.has_work_out())
     }
 
-    /// Returns `true` if the job waits for anything but a worker, so that a fact may follow soon.
+    /// Returns `true` if the job waits for a person, a timer, a child job or an operator.
     pub(crate) fn waits(&self) -> bool {
-        self.folded_job().is_some_and(|job| !job.has_ended() && !job.has_work_out())
+        let waits = |job: &Job| !job.has_ended() && !job.has_work_out() && job.poison().is_none();
+        self.folded_job().is_some_and(waits)
     }
 
     /// Returns everything that the next effect depends on, except the bounds.

@@ -38,7 +38,7 @@ const LAST_ACTIVATIONS_MAX: Duration = Duration::from_secs(5);
 
 /// Largest number of waiting jobs of a shard that keep their fold, so that one with which a person
 /// is busy is not read from its beginning for each of its facts.
-const WAITING_MAX: usize = 32;
+pub(super) const WAITING_MAX: usize = 32;
 
 pub(super) struct ShardActor;
 
@@ -64,7 +64,7 @@ pub(super) enum Rest {
     Working,
     /// The job waits for a person, a timer, a child job or an operator.
     Waiting,
-    /// The job has ended or cannot be folded.
+    /// Nothing is known of the job, or no fact of it matters: it has ended, or is poisoned.
     Over,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct ShardState {
     census: Arc<Census>,
     jobs: HashMap<JobId, Live>,
     by_actor: HashMap<ActorId, JobId>,
-    /// Jobs that wait for anything but a worker and keep their fold, the longest at rest first.
+    /// Jobs in [`Rest::Waiting`] that keep their fold, the longest at rest first.
     waiting: VecDeque<JobId>,
     panics: HashMap<JobId, u32>,
     /// Consecutive activations that were given up, by job.
@@ -311,15 +311,19 @@ impl ShardState {
     /// Stops the actors of jobs that rest, but for those that wait and rested last, and of any idle
     /// job if too many are cached.
     fn rested(&mut self, job: JobId, rest: Rest) {
-        self.panics.remove(&job);
         self.waiting.retain(|other| *other != job);
+        // The actor may have been stopped in the meantime.
+        if !self.jobs.contains_key(&job) {
+            return;
+        }
+        self.panics.remove(&job);
         let is_crowded = self.jobs.len() > self.args.options.cached_jobs;
         match rest {
             Rest::Working if !is_crowded => {}
             Rest::Working | Rest::Over => self.dismiss(&job),
             Rest::Waiting => {
                 self.waiting.push_back(job);
-                if self.waiting.len() > WAITING_MAX
+                if (is_crowded || self.waiting.len() > WAITING_MAX)
                     && let Some(longest) = self.waiting.pop_front()
                 {
                     self.dismiss(&longest);
@@ -341,6 +345,7 @@ impl ShardState {
 
     fn gone(&mut self, actor: ActorId) {
         if let Some(job) = self.by_actor.remove(&actor) {
+            self.waiting.retain(|other| *other != job);
             self.jobs.remove(&job);
         }
     }
@@ -349,6 +354,7 @@ impl ShardState {
     /// the job is quarantined, so that a job whose log breaks the fold cannot take its shard down.
     fn failed(&mut self, myself: &ActorRef<ShardMsg>, actor: ActorId, error: &str) {
         let Some(job) = self.by_actor.remove(&actor) else { return };
+        self.waiting.retain(|other| *other != job);
         self.jobs.remove(&job);
         let panics = self.panics.entry(job.clone()).or_default();
         *panics += 1;

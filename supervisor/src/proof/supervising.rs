@@ -230,8 +230,9 @@ impl Exploration {
         me.held = 0;
         me.step(memory, Input::Done);
         me.fresh &= me.is_busy;
-        // The actor of a job that waits for no worker leaves once its inbox is empty.
-        if me.rests() && memory.node(me.node).may_leave() {
+        // The actor of a job that waits for no worker may leave once its inbox is empty, or keep its
+        // fold. Those of one supervisor keep it, those of the other one leave.
+        if who > 0 && me.rests() && memory.node(me.node).may_leave() {
             *me = Actor::new(job.into());
         }
     }

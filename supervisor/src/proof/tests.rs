@@ -113,7 +113,7 @@ fn a_job_that_is_rolled_back_keeps_every_claim_whatever_goes_wrong(
 #[case::lies(&[Fault::Lies], 1_003)]
 #[case::delays(&[Fault::Delays], 4_105)]
 #[case::deliveries(&[Fault::Deliveries], 35_507)]
-#[case::workers(&[Fault::Workers], 153_448)]
+#[case::workers(&[Fault::Workers], 124_465)]
 fn two_faults_of_a_kind_break_no_claim(#[case] of: &'static [Fault], #[case] worlds: usize) {
     let walked = walk(Exploration { cancels: false, ..Exploration::new(PARALLEL, 2, of) });
     walked.keeps_every_claim(&["it completes"], worlds);
