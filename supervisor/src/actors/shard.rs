@@ -38,7 +38,7 @@ const LAST_ACTIVATIONS_MAX: Duration = Duration::from_secs(5);
 
 /// Largest number of waiting jobs of a shard that keep their fold, so that one with which a person
 /// is busy is not read from its beginning for each of its facts.
-pub(super) const WAITING_MAX: usize = 32;
+const WAITING_MAX: usize = 32;
 
 pub(super) struct ShardActor;
 

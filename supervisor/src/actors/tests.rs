@@ -1,38 +1,23 @@
-//! Tests of a shard: the folds that it keeps, and the failure of its actor.
+//! Tests of a shard whose actor fails.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex},
-};
-
-use async_trait::async_trait;
 use broker::{
-    Broker,
-    log::{Composed, Feed, Log, LogError, Reader},
+    log::LogError,
     memory::{self, MemoryOptions},
-    testing::{
-        ManualClock,
-        jobs::{Jobs, submitted},
-        wait::until,
-    },
+    testing::{ManualClock, wait::until},
 };
-use futures::stream::BoxStream;
 use jiff::Timestamp;
 use proto::{
-    entry::Entry,
-    fact::{Fact, Signal, Signaled, Submitted},
-    id::{JobId, Seq, Shard, WorkerId},
+    id::{Shard, WorkerId},
     subject::Subjects,
 };
 use ractor::{Actor, ActorProcessingErr};
 use runtime::{presence::Status, registry::Registry};
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     observe::{Census, Labels},
     options::SupervisorOptions,
-    shard::{ShardActor, ShardArgs, ShardError, ShardMsg, WAITING_MAX},
+    shard::{ShardActor, ShardArgs, ShardError, ShardMsg},
     supervisor::reason,
 };
 
@@ -56,112 +41,6 @@ async fn nothing_of_a_shard_goes_on_when_its_actor_fails() {
     ended.await.unwrap();
     // Otherwise its sweep and its figures would run beside those of the shard's next owner.
     until("the end of its figures", async || !Census::is_shown(shard)).await;
-}
-
-/// A log that counts the reads of each job.
-struct Counted(Arc<dyn Log>, Mutex<BTreeMap<JobId, usize>>);
-
-impl Counted {
-    fn reads(&self, job: &JobId) -> usize {
-        self.1.lock().unwrap().get(job).copied().unwrap_or_default()
-    }
-}
-
-#[async_trait]
-impl Reader for Counted {
-    fn subjects(&self) -> &Subjects {
-        self.0.subjects()
-    }
-
-    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
-        *self.1.lock().unwrap().entry(job.clone()).or_default() += 1;
-        self.0.read(job, after).await
-    }
-
-    async fn first(&self, job: &JobId) -> Result<Option<Entry>, LogError> {
-        self.0.first(job).await
-    }
-
-    async fn watch(
-        &self,
-        job: &JobId,
-        after: Seq,
-    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
-        self.0.watch(job, after).await
-    }
-
-    async fn submissions(
-        &self,
-        shard: Shard,
-        before: Option<Seq>,
-        limit: usize,
-    ) -> Result<Vec<Entry>, LogError> {
-        self.0.submissions(shard, before, limit).await
-    }
-
-    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
-        self.0.finished_among(jobs).await
-    }
-}
-
-/// A job that waits for a person to confirm its plan.
-fn waiting() -> Submitted {
-    let mut submitted = submitted("compare the offers");
-    submitted.agent.confirm = true;
-    submitted.plan = serde_json::from_value(json!({
-        "title": "Offers",
-        "steps": [{"id": "s1", "title": "Read", "action": "agent", "description": "Read the offers."}],
-    }))
-    .unwrap();
-    submitted
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_jobs_that_began_to_wait_last_are_not_read_again() {
-    let shard = Shard(0);
-    let (_memory, jobs) = Jobs::in_memory(1, MemoryOptions::default());
-    let log = Arc::clone(&jobs.broker.log);
-    let counted = Arc::new(Counted(Arc::clone(&log), Mutex::default()));
-    let log = Composed { reader: Arc::clone(&counted) as Arc<dyn Reader>, ..Composed::from(log) };
-    let broker = Broker { log: Arc::new(log), ..jobs.broker.clone() };
-    let (clock, shutdown) = (ManualClock::new(Timestamp::UNIX_EPOCH), CancellationToken::new());
-    let worker = WorkerId::new("supervisor").unwrap();
-    let args = ShardArgs {
-        shard,
-        status: Status::new(worker, Vec::new(), "0", &clock, shutdown),
-        registry: Registry::open(&broker).await.unwrap(),
-        broker,
-        options: SupervisorOptions::default(),
-        labels: Labels::default(),
-    };
-    let (actor, ended) = Actor::spawn(None, ShardActor, args).await.unwrap();
-    let records = async |job: &JobId| jobs.read(job).await.len();
-    let mut all = Vec::new();
-    // One more than the first that is not kept, so that the one before has come to rest.
-    for n in 0..WAITING_MAX + 2 {
-        let job = jobs.submit(&format!("j{n}"), waiting()).await;
-        until("its question", async || records(&job).await == 2).await;
-        all.push(job);
-    }
-    let (first, last) = (&all[0], &all[WAITING_MAX]);
-    assert_eq!(all.iter().map(|job| counted.reads(job)).sum::<usize>(), 0);
-    for (job, reads) in [(first, 1), (last, 0)] {
-        let signal = Signal::Cancel;
-        let cancel = Signaled { signal, reason: None, by: None, parent_seq: None };
-        jobs.append(job, Fact::Signaled(cancel)).await;
-        until("its end", async || records(job).await > 3).await;
-        assert_eq!(counted.reads(job), reads, "{job}");
-    }
-    // Another supervisor may have received facts of the jobs that are left.
-    actor.cast(ShardMsg::Fed(Box::new(Feed::Reset))).unwrap();
-    let job = &all[WAITING_MAX - 1];
-    let signal = Signal::Cancel;
-    let cancel = Signaled { signal, reason: None, by: None, parent_seq: None };
-    jobs.append(job, Fact::Signaled(cancel)).await;
-    until("its end", async || records(job).await > 3).await;
-    assert_eq!(counted.reads(job), 1);
-    actor.stop(None);
-    ended.await.unwrap();
 }
 
 #[test]
