@@ -3,15 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 /// The effort of a model's reasoning. Each provider has names of its own for some of these levels;
-/// the nearest one is asked for. Models that do not reason ignore it, and some providers refuse it for them.
+/// the nearest one is asked for. Providers may refuse an effort for a model that does not reason.
 #[derive(
     Debug,
     Clone,
     Copy,
     PartialEq,
     Eq,
-    PartialOrd,
-    Ord,
     Serialize,
     Deserialize,
     schemars::JsonSchema,

@@ -14,10 +14,10 @@ pub const MODEL_NAME_BYTES_MAX: usize = 256;
 pub struct Price {
     /// Price of the tokens of prompts.
     pub input_per_million: f64,
-    /// Price of prompt tokens that the provider had in its cache; that of other ones when absent.
+    /// Price of prompt tokens that the provider had in its cache; `input_per_million` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_per_million: Option<f64>,
-    /// Price of prompt tokens that the provider wrote to its cache; that of other ones when absent.
+    /// Price of prompt tokens that the provider wrote to its cache; `input_per_million` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_per_million: Option<f64>,
     /// Price of the tokens of replies.
@@ -70,12 +70,12 @@ pub struct ModelPrice {
     pub model: String,
     /// US dollars per million tokens of prompts.
     pub input_per_million: f64,
-    /// US dollars per million of those that the provider had in its cache; as for prompts when
-    /// absent.
+    /// US dollars per million prompt tokens that the provider had in its cache;
+    /// `input_per_million` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_per_million: Option<f64>,
-    /// US dollars per million of those that the provider wrote to its cache; as for prompts when
-    /// absent.
+    /// US dollars per million prompt tokens that the provider wrote to its cache;
+    /// `input_per_million` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_per_million: Option<f64>,
     /// US dollars per million tokens of replies.

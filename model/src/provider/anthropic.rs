@@ -36,12 +36,15 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
     let mut system = system(&request.messages, "\n\n");
     let mut messages: Vec<_> = request.messages.iter().filter_map(message).collect();
     if provider.prompt_caching {
-        system = system.map(|text| json!([cached(json!({"type": "text", "text": text}))]));
+        system = system.map(|text| json!([marked(json!({"type": "text", "text": text}))]));
         // Messages after the last result are hints of this turn, which the next one does not repeat.
         let is_result = |message: &Message| matches!(message, Message::Tool { .. });
         let sent = request.messages.iter().filter(|said| !matches!(said, Message::System { .. }));
         let after = sent.rev().position(is_result);
-        after.and_then(|after| messages.iter_mut().nth_back(after)).map(mark);
+        let last = after.and_then(|after| messages.iter_mut().nth_back(after));
+        if let Some(result) = last.and_then(|message| message.pointer_mut("/content/0")) {
+            *result = marked(result.take());
+        }
     }
     object([
         ("model", Some(json!(model))),
@@ -69,21 +72,11 @@ fn level(effort: Effort) -> &'static str {
 
 /// Has the prompt kept in the cache up to a block. The mark of the system text covers the tools, which
 /// come before it, and that of the last result the conversation.
-fn cached(mut block: Value) -> Value {
+fn marked(mut block: Value) -> Value {
     if let Some(block) = block.as_object_mut() {
         block.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
     }
     block
-}
-
-/// Marks the last block of a message. Anthropic refuses a mark on empty text.
-fn mark(message: &mut Value) {
-    let Some(content) = message.get_mut("content") else { return };
-    if let Some(text) = content.as_str().filter(|text| !text.trim().is_empty()) {
-        *content = json!([cached(json!({"type": "text", "text": text}))]);
-    } else if let Some(last) = content.as_array_mut().and_then(|blocks| blocks.last_mut()) {
-        *last = cached(last.take());
-    }
 }
 
 /// Returns the names of the tools that a conversation called. Anthropic refuses a conversation with

@@ -42,7 +42,7 @@ use crate::{
     words::Redactor,
 };
 use exchange::Exchange;
-pub(crate) use openai::level;
+pub(crate) use openai::effort_level;
 use request::Prepared;
 
 /// Builds a model from its configuration. Sends nothing yet.

@@ -35,13 +35,13 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
         ("temperature", temperature),
         (if is_newer { "max_completion_tokens" } else { "max_tokens" }, max_tokens),
         ("top_p", top_p),
-        ("reasoning_effort", effort.map(|effort| json!(level(effort)))),
+        ("reasoning_effort", effort.map(|effort| json!(effort_level(effort)))),
         ("parallel_tool_calls", is_one_call.then(|| json!(false))),
     ])
 }
 
 /// Returns OpenAI's name of an effort.
-pub(crate) fn level(effort: Effort) -> &'static str {
+pub(crate) fn effort_level(effort: Effort) -> &'static str {
     match effort {
         Effort::Minimal | Effort::Low | Effort::Medium | Effort::High => effort.as_str(),
         Effort::Max => "xhigh",

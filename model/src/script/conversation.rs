@@ -4,7 +4,7 @@ use proto::message::Message;
 use serde::Deserialize;
 
 use super::format::RoleDoc;
-use crate::{port::ModelRequest, provider::level};
+use crate::{port::ModelRequest, provider::effort_level};
 
 /// A request: the conversation so far and its settings.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Conversation {
             model: request.params.model.clone().unwrap_or_else(|| model.to_owned()),
             temperature: request.params.temperature,
             top_p: request.params.top_p,
-            effort: request.params.effort.map(|effort| level(effort).to_owned()),
+            effort: request.params.effort.map(|effort| effort_level(effort).to_owned()),
             tools: request.tools.iter().map(|tool| tool.name.to_string()).collect(),
             stream: true,
             include_usage: true,

@@ -1,5 +1,6 @@
 //! The YAML format of a script, before compilation.
 
+use proto::effort::Effort;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_saphyr::Spanned;
@@ -45,7 +46,7 @@ pub(super) struct WhenDoc {
     pub(super) model: Option<Spanned<String>>,
     pub(super) temperature: Option<f64>,
     pub(super) top_p: Option<f64>,
-    pub(super) effort: Option<String>,
+    pub(super) effort: Option<Effort>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -1,9 +1,11 @@
 //! Matching of rules against a conversation. Pure.
 
+use proto::effort::Effort;
 use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::{conversation::Conversation, format::RoleDoc};
+use crate::provider::effort_level;
 
 /// The conditions of a rule, all of which must hold.
 #[derive(Debug, Default)]
@@ -18,7 +20,7 @@ pub(super) struct When {
     pub(super) model: Option<Regex>,
     pub(super) temperature: Option<f64>,
     pub(super) top_p: Option<f64>,
-    pub(super) effort: Option<String>,
+    pub(super) effort: Option<Effort>,
 }
 
 /// A tool result somewhere in the conversation.
@@ -38,7 +40,9 @@ impl When {
             && self.turn.is_none_or(|turn| talk.turn() == turn)
             && self.temperature.is_none_or(|wanted| is(talk.temperature, wanted))
             && self.top_p.is_none_or(|wanted| is(talk.top_p, wanted))
-            && self.effort.as_ref().is_none_or(|wanted| talk.effort.as_ref() == Some(wanted))
+            && self
+                .effort
+                .is_none_or(|wanted| talk.effort.as_deref() == Some(effort_level(wanted)))
             && self.offers.as_ref().is_none_or(|tool| talk.tools.contains(tool));
         if !holds {
             return None;

@@ -97,6 +97,17 @@ enum Step {
     Acknowledge,
 }
 
+/// What a job at rest waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// A worker has a command of the job, so its fold is kept.
+    Working,
+    /// A person, a timer, a child job or an operator has the next move.
+    Waiting,
+    /// Nothing that is known: the job has ended, is poisoned, or has no fold.
+    Over,
+}
+
 impl Activation {
     pub(crate) fn new(job: JobId) -> Self {
         let (state, bounds) = (State::Resting(None), Bounds::default());
@@ -260,16 +271,13 @@ impl Activation {
         self.fold()?.trace()
     }
 
-    /// Returns `true` if the fold may be dropped at rest, because no worker has a command of the
-    /// job.
-    pub(crate) fn may_leave(&self) -> bool {
-        self.folded_job().is_none_or(|job| !job.has_work_out())
-    }
-
-    /// Returns `true` if the job waits for a person, a timer, a child job or an operator.
-    pub(crate) fn waits(&self) -> bool {
-        let waits = |job: &Job| !job.has_ended() && !job.has_work_out() && job.poison().is_none();
-        self.folded_job().is_some_and(waits)
+    /// Returns what the job at rest waits for.
+    pub(crate) fn rest(&self) -> Rest {
+        match self.folded_job() {
+            Some(job) if job.has_work_out() => Rest::Working,
+            Some(job) if !job.has_ended() && job.poison().is_none() => Rest::Waiting,
+            Some(_) | None => Rest::Over,
+        }
     }
 
     /// Returns everything that the next effect depends on, except the bounds.

@@ -13,7 +13,7 @@ use proto::{
 };
 use rstest::rstest;
 
-use super::{Activation, Arrival, Effect, GivenUp, Outcome};
+use super::{Activation, Arrival, Effect, GivenUp, Outcome, Rest};
 
 fn job() -> JobId {
     JobId::new("job").unwrap()
@@ -68,7 +68,7 @@ fn an_activation_stores_what_follows_and_acknowledges_then() {
     assert!(matches!(activation.effect(), Effect::Acknowledge));
     activation.done(Outcome::Done);
     assert!(matches!(activation.effect(), Effect::Rest));
-    assert!(!activation.may_leave());
+    assert_eq!(activation.rest(), Rest::Working);
 }
 
 #[test]

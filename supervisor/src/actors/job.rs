@@ -25,9 +25,9 @@ use super::{
     inbox::{Inbox, Waiting},
     observe::{self, ActivationSpan, ActivationTimer, Census, Labels, ShardFigures, Tally},
     registered,
-    shard::{Rest, ShardMsg},
+    shard::ShardMsg,
 };
-use crate::activation::{self, Activation, Arrival, Effect, Outcome};
+use crate::activation::{self, Activation, Arrival, Effect, Outcome, Rest};
 
 pub(super) struct JobActor;
 
@@ -113,11 +113,9 @@ impl Actor for JobActor {
     ) -> Result<(), ActorProcessingErr> {
         let span = state.span.clone();
         let settled = state.activate_until_empty().instrument(span).await;
-        let rest = match state.activation.may_leave() && !state.tally.is_owed() {
-            true if state.activation.waits() => Rest::Waiting,
-            true => Rest::Over,
-            false => Rest::Working,
-        };
+        // Metrics count the rest of it with a later activation.
+        let is_owed = state.tally.is_owed();
+        let rest = if is_owed { Rest::Working } else { state.activation.rest() };
         let rested = ShardMsg::Rested { job: state.args.job.clone(), rest, settled };
         // On shutdown the shard's actor is gone first; this actor then ends as well.
         let _ = state.args.owner.cast(rested);

@@ -29,6 +29,7 @@ use super::{
     options::SupervisorOptions,
     pulse, sweep,
 };
+use crate::activation::Rest;
 
 /// Longest wait before an activation that was given up is repeated.
 const REPEAT_AFTER_MAX: Duration = Duration::from_secs(60);
@@ -38,7 +39,7 @@ const LAST_ACTIVATIONS_MAX: Duration = Duration::from_secs(5);
 
 /// Largest number of waiting jobs of a shard that keep their fold, so that one with which a person
 /// is busy is not read from its beginning for each of its facts.
-const WAITING_MAX: usize = 32;
+pub(super) const WAITING_MAX: usize = 32;
 
 pub(super) struct ShardActor;
 
@@ -55,17 +56,6 @@ pub(super) enum ShardMsg {
     GaveUp(JobId),
     /// A job's actor has emptied its inbox. `settled` is `true` if no activation was given up.
     Rested { job: JobId, rest: Rest, settled: bool },
-}
-
-/// The state in which a job's actor rests.
-#[derive(Clone, Copy)]
-pub(super) enum Rest {
-    /// A worker has a command of the job, or metrics do not count all of it yet.
-    Working,
-    /// The job waits for a person, a timer, a child job or an operator.
-    Waiting,
-    /// Nothing is known of the job, or no fact of it matters: it has ended, or is poisoned.
-    Over,
 }
 
 #[derive(Clone)]

@@ -1,23 +1,39 @@
-//! Tests of a shard whose actor fails.
+//! Tests of a shard: the folds that it keeps, and the failure of its actor.
 
-use broker::{
-    log::LogError,
-    memory::{self, MemoryOptions},
-    testing::{ManualClock, wait::until},
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
 };
+
+use async_trait::async_trait;
+use broker::{
+    Broker,
+    log::{Composed, Feed, Log, LogError, Reader},
+    memory::{self, MemoryOptions},
+    testing::{
+        ManualClock,
+        jobs::{Jobs, binding, planned, step, submitted},
+        wait::until,
+    },
+};
+use futures::stream::BoxStream;
 use jiff::Timestamp;
 use proto::{
-    id::{Shard, WorkerId},
+    entry::Entry,
+    fact::{Fact, Signal, Signaled},
+    id::{JobId, Seq, Shard, WorkerId},
     subject::Subjects,
+    tool::Effect,
 };
 use ractor::{Actor, ActorProcessingErr};
 use runtime::{presence::Status, registry::Registry};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     observe::{Census, Labels},
     options::SupervisorOptions,
-    shard::{ShardActor, ShardArgs, ShardError, ShardMsg},
+    shard::{ShardActor, ShardArgs, ShardError, ShardMsg, WAITING_MAX},
     supervisor::reason,
 };
 
@@ -41,6 +57,101 @@ async fn nothing_of_a_shard_goes_on_when_its_actor_fails() {
     ended.await.unwrap();
     // Otherwise its sweep and its figures would run beside those of the shard's next owner.
     until("the end of its figures", async || !Census::is_shown(shard)).await;
+}
+
+/// A log that counts the reads of each job.
+struct Counted(Arc<dyn Log>, Mutex<BTreeMap<JobId, usize>>);
+
+impl Counted {
+    fn reads(&self, job: &JobId) -> usize {
+        self.1.lock().unwrap().get(job).copied().unwrap_or_default()
+    }
+}
+
+#[async_trait]
+impl Reader for Counted {
+    fn subjects(&self) -> &Subjects {
+        self.0.subjects()
+    }
+
+    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
+        *self.1.lock().unwrap().entry(job.clone()).or_default() += 1;
+        self.0.read(job, after).await
+    }
+
+    async fn first(&self, job: &JobId) -> Result<Option<Entry>, LogError> {
+        self.0.first(job).await
+    }
+
+    async fn watch(
+        &self,
+        job: &JobId,
+        after: Seq,
+    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
+        self.0.watch(job, after).await
+    }
+
+    async fn submissions(
+        &self,
+        shard: Shard,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        self.0.submissions(shard, before, limit).await
+    }
+
+    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        self.0.finished_among(jobs).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_jobs_that_began_to_wait_last_are_not_read_again() {
+    let shard = Shard(0);
+    let (_memory, jobs) = Jobs::in_memory(1, MemoryOptions::default());
+    let log = Arc::clone(&jobs.broker.log);
+    let counted = Arc::new(Counted(Arc::clone(&log), Mutex::default()));
+    let log = Composed { reader: Arc::clone(&counted) as Arc<dyn Reader>, ..Composed::from(log) };
+    let broker = Broker { log: Arc::new(log), ..jobs.broker.clone() };
+    let (clock, shutdown) = (ManualClock::new(Timestamp::UNIX_EPOCH), CancellationToken::new());
+    let worker = WorkerId::new("supervisor").unwrap();
+    let args = ShardArgs {
+        shard,
+        status: Status::new(worker, Vec::new(), "0", &clock, shutdown),
+        registry: Registry::open(&broker).await.unwrap(),
+        broker,
+        options: SupervisorOptions::default(),
+        labels: Labels::default(),
+    };
+    let (actor, stopped) = Actor::spawn(None, ShardActor, args).await.unwrap();
+    let mut all = Vec::new();
+    // One more than the first that is not kept, so that the one before has come to rest.
+    for n in 0..WAITING_MAX + 2 {
+        let mut confirmed = submitted("compare the offers");
+        confirmed.agent.confirm = true;
+        let job = jobs.submit(&format!("j{n}"), confirmed).await;
+        until("its planner", async || !jobs.positions(&job, "plan").await.is_empty()).await;
+        let steps = vec![step("s1", "compare", json!({}), binding(Effect::Pure))];
+        jobs.append(&job, Fact::Planned(planned(steps))).await;
+        until("its question", async || !jobs.positions(&job, "ask").await.is_empty()).await;
+        all.push(job);
+    }
+    // Returns the number of reads that the end of a waiting job takes.
+    let ended = async |job: &JobId| {
+        let before = counted.reads(job);
+        let signal = Signal::Cancel;
+        let cancel = Signaled { signal, reason: None, by: None, parent_seq: None };
+        jobs.append(job, Fact::Signaled(cancel)).await;
+        until("its end", async || !jobs.positions(job, "finish").await.is_empty()).await;
+        counted.reads(job) - before
+    };
+    assert_eq!(ended(&all[0]).await, 1, "the longest at rest");
+    assert_eq!(ended(&all[WAITING_MAX]).await, 0, "one of the last");
+    // Another supervisor may have received facts of the jobs that are left.
+    actor.cast(ShardMsg::Fed(Box::new(Feed::Reset))).unwrap();
+    assert_eq!(ended(&all[WAITING_MAX - 1]).await, 1, "one of the last, after a reset");
+    actor.stop(None);
+    stopped.await.unwrap();
 }
 
 #[test]

@@ -24,7 +24,7 @@ use super::{
     script::Saying,
     world::{Places, places},
 };
-use crate::activation::{Activation, Arrival, Effect, Outcome};
+use crate::activation::{Activation, Arrival, Effect, Outcome, Rest};
 
 /// An activation at rest, or before an effect.
 #[derive(Clone)]
@@ -103,7 +103,7 @@ impl Node {
 
     /// Returns `true` if the actor may leave when it rests.
     pub(super) fn may_leave(&self) -> bool {
-        self.activation.may_leave()
+        self.activation.rest() != Rest::Working
     }
 
     /// Returns the position of the last decision that the actor knows.
