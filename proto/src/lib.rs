@@ -70,6 +70,7 @@ pub mod view;
 pub mod why;
 pub mod wire;
 pub mod work_error;
+pub mod workflow;
 
 /// Returns whether a field has its default value, which records omit.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
