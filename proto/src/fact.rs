@@ -29,6 +29,7 @@ use crate::{
     rules::Rules,
     tool::{Binding, Fault, ToolResult},
     work_error::WorkError,
+    workflow::WorkflowRun,
 };
 
 /// An event outside the supervisor.
@@ -155,6 +156,9 @@ pub struct Submitted {
     /// then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
+    /// Workflow of the submission. Its graph takes the place of a plan, and no planner runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<Box<WorkflowRun>>,
     /// Files of the submission.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<File>,

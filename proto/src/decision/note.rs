@@ -8,6 +8,7 @@ use crate::{
     id::{AskId, Attempt, Generation, JobId, WorkId},
     job::Outcome,
     notice::Notice,
+    workflow::Advance,
 };
 
 /// A decision that needs no reply.
@@ -73,6 +74,8 @@ pub enum Note {
         #[serde(default, skip_serializing_if = "Generation::is_first")]
         generation: Generation,
     },
+    /// A workflow went on.
+    Advanced(Advance),
     /// The outcome of a child is final. The child stores its end once its parent has been notified.
     Concluded {
         /// Final outcome.

@@ -7,6 +7,7 @@
 //!
 //! Architecture invariant: this module evaluates nothing and checks no graph.
 
+mod advance;
 mod form;
 mod name;
 mod node;
@@ -17,6 +18,10 @@ mod whole;
 mod work;
 
 pub use self::{
+    advance::{
+        Advance, Entered, InvalidVisit, MAPS_DEEP_MAX, MOVES_MAX, Move, Path, Visit, WorkflowEnd,
+        WorkflowRun,
+    },
     form::FormField,
     name::{
         BranchName, EVENT_NAME_BYTES_MAX, EventName, InvalidName, Key, NAME_BYTES_MAX, NodeId,
