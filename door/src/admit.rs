@@ -27,7 +27,7 @@ use proto::{
 };
 use serde_json::Value;
 
-use super::{files, pricing};
+use super::{files, output, pricing};
 
 /// The supported version of a submission.
 const VERSION: u64 = 1;
@@ -43,6 +43,8 @@ pub(super) struct Admitted {
     pub(super) fork: Option<Fork>,
     /// Work of the job that its submitter states.
     pub(super) given: Option<Given>,
+    /// `true` if the request itself has a schema of the result.
+    pub(super) has_output: bool,
     /// Files of the job. Their content has not been checked yet.
     pub(super) files: Vec<SubmitFile>,
 }
@@ -82,9 +84,10 @@ pub(super) fn submission(
     if let Some(only) = request.tools.take() {
         narrow(&mut agent, &mut agents, only)?;
     }
-    let Submit { id, conversation, call, plan, files, labels, .. } = request;
+    let Submit { id, conversation, call, plan, files, labels, output, .. } = request;
     let conversation = conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
-    let submitted = Submitted {
+    let by_request = output.is_some();
+    let mut submitted = Submitted {
         goal,
         agent,
         language,
@@ -100,6 +103,12 @@ pub(super) fn submission(
         labels,
         rules: proto::rules::Rules::NOW,
     };
+    if call.is_some() {
+        if by_request {
+            return Err(Failure::about(Code::InvalidRequest, "output", Text::CallHasNoModel));
+        }
+        submitted.agent.output = None;
+    }
     let given = match (call, plan) {
         (Some(_), Some(_)) => {
             return Err(Failure::about(Code::InvalidRequest, "plan", Text::CallAndPlan));
@@ -107,7 +116,7 @@ pub(super) fn submission(
         (Some(call), None) => Some(Given::Call(call)),
         (None, plan) => plan.map(Given::Plan),
     };
-    Ok(Admitted { id, submitted, fork: None, given, files })
+    Ok(Admitted { id, submitted, fork: None, given, has_output: by_request, files })
 }
 
 /// Checks the request of a fork. Beside its source it may carry an id and nothing else, because
@@ -133,6 +142,7 @@ fn forked(
         call,
         files,
         labels,
+        output,
     } = request;
     let said = [
         ("goal", !goal.is_empty()),
@@ -146,6 +156,7 @@ fn forked(
         ("call", call.is_some()),
         ("files", !files.is_empty()),
         ("labels", !labels.is_empty()),
+        ("output", output.is_some()),
     ];
     if let Some((field, _)) = said.into_iter().find(|(_, is_there)| *is_there) {
         return Err(Failure::about(Code::InvalidRequest, field, Text::Inherited));
@@ -166,7 +177,7 @@ fn forked(
         labels: Labels::default(),
         rules: proto::rules::Rules::NOW,
     };
-    Ok(Admitted { id, submitted, fork: Some(fork), given: None, files })
+    Ok(Admitted { id, submitted, fork: Some(fork), given: None, has_output: false, files })
 }
 
 fn version(value: &Value) -> Result<(), Failure> {
@@ -229,6 +240,10 @@ fn agent(request: &Submit, agents: &Catalogue) -> Result<Agent, Failure> {
             return Err(Failure::about(Code::InvalidRequest, "deadline_ms", why));
         }
         agent.deadline_ms = Some(ms);
+    }
+    if let Some(schema) = &request.output {
+        output::bounds(schema, "output")?;
+        agent.output = Some(schema.clone());
     }
     conflicts::check(&agent).map_err(|invalid| {
         let field = format!("agent.{}", invalid.field);

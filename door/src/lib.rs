@@ -19,6 +19,7 @@ mod folds;
 mod forking;
 mod index;
 mod list;
+mod output;
 mod planned;
 mod presets;
 mod preview;

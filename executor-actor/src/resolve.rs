@@ -105,7 +105,7 @@ fn end(said: StepReport, reply: &Reply, work: &TurnWork, told: &[Message]) -> Tu
 
 fn done(said: StepReport) -> TurnReply {
     let StepReport { success, response, attachments } = said;
-    TurnReply::Done { success, response: bounded(&response), attachments }
+    TurnReply::Done { success, response: bounded(&response), attachments, value: Value::Null }
 }
 
 fn calls(text: &str, calls: Vec<TurnCall>) -> TurnReply {

@@ -156,7 +156,7 @@ fn done(language: Language, messages: &[Message], ends: usize) -> String {
     let mut lines = Vec::new();
     for message in messages {
         match message {
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, opaque: _ } => {
                 if !text.trim().is_empty() {
                     lines.push(format!("{said}: {}", cut(text.trim())));
                 }

@@ -92,7 +92,8 @@ impl ActiveJob {
             | FailReason::ReplanLimit
             | FailReason::HistoryFull
             | FailReason::QuestionRepeated
-            | FailReason::TooManyQuestions => false,
+            | FailReason::TooManyQuestions
+            | FailReason::OutputInvalid => false,
         }
     }
 

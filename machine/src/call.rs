@@ -298,8 +298,8 @@ impl Call {
         at: Timestamp,
     ) {
         let end = match outcome {
-            Outcome::Completed { summary, results } => {
-                let data = serde_json::json!({"response": summary, "results": results});
+            Outcome::Completed { summary, results, value } => {
+                let data = kin_text::result(summary, results, value);
                 let message = is_step.then(|| summary.clone());
                 ToolResult { message, ..ToolResult::ok(data) }
             }

@@ -284,7 +284,7 @@ fn turn_work(
         max_turns: open.brief.agent.step.max_turns,
         language: open.language(),
         model: open.brief.model_choice(open.offered()),
-        may_ask: open.may_ask_in_steps(),
+        may_ask: open.may_ask_in_steps() && !step.is_output,
         ask_kinds: open.brief.agent.ask.kinds.clone(),
         task,
         outline: step.outline.clone(),
@@ -292,10 +292,11 @@ fn turn_work(
         replies: turn.replies.clone(),
         notices: [turn.notices.as_slice(), &open.budget_notices(age_ms)].concat(),
         instructions: open.steering.after(turn.told),
-        must_answer: turn.must_answer,
+        must_answer: turn.must_answer || step.is_output,
         max_calls: (!open.brief.agent.has_all_calls()).then(|| open.brief.agent.calls_per_turn()),
         window: open.brief.agent.observe.window(),
-        summarise: turn.may_be_summarised(&open.brief.agent),
+        summarise: turn.may_be_summarised(&open.brief.agent) && !step.is_output,
         summary: turn.summary.clone(),
+        output: open.brief.agent.output.clone().filter(|_| step.is_output),
     }
 }

@@ -33,6 +33,7 @@ impl ActiveJob {
         }
         self.release_steps(at);
         self.settle_failures();
+        self.settle_output();
         self.settle_budget();
     }
 

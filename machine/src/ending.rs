@@ -28,6 +28,9 @@ impl ActiveJob {
         if !self.planning.is_executing() || (self.has_anything_out() && !at_once) {
             return;
         }
+        if let Some((reason, message)) = self.output_failed() {
+            return self.planning.fail(reason, message);
+        }
         let Some(failed) = self.execution.first_failed() else { return };
         let message = text::step_failed(
             self.language(),
@@ -95,9 +98,8 @@ impl ActiveJob {
             let message = text::step_failed(self.language(), failed.id().as_str(), error);
             return Some(self.failed(failed.fail_reason(), message));
         }
-        let answer = self.planning.answer().map(str::to_owned);
-        let answer = answer.or_else(|| self.answer_alone());
-        let mut summary = answer.unwrap_or_else(|| self.summary());
+        let value = self.output_value()?;
+        let mut summary = self.answer().unwrap_or_else(|| self.summary());
         if let Some(failed) = self.execution.first_failed() {
             let error = failed.response.as_deref().unwrap_or_default();
             let failed = text::step_failed(self.language(), failed.id().as_str(), error);
@@ -106,11 +108,16 @@ impl ActiveJob {
         if self.brief.rules.open_items_are_told() {
             summary = text::with_open(self.language(), summary, &self.open_items());
         }
-        Some(Outcome::Completed { summary, results: self.results() })
+        Some(Outcome::Completed { summary, results: self.results(), value })
+    }
+
+    /// Returns the answer of the job in words, if a model gave one.
+    pub(super) fn answer(&self) -> Option<String> {
+        self.planning.answer().map(str::to_owned).or_else(|| self.answer_alone())
     }
 
     /// Returns `true` if the job completes in spite of a failed step.
-    fn completes_with_what_it_has(&self) -> bool {
+    pub(super) fn completes_with_what_it_has(&self) -> bool {
         match self.brief.agent.step.on_blocked {
             OnBlocked::Error => false,
             OnBlocked::Skip => {
@@ -143,7 +150,8 @@ impl ActiveJob {
             | FailReason::QuestionExpired
             | FailReason::HistoryFull
             | FailReason::QuestionRepeated
-            | FailReason::TooManyQuestions => message,
+            | FailReason::TooManyQuestions
+            | FailReason::OutputInvalid => message,
         };
         Outcome::Failed { reason, message, results: self.results() }
     }

@@ -243,6 +243,7 @@ impl ActiveJob {
         let is_summary = matches!(turned.reply, TurnReply::Summarised { .. });
         step.turns += u32::from(!is_summary);
         match &turned.reply {
+            reply if step.is_output => step.heard_output(reply, turn.run, language, at.time),
             TurnReply::Calls { .. } if turn.must_answer => {
                 let error = Notice::NoAnswer.text(language);
                 step.stop(Notice::NoAnswer, turn.run, error, agent, at.time);
@@ -252,11 +253,12 @@ impl ActiveJob {
                 let acting = Acting::new(&turn, at.seq, calls, asks, agent, language);
                 step.acts(at.seq, acting);
             }
-            TurnReply::Done { success, response, attachments } => {
+            TurnReply::Done { success, response, attachments, value: _ } => {
                 let kept = attachments.iter().take(limits::ATTACHMENTS_MAX);
                 let end = (*success, kept.cloned().collect());
                 step.reported(end, response.clone(), turn.run, agent, at.time);
             }
+            TurnReply::Misfit { .. } => step.no_value(language, at.time),
             TurnReply::Summarised { summary, results } => {
                 if let Exec::Turn(turn) = &mut step.exec {
                     let said = (summary.as_ref(), results.as_slice());

@@ -43,6 +43,7 @@ mod kin_text;
 mod loops;
 mod names;
 mod outbox;
+mod output;
 mod planning;
 pub mod preview;
 mod progress;

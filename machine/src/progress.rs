@@ -66,7 +66,7 @@ impl StepRun {
         }
     }
 
-    fn first_turn(&self, run: u32, previous_error: Option<String>) -> Turn {
+    pub(super) fn first_turn(&self, run: u32, previous_error: Option<String>) -> Turn {
         Turn {
             run,
             number: 1,

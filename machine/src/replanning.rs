@@ -73,7 +73,7 @@ impl ActiveJob {
             }
             ReplanWhen::AfterEachStep => {
                 let completed = |run: &StepRun| run.state == StepState::Completed;
-                self.execution.steps().iter().any(completed).then_some(Cause::Completed)
+                self.execution.planned().any(completed).then_some(Cause::Completed)
             }
         };
         let may = self.brief.agent.replan.max > 0;

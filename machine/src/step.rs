@@ -68,6 +68,10 @@ pub(super) struct StepRun {
     pub(super) level: u32,
     /// Revision of the first plan that the step is no longer part of.
     pub(super) left: Option<u32>,
+    /// `true` if the step is no part of a plan: its model gives the result of the job.
+    pub(super) is_output: bool,
+    /// `true` if the step failed because no reply fit the schema of the result.
+    pub(super) is_misfit: bool,
 }
 
 /// The current phase of a step's execution.
@@ -111,6 +115,8 @@ impl StepRun {
             outline: None,
             level: 0,
             left: None,
+            is_output: false,
+            is_misfit: false,
         }
     }
 
@@ -126,7 +132,9 @@ impl StepRun {
                 false
             }
         };
-        if self.notices.iter().any(stopped) {
+        if self.is_misfit {
+            FailReason::OutputInvalid
+        } else if self.notices.iter().any(stopped) {
             FailReason::NoProgress
         } else {
             FailReason::StepFailed
@@ -322,7 +330,7 @@ impl StepRun {
 
     /// Returns `true` if the step stays in force when its plan is replaced.
     pub(super) fn stays(&self, apply: ReplanApply) -> bool {
-        apply == ReplanApply::Append && !self.state.is_terminal()
+        apply == ReplanApply::Append && !self.state.is_terminal() && !self.is_output
     }
 
     /// Renames the positions that the step refers to. A fork holds copies of them.

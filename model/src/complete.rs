@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use futures::StreamExt;
-use proto::message::{ModelCall, StopReason, Usage};
+use proto::{
+    message::{ModelCall, StopReason, Usage},
+    opaque::Opaque,
+};
 
 use crate::{
     error::{ErrorKind, ModelError},
@@ -22,6 +25,8 @@ pub struct Reply {
     pub thought: String,
     /// Tool calls, in the model's order. Always empty if `stop` is `Length`.
     pub calls: Vec<ModelCall>,
+    /// Parts of the reply that only the same model reads.
+    pub opaque: Option<Opaque>,
     /// Tokens of the call, estimated if the provider does not report them.
     pub usage: Usage,
     /// Reason for the end of the reply. `Length` means that `text` is cut short.
@@ -61,6 +66,7 @@ pub async fn complete(
                 Delta::Text(text) => collected.text.push_str(&text),
                 Delta::Thought(thought) => collected.thought.push_str(&thought),
                 Delta::Call(call) => collected.calls.push(call),
+                Delta::Opaque(opaque) => collected.opaque = Some(opaque),
                 Delta::End { usage, stop, model } => return collected.close(usage, stop, model),
             }
         }
@@ -73,6 +79,7 @@ struct Collected {
     text: String,
     thought: String,
     calls: Vec<ModelCall>,
+    opaque: Option<Opaque>,
     bytes: usize,
     splitter: Splitter,
     /// Names of the offered tools.
@@ -85,7 +92,7 @@ impl Collected {
         match delta {
             Delta::Text(text) => self.splitter.take(&text),
             end @ Delta::End { .. } => self.splitter.finish().into_iter().chain([end]).collect(),
-            other @ (Delta::Thought(_) | Delta::Call(_)) => vec![other],
+            other @ (Delta::Thought(_) | Delta::Call(_) | Delta::Opaque(_)) => vec![other],
         }
     }
 
@@ -111,7 +118,8 @@ impl Collected {
             return Err(error);
         }
         let calls = distinct(self.calls)?;
-        Ok(Reply { text: self.text, thought: self.thought, calls, usage, stop, model })
+        let Self { text, thought, opaque, .. } = self;
+        Ok(Reply { text, thought, calls, opaque, usage, stop, model })
     }
 }
 
@@ -168,7 +176,8 @@ fn size(delta: &Delta) -> usize {
         Delta::Text(text) | Delta::Thought(text) => text.len(),
         // Counts the serialised length without building the text.
         Delta::Call(call) => call.id.len() + call.name.len() + json_len(&call.args),
-        Delta::End { .. } => 0,
+        // Bounded apart, because it is no content.
+        Delta::Opaque(_) | Delta::End { .. } => 0,
     }
 }
 
@@ -284,7 +293,7 @@ mod tests {
         let show = |delta: &Delta| match delta {
             Delta::Text(text) => words.push_str(text),
             Delta::Thought(thought) => thoughts.push_str(thought),
-            Delta::Call(_) | Delta::End { .. } => {}
+            Delta::Call(_) | Delta::Opaque(_) | Delta::End { .. } => {}
         };
         let model = Canned(items, 1000);
         let reply = complete(&model, ModelRequest::default(), show).await.unwrap();

@@ -49,6 +49,7 @@ use crate::{
     job::JobState,
     label::Labels,
     lang::Language,
+    output::OutputSchema,
     point::{Fork, Order, Point},
     refusal::Warnings,
     tool::ToolSpec,
@@ -103,6 +104,9 @@ pub struct Submit {
     /// Labels of the job and of its sub-agents' jobs.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
+    /// JSON Schema of the result, an object; the agent's schema when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputSchema>,
 }
 
 /// A tool call that a user requests by name.
@@ -424,6 +428,7 @@ impl Submit {
             call: None,
             files: Vec::new(),
             labels: Labels::default(),
+            output: None,
         }
     }
 }

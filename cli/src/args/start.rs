@@ -122,6 +122,9 @@ pub(crate) struct JobArgs {
     /// Plan to carry out, as JSON; @FILE reads a file [default: the planner writes it]
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) plan: Option<String>,
+    /// JSON Schema of the result; @FILE reads a file [default: that of the agent]
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub(crate) output: Option<String>,
     /// File to attach, or its URL; repeatable, at most 16 MiB each
     #[arg(long = "file", value_name = "PATH|URL")]
     pub(crate) files: Vec<String>,

@@ -11,7 +11,9 @@ use proto::{
     id::{AgentName, JobId},
     label::Labels,
     lang::Words,
-    limits, strict,
+    limits,
+    output::OutputSchema,
+    strict,
 };
 use serde_json::Value;
 
@@ -81,6 +83,7 @@ pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
     }
     let agent = job.agent.as_deref().map(agent).transpose()?;
     let plan = job.plan.as_deref().map(plan).transpose()?;
+    let output = job.output.as_deref().map(schema).transpose()?;
     let labels = Labels::of(job.labels.iter().cloned());
     let labels = labels.map_err(|error| CliError::input("label", error.to_string()))?;
     Ok(Submit {
@@ -90,6 +93,7 @@ pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
         language: job.language,
         tools: (!job.tools.is_empty()).then(|| job.tools.clone()),
         plan,
+        output,
         labels,
         confirm: job.no_confirm.then_some(false),
         deadline_ms: job.deadline.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
@@ -101,6 +105,13 @@ fn plan(given: &str) -> Result<Value, CliError> {
     let text = input::text("plan", given, limits::REQUEST_BYTES_MAX)?;
     strict::from_slice(text.as_bytes())
         .map_err(|e| CliError::input("plan", Failure::from(e).message))
+}
+
+fn schema(given: &str) -> Result<OutputSchema, CliError> {
+    let text = input::text("output", given, limits::REQUEST_BYTES_MAX)?;
+    strict::from_slice(text.as_bytes())
+        .map(OutputSchema)
+        .map_err(|e| CliError::input("output", Failure::from(e).message))
 }
 
 pub(super) fn agent(named: &str) -> Result<AgentChoice, CliError> {

@@ -190,10 +190,17 @@ fn turn_reply(style: &Style, reply: &TurnReply) -> (Tone, String) {
                 .collect();
             (Tone::Busy, style.say(Text::LogCalls { calls: &calls.join(", "), said: text }))
         }
-        TurnReply::Done { success: true, response, attachments: _ } => {
+        TurnReply::Done { value, .. } if !value.is_null() => {
+            (Tone::Good, style.say(Text::LogDone { response: &value.to_string() }))
+        }
+        TurnReply::Misfit { text: _, misfits } => {
+            let places: Vec<String> = misfits.iter().map(ToString::to_string).collect();
+            (Tone::Bad, style.say(Text::LogMisfit { places: &places.join("; ") }))
+        }
+        TurnReply::Done { success: true, response, .. } => {
             (Tone::Good, style.say(Text::LogDone { response }))
         }
-        TurnReply::Done { success: false, response, attachments: _ } => {
+        TurnReply::Done { success: false, response, .. } => {
             (Tone::Bad, style.say(Text::LogGivesUp { response }))
         }
         TurnReply::Summarised { summary, results } => {

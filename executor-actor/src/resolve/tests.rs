@@ -40,10 +40,10 @@ fn resolved(reply: &Reply, work: Value) -> TurnReply {
 /// targets.
 fn line(reply: &TurnReply) -> String {
     match reply {
-        TurnReply::Done { success, response, attachments } if attachments.is_empty() => {
+        TurnReply::Done { success, response, attachments, .. } if attachments.is_empty() => {
             format!("done {success}: {response}")
         }
-        TurnReply::Done { success, response, attachments } => {
+        TurnReply::Done { success, response, attachments, .. } => {
             format!("done {success}: {response} with {}", attachments.join(" "))
         }
         TurnReply::Summarised { summary, results } => {

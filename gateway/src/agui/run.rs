@@ -62,7 +62,13 @@ impl Run {
         awaited: BTreeSet<Asked>,
     ) -> Self {
         let latest =
-            JobEvent { state: JobState::Submitted, sub_status: None, reason: None, goal: None };
+            JobEvent {
+                state: JobState::Submitted,
+                sub_status: None,
+                reason: None,
+                goal: None,
+                value: Value::Null,
+            };
         Self {
             job,
             thread_id,

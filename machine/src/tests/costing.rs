@@ -57,7 +57,12 @@ fn paid(price: Option<Price>) -> (Play, Seq) {
     let cost = Cost { usage: Usage::reported(7, 0), money: Some(0.25) };
     p.result_at("g0.r0.a", 1, ToolResult::ok(json!(1)), None, cost);
     let before = p.last();
-    let done = TurnReply::Done { success: true, response: "b".into(), attachments: Vec::new() };
+    let done = TurnReply::Done {
+        success: true,
+        response: "b".into(),
+        attachments: Vec::new(),
+        value: serde_json::Value::Null,
+    };
     p.turn("g0.r0.b.n1.t1", done);
     (p, before)
 }
@@ -98,7 +103,12 @@ fn work_that_a_rollback_took_out_stays_on_the_bill_and_its_repetition_is_added()
     assert!(p.back(before));
     assert_eq!(bill(&p), once);
     p.drive();
-    let done = TurnReply::Done { success: true, response: "b".into(), attachments: Vec::new() };
+    let done = TurnReply::Done {
+        success: true,
+        response: "b".into(),
+        attachments: Vec::new(),
+        value: serde_json::Value::Null,
+    };
     p.turn("g1.r0.b.n1.t1", done);
     assert_eq!((bill(&p)[0].1, bill(&p)[1].1, bill(&p)[2].1), (22, 100, 7));
     assert_eq!(p.view().usage.input_tokens, 117, "the budget counts the repetition alone");

@@ -198,7 +198,7 @@ fn blocked_steps_may_be_skipped_and_the_job_completes_with_what_it_has() {
     p.ok("g0.r0.d", json!(4));
     p.expect(&["finish completed"]);
     assert_eq!(p.states(), "a:failed b:skipped c:skipped d:completed");
-    let Outcome::Completed { summary, results } = p.outcome() else { panic!("not completed") };
+    let Outcome::Completed { summary, results, .. } = p.outcome() else { panic!("not completed") };
     assert_eq!(results, json!({"d": 4}));
     assert_eq!(
         summary,

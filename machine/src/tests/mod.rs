@@ -28,6 +28,7 @@ mod lifecycle;
 mod observing;
 mod outages;
 mod outlining;
+mod outputs;
 mod planning;
 mod play;
 mod policies;

@@ -371,12 +371,13 @@ impl Play {
             reply,
             usage,
             reasoning: String::new(),
+            opaque: None,
         }));
     }
 
     pub(super) fn done(&mut self, id: &str, success: bool, response: &str) {
         let attachments = Vec::new();
-        self.turn(id, TurnReply::Done { success, response: response.into(), attachments });
+        self.turn(id, TurnReply::Done { success, response: response.into(), attachments, value: Value::Null });
     }
 
     pub(super) fn answer(&mut self, ask: &str, decision: Verdict, words: Option<&str>) {

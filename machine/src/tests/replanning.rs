@@ -353,7 +353,7 @@ fn every_turn_another_action_is_decided_until_the_goal_is_reached() {
     }
     p.reply(6, PlanReply::Finished { response: "all done".into(), language: None });
     p.expect(&["finish completed"]);
-    let Outcome::Completed { summary, results } = p.outcome() else { panic!("not completed") };
+    let Outcome::Completed { summary, results, .. } = p.outcome() else { panic!("not completed") };
     assert_eq!(summary, "all done");
     assert_eq!(
         results,

@@ -253,8 +253,10 @@ fn of_messages(messages: &[Message], words: &dyn Fn(&str) -> usize) -> usize {
     };
     let of_message = |message: &Message| match message {
         Message::System { text } | Message::User { text } => words(text),
-        Message::Assistant { text, calls } => {
-            words(text) + calls.iter().map(of_call).sum::<usize>()
+        Message::Assistant { text, calls, opaque } => {
+            let kept = opaque.iter().flat_map(|opaque| &opaque.parts);
+            let kept: usize = kept.map(|part| words(&part.to_string())).sum();
+            words(text) + calls.iter().map(of_call).sum::<usize>() + kept
         }
         Message::Tool { call, name, text } => words(call) + words(name) + words(text),
     };

@@ -16,6 +16,8 @@ mod native;
 mod native_deviating;
 mod observed;
 mod openai;
+mod reasoning;
 mod scripted;
 mod secrets;
+mod structured;
 mod support;

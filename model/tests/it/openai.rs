@@ -255,6 +255,7 @@ async fn a_whole_conversation_is_sent_in_the_providers_words() {
             name: "get_weather".into(),
             args: json!({"place": "Paris"}),
         }],
+        opaque: None,
     });
     request.messages.push(Message::Tool {
         call: "c1".into(),

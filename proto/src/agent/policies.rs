@@ -18,6 +18,7 @@ use crate::{
     lang::Language,
     limits,
     observe::Observe,
+    output::OutputSchema,
     policy::PlanProtocol,
     retry::OutagePolicy,
 };
@@ -88,6 +89,9 @@ pub struct Agent {
     /// Deadline of a job, in milliseconds from its submission; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
+    /// JSON Schema of the result; the result is a text alone when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputSchema>,
 }
 
 impl Default for Agent {
@@ -116,6 +120,7 @@ impl Default for Agent {
             observe: Observe::default(),
             memory: Memory::default(),
             deadline_ms: None,
+            output: None,
         }
     }
 }
@@ -181,6 +186,10 @@ impl Agent {
         }
         if self.system.len() > limits::DESCRIPTION_BYTES_MAX {
             return refuse("system", Text::System);
+        }
+        if let Some(Err((place, why))) = self.output.as_ref().map(OutputSchema::check) {
+            let field = if place.is_empty() { "output".into() } else { format!("output.{place}") };
+            return Err(InvalidAgent { field, why });
         }
         Ok(())
     }

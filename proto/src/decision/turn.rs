@@ -13,6 +13,7 @@ use crate::{
     notice::Notice,
     observe::{Summary, Window},
     outline::Item,
+    output::OutputSchema,
     preset::Presets,
     step::StepState,
 };
@@ -77,6 +78,9 @@ pub struct TurnWork {
     /// one replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
+    /// JSON Schema of the job's result, when the turn is to give it. No tool is offered then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputSchema>,
 }
 
 impl TurnWork {
