@@ -181,7 +181,9 @@ impl ActiveJob {
                     UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
                 })
                 .collect(),
-            Exec::NotBegun | Exec::Rerun(_) | Exec::Ended => Vec::new(),
+            Exec::NotBegun | Exec::Rerun(_) | Exec::Asked(_) | Exec::Sleep(_) | Exec::Ended => {
+                Vec::new()
+            }
         };
         if !step.counted && !wishes.is_empty() {
             wishes.push(Wish { what: Spend::Step, again: false, costs: false });

@@ -24,6 +24,10 @@ impl ActiveJob {
     /// Fails the job after a failed step: at once, or when no work is out, by the agent's policy.
     /// Replanning is not concluded here: see [`ActiveJob::wants_replan`].
     pub(super) fn settle_failures(&mut self) {
+        if self.has_workflow() {
+            // The graph says what follows from a failed step.
+            return;
+        }
         let at_once = self.brief.agent.step.on_failure == OnFailure::FailRun;
         if !self.planning.is_executing() || (self.has_anything_out() && !at_once) {
             return;
@@ -83,11 +87,14 @@ impl ActiveJob {
     }
 
     /// Returns `true` if a command or a child job is out.
-    fn has_anything_out(&self) -> bool {
+    pub(super) fn has_anything_out(&self) -> bool {
         self.has_work_out() || self.has_children_out()
     }
 
     fn executed(&self) -> Option<Outcome> {
+        if self.has_workflow() {
+            return self.workflow_outcome();
+        }
         if self.wants_replan() || !self.execution.are_all_over() {
             return None;
         }
@@ -138,7 +145,7 @@ impl ActiveJob {
         outlines.flatten().filter(|item| is_undone(item)).map(|item| item.title.as_str()).collect()
     }
 
-    fn failed(&self, reason: FailReason, message: String) -> Outcome {
+    pub(super) fn failed(&self, reason: FailReason, message: String) -> Outcome {
         let message = match reason {
             FailReason::BudgetExceeded
             | FailReason::NoProgress
@@ -176,7 +183,7 @@ impl ActiveJob {
             .unwrap_or_else(|| vec![&self.brief.goal])
     }
 
-    fn results(&self) -> Value {
+    pub(super) fn results(&self) -> Value {
         let by_id: Map<_, _> = self
             .execution
             .done()

@@ -36,7 +36,8 @@ impl ActiveJob {
             && self.execution.are_all_over()
             && !self.wants_replan();
         let fails = self.execution.first_failed().is_some() && !self.completes_with_what_it_has();
-        if self.brief.agent.output.is_none() || !is_over || fails {
+        // The output of a workflow is an expression.
+        if self.brief.agent.output.is_none() || self.has_workflow() || !is_over || fails {
             return;
         }
         let language = self.language();

@@ -150,6 +150,11 @@ fn questions_of(run: &StepRun) -> Vec<WorkId> {
                 UnitKind::Noted(_) | UnitKind::Refused(_) => None,
             })
             .collect(),
-        Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => Vec::new(),
+        Exec::NotBegun
+        | Exec::Turn(_)
+        | Exec::Rerun(_)
+        | Exec::Asked(_)
+        | Exec::Sleep(_)
+        | Exec::Ended => Vec::new(),
     }
 }

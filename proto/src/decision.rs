@@ -113,6 +113,7 @@ impl Decision {
                 | Note::ChildTold { .. }
                 | Note::ParentTold { .. }
                 | Note::Held { .. }
+                | Note::Advanced(_)
                 | Note::Concluded { .. },
             )
             | Self::Wait(_)
@@ -174,6 +175,7 @@ impl Decision {
             ) => *generation,
             Self::Spawn(work) => work.work.generation(),
             Self::Note(Note::Stopped { work, .. }) => work.generation(),
+            Self::Note(Note::Advanced(advance)) => advance.generation,
             Self::Finish(finish) => finish.generation,
         }
     }

@@ -3,7 +3,6 @@
 use jiff::{SignedDuration, Timestamp};
 use proto::{
     job::FailReason,
-    limits,
     workflow::{
         Agent, AgentTask, End, Entered, Event, Human, Map, Move, Node, NodeId, Parallel, Path,
         Pause, TemplateValue, Visit, Wait, Work, WorkflowEnd,
@@ -45,7 +44,7 @@ impl Planner<'_> {
         let bounds = &self.graph.run().definition.limits;
         let (node, steps, visits) = (visit.node.as_str(), bounds.steps, bounds.visits);
         let text = if self.graph.visited() >= steps {
-            Text::StepsUsedUp { steps: &steps, node: &node }
+            Text::WorkflowStepsUsedUp { steps: &steps, node: &node }
         } else if visit.number > visits {
             Text::VisitsUsedUp { visits: &visits, node: &node }
         } else {
@@ -101,7 +100,6 @@ impl Planner<'_> {
             Ok(field.field(default.transpose()?))
         });
         let form = fields.collect::<Result<_, String>>()?;
-        let ask = proto::excerpt::ends(&ask, limits::PROMPT_CHARS_MAX);
         Ok(Entered::Human { ask, form })
     }
 

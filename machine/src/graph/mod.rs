@@ -7,14 +7,15 @@
 
 mod entering;
 mod planner;
-mod step;
+mod visiting;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use proto::{
     decision::Note,
-    id::WorkId,
+    id::{TimerName, WorkId},
+    job::Outcome,
     step::StepState,
     workflow::{Advance, Move, Visit, WorkflowEnd, WorkflowRun},
 };
@@ -47,9 +48,24 @@ impl ActiveJob {
         self.graph.is_some()
     }
 
-    /// Returns the end of the workflow once it is recorded.
-    pub(super) fn workflow_end(&self) -> Option<&WorkflowEnd> {
+    fn workflow_end(&self) -> Option<&WorkflowEnd> {
         self.graph.as_ref()?.end()
+    }
+
+    /// Ends a visit's question whose time is up, and returns `true` if the question is one of a visit.
+    pub(super) fn visit_expired(&mut self, work: &WorkId, reason: &str, at: Timestamp) -> bool {
+        self.has_workflow() && self.question_timed_out(work, reason, at)
+    }
+
+    /// Ends the pause of a timer, and returns `true` if the timer is one of a pause.
+    pub(super) fn woke(&mut self, at: Timestamp, timer: &TimerName) -> bool {
+        self.has_workflow() && self.pause_over(timer, at)
+    }
+
+    /// Returns the outcome of the workflow once its end is recorded. Work of cancelled paths may
+    /// still run; its results change nothing.
+    pub(super) fn workflow_outcome(&self) -> Option<Outcome> {
+        self.workflow_end().map(|end| self.outcome_of(end))
     }
 
     /// Returns the note with the next moves of the workflow, or `None` if it waits for its steps.
@@ -77,7 +93,7 @@ impl ActiveJob {
             self.skip_visit(&visit, at);
         }
         match one {
-            Move::Enter { visit, work, .. } => self.begin_visit(graph, visit, work, at),
+            Move::Enter { visit, work, .. } => self.begin_visit(graph, visit, work),
             Move::Write { .. }
             | Move::Leave { .. }
             | Move::Split { .. }

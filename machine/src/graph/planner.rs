@@ -21,7 +21,7 @@ use serde_json::{Map as Fields, Value};
 
 use crate::{
     nodes::VisitEnd,
-    state::{ActiveJob, At, Graph, Split},
+    state::{ActiveJob, Graph, Split, TokenAt},
     text::Text,
 };
 
@@ -76,13 +76,13 @@ impl<'a> Planner<'a> {
 
     fn due(&self) -> Option<Due> {
         self.graph.paths().iter().find_map(|(path, token)| match &token.at {
-            At::Before(node) => Some(Due::Enter(path.clone(), node.clone())),
-            At::Visit(visit) => {
+            TokenAt::Before(node) => Some(Due::Enter(path.clone(), node.clone())),
+            TokenAt::Visit(visit) => {
                 let end = self.open.step_of(visit)?.visit_end()?;
                 Some(Due::Left(path.clone(), visit.clone(), end))
             }
-            At::Split(split) => self.next_item(split),
-            At::End => Some(Due::Arrived(path.clone())),
+            TokenAt::Split(split) => self.next_item(split),
+            TokenAt::End => Some(Due::Arrived(path.clone())),
         })
     }
 
@@ -226,6 +226,22 @@ impl<'a> Planner<'a> {
         }
         // A node without a way on is the last one of its path.
         Ok((Target::End, None))
+    }
+
+    /// Writes the values of a node without an outcome, and follows its way on.
+    pub(super) fn write_and_follow(
+        &mut self,
+        path: &Path,
+        visit: &Visit,
+        node: &Node,
+    ) -> Result<(), Over> {
+        match self.written(path, node, None) {
+            Ok(writes) => {
+                writes.into_iter().for_each(|one| self.make(one));
+                self.follow(path, visit, node, None)
+            }
+            Err(error) => self.fail(path, visit, node, error),
+        }
     }
 
     /// Sends a path to the node for errors; without one the path fails.

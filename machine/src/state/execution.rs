@@ -63,6 +63,28 @@ impl Execution {
         &self.past
     }
 
+    /// Begins the execution of a workflow, whose steps are added as its nodes are entered.
+    pub(crate) fn begin_workflow(&mut self, name: &str) {
+        self.title = name.to_owned();
+        self.revision = 1;
+        self.forces.push(Force { title: name.to_owned(), cause: None });
+    }
+
+    /// Adds the step of a workflow's visit.
+    pub(crate) fn visit(&mut self, step: StepRun) {
+        self.steps.push(step);
+    }
+
+    /// Returns the newest step of an id.
+    pub(crate) fn newest(&self, id: &StepId) -> Option<&StepRun> {
+        self.steps.iter().rev().find(|run| run.id() == id)
+    }
+
+    /// Returns the newest step of an id.
+    pub(crate) fn newest_mut(&mut self, id: &StepId) -> Option<&mut StepRun> {
+        self.steps.iter_mut().rev().find(|run| run.id() == id)
+    }
+
     /// Returns the steps of all plans.
     pub(crate) fn all(&self) -> impl DoubleEndedIterator<Item = &StepRun> {
         self.past.iter().chain(&self.steps)

@@ -33,7 +33,7 @@ pub(crate) struct Graph {
 /// The token of a path.
 #[derive(Debug, Clone)]
 pub(crate) struct Token {
-    pub(crate) at: At,
+    pub(crate) at: TokenAt,
     /// Visit that the path left last.
     pub(crate) last: Option<Visit>,
     /// State that the expressions of the path see, where it is that of the moment of entry.
@@ -44,7 +44,7 @@ pub(crate) struct Token {
 
 /// The place of a token.
 #[derive(Debug, Clone)]
-pub(crate) enum At {
+pub(crate) enum TokenAt {
     /// The path is about to enter a node.
     Before(NodeId),
     /// The path is at a visit.
@@ -110,7 +110,7 @@ impl Graph {
     /// The place before the first move: one path before `start`.
     pub(crate) fn new(run: Arc<WorkflowRun>) -> Self {
         let state = Arc::new(run.definition.initial_state());
-        let at = At::Before(run.definition.start.clone());
+        let at = TokenAt::Before(run.definition.start.clone());
         let main = Token { at, last: None, entry: None, item: None };
         let paths = BTreeMap::from([(Path::Main, main)]);
         Self { run, state, visits: BTreeMap::new(), visited: 0, paths, advances: 0, end: None }
@@ -152,9 +152,9 @@ impl Graph {
     /// Returns the visits that have begun and that no path has left.
     pub(crate) fn open_visits(&self) -> impl Iterator<Item = &Visit> {
         self.paths.values().filter_map(|token| match &token.at {
-            At::Visit(visit) => Some(visit),
-            At::Split(split) => Some(&split.visit),
-            At::Before(_) | At::End => None,
+            TokenAt::Visit(visit) => Some(visit),
+            TokenAt::Split(split) => Some(&split.visit),
+            TokenAt::Before(_) | TokenAt::End => None,
         })
     }
 
@@ -166,8 +166,8 @@ impl Graph {
     /// Returns the split of a parallel or map node.
     pub(crate) fn split(&self, visit: &Visit) -> Option<&Split> {
         self.paths.values().find_map(|token| match &token.at {
-            At::Split(split) if split.visit == *visit => Some(split),
-            At::Split(_) | At::Before(_) | At::Visit(_) | At::End => None,
+            TokenAt::Split(split) if split.visit == *visit => Some(split),
+            TokenAt::Split(_) | TokenAt::Before(_) | TokenAt::Visit(_) | TokenAt::End => None,
         })
     }
 
@@ -189,7 +189,7 @@ impl Graph {
     }
 
     /// Returns the innermost map item of a path: the map node, the item and its number.
-    pub(crate) fn item_of(&self, path: &Path) -> Option<(&NodeId, &Value, u32)> {
+    pub(crate) fn item_of<'a>(&'a self, path: &'a Path) -> Option<(&'a NodeId, &'a Value, u32)> {
         let Path::Of { split, slot } = path else { return None };
         match self.paths.get(path).and_then(|token| token.item.as_ref()) {
             Some(item) => Some((&split.node, item, *slot)),
@@ -274,8 +274,8 @@ impl Graph {
         }
         let token = self.paths.get_mut(path).ok_or(Unfit)?;
         match &token.at {
-            At::Before(node) if *node == visit.node => token.at = At::Visit(visit.clone()),
-            At::Before(_) | At::Visit(_) | At::Split(_) | At::End => return Err(Unfit),
+            TokenAt::Before(node) if *node == visit.node => token.at = TokenAt::Visit(visit.clone()),
+            TokenAt::Before(_) | TokenAt::Visit(_) | TokenAt::Split(_) | TokenAt::End => return Err(Unfit),
         }
         self.visits.insert((visit.node.clone(), visit.items.clone()), visit.number);
         self.visited = self.visited.saturating_add(1);
@@ -286,10 +286,10 @@ impl Graph {
     fn begin_item(&mut self, path: &Path) -> Result<(), Unfit> {
         let Path::Of { split: visit, slot } = path else { return Err(Unfit) };
         let Work::Map(map) = &self.node(&visit.node).ok_or(Unfit)?.work else { return Err(Unfit) };
-        let at = At::Before(map.start.clone());
+        let at = TokenAt::Before(map.start.clone());
         let item = Some(self.item(visit, *slot).cloned().ok_or(Unfit)?);
         let holder = self.path_at(visit).cloned().ok_or(Unfit)?;
-        let Some(Token { at: At::Split(split), .. }) = self.paths.get_mut(&holder) else {
+        let Some(Token { at: TokenAt::Split(split), .. }) = self.paths.get_mut(&holder) else {
             return Err(Unfit);
         };
         if split.begun != *slot {
@@ -351,12 +351,12 @@ impl Graph {
     fn leave(&mut self, visit: &Visit, to: &Target) -> Result<(), Unfit> {
         let path = self.path_at(visit).cloned().ok_or(Unfit)?;
         let at = match to {
-            Target::Node(node) if self.node(node).is_some() => At::Before(node.clone()),
+            Target::Node(node) if self.node(node).is_some() => TokenAt::Before(node.clone()),
             Target::Node(_) => return Err(Unfit),
-            Target::End => At::End,
+            Target::End => TokenAt::End,
         };
         let token = self.paths.get_mut(&path).ok_or(Unfit)?;
-        let At::Visit(left) = std::mem::replace(&mut token.at, at) else { return Err(Unfit) };
+        let TokenAt::Visit(left) = std::mem::replace(&mut token.at, at) else { return Err(Unfit) };
         token.last = Some(left);
         Ok(())
     }
@@ -384,15 +384,15 @@ impl Graph {
             return Err(Unfit);
         }
         let token = self.paths.get_mut(&holder).ok_or(Unfit)?;
-        let At::Visit(at) = &token.at else { return Err(Unfit) };
+        let TokenAt::Visit(at) = &token.at else { return Err(Unfit) };
         let visit = at.clone();
         let (over, items, state) = (BTreeMap::new(), items.into(), Arc::clone(&self.state));
         let entry = token.entry.clone();
-        token.at = At::Split(Split { visit: visit.clone(), paths, items, state, begun, over });
+        token.at = TokenAt::Split(Split { visit: visit.clone(), paths, items, state, begun, over });
         for (slot, start) in (0..).zip(starts) {
             let path = Path::Of { split: visit.clone(), slot };
             let entry = entry.clone();
-            self.paths.insert(path, Token { at: At::Before(start), last: None, entry, item: None });
+            self.paths.insert(path, Token { at: TokenAt::Before(start), last: None, entry, item: None });
         }
         Ok(())
     }
@@ -401,16 +401,16 @@ impl Graph {
         let Path::Of { split: visit, slot } = path else { return Err(Unfit) };
         let holder = self.path_at(visit).cloned().ok_or(Unfit)?;
         let token = self.paths.remove(path).ok_or(Unfit)?;
-        let Some(Token { at: At::Split(split), .. }) = self.paths.get_mut(&holder) else {
+        let Some(Token { at: TokenAt::Split(split), .. }) = self.paths.get_mut(&holder) else {
             return Err(Unfit);
         };
         if split.over.insert(*slot, arrival).is_some() {
             return Err(Unfit);
         }
         Ok(match token.at {
-            At::Visit(visit) => vec![visit],
-            At::Split(split) => vec![split.visit],
-            At::Before(_) | At::End => Vec::new(),
+            TokenAt::Visit(visit) => vec![visit],
+            TokenAt::Split(split) => vec![split.visit],
+            TokenAt::Before(_) | TokenAt::End => Vec::new(),
         })
     }
 
@@ -421,18 +421,18 @@ impl Graph {
             self.state = Arc::new(self.with_collected(split).map_err(|_| Unfit)?);
         }
         let holder = self.path_at(visit).cloned().ok_or(Unfit)?;
-        self.paths.get_mut(&holder).ok_or(Unfit)?.at = At::Visit(visit.clone());
+        self.paths.get_mut(&holder).ok_or(Unfit)?.at = TokenAt::Visit(visit.clone());
         let (mut canceled, mut splits) = (Vec::new(), vec![visit.clone()]);
         while let Some(split) = splits.pop() {
             let below: Vec<Path> = self.paths.keys().filter(|p| p.is_of(&split)).cloned().collect();
             for path in below {
                 match self.paths.remove(&path).map(|token| token.at) {
-                    Some(At::Visit(visit)) => canceled.push(visit),
-                    Some(At::Split(inner)) => {
+                    Some(TokenAt::Visit(visit)) => canceled.push(visit),
+                    Some(TokenAt::Split(inner)) => {
                         splits.push(inner.visit.clone());
                         canceled.push(inner.visit);
                     }
-                    Some(At::Before(_) | At::End) | None => {}
+                    Some(TokenAt::Before(_) | TokenAt::End) | None => {}
                 }
             }
         }
@@ -443,9 +443,9 @@ impl Graph {
 impl Token {
     fn is_at(&self, visit: &Visit) -> bool {
         match &self.at {
-            At::Visit(at) => at == visit,
-            At::Split(split) => split.visit == *visit,
-            At::Before(_) | At::End => false,
+            TokenAt::Visit(at) => at == visit,
+            TokenAt::Split(split) => split.visit == *visit,
+            TokenAt::Before(_) | TokenAt::End => false,
         }
     }
 }
