@@ -221,6 +221,7 @@ mod tests {
                 agents: Default::default(),
                 forked: None,
                 plan: None,
+                workflow: None,
                 files: Vec::new(),
                 labels: proto::label::Labels::default(),
                 rules: proto::rules::Rules::NOW,

@@ -73,6 +73,11 @@ impl Planner<'_> {
                     Ok(Entered::Agent { task: self.text(path, task)? })
                 }
                 AgentTask::Named { agent, task } => {
+                    if self.open.sub_agent(agent).is_none() {
+                        let (node, agent) = (visit.node.as_str(), agent.as_str());
+                        let text = Text::NoSuchSubAgent { node: &node, agent: &agent };
+                        return Err(text.text(self.open.language()));
+                    }
                     Ok(Entered::Child { agent: agent.clone(), task: self.text(path, task)? })
                 }
                 AgentTask::Workflow { workflow, .. } => {

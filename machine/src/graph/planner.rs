@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use proto::{
     job::FailReason,
     workflow::{
-        Expression, Key, MOVES_MAX, Map, Move, Node, NodeId, Path, STATE_BYTES_MAX, STATE_KEYS_MAX,
+        Agent, AgentTask, Expression, Key, MOVES_MAX, Map, Move, Node, NodeId, Path, STATE_BYTES_MAX, STATE_KEYS_MAX,
         Target, TemplateValue, Visit, Work, WorkflowEnd, Yield,
     },
 };
@@ -123,6 +123,7 @@ impl<'a> Planner<'a> {
         let node = self.node(visit);
         match end {
             VisitEnd::Done(value) => {
+                let value = said(&node.work, value);
                 let outcome = node.work.kind().yields().map(|name| (name, &value));
                 match self.written(path, &node, outcome) {
                     Ok(writes) => {
@@ -304,7 +305,7 @@ impl<'a> Planner<'a> {
         let visit = self.graph.paths().get(path)?.last.as_ref()?;
         let name = self.graph.node(&visit.node)?.work.kind().yields()?;
         match self.open.step_of(visit)?.visit_end()? {
-            VisitEnd::Done(value) => Some((name, value)),
+            VisitEnd::Done(value) => Some((name, said(&self.node(visit).work, value))),
             VisitEnd::Failed(_) | VisitEnd::TimedOut => None,
         }
     }
@@ -391,6 +392,19 @@ impl<'a> Planner<'a> {
 pub(super) fn state_as_value(graph: &Graph) -> Value {
     let fields = graph.state().iter().map(|(key, value)| (key.to_string(), value.clone()));
     Value::Object(fields.collect::<Fields<_, _>>())
+}
+
+/// Returns the result of a node as its expressions read it: of a child job its structured result, or
+/// its answer in words.
+fn said(work: &Work, mut value: Value) -> Value {
+    let Work::Agent(Agent { does: AgentTask::Named { .. } | AgentTask::Workflow { .. } }) = work
+    else {
+        return value;
+    };
+    match (value["value"].take(), value["response"].take()) {
+        (Value::Null, response) => response,
+        (structured, _) => structured,
+    }
 }
 
 /// Returns the size of a value in bytes of JSON.

@@ -2,14 +2,16 @@
 
 use jiff::Timestamp;
 use proto::{
-    id::{StepId, TimerName, WorkId},
+    family,
+    id::{AgentName, StepId, TimerName, WorkId},
     job::Outcome,
     output::OutputSchema,
     plan::{Action, Step},
     step::StepState,
+    tool::ToolSpec,
     workflow::{Agent, AgentTask, Entered, Node, Visit, Work, WorkflowEnd},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     call::Call,
@@ -23,7 +25,7 @@ impl ActiveJob {
     /// Begins the work of a visit, and returns `true` if the workflow has it.
     pub(super) fn begin_visit(&mut self, graph: &Graph, visit: &Visit, work: &Entered) -> bool {
         let Some(node) = graph.node(&visit.node) else { return false };
-        let Some(action) = action_of(graph, node, work) else {
+        let Some(action) = self.action_of(graph, node, work) else {
             // A branch, writes, a split or an end has no step.
             return *work == Entered::Passed;
         };
@@ -41,6 +43,36 @@ impl ActiveJob {
         run.become_state(StepState::Ready);
         self.execution.visit(run);
         true
+    }
+
+    /// Returns the action of a visit's step, or `None` for a node without a step.
+    fn action_of(&self, graph: &Graph, node: &Node, work: &Entered) -> Option<Action> {
+        match (work, &node.work) {
+            (Entered::Tool { args }, Work::Tool(tool)) => {
+                let binding = graph.run().tools.get(&tool.tool)?.clone();
+                Some(Action::Tool { tool: tool.tool.clone(), args: args.clone(), binding })
+            }
+            (Entered::Child { agent, task }, _) => {
+                let spec = self.sub_agent(agent)?;
+                let args = json!({"goal": task, "context": ""});
+                Some(Action::Tool { binding: spec.binding(), tool: spec.name, args })
+            }
+            (Entered::Passed | Entered::Tool { .. }, _) => None,
+            (
+                Entered::Model { .. }
+                | Entered::Agent { .. }
+                | Entered::Human { .. }
+                | Entered::Wait { .. }
+                | Entered::Event { .. },
+                _,
+            ) => Some(Action::Agent),
+        }
+    }
+
+    /// Returns a sub-agent of the job's agent as a tool.
+    pub(in crate::graph) fn sub_agent(&self, name: &AgentName) -> Option<ToolSpec> {
+        let tools = family::as_tools(&self.offered(), self.language());
+        tools.into_iter().find(|tool| tool.name.as_str() == name.as_str())
     }
 
     fn exec_of(&self, run: &StepRun, node: &Node, work: &Entered, id: &StepId) -> Exec {
@@ -107,25 +139,6 @@ impl ActiveJob {
             },
             WorkflowEnd::Failed { reason, message } => self.failed(*reason, message.clone()),
         }
-    }
-}
-
-/// Returns the action of a visit's step, or `None` for a node without a step.
-fn action_of(graph: &Graph, node: &Node, work: &Entered) -> Option<Action> {
-    match (work, &node.work) {
-        (Entered::Tool { args }, Work::Tool(tool)) => {
-            let binding = graph.run().tools.get(&tool.tool)?.clone();
-            Some(Action::Tool { tool: tool.tool.clone(), args: args.clone(), binding })
-        }
-        (Entered::Passed | Entered::Tool { .. } | Entered::Child { .. }, _) => None,
-        (
-            Entered::Model { .. }
-            | Entered::Agent { .. }
-            | Entered::Human { .. }
-            | Entered::Wait { .. }
-            | Entered::Event { .. },
-            _,
-        ) => Some(Action::Agent),
     }
 }
 

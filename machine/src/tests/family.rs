@@ -117,6 +117,7 @@ impl Kin {
             agents: callees(below),
             forked: None,
             plan: None,
+            workflow: None,
             files: Vec::new(),
             labels: serde_json::from_str(r#"{"team":"x"}"#).unwrap(),
             rules: proto::rules::Rules::NOW,

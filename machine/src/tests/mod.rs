@@ -42,3 +42,5 @@ mod transitions;
 mod turning;
 mod unreadable;
 mod why;
+mod workflows;
+

@@ -140,6 +140,7 @@ impl Play {
             agents: Default::default(),
             forked: None,
             plan: None,
+            workflow: None,
             files: Vec::new(),
             labels: proto::label::Labels::default(),
             rules: proto::rules::Rules::NOW,

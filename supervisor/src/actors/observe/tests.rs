@@ -54,6 +54,7 @@ fn submitted(first: u64) -> Job {
         agents: Default::default(),
         forked: None,
         plan: None,
+        workflow: None,
         files: Vec::new(),
         labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,

@@ -236,6 +236,8 @@ fn submission() -> Submitted {
         agents: Default::default(),
         forked: None,
         plan: None,
+        workflow: None,
+        workflow: None,
         files: Vec::new(),
         labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,
