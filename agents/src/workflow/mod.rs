@@ -11,3 +11,4 @@ pub mod expression;
 pub mod read;
 pub mod shipped;
 mod template;
+pub mod testing;

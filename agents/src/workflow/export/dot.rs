@@ -27,8 +27,9 @@ pub(super) fn write(name: &str, drawing: &Drawing) -> String {
     out
 }
 
-/// Returns a text in quotes. Graphviz reads `\n`, `\l` and escapes of names behind a backslash.
+/// Returns a text in quotes. Graphviz reads escapes behind a backslash, and entities of HTML.
 fn quoted(text: &str) -> String {
-    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let escaped =
+        text.replace('&', "&amp;").replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{escaped}\"")
 }

@@ -18,6 +18,9 @@ use super::drawing::{Drawing, Form, Line, Shape};
 const CHARACTER: f64 = 9.0;
 const LINE: f64 = 22.0;
 
+/// Size of all texts, in pixels. The library writes several sizes in a random order.
+const FONT: usize = 15;
+
 pub(super) fn write(drawing: &Drawing) -> String {
     let mut graph = VisualGraph::new(Orientation::TopToBottom);
     let handles: Vec<_> =
@@ -45,7 +48,7 @@ fn element(shape: &Shape) -> Element {
         Form::Round => (ShapeKind::new_box(&text), 15, "lightblue"),
         Form::Circle => (ShapeKind::new_circle(&text), 0, "white"),
     };
-    let look = StyleAttr::new(Color::fast("black"), 1, Some(Color::fast(fill)), rounded, 14);
+    let look = StyleAttr::new(Color::fast("black"), 1, Some(Color::fast(fill)), rounded, FONT);
     let longest = shape.lines.iter().map(|line| line.chars().count()).max().unwrap_or_default();
     #[expect(clippy::cast_precision_loss, reason = "labels are short")]
     let size =
@@ -56,7 +59,7 @@ fn element(shape: &Shape) -> Element {
 fn arrow(line: &Line) -> Arrow {
     let mut arrow = Arrow::simple(&line.label);
     arrow.look.line_width = 1;
-    arrow.look.font_size = 12;
+    arrow.look.font_size = FONT;
     if line.is_dashed {
         arrow.line_style = LineStyleKind::Dashed;
     }

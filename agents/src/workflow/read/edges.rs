@@ -66,7 +66,7 @@ pub(super) fn blocks(tree: &Node, reading: &mut Reading) -> Option<Node> {
     let start = start.or_else(|| order.first().cloned());
     parallel_calls(&mut spelled, &mut order, reading);
     let forks = forks(&mut ways, &spelled);
-    let joined = join(&ways, &forks, reading);
+    let (joined, forks) = join(&ways, &forks, reading);
     let mut out = Vec::new();
     for id in &order {
         let Some(Spelled { at, fields }) = spelled.remove(id) else { continue };
@@ -209,7 +209,7 @@ fn join(
     ways: &BTreeMap<String, Vec<Edge>>,
     forks: &BTreeMap<String, Vec<Edge>>,
     reading: &mut Reading,
-) -> BTreeMap<String, Vec<Edge>> {
+) -> (BTreeMap<String, Vec<Edge>>, BTreeMap<String, Vec<Edge>>) {
     let mut reversed: DiGraphMap<&str, ()> = DiGraphMap::new();
     reversed.add_node(END);
     for (id, edges) in ways.iter().chain(forks) {
@@ -221,13 +221,17 @@ fn join(
         }
     }
     let post = dominators::simple_fast(&reversed, END);
-    let mut joined = ways.clone();
+    let (mut joined, mut branches) = (ways.clone(), forks.clone());
     for (fork, targets) in forks {
         let at = targets.first().map_or(Place::START, |edge| edge.at);
         let Some(join) = post.immediate_dominator(fork.as_str()) else {
             reading.mistake(at, "edges", Text::Unpaired { node: &fork.trim_end_matches("-fork") });
             continue;
         };
+        // An edge from the fork to its join runs nothing.
+        if let Some(branches) = branches.get_mut(fork) {
+            branches.retain(|edge| edge.to != join);
+        }
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         for (branch, target) in targets.iter().enumerate() {
             let mut queue = vec![target.to.as_str()];
@@ -263,7 +267,7 @@ fn join(
             }
         }
     }
-    joined
+    (joined, branches)
 }
 
 /// Writes the ways on as `next`. A last way with a condition is an error of the block spelling too,

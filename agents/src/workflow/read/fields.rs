@@ -147,7 +147,11 @@ impl<'t> Fields<'t> {
 }
 
 pub(super) fn below(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+    match (path, name) {
+        ("", name) => name.to_owned(),
+        (path, "") => path.to_owned(),
+        (path, name) => format!("{path}.{name}"),
+    }
 }
 
 fn no_field(name: &str, known: &[&'static str]) -> Words {

@@ -63,7 +63,9 @@ impl<'a> Walk<'_, 'a> {
         match &part.expr {
             Expr::Literal(value) => Kinds::of(crate::workflow::evaluate::kind(value)),
             Expr::List(items) => {
-                items.iter().for_each(|item| drop(self.part(item)));
+                for item in items {
+                    self.part(item);
+                }
                 Kinds::of("array")
             }
             Expr::Object(fields) => {
@@ -101,12 +103,16 @@ impl<'a> Walk<'_, 'a> {
             }
             Expr::Filter(value, name, args) => {
                 self.part(value);
-                args.iter().for_each(|arg| drop(self.part(arg)));
+                for arg in args {
+                    self.part(arg);
+                }
                 filtered(name)
             }
             Expr::Test(value, _, argument) => {
                 self.part(value);
-                argument.iter().for_each(|arg| drop(self.part(arg)));
+                if let Some(argument) = argument {
+                    self.part(argument);
+                }
                 Kinds::of("boolean")
             }
             Expr::If { value, condition, other } => {
@@ -150,7 +156,6 @@ impl<'a> Walk<'_, 'a> {
                 self.mistake(at, Text::ComputedKey { root: &root });
                 return Kinds::default();
             }
-            [] if root == "state" => return Kinds::of("object"),
             [] => return Kinds::of("object"),
         };
         let (at, name) = first;
@@ -198,7 +203,11 @@ impl<'a> Walk<'_, 'a> {
                     self.part(part);
                     shape = shape.item();
                 }
-                Step::Slice(bounds) => bounds.iter().for_each(|bound| drop(self.part(bound))),
+                Step::Slice(bounds) => {
+                    for bound in bounds {
+                        self.part(bound);
+                    }
+                }
             }
         }
         shape

@@ -1,6 +1,6 @@
 //! The expressions and templates of a file, which are checked when all names are known.
 
-use proto::workflow::NodeId;
+use proto::{lang::Words, workflow::NodeId};
 use serde_json::Value;
 
 use super::{
@@ -58,11 +58,11 @@ impl Pending<'_> {
         let mut texts = Vec::new();
         collect(self.node, &self.path, &mut texts);
         for (at, path, text) in texts {
+            let spot = Spot { at, path: &path, text };
             match self.what {
-                Use::Value => template(at, &path, text, names, engine, reading),
+                Use::Value => template(spot, names, engine, reading),
                 Use::Condition | Use::Items => {
-                    let Some(kinds) = expression(at, &path, text, 0, false, names, engine, reading)
-                    else {
+                    let Some(kinds) = expression(spot, text, 0, names, engine, reading) else {
                         continue;
                     };
                     let wanted = if self.what == Use::Items { "array" } else { "boolean" };
@@ -98,82 +98,68 @@ fn collect<'t>(node: &'t Node, path: &str, found: &mut Vec<(Place, String, &'t s
     }
 }
 
-fn template(
+/// A text of the file, with its place.
+#[derive(Clone, Copy)]
+struct Spot<'a> {
     at: Place,
-    path: &str,
-    text: &str,
-    names: &Names<'_>,
-    engine: &Evaluator,
-    reading: &mut Reading,
-) {
-    match pieces(text) {
-        Err(misread) => report(at, path, text, misread, reading),
+    path: &'a str,
+    text: &'a str,
+}
+
+impl Spot<'_> {
+    /// Reports a mistake at a byte of the text.
+    fn report(self, byte: usize, why: &Words, reading: &mut Reading) {
+        let before = self.text.get(..byte).map_or(byte, |before| before.chars().count());
+        let position = before + 1;
+        let why = Words::new(|language| {
+            Text::At { why: &why.text(language), position: &position }.text(language)
+        });
+        reading.mistake(self.at, self.path, why);
+    }
+}
+
+fn template(spot: Spot<'_>, names: &Names<'_>, engine: &Evaluator, reading: &mut Reading) {
+    match pieces(spot.text) {
+        Err(Misread { at, problem: what }) => spot.report(at, &problem(&what), reading),
         Ok(pieces) => {
             for piece in pieces {
                 if let Piece::Expression { at: start, source, .. } = piece {
-                    expression(
-                        at,
-                        path,
-                        source,
-                        start,
-                        text.contains('\n'),
-                        names,
-                        engine,
-                        reading,
-                    );
+                    expression(spot, source, start, names, engine, reading);
                 }
             }
         }
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "the place of a mistake has several parts")]
+/// Checks the expression that begins at the byte `start` of a text.
 fn expression<'a>(
-    at: Place,
-    path: &str,
+    spot: Spot<'_>,
     source: &str,
     start: usize,
-    _is_block: bool,
     names: &Names<'a>,
     engine: &Evaluator,
     reading: &mut Reading,
 ) -> Option<Kinds<'a>> {
     let (tree, _) = match parse(source, false) {
         Ok(read) => read,
-        Err(misread) => {
-            let misread = Misread { at: misread.at + start, ..misread };
-            report(at, path, source, misread, reading);
+        Err(Misread { at, problem: what }) => {
+            spot.report(start + at, &problem(&what), reading);
             return None;
         }
     };
     if let Err(why) = engine.compiles(source.trim()) {
-        reading.mistake(at, path, Text::Engine { why: &why });
+        reading.mistake(spot.at, spot.path, Text::Engine { why: &why });
         return None;
     }
     let mut wrong = Vec::new();
     let kinds = names::check(&tree, names, &mut wrong);
-    for Wrongly { at: byte, why } in wrong {
-        // Scalars of one line begin at their place; a quote is one more character.
-        let place = Place { line: at.line, column: at.column };
-        let position = start + byte + 1;
-        let why = proto::lang::Words::new(|language| {
-            Text::At { why: &why.text(language), position: &position }.text(language)
-        });
-        reading.mistake(place, path, why);
+    for Wrongly { at, why } in wrong {
+        spot.report(start + at, &why, reading);
     }
     Some(kinds)
 }
 
-fn report(at: Place, path: &str, text: &str, misread: Misread, reading: &mut Reading) {
-    let position = text.get(..misread.at).map_or(misread.at, |before| before.chars().count()) + 1;
-    let why = problem(&misread.problem);
-    let why = proto::lang::Words::new(|language| {
-        Text::At { why: &why.text(language), position: &position }.text(language)
-    });
-    reading.mistake(at, path, why);
-}
-
-fn problem(problem: &Problem) -> proto::lang::Words {
+fn problem(problem: &Problem) -> Words {
     let near =
         |name: &str, known: &[&'static str]| meant(name, known).unwrap_or_default().to_owned();
     match problem {
@@ -196,6 +182,9 @@ fn problem(problem: &Problem) -> proto::lang::Words {
             meant => Text::NoTestNear { name, meant: &meant }.into(),
         },
         Problem::TooDeep => Text::TooDeep { max: &crate::workflow::expression::DEPTH_MAX }.into(),
+        Problem::TooManyJoins => {
+            Text::TooManyJoins { max: &crate::workflow::expression::JOINS_MAX }.into()
+        }
         Problem::TooLong => {
             Text::TooLong { max: &crate::workflow::expression::SOURCE_BYTES_MAX }.into()
         }

@@ -393,8 +393,8 @@ fn the_edge_spelling_gives_the_same_form_as_the_block_spelling() {
 
 #[rstest]
 #[case::paths_that_meet_early(
-    "- {source: a, target: b}\n- {source: a, target: c}\n- {source: b, target: c}\n- {source: c, target: END}\n",
-    "edges: "
+    "- {source: a, target: b}\n- {source: a, target: c}\n- {source: c, target: b, condition: 'visits.a < 1'}\n- {source: b, target: END}\n- {source: c, target: END}\n",
+    "edges: the paths from a meet at b, before end that all of them pass"
 )]
 #[case::paths_without_end(
     "- {source: a, target: b}\n- {source: a, target: c}\n- {source: b, target: b}\n- {source: c, target: c}\n",
