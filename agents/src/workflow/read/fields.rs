@@ -1,12 +1,17 @@
 //! The mistakes of a file in the making, and mappings whose unknown fields are mistakes.
 
-use proto::lang::Words;
+use std::collections::BTreeMap;
+
+use proto::{lang::Words, workflow::NodeId};
 use serde_json::Value;
 
 use crate::source::{
     Text as FileText, Wrong, meant,
     tree::{Field, Kind, Node, Place},
 };
+
+/// The values of nodes by id, for mistakes that concern the graph.
+pub(super) type Places<'t> = BTreeMap<NodeId, &'t Node>;
 
 /// The mistakes and warnings that were found so far.
 #[derive(Debug, Default)]

@@ -5,7 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use petgraph::{algo::tarjan_scc, graphmap::DiGraphMap};
 use proto::workflow::{Key, Node, NodeId, Reducer, Region, Target, Work, WorkKind, Workflow};
 
-use super::{fields::Reading, known::Known, whole::Places, words::Text};
+use super::{
+    fields::{Places, Reading},
+    known::Known,
+    words::Text,
+};
 
 /// Checks the graph, and completes the nodes of branches and bodies. All targets exist.
 pub(super) fn check(

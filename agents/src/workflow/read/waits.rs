@@ -312,7 +312,7 @@ fn approval_form() -> Vec<FormField> {
             default: None,
         })
     };
-    let approved = field("approved", "Approve", json!({"type": "boolean"}), true);
-    let text = field("text", "Reason", json!({"type": "text", "multiline": true}), false);
+    let approved = field("approved", "approved", json!({"type": "boolean"}), true);
+    let text = field("text", "text", json!({"type": "text", "multiline": true}), false);
     approved.into_iter().chain(text).collect()
 }

@@ -9,7 +9,7 @@ use proto::workflow::{
 use serde_json::Value;
 
 use super::{
-    fields::{Fields, Reading},
+    fields::{Fields, Places, Reading},
     graph,
     known::Known,
     names::{Names, no_key, no_node},
@@ -23,9 +23,6 @@ use crate::{
     source::{Text as FileText, meant, tree::Node as Tree},
     workflow::evaluate::Evaluator,
 };
-
-/// The places of the parts of nodes, for mistakes that concern the graph.
-pub(super) type Places<'t> = BTreeMap<NodeId, &'t Tree>;
 
 /// Reads a whole file. Without a result, a mistake has been reported.
 pub(super) fn workflow(tree: &Tree, known: &Known, reading: &mut Reading) -> Option<Workflow> {
