@@ -20,6 +20,7 @@ mod usage;
 mod watch;
 mod webhooks;
 mod worker;
+mod workflow;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
@@ -50,6 +51,7 @@ pub(crate) use self::{
     watch::WatchArgs,
     webhooks::{HookArg, WebhooksCommand},
     worker::{CheckWorkerArgs, WorkerCommand},
+    workflow::{CheckWorkflowArgs, GraphArgs, GraphFormat, WorkflowCommand, WorkflowFile},
 };
 use crate::{
     contexts::{ContextName, InUse},
@@ -196,6 +198,9 @@ pub(crate) enum Command {
     /// Show and change agents: the policies of jobs
     #[command(subcommand, visible_alias = "agent")]
     Agents(AgentsCommand),
+    /// Check workflow files, and print them as outlines and graphs
+    #[command(subcommand, visible_alias = "workflows")]
+    Workflow(WorkflowCommand),
     /// Show the registered tools
     #[command(subcommand)]
     Tools(ToolsCommand),
@@ -270,6 +275,7 @@ impl Command {
             | Self::Usage(_)
             | Self::Inbox(_)
             | Self::Agents(_)
+            | Self::Workflow(_)
             | Self::Tools(_)
             | Self::Crew(_)
             | Self::Mcp(_)
@@ -301,6 +307,7 @@ impl Command {
             | Self::Usage(_)
             | Self::Inbox(_)
             | Self::Agents(_)
+            | Self::Workflow(_)
             | Self::Tools(_)
             | Self::Crew(_)
             | Self::Mcp(_)

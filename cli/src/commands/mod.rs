@@ -40,6 +40,7 @@ mod version;
 mod watch;
 mod webhooks;
 mod worker;
+mod workflow;
 
 use tui::model::Screen;
 
@@ -68,6 +69,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Usage(args) => usage::run(&global, output, args).await,
         Command::Inbox(command) => inbox::run(&global, output, command).await,
         Command::Agents(command) => agents::run(&global, output, command).await,
+        Command::Workflow(command) => workflow::run(&global, output, command).await,
         Command::Tools(_) => tools::ls(&global, output).await,
         Command::Crew(_) => crew::ls(&global, output).await,
         Command::Mcp(command) => mcp::run(&global, output, command).await,

@@ -31,3 +31,4 @@ pub(crate) use tui::render::{children, diff, event, line, marks, tree};
 pub(crate) mod samples;
 #[cfg(test)]
 mod snapshots;
+pub(crate) mod workflow;

@@ -13,6 +13,7 @@ mod name;
 mod node;
 mod reduce;
 mod region;
+mod target;
 mod template;
 mod whole;
 mod work;
@@ -27,9 +28,10 @@ pub use self::{
         BranchName, EVENT_NAME_BYTES_MAX, EventName, InvalidName, Key, NAME_BYTES_MAX, NodeId,
         WORKFLOW_NAME_BYTES_MAX, WorkflowName,
     },
-    node::{Node, Route, Target},
+    node::{Node, Route},
     reduce::{ReduceError, Reducer, apply},
     region::Region,
+    target::Target,
     template::{Expression, TemplateValue},
     whole::{
         DEADLINE_MS_MAX, Limits, NODES_MAX, STATE_BYTES_MAX, STATE_KEYS_MAX, STEPS_MAX, StateSlot,

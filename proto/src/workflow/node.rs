@@ -1,10 +1,10 @@
 //! The nodes of a workflow and the routes between them.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Expression, InvalidName, Key, NodeId, TemplateValue, Work};
+use super::{Expression, Key, Target, TemplateValue, Work};
 use crate::retry::RetryPolicy;
 
 /// A node: its work, the writes to the state, and the way on.
@@ -53,52 +53,4 @@ pub struct Route {
     pub when: Option<Expression>,
     /// Target of the route.
     pub to: Target,
-}
-
-/// The target of a route: a node, or `end`.
-#[derive(
-    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(try_from = "String", into = "String")]
-#[schemars(with = "String")]
-pub enum Target {
-    /// A node of the same region.
-    Node(NodeId),
-    /// The end of the path: of the branch or the item inside a parallel part, which has then
-    /// arrived at its join, and of the workflow outside.
-    End,
-}
-
-impl Target {
-    /// Returns the node of the target, or `None` for the end.
-    #[must_use]
-    pub fn node(&self) -> Option<&NodeId> {
-        match self {
-            Self::Node(id) => Some(id),
-            Self::End => None,
-        }
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Node(id) => id.fmt(f),
-            Self::End => f.write_str("end"),
-        }
-    }
-}
-
-impl From<Target> for String {
-    fn from(target: Target) -> Self {
-        target.to_string()
-    }
-}
-
-impl TryFrom<String> for Target {
-    type Error = InvalidName;
-
-    fn try_from(text: String) -> Result<Self, InvalidName> {
-        if text == "end" { Ok(Self::End) } else { NodeId::new(text).map(Self::Node) }
-    }
 }

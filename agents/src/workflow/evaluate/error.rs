@@ -7,6 +7,9 @@ use proto::lang::{Language, Words};
 
 messages::texts!(workflow_evaluation);
 
+/// Detail of the engine's error for a value that is too large.
+pub(super) const TOO_LARGE: &str = "the value is too large";
+
 /// A failed evaluation, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvalError {
@@ -74,7 +77,7 @@ impl EvalError {
         let fault = match error.kind() {
             ErrorKind::UndefinedError => EvalFault::Undefined,
             ErrorKind::OutOfFuel => EvalFault::OutOfFuel,
-            _ if error.detail() == Some(super::filters::TOO_LARGE) => {
+            _ if error.detail() == Some(TOO_LARGE) => {
                 EvalFault::TooLarge { max: super::OUTPUT_BYTES_MAX }
             }
             _ => EvalFault::Operation { detail: told(error) },

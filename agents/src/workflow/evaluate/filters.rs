@@ -3,10 +3,7 @@
 
 use minijinja::{Environment, Error, ErrorKind, Value, filters, tests};
 
-use super::OUTPUT_BYTES_MAX;
-
-/// Detail of the error of a value that is too large.
-pub(super) const TOO_LARGE: &str = "the value is too large";
+use super::{OUTPUT_BYTES_MAX, error::TOO_LARGE};
 
 /// Adds the filters and tests that [`crate::workflow::expression`] names.
 pub(super) fn add(environment: &mut Environment<'static>) {

@@ -38,6 +38,8 @@ pub(crate) enum Problem {
     TooDeep,
     /// A source above the bound.
     TooLong,
+    /// More operators that join texts than the bound.
+    TooManyJoins,
 }
 
 /// A token with its position.

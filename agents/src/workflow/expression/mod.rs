@@ -19,6 +19,9 @@ pub(crate) use self::{
 /// Maximum length of the source of one expression, in bytes.
 pub const SOURCE_BYTES_MAX: usize = 4 * 1024;
 
+/// Maximum number of `+` and `~` in one expression. Each copies the text before it.
+pub const JOINS_MAX: usize = 64;
+
 /// Maximum nesting of one expression.
 pub const DEPTH_MAX: usize = 32;
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    Binary, DEPTH_MAX, Expr, FILTERS, Part, SOURCE_BYTES_MAX, Step, TESTS,
+    Binary, DEPTH_MAX, Expr, FILTERS, JOINS_MAX, Part, SOURCE_BYTES_MAX, Step, TESTS,
     lexer::{Kind, Misread, Problem, Token, tokens},
 };
 
@@ -20,7 +20,7 @@ pub(crate) fn parse(source: &str, until_close: bool) -> Result<(Part, usize), Mi
     if until_close && end >= source.len() {
         return Err(Misread { at: 0, problem: Problem::Missing("}}") });
     }
-    let mut parser = Parser { tokens: &tokens, next: 0, end, depth: 0 };
+    let mut parser = Parser { tokens: &tokens, next: 0, end, depth: 0, joins: 0 };
     let part = parser.conditional()?;
     match parser.peek() {
         None => Ok((part, end)),
@@ -33,6 +33,7 @@ struct Parser<'a> {
     next: usize,
     end: usize,
     depth: usize,
+    joins: usize,
 }
 
 /// Words that are no variables.
@@ -167,6 +168,10 @@ impl<'a> Parser<'a> {
             } else {
                 return Ok(left);
             };
+            self.joins += usize::from(operator != Binary::Arithmetic);
+            if self.joins > JOINS_MAX {
+                return Err(Misread { at: self.at(), problem: Problem::TooManyJoins });
+            }
             left = binary(operator, left, self.term()?);
         }
     }
