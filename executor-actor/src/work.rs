@@ -10,6 +10,7 @@ use model::{Delta, Model, ModelRequest, Reply, TooLarge};
 use proto::{
     decision::TurnWork,
     excerpt,
+    fallback::Answered,
     fact::{TurnReply, Turned},
     family,
     id::JobId,
@@ -40,11 +41,12 @@ struct Taken {
     usage: Usage,
     reasoning: String,
     opaque: Option<Opaque>,
+    answered: Option<Answered>,
 }
 
 impl From<TurnReply> for Taken {
     fn from(reply: TurnReply) -> Self {
-        Self { reply, usage: Usage::default(), reasoning: String::new(), opaque: None }
+        Self { reply, usage: Usage::default(), reasoning: String::new(), opaque: None, answered: None }
     }
 }
 
@@ -54,7 +56,7 @@ impl Taken {
         // Only a turn that another one follows needs them.
         let goes_on = matches!(reply, TurnReply::Calls { .. });
         let opaque = said.opaque.clone().filter(|_| goes_on);
-        Self { reply, usage: said.usage, reasoning, opaque }
+        Self { reply, usage: said.usage, reasoning, opaque, answered: said.answered.clone() }
     }
 }
 
@@ -78,11 +80,11 @@ impl Executor {
     }
 
     pub(crate) async fn turn(&self, job: &JobId, work: &TurnWork, live: LiveChannel) -> Turned {
-        let Taken { reply, usage, reasoning, opaque } = match self.run_so_far(job, work).await {
+        let Taken { reply, usage, reasoning, opaque, answered } = match self.run_so_far(job, work).await {
             Ok(run) => self.take(work, &run, live).await,
             Err(unread) => unread.into(),
         };
-        Turned { work: work.work.clone(), attempt: work.attempt, reply, usage, reasoning, opaque }
+        Turned { work: work.work.clone(), attempt: work.attempt, reply, usage, reasoning, opaque, answered }
     }
 
     /// Reads the run so far, or returns the outcome of the turn if it cannot be read.

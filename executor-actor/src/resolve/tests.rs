@@ -21,6 +21,8 @@ fn reply(text: &str, calls: &[(&str, Value)], stop: StopReason) -> Reply {
         text: text.to_owned(),
         thought: String::new(),
         calls: calls.collect(),
+        opaque: None,
+        answered: None,
         usage: Usage::default(),
         stop,
         model: "m".to_owned(),
