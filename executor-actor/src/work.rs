@@ -10,8 +10,8 @@ use model::{Delta, Model, ModelRequest, Reply, TooLarge};
 use proto::{
     decision::TurnWork,
     excerpt,
-    fallback::Answered,
     fact::{TurnReply, Turned},
+    fallback::AnsweredBy,
     family,
     id::JobId,
     limits,
@@ -41,12 +41,18 @@ struct Taken {
     usage: Usage,
     reasoning: String,
     opaque: Option<Opaque>,
-    answered: Option<Answered>,
+    answered: Option<AnsweredBy>,
 }
 
 impl From<TurnReply> for Taken {
     fn from(reply: TurnReply) -> Self {
-        Self { reply, usage: Usage::default(), reasoning: String::new(), opaque: None, answered: None }
+        Self {
+            reply,
+            usage: Usage::default(),
+            reasoning: String::new(),
+            opaque: None,
+            answered: None,
+        }
     }
 }
 
@@ -80,11 +86,20 @@ impl Executor {
     }
 
     pub(crate) async fn turn(&self, job: &JobId, work: &TurnWork, live: LiveChannel) -> Turned {
-        let Taken { reply, usage, reasoning, opaque, answered } = match self.run_so_far(job, work).await {
-            Ok(run) => self.take(work, &run, live).await,
-            Err(unread) => unread.into(),
-        };
-        Turned { work: work.work.clone(), attempt: work.attempt, reply, usage, reasoning, opaque, answered }
+        let Taken { reply, usage, reasoning, opaque, answered } =
+            match self.run_so_far(job, work).await {
+                Ok(run) => self.take(work, &run, live).await,
+                Err(unread) => unread.into(),
+            };
+        Turned {
+            work: work.work.clone(),
+            attempt: work.attempt,
+            reply,
+            usage,
+            reasoning,
+            opaque,
+            answered,
+        }
     }
 
     /// Reads the run so far, or returns the outcome of the turn if it cannot be read.

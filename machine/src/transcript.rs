@@ -325,7 +325,8 @@ impl Exchange {
             .iter()
             .map(|c| ModelCall { id: c.id.clone(), name: c.name.clone(), args: c.args.clone() })
             .collect();
-        let said = Message::Assistant { text: self.text.clone(), calls, opaque: self.opaque.clone() };
+        let said =
+            Message::Assistant { text: self.text.clone(), calls, opaque: self.opaque.clone() };
         let replies = self.calls.iter().filter_map(|call| {
             let reply = self.replies.iter().find(|reply| reply.id == call.id)?;
             Some(Message::Tool {

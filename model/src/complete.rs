@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use futures::StreamExt;
 use proto::{
-    fallback::Answered,
+    fallback::AnsweredBy,
     message::{ModelCall, StopReason, Usage},
     opaque::Opaque,
 };
@@ -30,7 +30,7 @@ pub struct Reply {
     /// Parts of the reply that only the same model reads.
     pub opaque: Option<Opaque>,
     /// Model that was asked in the end, when others did not answer.
-    pub answered: Option<Answered>,
+    pub answered: Option<AnsweredBy>,
     /// Tokens of the call, estimated if the provider does not report them.
     pub usage: Usage,
     /// Reason for the end of the reply. `Length` means that `text` is cut short.
@@ -64,7 +64,11 @@ pub async fn complete(
             Ok(reply) => return Ok(Reply { answered: chain.answered(), ..reply }),
             Err(error) if chain.goes_on(&error) => {
                 let (from, kind) = (chain.last(), error.kind().as_str());
-                tracing::info!(model = from, kind, "the model did not answer; another one is asked");
+                tracing::info!(
+                    model = from,
+                    kind,
+                    "the model did not answer; another one is asked"
+                );
             }
             Err(error) => return Err(error),
         }

@@ -1,6 +1,6 @@
 //! The order in which models are asked when one does not answer. Pure.
 
-use proto::fallback::{Answered, FallbackReason, FellBack};
+use proto::fallback::{AnsweredBy, FallbackReason, FellBack};
 
 use crate::{error::ModelError, port::Params};
 
@@ -52,10 +52,10 @@ impl Chain {
     }
 
     /// Returns the model that answered, if it is not the first one.
-    pub(crate) fn answered(self) -> Option<Answered> {
+    pub(crate) fn answered(self) -> Option<AnsweredBy> {
         let Params { model, fell_back, .. } = self.params;
         let model = model.filter(|_| !fell_back.is_empty())?;
-        Some(Answered { model, fell_back })
+        Some(AnsweredBy { model, fell_back })
     }
 }
 

@@ -9,7 +9,7 @@ use proto::{
     decision::{Detect, PlanTalk, PlanWork, pools},
     excerpt,
     fact::{PlanReply, Planned},
-    fallback::Answered,
+    fallback::AnsweredBy,
     family, limits,
     message::Usage,
     policy::{Detected, PlanProtocol},
@@ -76,7 +76,7 @@ impl Planner {
         work: &PlanWork,
         tools: &Toolbox<'_>,
         live: LiveChannel,
-        (usage, reasoning, answered): (&mut Usage, &mut String, &mut Option<Answered>),
+        (usage, reasoning, answered): (&mut Usage, &mut String, &mut Option<AnsweredBy>),
     ) -> Understood {
         let tasks = self.tasks(work, tools).await;
         let request = self.request(work, tools, &tasks).or_else(|large| {

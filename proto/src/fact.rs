@@ -16,7 +16,7 @@ use crate::{
     agent::Agent,
     conversation::Conversation,
     cost::Cost,
-    fallback::Answered,
+    fallback::AnsweredBy,
     family::{Callees, ChildSaid, Parent},
     file::File,
     fork::Forked,
@@ -261,7 +261,7 @@ pub struct Planned {
     pub reasoning: String,
     /// Model that was asked in the end, when others did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answered: Option<Answered>,
+    pub answered: Option<AnsweredBy>,
 }
 
 /// The content of a planner's reply.

@@ -91,7 +91,7 @@ pub struct FellBack {
 
 /// The model that was asked in the end, when others did not answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Answered {
+pub struct AnsweredBy {
     /// Name of the model. Its price counts.
     pub model: String,
     /// Models that were asked before it, in their order; at most [`FALLBACKS_MAX`].
@@ -100,23 +100,23 @@ pub struct Answered {
 
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
     use serde_json::json;
 
     use super::*;
 
-    #[rstest]
-    #[case(json!([{"model": "a"}, {"model": "b", "on": ["refused"]}]), None)]
-    #[case(json!([{"model": "a"}, {"model": "a"}]), Some("[1].model"))]
-    #[case(json!([{"model": ""}]), Some("[0].model"))]
-    #[case(json!([{"model": "a", "on": []}]), Some("[0].on"))]
-    #[case(json!([{"model": "a"}, {"model": "b"}, {"model": "c"}, {"model": "d"}, {"model": "e"}]), Some(""))]
-    fn a_list_out_of_bounds_is_refused_with_its_place(
-        #[case] list: serde_json::Value,
-        #[case] place: Option<&str>,
-    ) {
-        let list: Vec<Fallback> = serde_json::from_value(list).unwrap();
-        assert_eq!(check(&list).err().map(|(found, _)| found), place.map(str::to_owned));
+    #[test]
+    fn a_list_out_of_bounds_is_refused_with_its_place() {
+        let five = ["a", "b", "c", "d", "e"].map(|model| json!({"model": model}));
+        for (list, place) in [
+            (json!([{"model": "a"}, {"model": "b", "on": ["refused"]}]), None),
+            (json!([{"model": "a"}, {"model": "a"}]), Some("[1].model")),
+            (json!([{"model": ""}]), Some("[0].model")),
+            (json!([{"model": "a", "on": []}]), Some("[0].on")),
+            (json!(five), Some("")),
+        ] {
+            let list: Vec<Fallback> = serde_json::from_value(list).unwrap();
+            assert_eq!(check(&list).err().map(|(found, _)| found), place.map(str::to_owned));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use proto::{
     decision::{Decision, Note},
     escape,
     fact::{CallTarget, Fact, PlanReply, Signal, TurnReply},
-    fallback::{Answered, FellBack},
+    fallback::{AnsweredBy, FellBack},
     job::Outcome,
     record::{Known, Record, Unreadable},
 };
@@ -151,8 +151,8 @@ fn fact(style: &Style, fact: &Fact) -> (Tone, String) {
 }
 
 /// Returns the model that was asked in the end, and why others did not answer.
-fn answered(style: &Style, answered: Option<&Answered>) -> String {
-    let Some(Answered { model, fell_back }) = answered else { return String::new() };
+fn answered(style: &Style, answered: Option<&AnsweredBy>) -> String {
+    let Some(AnsweredBy { model, fell_back }) = answered else { return String::new() };
     let one = |one: &FellBack| {
         let model = one.model.as_deref().unwrap_or("-");
         format!("{model} {}", one.reason)

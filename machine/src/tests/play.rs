@@ -12,7 +12,7 @@ use proto::{
         Answered, Asked, AskedKind, CallTarget, Called, Fact, Fired, PlanReply, Planned, Signal,
         Signaled, Source, Submitted, TurnCall, TurnReply, Turned,
     },
-    fallback::{Answered, FallbackReason, FellBack},
+    fallback::{AnsweredBy, FallbackReason, FellBack},
     id::{AskId, Attempt, JobId, Pool, Seq, StepId, TimerName, ToolName, WorkId},
     interaction::{Answer, Verdict},
     job::Outcome,
@@ -394,13 +394,16 @@ impl Play {
             usage: Usage::reported(10, 1),
             reasoning: String::new(),
             opaque: None,
-            answered: Some(Answered { model: model.into(), fell_back }),
+            answered: Some(AnsweredBy { model: model.into(), fell_back }),
         }));
     }
 
     pub(super) fn done(&mut self, id: &str, success: bool, response: &str) {
         let attachments = Vec::new();
-        self.turn(id, TurnReply::Done { success, response: response.into(), attachments, value: Value::Null });
+        self.turn(
+            id,
+            TurnReply::Done { success, response: response.into(), attachments, value: Value::Null },
+        );
     }
 
     pub(super) fn answer(&mut self, ask: &str, decision: Verdict, words: Option<&str>) {

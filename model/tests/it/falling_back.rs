@@ -2,7 +2,7 @@
 
 use model::{ErrorKind, ProviderKind, complete};
 use proto::{
-    fallback::{Answered, Fallback, FallbackReason, FellBack},
+    fallback::{AnsweredBy, Fallback, FallbackReason, FellBack},
     message::Message,
     observe::Window,
 };
@@ -45,7 +45,11 @@ async fn server(status: u16, body: &str) -> MockServer {
 #[case::overloaded(503, "{}", FallbackReason::Overloaded)]
 #[case::outage(500, "{}", FallbackReason::Outage)]
 #[case::refused(200, REFUSAL, FallbackReason::Refused)]
-#[case::context(400, r#"{"error":{"code":"context_length_exceeded"}}"#, FallbackReason::ContextTooLong)]
+#[case::context(
+    400,
+    r#"{"error":{"code":"context_length_exceeded"}}"#,
+    FallbackReason::ContextTooLong
+)]
 #[tokio::test]
 async fn another_model_is_asked_and_the_reason_is_told(
     #[case] status: u16,
@@ -60,7 +64,7 @@ async fn another_model_is_asked_and_the_reason_is_told(
     request.params.fallback = vec![all("second")];
     let reply = complete(model.as_ref(), request.clone(), |_| {}).await.unwrap();
     let fell_back = vec![FellBack { model: None, reason }];
-    assert_eq!(reply.answered, Some(Answered { model: "second".into(), fell_back }));
+    assert_eq!(reply.answered, Some(AnsweredBy { model: "second".into(), fell_back }));
     assert_eq!((reply.text.as_str(), reply.usage.input_tokens), ("ok", 5));
     let asked = server.received_requests().await.unwrap();
     let asked = asked.iter().map(|sent| sent.body_json::<Value>().unwrap()["model"].clone());

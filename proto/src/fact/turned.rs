@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Asked;
 use crate::{
-    fallback::Answered,
+    fallback::AnsweredBy,
     id::{Attempt, ToolName, WorkId},
     message::Usage,
     observe::{Shortened, Summary},
@@ -38,7 +38,7 @@ pub struct Turned {
     pub opaque: Option<Opaque>,
     /// Model that was asked in the end, when others did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answered: Option<Answered>,
+    pub answered: Option<AnsweredBy>,
 }
 
 /// The content of a model turn's reply.
