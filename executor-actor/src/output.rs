@@ -131,7 +131,7 @@ mod tests {
             stop,
             model: "m".to_owned(),
         };
-        resolve(&reply, &testing::turn(), &schema(), &Schemas::new())
+        resolve(&reply, &testing::turn(json!({})), &schema(), &Schemas::new())
     }
 
     #[rstest]

@@ -51,6 +51,7 @@ fn line(reply: &TurnReply) -> String {
         TurnReply::Summarised { summary, results } => {
             format!("summarised: {summary:?} {results:?}")
         }
+        TurnReply::Misfit { text, misfits } => format!("misfit: {text} {misfits:?}"),
         TurnReply::Failed { error } => {
             let kind = if error.is_transient() { "transient" } else { "final" };
             format!("failed {kind}: {}", error.message)

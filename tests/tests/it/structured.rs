@@ -79,7 +79,7 @@ async fn a_job_ends_with_a_result_that_fits_the_schema_of_its_submission() {
 
     let file = company.workspace().join("schema.json");
     std::fs::write(&file, schema().to_string()).unwrap();
-    let output = format!("@{}", file.display());
+    let path = format!("@{}", file.display());
     let arguments = [
         "-o",
         "json",
@@ -87,8 +87,8 @@ async fn a_job_ends_with_a_result_that_fits_the_schema_of_its_submission() {
         "What does it cost?",
         "--agent",
         "direct",
-        "--output",
-        &output,
+        "--schema",
+        &path,
         "--no-confirm",
     ];
     let ran: Output = company.command().args(arguments).output().unwrap();
