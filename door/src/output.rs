@@ -41,3 +41,36 @@ pub(super) fn usable(agent: &Agent, before: &str, schemas: &Schemas) -> Result<(
     let words = Words::new(|language| format!("{place}: {}", why.text(language)));
     Err(Failure::composed(Code::InvalidRequest, &words).at(place))
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn agent(schema: Value) -> Agent {
+        Agent { output: Some(OutputSchema(schema)), ..Agent::default() }
+    }
+
+    #[rstest]
+    #[case::no_object(json!({"type": "array"}), "output.type")]
+    #[case::too_large(json!({"type": "object", "title": "x".repeat(20_000)}), "output")]
+    fn a_schema_out_of_bounds_is_refused_at_its_place(#[case] schema: Value, #[case] place: &str) {
+        let refused = bounds(&OutputSchema(schema), "output").unwrap_err();
+        assert_eq!(refused.field.as_deref(), Some(place));
+    }
+
+    #[rstest]
+    #[case::unknown_type(json!({"type": "object", "properties": {"a": {"type": "strnig"}}}), "agent.output.properties.a.type")]
+    #[case::remote(json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/a"}}}), "agent.output")]
+    fn a_schema_that_checks_nothing_is_refused_at_its_place(
+        #[case] schema: Value,
+        #[case] place: &str,
+    ) {
+        let refused = usable(&agent(schema), "agent.", &Schemas::new()).unwrap_err();
+        let field = refused.field.unwrap_or_default();
+        assert!(field.starts_with(place), "{field}: {}", refused.message);
+        assert_eq!(usable(&agent(json!({"type": "object"})), "agent.", &Schemas::new()), Ok(()));
+    }
+}

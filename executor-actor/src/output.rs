@@ -36,6 +36,7 @@ pub(crate) fn request(
     let messages = vec![Message::System { text: system }, Message::User { text: told }];
     let params = Params {
         model: work.model.model.clone(),
+        fallback: work.model.fallback.clone(),
         temperature: work.model.temperature,
         top_p: work.model.top_p,
         effort: work.model.effort,
@@ -124,11 +125,13 @@ mod tests {
             text: text.to_owned(),
             thought: String::new(),
             calls: Vec::new(),
+            opaque: None,
+            answered: None,
             usage: Usage::default(),
             stop,
             model: "m".to_owned(),
         };
-        resolve(&reply, &testing::turn(), &schema(), &Schemas::new())
+        resolve(&reply, &testing::turn(json!({})), &schema(), &Schemas::new())
     }
 
     #[rstest]

@@ -11,6 +11,7 @@ use proto::{
     decision::TurnWork,
     excerpt,
     fact::{TurnReply, Turned},
+    fallback::AnsweredBy,
     family,
     id::JobId,
     limits,
@@ -40,11 +41,18 @@ struct Taken {
     usage: Usage,
     reasoning: String,
     opaque: Option<Opaque>,
+    answered: Option<AnsweredBy>,
 }
 
 impl From<TurnReply> for Taken {
     fn from(reply: TurnReply) -> Self {
-        Self { reply, usage: Usage::default(), reasoning: String::new(), opaque: None }
+        Self {
+            reply,
+            usage: Usage::default(),
+            reasoning: String::new(),
+            opaque: None,
+            answered: None,
+        }
     }
 }
 
@@ -54,7 +62,7 @@ impl Taken {
         // Only a turn that another one follows needs them.
         let goes_on = matches!(reply, TurnReply::Calls { .. });
         let opaque = said.opaque.clone().filter(|_| goes_on);
-        Self { reply, usage: said.usage, reasoning, opaque }
+        Self { reply, usage: said.usage, reasoning, opaque, answered: said.answered.clone() }
     }
 }
 
@@ -78,11 +86,20 @@ impl Executor {
     }
 
     pub(crate) async fn turn(&self, job: &JobId, work: &TurnWork, live: LiveChannel) -> Turned {
-        let Taken { reply, usage, reasoning, opaque } = match self.run_so_far(job, work).await {
-            Ok(run) => self.take(work, &run, live).await,
-            Err(unread) => unread.into(),
-        };
-        Turned { work: work.work.clone(), attempt: work.attempt, reply, usage, reasoning, opaque }
+        let Taken { reply, usage, reasoning, opaque, answered } =
+            match self.run_so_far(job, work).await {
+                Ok(run) => self.take(work, &run, live).await,
+                Err(unread) => unread.into(),
+            };
+        Turned {
+            work: work.work.clone(),
+            attempt: work.attempt,
+            reply,
+            usage,
+            reasoning,
+            opaque,
+            answered,
+        }
     }
 
     /// Reads the run so far, or returns the outcome of the turn if it cannot be read.

@@ -235,8 +235,7 @@ impl ActiveJob {
             && let Some(plan) = self.plan_of_calls(&mut calls)
         {
             self.confirm_calls(at.time, plan);
-            let model = self.brief.agent.model.clone();
-            self.spending.model(&self.brief, model.as_deref(), turned.usage);
+            self.spent_on_turn(turned);
             return Counted::Yes;
         }
         let language = self.language();
@@ -273,8 +272,15 @@ impl ActiveJob {
                 }
             }
         }
-        self.spending.model(&self.brief, agent.model.as_deref(), turned.usage);
+        self.spent_on_turn(turned);
         Counted::Yes
+    }
+
+    /// Adds the cost of a turn, by the price of the model that answered.
+    fn spent_on_turn(&mut self, turned: &Turned) {
+        let answered = turned.answered.as_ref().map(|answered| answered.model.as_str());
+        let model = answered.or(self.brief.agent.model.as_deref());
+        self.spending.model(&self.brief, model, turned.usage);
     }
 
     /// Counts an intent unless the call is of another pool.

@@ -64,7 +64,8 @@ impl ActiveJob {
 
     /// Returns an id that no step of a plan has.
     fn output_id(&self) -> StepId {
-        let is_free = |id: &StepId| !self.execution.all().any(|run| !run.is_output && run.id() == id);
+        let is_free =
+            |id: &StepId| !self.execution.all().any(|run| !run.is_output && run.id() == id);
         let numbered = (2u32..).map(|number| format!("{OUTPUT}{number}"));
         let names = std::iter::once(OUTPUT.to_owned()).chain(numbered);
         let mut ids = names.map(|name| StepId::new(name).expect("a word and a number are an id"));

@@ -259,7 +259,7 @@ pub fn run(work: &TurnWork, log: &[Stored<'_>]) -> Result<Run, Broken> {
         let Some(at) = turn.after else {
             return Err(Broken::NoBeginning { turn: turn.turn, work: turn.work });
         };
-        let Turned { work, attempt, reply, opaque, usage: _, reasoning: _ } = turned(log, at)?;
+        let Turned { work, attempt, reply, opaque, .. } = turned(log, at)?;
         let TurnReply::Calls { text, calls } = reply else { return Err(Broken::NotATurn(at)) };
         let replied = |call: &TurnCall| turn.replies.iter().any(|reply| reply.id == call.id);
         if let Some(call) = calls.iter().find(|call| !replied(call)) {
@@ -325,7 +325,8 @@ impl Exchange {
             .iter()
             .map(|c| ModelCall { id: c.id.clone(), name: c.name.clone(), args: c.args.clone() })
             .collect();
-        let said = Message::Assistant { text: self.text.clone(), calls, opaque: self.opaque.clone() };
+        let said =
+            Message::Assistant { text: self.text.clone(), calls, opaque: self.opaque.clone() };
         let replies = self.calls.iter().filter_map(|call| {
             let reply = self.replies.iter().find(|reply| reply.id == call.id)?;
             Some(Message::Tool {

@@ -59,6 +59,8 @@ impl CachedModel {
             top_p,
             effort,
             max_tokens,
+            fallback: _,
+            fell_back: _,
             json,
             schema,
             parallel_tool_calls,

@@ -4,12 +4,14 @@ use std::collections::HashSet;
 
 use futures::StreamExt;
 use proto::{
+    fallback::AnsweredBy,
     message::{ModelCall, StopReason, Usage},
     opaque::Opaque,
 };
 
 use crate::{
     error::{ErrorKind, ModelError},
+    fallback::Chain,
     port::{Delta, Model, ModelRequest},
     thoughts::{self, Splitter},
     written_calls,
@@ -27,6 +29,8 @@ pub struct Reply {
     pub calls: Vec<ModelCall>,
     /// Parts of the reply that only the same model reads.
     pub opaque: Option<Opaque>,
+    /// Model that was asked in the end, when others did not answer.
+    pub answered: Option<AnsweredBy>,
     /// Tokens of the call, estimated if the provider does not report them.
     pub usage: Usage,
     /// Reason for the end of the reply. `Length` means that `text` is cut short.
@@ -36,7 +40,8 @@ pub struct Reply {
 }
 
 /// Calls a model and collects its reply; passes every delta to `on_delta` as it arrives. Leading
-/// `<think>` blocks arrive as reasoning.
+/// `<think>` blocks arrive as reasoning. If the model does not answer for a reason that the request
+/// has another model for, that one is asked, after all retries inside the call.
 ///
 /// # Errors
 /// Every error of [`Model::stream`], and: [`ErrorKind::CutStream`] if the stream lacks its end,
@@ -47,6 +52,33 @@ pub async fn complete(
     model: &dyn Model,
     request: ModelRequest,
     mut on_delta: impl FnMut(&Delta) + Send,
+) -> Result<Reply, ModelError> {
+    let mut chain = Chain::of(request.params);
+    loop {
+        let request = ModelRequest {
+            messages: request.messages.clone(),
+            tools: request.tools.clone(),
+            params: chain.params(),
+        };
+        match once(model, request, &mut on_delta).await {
+            Ok(reply) => return Ok(Reply { answered: chain.answered(), ..reply }),
+            Err(error) if chain.goes_on(&error) => {
+                let (from, kind) = (chain.last(), error.kind().as_str());
+                tracing::info!(
+                    model = from,
+                    kind,
+                    "the model did not answer; another one is asked"
+                );
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+async fn once(
+    model: &dyn Model,
+    request: ModelRequest,
+    on_delta: &mut (impl FnMut(&Delta) + Send),
 ) -> Result<Reply, ModelError> {
     let limit = model.max_reply_bytes();
     let mut collected = Collected { offered: written_calls::offered(&request), ..<_>::default() };
@@ -119,7 +151,8 @@ impl Collected {
         }
         let calls = distinct(self.calls)?;
         let Self { text, thought, opaque, .. } = self;
-        Ok(Reply { text, thought, calls, opaque, usage, stop, model })
+        let answered = None;
+        Ok(Reply { text, thought, calls, opaque, answered, usage, stop, model })
     }
 }
 

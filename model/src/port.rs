@@ -7,6 +7,7 @@ use futures::Stream;
 use proto::{
     budget::Price,
     effort::Effort,
+    fallback::{Fallback, FellBack},
     message::{Message, ModelCall, StopReason, ToolOffer, Usage},
     opaque::Opaque,
     wire::LiveUpdate,
@@ -75,6 +76,10 @@ pub struct ModelRequest {
 pub struct Params {
     /// Name of the model; absent for the configured one.
     pub model: Option<String>,
+    /// Models to ask, in this order, if the model does not answer: see [`crate::complete`].
+    pub fallback: Vec<Fallback>,
+    /// Models that were passed over so far, because the conversation exceeds their context.
+    pub fell_back: Vec<FellBack>,
     /// Sampling temperature; absent for the configured one.
     pub temperature: Option<f64>,
     /// Nucleus sampling; absent for the configured one.
@@ -101,6 +106,8 @@ impl Default for Params {
     fn default() -> Self {
         Self {
             model: None,
+            fallback: Vec::new(),
+            fell_back: Vec::new(),
             temperature: None,
             top_p: None,
             effort: None,

@@ -16,6 +16,7 @@ use crate::{
     agent::Agent,
     conversation::Conversation,
     cost::Cost,
+    fallback::AnsweredBy,
     family::{Callees, ChildSaid, Parent},
     file::File,
     fork::Forked,
@@ -262,6 +263,9 @@ pub struct Planned {
     /// ([`crate::limits::REASONING_CHARS`]).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
+    /// Model that was asked in the end, when others did not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<AnsweredBy>,
 }
 
 /// The content of a planner's reply.

@@ -26,6 +26,7 @@ pub mod escape;
 pub mod event;
 pub mod excerpt;
 pub mod fact;
+pub mod fallback;
 pub mod family;
 pub mod fence;
 pub mod file;

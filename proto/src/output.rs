@@ -21,9 +21,7 @@ pub const OUTPUT_STEPS_MAX: usize = 100;
 /// The JSON Schema of a job's result: an object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
-pub struct OutputSchema(
-    #[schemars(with = "std::collections::BTreeMap<String, Value>")] pub Value,
-);
+pub struct OutputSchema(#[schemars(with = "std::collections::BTreeMap<String, Value>")] pub Value);
 
 impl OutputSchema {
     /// Checks that the schema is one of objects, and within the bounds.
@@ -77,31 +75,31 @@ pub struct Misfit {
 
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
     use serde_json::json;
 
     use super::*;
     use crate::lang::Language;
 
     fn nested(levels: usize) -> Value {
-        (0..levels).fold(json!({"type": "string"}), |inner, _| {
-            json!({"type": "object", "properties": {"a": inner}})
-        })
+        (0..levels).fold(
+            json!({"type": "string"}),
+            |inner, _| json!({"type": "object", "properties": {"a": inner}}),
+        )
     }
 
-    #[rstest]
-    #[case(json!({"type": "array"}), "type", "object")]
-    #[case(json!([1]), "type", "object")]
-    #[case(json!({"type": "object", "title": "x".repeat(OUTPUT_SCHEMA_BYTES_MAX)}), "", "16 KiB")]
-    #[case(nested(16), "properties.a.properties.a", "32")]
-    fn a_schema_beyond_its_bounds_is_refused_with_its_place(
-        #[case] schema: Value,
-        #[case] place: &str,
-        #[case] why: &str,
-    ) {
-        let (found, words) = OutputSchema(schema).check().unwrap_err();
-        assert!(found.starts_with(place), "{found}");
-        assert!(words.text(Language::En).contains(why), "{}", words.text(Language::En));
+    #[test]
+    fn a_schema_beyond_its_bounds_is_refused_with_its_place() {
+        let long = "x".repeat(OUTPUT_SCHEMA_BYTES_MAX);
+        for (schema, place, why) in [
+            (json!({"type": "array"}), "type", "object"),
+            (json!([1]), "type", "object"),
+            (json!({"type": "object", "title": long}), "", "16 KiB"),
+            (nested(16), "properties.a.properties.a", "32"),
+        ] {
+            let (found, words) = OutputSchema(schema).check().unwrap_err();
+            assert!(found.starts_with(place), "{found}");
+            assert!(words.text(Language::En).contains(why), "{}", words.text(Language::En));
+        }
     }
 
     #[test]

@@ -112,7 +112,9 @@ pub(super) fn key(open: &OpenQuestion) -> String {
 
 /// Returns the results of a completed job.
 pub(super) fn artifacts(view: &JobView) -> Vec<Artifact> {
-    let Some(Outcome::Completed { summary, results, value }) = &view.outcome else { return Vec::new() };
+    let Some(Outcome::Completed { summary, results, value }) = &view.outcome else {
+        return Vec::new();
+    };
     let mut parts = vec![Part::words(summary)];
     // The structured result stands for those of the steps.
     let data = if value.is_null() { results } else { value };

@@ -170,6 +170,7 @@ pub fn planned(steps: Vec<Step>) -> Planned {
         detected: None,
         outline: Vec::new(),
         reasoning: String::new(),
+        answered: None,
     }
 }
 

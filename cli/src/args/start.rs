@@ -124,7 +124,7 @@ pub(crate) struct JobArgs {
     pub(crate) plan: Option<String>,
     /// JSON Schema of the result; @FILE reads a file [default: that of the agent]
     #[arg(long, value_name = "JSON|@FILE")]
-    pub(crate) output: Option<String>,
+    pub(crate) schema: Option<String>,
     /// File to attach, or its URL; repeatable, at most 16 MiB each
     #[arg(long = "file", value_name = "PATH|URL")]
     pub(crate) files: Vec<String>,

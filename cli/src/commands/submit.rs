@@ -83,7 +83,7 @@ pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
     }
     let agent = job.agent.as_deref().map(agent).transpose()?;
     let plan = job.plan.as_deref().map(plan).transpose()?;
-    let output = job.output.as_deref().map(schema).transpose()?;
+    let output = job.schema.as_deref().map(schema).transpose()?;
     let labels = Labels::of(job.labels.iter().cloned());
     let labels = labels.map_err(|error| CliError::input("label", error.to_string()))?;
     Ok(Submit {
@@ -108,10 +108,10 @@ fn plan(given: &str) -> Result<Value, CliError> {
 }
 
 fn schema(given: &str) -> Result<OutputSchema, CliError> {
-    let text = input::text("output", given, limits::REQUEST_BYTES_MAX)?;
+    let text = input::text("schema", given, limits::REQUEST_BYTES_MAX)?;
     strict::from_slice(text.as_bytes())
         .map(OutputSchema)
-        .map_err(|e| CliError::input("output", Failure::from(e).message))
+        .map_err(|e| CliError::input("schema", Failure::from(e).message))
 }
 
 pub(super) fn agent(named: &str) -> Result<AgentChoice, CliError> {

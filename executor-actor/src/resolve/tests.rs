@@ -21,6 +21,8 @@ fn reply(text: &str, calls: &[(&str, Value)], stop: StopReason) -> Reply {
         text: text.to_owned(),
         thought: String::new(),
         calls: calls.collect(),
+        opaque: None,
+        answered: None,
         usage: Usage::default(),
         stop,
         model: "m".to_owned(),
@@ -49,6 +51,7 @@ fn line(reply: &TurnReply) -> String {
         TurnReply::Summarised { summary, results } => {
             format!("summarised: {summary:?} {results:?}")
         }
+        TurnReply::Misfit { text, misfits } => format!("misfit: {text} {misfits:?}"),
         TurnReply::Failed { error } => {
             let kind = if error.is_transient() { "transient" } else { "final" };
             format!("failed {kind}: {}", error.message)

@@ -109,7 +109,11 @@ impl Execution {
     }
 
     /// Adds the step that gives the result of the job and returns it.
-    pub(crate) fn add_output(&mut self, step: Step, generation: Generation) -> Option<&mut StepRun> {
+    pub(crate) fn add_output(
+        &mut self,
+        step: Step,
+        generation: Generation,
+    ) -> Option<&mut StepRun> {
         let revision = self.revision.saturating_sub(1);
         let run = StepRun::new(step, generation, revision);
         self.steps.push(StepRun { is_output: true, ..run });

@@ -6,7 +6,9 @@ use proto::{
     cost::Cost,
     event::Happened,
     fact::{PlanReply, TurnReply},
+    fallback::Fallback,
     id::Seq,
+    job::{FailReason, Outcome},
     message::Usage,
     plan::Action,
     price::ModelPrice,
@@ -85,6 +87,26 @@ fn each_model_has_its_price_and_each_tool_what_it_reported() {
     let row = p.job.summary().unwrap().spent;
     assert_eq!((row, row.unpriced), (p.job.costs().total(), Usage::default()));
     assert_eq!(p.view().spent, row, "the view has the whole bill, too");
+}
+
+#[test]
+fn a_turn_has_the_price_of_the_model_that_answered() {
+    let mut p = Play::planned(
+        agent(|a| {
+            a.fallback = vec![Fallback { model: "dear".into(), on: Vec::new() }];
+            a.budget.money = Some(0.0001);
+            a.budget.price = Some(CHEAP);
+            a.budget.prices = vec![ModelPrice::new("dear", DEAR)];
+        }),
+        plan_with("a b<a", |_| Action::Agent),
+    );
+    p.drive();
+    p.done_by("g0.r0.a.n1.t1", "dear");
+    let cost = DEAR.of(Usage::reported(10, 1));
+    assert_eq!(bill(&p), [("dear".to_owned(), 11, Some((cost * 1e9).round() / 1e9))]);
+    p.expect(&["finish failed"]);
+    let Outcome::Failed { reason, .. } = p.outcome() else { panic!("not failed") };
+    assert_eq!(reason, FailReason::BudgetExceeded);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use proto::{
     agent::{Agent, StepExec},
     decision::{Decision, PlanWork, TurnWork},
     fact::{Asked, AskedKind, PlanNote, PlanPhase, PlanReply, Signal, TurnReply},
-    interaction::{Answer, QuestionKind, Verdict},
     id::Attempt,
+    interaction::{Answer, QuestionKind, Verdict},
     outline,
     plan::{Action, Plan},
     policy::PlanProtocol,
@@ -271,7 +271,8 @@ fn every_preset_with_a_schema_completes_with_a_result_that_fits_or_fails() {
     let presets = Catalogue::presets();
     let mut completed = 0;
     for entry in presets.entries() {
-        let agent = Agent { output: Some(outputs::schema()), ..Agent::clone(&entry.resolved.unwrap()) };
+        let agent =
+            Agent { output: Some(outputs::schema()), ..Agent::clone(&entry.resolved.unwrap()) };
         for number in 0..40 {
             let end = live(agent.clone(), number).unwrap();
             completed += u32::from(end == "completed");

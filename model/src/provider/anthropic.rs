@@ -35,7 +35,8 @@ pub(super) fn body(asked: Asked<'_>) -> Value {
         choice = (!tools.is_empty()).then(|| json!({"type": "none"}));
     }
     let mut system = system(&request.messages, "\n\n");
-    let mut messages: Vec<_> = request.messages.iter().filter_map(|said| message(asked, said)).collect();
+    let mut messages: Vec<_> =
+        request.messages.iter().filter_map(|said| message(asked, said)).collect();
     if provider.prompt_caching {
         system = system.map(|text| json!([marked(json!({"type": "text", "text": text}))]));
         // Messages after the last result are hints of this turn, which the next one does not repeat.

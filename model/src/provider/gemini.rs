@@ -91,12 +91,11 @@ fn contents<'a>(
                 };
                 let of_text = signature(json!("text"));
                 let has_text = !text.is_empty() || of_text.is_some();
-                let text = has_text
-                    .then(|| object([("text", Some(json!(text))), (SIGNATURE, of_text)]));
+                let text =
+                    has_text.then(|| object([("text", Some(json!(text))), (SIGNATURE, of_text)]));
                 let needs_one = signatures.is_empty() && model.contains("gemini-3");
-                let stands_in = |position| {
-                    (needs_one && position == 0).then(|| json!(NO_SIGNATURE))
-                };
+                let stands_in =
+                    |position| (needs_one && position == 0).then(|| json!(NO_SIGNATURE));
                 let calls = calls.iter().enumerate();
                 let calls = calls.map(|(position, call)| {
                     sent(call, signature(json!(position)).or_else(|| stands_in(position)))
@@ -131,10 +130,7 @@ fn sent(call: &ModelCall, signature: Option<Value>) -> Value {
         ("name", Some(json!(call.name))),
         ("args", Some(sent_args(call.args.clone()))),
     ]);
-    object([
-        ("functionCall", Some(function)),
-        (SIGNATURE, signature),
-    ])
+    object([("functionCall", Some(function)), (SIGNATURE, signature)])
 }
 
 /// `true` for an id of the provider; `false` for one that [`made_id`] made.
@@ -196,11 +192,8 @@ fn sign(reply: &mut Assembly, part: &Value) {
     let Some(signature) = part.get(SIGNATURE).filter(|signature| signature.is_string()) else {
         return;
     };
-    let of = if part.get("functionCall").is_some() {
-        json!(reply.calls.len())
-    } else {
-        json!("text")
-    };
+    let of =
+        if part.get("functionCall").is_some() { json!(reply.calls.len()) } else { json!("text") };
     reply.kept.open(None, json!({"of": of, SIGNATURE: signature}));
 }
 

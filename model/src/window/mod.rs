@@ -27,7 +27,7 @@ pub use self::{
     overflow::{Overflow, overflow},
     tokens::estimate,
 };
-use crate::{Model, ModelError, ModelRequest, ModelStream};
+use crate::{Model, ModelError, ModelRequest, ModelStream, fallback::Chain};
 
 messages::texts!(window);
 
@@ -129,7 +129,8 @@ pub fn fit(
 
 /// Fits the messages of a request with [`fit`]. `pinned` is the same conversation with people's
 /// instructions moved to the task. It replaces the original if exchanges, and the instructions
-/// between them, must be dropped.
+/// between them, must be dropped. If not even the smallest part fits, the request is for the first
+/// model to fall back to whose window it fits.
 ///
 /// # Errors
 /// [`TooLarge`] as from [`fit`]; the request then has no messages.
@@ -141,14 +142,33 @@ pub fn fit_request(
     model: &dyn Model,
 ) -> Result<(), TooLarge> {
     let messages = std::mem::take(&mut request.messages);
-    let asked = ModelTarget { model, name: request.params.model.as_deref() };
-    let fit = |messages| fit(messages, &request.tools, window, language, asked);
-    let mut fitted = fit(messages)?;
-    if let Some(pinned) = pinned.filter(|_| fitted.left_out > 0) {
-        fitted = fit(pinned)?;
+    let mut too_large = None;
+    let first = request.params.clone();
+    let mut chain = Chain::of(first.clone());
+    loop {
+        request.params = chain.params();
+        let asked = ModelTarget { model, name: request.params.model.as_deref() };
+        let fit = |messages| fit(messages, &request.tools, window, language, asked);
+        let fitted = fit(messages.clone()).and_then(|fitted| match &pinned {
+            Some(pinned) if fitted.left_out > 0 => fit(pinned.clone()),
+            Some(_) | None => Ok(fitted),
+        });
+        match fitted {
+            Ok(fitted) => {
+                request.messages = fitted.messages;
+                return Ok(());
+            }
+            Err(large) => {
+                // The error tells how much the first model takes.
+                let large = too_large.take().unwrap_or(large);
+                if !chain.passes_over() {
+                    request.params = first;
+                    return Err(large);
+                }
+                too_large = Some(large);
+            }
+        }
     }
-    request.messages = fitted.messages;
-    Ok(())
 }
 
 /// Returns the number of tokens that fit.

@@ -194,7 +194,8 @@ fn a_task_that_has_no_room_is_an_error_that_says_what_to_do() {
 
 #[test]
 fn words_that_follow_a_reply_stay_with_it() {
-    let assistant = |text: &str| Message::Assistant { text: text.into(), calls: vec![], opaque: None };
+    let assistant =
+        |text: &str| Message::Assistant { text: text.into(), calls: vec![], opaque: None };
     let user = |text: &str| Message::User { text: text.into() };
     let long = "word ".repeat(300);
     let all =
@@ -224,7 +225,8 @@ fn the_estimate_is_rather_too_high(#[case] text: &str, #[case] times: usize, #[c
 
 #[test]
 fn words_that_are_the_result_are_cut_when_they_alone_are_too_large() {
-    let assistant = |text: &str| Message::Assistant { text: text.into(), calls: vec![], opaque: None };
+    let assistant =
+        |text: &str| Message::Assistant { text: text.into(), calls: vec![], opaque: None };
     let user = |text: &str| Message::User { text: text.into() };
     let observed = format!("Observation: {} What next?", "word ".repeat(3000));
     let all = vec![user("goal"), assistant("look"), user(&observed)];

@@ -12,6 +12,7 @@ extern crate callboard_model as model;
 mod deviating;
 mod document;
 mod endless;
+mod falling_back;
 mod native;
 mod native_deviating;
 mod observed;

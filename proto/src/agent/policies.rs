@@ -13,6 +13,7 @@ use crate::{
     budget::Budget,
     conversation::Memory,
     effort::Effort,
+    fallback::{self, Fallback},
     guard::Guard,
     id::{AgentName, ToolName},
     lang::Language,
@@ -32,6 +33,9 @@ pub struct Agent {
     /// Model; the configured one when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Models to ask, in this order, if the model does not answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<Fallback>,
     /// Sampling temperature (0.0 to 2.0); the provider's default when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -99,6 +103,7 @@ impl Default for Agent {
         Self {
             name: AgentName::new("default").expect("`default` is an id"),
             model: None,
+            fallback: Vec::new(),
             temperature: None,
             top_p: None,
             effort: None,
@@ -186,6 +191,9 @@ impl Agent {
         }
         if self.system.len() > limits::DESCRIPTION_BYTES_MAX {
             return refuse("system", Text::System);
+        }
+        if let Err((place, why)) = fallback::check(&self.fallback) {
+            return Err(InvalidAgent { field: format!("fallback{place}"), why });
         }
         if let Some(Err((place, why))) = self.output.as_ref().map(OutputSchema::check) {
             let field = if place.is_empty() { "output".into() } else { format!("output.{place}") };

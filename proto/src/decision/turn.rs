@@ -6,6 +6,7 @@ use crate::{
     asking::AskKinds,
     conversation::Exchange,
     effort::Effort,
+    fallback::Fallback,
     family::Offered,
     file::FileTold,
     id::{Attempt, Seq, StepId, ToolName, WorkId},
@@ -145,6 +146,9 @@ pub struct ModelChoice {
     /// Model name; the configured model when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Models to ask, in this order, if the model does not answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<Fallback>,
     /// Sampling temperature; the provider's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,

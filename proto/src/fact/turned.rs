@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::Asked;
 use crate::{
+    fallback::AnsweredBy,
     id::{Attempt, ToolName, WorkId},
     message::Usage,
     observe::{Shortened, Summary},
@@ -35,6 +36,9 @@ pub struct Turned {
     /// shown them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,
+    /// Model that was asked in the end, when others did not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<AnsweredBy>,
 }
 
 /// The content of a model turn's reply.

@@ -53,6 +53,7 @@ mod script_model;
 mod session;
 mod shell;
 mod sources;
+mod structured;
 mod summaries;
 mod supervisor;
 mod tidy;

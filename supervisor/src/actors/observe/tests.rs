@@ -86,6 +86,7 @@ fn waiting(first: u64, asked: u64) -> Job {
         detected: None,
         outline: Vec::new(),
         reasoning: String::new(),
+        answered: None,
     };
     take(&mut job, first + 200, Fact::Planned(planned));
     decide(&mut job, asked);

@@ -77,5 +77,13 @@ pub(super) fn turned(asks: bool, work: WorkId, attempt: Attempt) -> Fact {
         }
     };
     let usage = Usage::reported(10, 1);
-    Fact::Turned(Turned { work, attempt, reply, usage, reasoning: String::new(), opaque: None })
+    Fact::Turned(Turned {
+        work,
+        attempt,
+        reply,
+        usage,
+        reasoning: String::new(),
+        opaque: None,
+        answered: None,
+    })
 }

@@ -204,6 +204,7 @@ impl Script {
                 detected,
                 outline,
                 reasoning,
+                answered: None,
             });
         }
         let (result, fault) = match reply {
