@@ -140,6 +140,7 @@ fn sound() -> Log {
         parent: None,
         agents: Default::default(),
         forked: None,
+        workflow: None,
         plan: None,
         files: Vec::new(),
         labels: proto::label::Labels::default(),

@@ -36,10 +36,6 @@ pub(crate) struct Token {
     pub(crate) at: TokenAt,
     /// Visit that the path left last.
     pub(crate) last: Option<Visit>,
-    /// State that the expressions of the path see, where it is that of the moment of entry.
-    entry: Option<Arc<State>>,
-    /// Item of the path, where it is that of a map.
-    pub(crate) item: Option<Value>,
 }
 
 /// The place of a token.
@@ -111,7 +107,7 @@ impl Graph {
     pub(crate) fn new(run: Arc<WorkflowRun>) -> Self {
         let state = Arc::new(run.definition.initial_state());
         let at = TokenAt::Before(run.definition.start.clone());
-        let main = Token { at, last: None, entry: None, item: None };
+        let main = Token { at, last: None };
         let paths = BTreeMap::from([(Path::Main, main)]);
         Self { run, state, visits: BTreeMap::new(), visited: 0, paths, advances: 0, end: None }
     }
@@ -173,27 +169,32 @@ impl Graph {
 
     /// Returns the state that expressions of a path see: inside of a map that of the moment of entry.
     pub(crate) fn seen_by(&self, path: &Path) -> &Arc<State> {
-        let token = self.paths.get(path).or_else(|| {
-            let Path::Of { split, .. } = path else { return None };
-            self.paths.get(self.path_at(split)?)
-        });
-        token.and_then(|token| token.entry.as_ref()).unwrap_or(&self.state)
+        let Path::Of { split: visit, .. } = path else { return &self.state };
+        let Some(split) = self.split(visit) else { return &self.state };
+        match (self.is_map(visit), self.path_at(visit)) {
+            (true, _) => &split.state,
+            (false, Some(holder)) => self.seen_by(holder),
+            (false, None) => &self.state,
+        }
     }
 
     /// Returns the items of the maps around a path.
     pub(crate) fn items_of(&self, path: &Path) -> Vec<u32> {
         let Path::Of { split, slot } = path else { return Vec::new() };
-        let is_map =
-            self.node(&split.node).is_some_and(|node| matches!(node.work, Work::Map(_)));
-        split.items.iter().copied().chain(is_map.then_some(*slot)).collect()
+        let item = self.is_map(split).then_some(*slot);
+        split.items.iter().copied().chain(item).collect()
+    }
+
+    fn is_map(&self, visit: &Visit) -> bool {
+        self.node(&visit.node).is_some_and(|node| matches!(node.work, Work::Map(_)))
     }
 
     /// Returns the innermost map item of a path: the map node, the item and its number.
     pub(crate) fn item_of<'a>(&'a self, path: &'a Path) -> Option<(&'a NodeId, &'a Value, u32)> {
         let Path::Of { split, slot } = path else { return None };
-        match self.paths.get(path).and_then(|token| token.item.as_ref()) {
-            Some(item) => Some((&split.node, item, *slot)),
-            None => self.item_of(self.path_at(split)?),
+        match self.is_map(split) {
+            true => Some((&split.node, self.item(split, *slot)?, *slot)),
+            false => self.item_of(self.path_at(split)?),
         }
     }
 
@@ -287,17 +288,15 @@ impl Graph {
         let Path::Of { split: visit, slot } = path else { return Err(Unfit) };
         let Work::Map(map) = &self.node(&visit.node).ok_or(Unfit)?.work else { return Err(Unfit) };
         let at = TokenAt::Before(map.start.clone());
-        let item = Some(self.item(visit, *slot).cloned().ok_or(Unfit)?);
         let holder = self.path_at(visit).cloned().ok_or(Unfit)?;
         let Some(Token { at: TokenAt::Split(split), .. }) = self.paths.get_mut(&holder) else {
             return Err(Unfit);
         };
-        if split.begun != *slot {
+        if split.begun != *slot || *slot >= split.paths {
             return Err(Unfit);
         }
         split.begun = split.begun.saturating_add(1);
-        let entry = Some(Arc::clone(&split.state));
-        self.paths.insert(path.clone(), Token { at, last: None, entry, item });
+        self.paths.insert(path.clone(), Token { at, last: None });
         Ok(())
     }
 
@@ -387,12 +386,10 @@ impl Graph {
         let TokenAt::Visit(at) = &token.at else { return Err(Unfit) };
         let visit = at.clone();
         let (over, items, state) = (BTreeMap::new(), items.into(), Arc::clone(&self.state));
-        let entry = token.entry.clone();
         token.at = TokenAt::Split(Split { visit: visit.clone(), paths, items, state, begun, over });
         for (slot, start) in (0..).zip(starts) {
             let path = Path::Of { split: visit.clone(), slot };
-            let entry = entry.clone();
-            self.paths.insert(path, Token { at: TokenAt::Before(start), last: None, entry, item: None });
+            self.paths.insert(path, Token { at: TokenAt::Before(start), last: None });
         }
         Ok(())
     }

@@ -29,7 +29,6 @@ fn submitted(plan: Plan) -> Submitted {
         forked: None,
         plan: Some(plan),
         workflow: None,
-        workflow: None,
         files: Vec::new(),
         labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,

@@ -129,7 +129,7 @@ fn a_reply_that_does_not_fit_is_told_to_the_model() {
     p.drive();
     p.done("g0.r0.draft--1.n1.t1", true, "a draft");
     p.drive();
-    let misfits = serde_json::from_value(json!([{"path": "mark", "why": "is no number"}])).unwrap();
+    let misfits = serde_json::from_value(json!([{"field": "mark", "why": "is no number"}])).unwrap();
     p.turn("g0.r0.mark--1.n1.t1", TurnReply::Misfit { text: "{}".into(), misfits });
     p.expect(&["turn g0.r0.mark--1.n2.t1 #1"]);
     p.turn("g0.r0.mark--1.n2.t1", fits(json!({"mark": 9})));
@@ -235,8 +235,8 @@ fn a_person_decides_the_way(#[case] verdict: Option<Verdict>, #[case] expected: 
     p.expect(&["advance 1", "ask q1 question"]);
     match verdict {
         Some(decision) => {
-            let text = (decision == Verdict::Respond).then(|| "yes".to_owned());
-            p.answer_with("q1", Answer { decision, value: None, text, digest: None });
+            let value = (decision == Verdict::Respond).then(|| json!("yes"));
+            p.answer_with("q1", Answer { decision, value, text: None, digest: None });
         }
         None => p.fire("ask-q1"),
     }
