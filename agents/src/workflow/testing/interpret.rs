@@ -298,10 +298,8 @@ impl Interpreter<'_> {
         let Token { at, within } = token;
         let node = self.node(&at.node)?;
         self.trace.push(at.clone());
-        let outcome = match node.work {
-            Work::Wait(_) => Ok(Value::Null),
-            _ => script.outcome(&at),
-        };
+        let is_wait = matches!(node.work, Work::Wait(_));
+        let outcome = if is_wait { Ok(Value::Null) } else { script.outcome(&at) };
         match outcome {
             Ok(value) => self.leave(&node, within, at.item, Some(&value)),
             Err(Failure::Timeout) if node.work.timeout().is_some() => {
