@@ -74,13 +74,15 @@ impl EvalError {
     }
 
     pub(super) fn of_engine(source: &str, error: &minijinja::Error) -> Self {
-        let fault = match error.kind() {
-            ErrorKind::UndefinedError => EvalFault::Undefined,
-            ErrorKind::OutOfFuel => EvalFault::OutOfFuel,
-            _ if error.detail() == Some(TOO_LARGE) => {
-                EvalFault::TooLarge { max: super::OUTPUT_BYTES_MAX }
-            }
-            _ => EvalFault::Operation { detail: told(error) },
+        let kind = error.kind();
+        let fault = if kind == ErrorKind::UndefinedError {
+            EvalFault::Undefined
+        } else if kind == ErrorKind::OutOfFuel {
+            EvalFault::OutOfFuel
+        } else if error.detail() == Some(TOO_LARGE) {
+            EvalFault::TooLarge { max: super::OUTPUT_BYTES_MAX }
+        } else {
+            EvalFault::Operation { detail: told(error) }
         };
         Self { at: error.range().map(|range| range.start), ..Self::of(source, fault) }
     }

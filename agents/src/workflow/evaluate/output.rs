@@ -68,7 +68,8 @@ fn inner(value: &Engine, left: &mut usize, depth: usize) -> Result<Value, EvalFa
             }
             Ok(Value::Object(out))
         }
-        // The engine's own kinds: bytes, plain objects, errors and those of later releases.
+        ValueKind::Bytes | ValueKind::Plain | ValueKind::Invalid => Err(EvalFault::NoJson),
+        // A kind of a later release of the engine.
         _ => Err(EvalFault::NoJson),
     }
 }

@@ -127,11 +127,11 @@ fn shown(workflow: &Workflow, region: &Region) -> proto::lang::Words {
         Region::Main => Text::MainFlow.into(),
         Region::Item { map } => Text::BodyOf { map }.into(),
         Region::Branch { parallel, branch } => {
-            let name = match workflow.nodes.get(parallel).map(|node| &node.work) {
-                Some(Work::Parallel(parallel)) => {
-                    parallel.branches.get(*branch).map(|branch| branch.name.to_string())
-                }
-                _ => None,
+            let node = workflow.nodes.get(parallel).map(|node| &node.work);
+            let name = if let Some(Work::Parallel(parallel)) = node {
+                parallel.branches.get(*branch).map(|branch| branch.name.to_string())
+            } else {
+                None
             };
             Text::BranchOf { branch: &name.unwrap_or_default(), parallel }.into()
         }
@@ -196,7 +196,7 @@ fn circles<'a>(graph: &DiGraphMap<&'a NodeId, ()>) -> Vec<Vec<&'a NodeId>> {
     let mut found = tarjan_scc(graph);
     found.retain(|nodes| match nodes.as_slice() {
         [one] => graph.contains_edge(*one, *one),
-        _ => true,
+        [] | [_, _, ..] => true,
     });
     found
 }

@@ -167,7 +167,7 @@ fn problem(problem: &Problem) -> Words {
         Problem::Operator(mark) if mark.starts_with('{') => Text::Statement { mark }.into(),
         Problem::Operator("=") => Text::Assignment.into(),
         Problem::Operator(mark) => Text::Operator { mark }.into(),
-        Problem::OpenText => Text::OpenText.into(),
+        Problem::OpenText => Text::Unclosed.into(),
         Problem::Number(text) => Text::BadNumber { text }.into(),
         Problem::NoValue(text) | Problem::Extra(text) => Text::Extra { text }.into(),
         Problem::Ends => Text::Ends.into(),

@@ -279,10 +279,10 @@ fn expressions(
     };
     for one in pending {
         let node = one.of.as_ref().and_then(|id| workflow.nodes.get(id));
-        let body = match (one.seen, node.map(|node| &node.work)) {
-            (Seen::Last, Some(Work::Map(map))) => Some(map),
-            _ => one.of.as_ref().and_then(map_of),
-        };
+        let own =
+            if let Some(Work::Map(map)) = node.map(|node| &node.work) { Some(map) } else { None };
+        let body = own.filter(|_| one.seen == Seen::Last);
+        let body = body.or_else(|| one.of.as_ref().and_then(map_of));
         let outcome = match (one.seen, node) {
             (Seen::Nothing, _) | (_, None) => None,
             (Seen::Own, Some(node)) => outcome(node),

@@ -173,7 +173,7 @@ impl Interpreter<'_> {
         item: Option<usize>,
         last: Option<(&Node, &Value)>,
     ) -> Result<Option<Ended>, Stop> {
-        let Target::Node(id) = to else { return self.arrive(within, item, true, last) };
+        let Target::Node(id) = to else { return self.arrive(&within, item, true, last) };
         self.steps += 1;
         let visit = self.visits.entry((id.clone(), item)).or_default();
         *visit += 1;
@@ -261,10 +261,7 @@ impl Interpreter<'_> {
         let items = self.scoped(&within, item, None, |evaluator, scope| {
             evaluator.items(&map.over, map.max_items, scope)
         });
-        let items = match items {
-            Ok(items) => items,
-            Err(error) => return Err(error.into()),
-        };
+        let items = items?;
         let number = self.open(id, within, item, map.join, items.len());
         let parallel = usize::try_from(map.max_parallel).unwrap_or(usize::MAX);
         if let Some(group) = self.groups.get_mut(number) {
@@ -298,10 +295,8 @@ impl Interpreter<'_> {
         let Token { at, within } = token;
         let node = self.node(&at.node)?;
         self.trace.push(at.clone());
-        let outcome = match node.work {
-            Work::Wait(_) => Ok(Value::Null),
-            _ => script.outcome(&at),
-        };
+        let is_wait = matches!(node.work, Work::Wait(_));
+        let outcome = if is_wait { Ok(Value::Null) } else { script.outcome(&at) };
         match outcome {
             Ok(value) => self.leave(&node, within, at.item, Some(&value)),
             Err(Failure::Timeout) if node.work.timeout().is_some() => {
@@ -322,7 +317,7 @@ impl Interpreter<'_> {
         match &node.on_error {
             Some(target) => self.go(&target.clone(), within, item, None),
             None if within.is_empty() => Ok(Some(Ended::Error(id.clone()))),
-            None => self.arrive(within, item, false, None),
+            None => self.arrive(&within, item, false, None),
         }
     }
 
@@ -369,7 +364,7 @@ impl Interpreter<'_> {
     /// Counts a path that has arrived at the join of its innermost group.
     fn arrive(
         &mut self,
-        within: Vec<usize>,
+        within: &[usize],
         item: Option<usize>,
         succeeded: bool,
         last: Option<(&Node, &Value)>,
@@ -383,7 +378,7 @@ impl Interpreter<'_> {
             let mut values = Vec::new();
             if succeeded {
                 for (key, value) in &map.collect {
-                    let value = self.evaluate(value, &within, item, last)?;
+                    let value = self.evaluate(value, within, item, last)?;
                     values.push((key.clone(), value));
                 }
             }
