@@ -25,7 +25,7 @@ impl Chain {
         self.params.clone()
     }
 
-    /// Goes on to the next model that is asked for the reason of an error. `false` if there is none.
+    /// Goes on to the next model that is asked for the reason of an error. `false` after the last one.
     pub(crate) fn goes_on(&mut self, error: &ModelError) -> bool {
         error.kind().fallback_reason().is_some_and(|reason| self.goes_on_for(reason))
     }

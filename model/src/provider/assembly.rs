@@ -111,10 +111,16 @@ impl Assembly {
         if self.is_refused {
             return Err(refused());
         }
+        let calls = self.calls.finish();
+        // Only a conversation that goes on with results sends them back.
+        let mut opaque = self.kept.finish(anthropic::is_mark);
+        if calls.is_empty() {
+            opaque.clear();
+        }
         Ok(End {
             stop: stop(self.finish.as_deref())?,
-            calls: self.calls.finish(),
-            opaque: self.kept.finish(anthropic::is_mark),
+            calls,
+            opaque,
             counted: self.counted,
             model: self.model,
         })

@@ -58,7 +58,7 @@ pub(super) fn from_http(
         .with_words(words)
 }
 
-/// What providers without a code of their own say of a conversation that exceeds the context.
+/// Messages of providers without a code of their own for a conversation that exceeds the context.
 const TOO_LONG: [&str; 4] = [
     "prompt is too long",
     "exceeds the maximum number of tokens",
