@@ -4,6 +4,7 @@
 mod access;
 mod asked;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -120,7 +121,7 @@ impl Fact {
 }
 
 /// The submission of a job, with everything that the job runs under.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Submitted {
     /// Goal, in the user's words.
     pub goal: String,
@@ -167,7 +168,7 @@ pub struct Submitted {
 }
 
 /// A signal of an operator or a user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Signaled {
     /// Signal that was sent.
     pub signal: Signal,
@@ -185,7 +186,9 @@ pub struct Signaled {
 }
 
 /// The kinds of signal.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Signal {
@@ -235,7 +238,7 @@ impl Signal {
 }
 
 /// The reply of a planner.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Planned {
     /// Unit of work that the planner was asked for.
     pub work: WorkId,
@@ -259,7 +262,7 @@ pub struct Planned {
 }
 
 /// The content of a planner's reply.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PlanReply {
     /// A plan whose tools the planner has checked.
@@ -306,7 +309,7 @@ pub enum PlanReply {
 }
 
 /// A planner's note that only leads to the planner's next round.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanNote {
     /// Kind of the note.
     pub phase: PlanPhase,
@@ -319,7 +322,7 @@ pub struct PlanNote {
 }
 
 /// The phases of planning one action at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum PlanPhase {
@@ -334,7 +337,7 @@ pub enum PlanPhase {
 }
 
 /// The end of a model turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Turned {
     /// Unit of work of the turn.
     pub work: WorkId,
@@ -352,7 +355,7 @@ pub struct Turned {
 }
 
 /// The content of a model turn's reply.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TurnReply {
     /// The model calls tools, with or without accompanying text.
@@ -392,7 +395,7 @@ pub enum TurnReply {
 }
 
 /// A call of a model turn, resolved against the executor's tools.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnCall {
     /// Id that the model gave the call.
     pub id: String,
@@ -405,7 +408,7 @@ pub struct TurnCall {
 }
 
 /// The resolution of a model's call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "target", rename_all = "snake_case")]
 pub enum CallTarget {
     /// A registered tool, with arguments that fit its schema.
@@ -435,7 +438,7 @@ pub enum CallTarget {
 
 /// The intent to run a `once` tool. The first such record of an attempt owns the run; a worker that
 /// finds an earlier one must not run the tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Started {
     /// Unit of work of the call.
     pub work: WorkId,
@@ -444,7 +447,7 @@ pub struct Started {
 }
 
 /// The end of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Called {
     /// Unit of work of the call.
     pub work: WorkId,
@@ -482,7 +485,7 @@ pub struct Answered {
 }
 
 /// The expiry of a timer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fired {
     /// Name of the timer.
     pub timer: TimerName,
