@@ -58,7 +58,7 @@ impl Name {
             .chain(verbs().map(Self::ReplyOf))
     }
 
-    /// Returns the schema of a name; `None` if there is none.
+    /// Parses a name; `None` if no schema has it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::all().find(|name| name.to_string() == text)
@@ -218,6 +218,16 @@ fn agent() -> Value {
     document
 }
 
+/// Returns whether a schema accepts null by its own words.
+fn is_nullable(field: &Value) -> bool {
+    let is_null = |kind: &Value| *kind == json!("null");
+    let types = field.get("type").and_then(Value::as_array);
+    let choices = field.get("anyOf").and_then(Value::as_array);
+    types.is_some_and(|types| types.iter().any(is_null))
+        || choices
+            .is_some_and(|choices| choices.iter().any(|one| one.get("type").is_some_and(is_null)))
+}
+
 /// Lets every field of every object of a schema be null.
 fn nullable(schema: &mut Value) {
     match schema {
@@ -240,6 +250,14 @@ fn nullable(schema: &mut Value) {
 }
 
 fn or_null(field: &mut Value) {
+    if is_nullable(field) {
+        return;
+    }
+    let is_limited = ["enum", "const"].into_iter().any(|keyword| field.get(keyword).is_some());
+    if let Some(Value::String(kind)) = field.get("type").filter(|_| !is_limited) {
+        field["type"] = json!([kind, "null"]);
+        return;
+    }
     let description = field.as_object_mut().and_then(|field| field.shift_remove("description"));
     let schema = field.take();
     *field = json!({ "anyOf": [schema, { "type": "null" }] });

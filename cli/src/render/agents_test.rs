@@ -113,7 +113,30 @@ impl Lines<'_> {
             found.lines().for_each(|line| self.add(Tone::Plain, &format!("      {line}")));
             return;
         }
-        if expected.contains('\n') || found.contains('\n') {
+        let is_compared = match expectation {
+            Expectation::Path | Expectation::Steps => true,
+            Expectation::Result => matches!(about.as_str(), "text" | "json"),
+            Expectation::Submission
+            | Expectation::Script
+            | Expectation::Results
+            | Expectation::Answers
+            | Expectation::State
+            | Expectation::Calls
+            | Expectation::NotCalled
+            | Expectation::Effects
+            | Expectation::Questions
+            | Expectation::Turns
+            | Expectation::Tokens
+            | Expectation::Cost => false,
+        };
+        let has_lines = expected.contains('\n') || found.contains('\n');
+        if has_lines && !is_compared {
+            let text = self.style.say(Text::ExpectedLines { expected });
+            self.add(Tone::Bad, &format!("    {title}: {text}"));
+            found.lines().for_each(|line| self.add(Tone::Plain, &format!("      {line}")));
+            return;
+        }
+        if has_lines {
             self.add(Tone::Bad, &format!("    {title}: {}", self.style.say(Text::DiffHead)));
             self.diff(expected, found);
             return;
@@ -194,6 +217,20 @@ mod tests {
             chaos: Some(chaos),
             trace: Vec::new(),
         };
-        insta::assert_snapshot!(tested(&Style::plain(None), "t.yaml", &[one]), @"");
+        let expected = r#"✗ it pays  –, turns: 0, tokens: 0
+    path (exactly): expected (-), found (+)
+       plan
+      -call a
+      +call b
+    the script has no reply; the last message was:
+      \u{1b}[31mwhat now?
+  chaos: 10 seeds, 1 failed, 2 excused
+  seed 4:
+    effects (pay): expected 1, found 2
+    Callboard broke a promise, which is a defect of Callboard: job-1: does not come to rest
+    → callboard agents test t.yaml --case "it pays" --chaos-seed 4 --trace
+1 failed, 0 passed
+"#;
+        assert_eq!(tested(&Style::plain(None), "t.yaml", &[one]), expected);
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct ToolDoc {
     #[serde(default)]
     pub(super) name: Option<ToolName>,
     #[serde(default)]
-    pub(super) about: String,
+    pub(super) about: Option<String>,
     #[serde(default)]
     pub(super) schema: Option<Value>,
     #[serde(default)]

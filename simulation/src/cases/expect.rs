@@ -164,7 +164,7 @@ pub(super) fn end(case: &Case, evidence: &Evidence) -> End {
 }
 
 /// Returns the reason for which the faults of a run excuse its end.
-pub(super) fn excuse(evidence: Option<&Evidence>) -> Option<Excuse> {
+fn excuse(evidence: Option<&Evidence>) -> Option<Excuse> {
     let Some(evidence) = evidence else { return Some(Excuse::Endless) };
     let facts = || evidence.logs.values().flatten().filter_map(Entry::fact);
     let is_unknown =
@@ -191,9 +191,21 @@ fn is_broken(fact: &Fact) -> bool {
     }
 }
 
-/// Returns the expectations that a run did not meet. A run with faults is not held to its path and to
-/// numbers that repeated work changes; an excused one only to what must never happen.
-pub(super) fn findings(case: &Case, played: &Played, rough: bool) -> Vec<Finding> {
+/// Returns the expectations that a run did not meet, and the excuse for others that it did not meet
+/// either. A run with faults is not held to its path and to numbers that repeated work changes; an
+/// excused one only to what must never happen.
+pub(super) fn judge(case: &Case, played: &Played, rough: bool) -> (Vec<Finding>, Option<Excuse>) {
+    let all = findings(case, played, rough, false);
+    if !rough || (all.is_empty() && played.evidence.is_some()) {
+        return (all, None);
+    }
+    match excuse(played.evidence.as_ref()) {
+        None => (all, None),
+        excuse => (findings(case, played, rough, true), excuse),
+    }
+}
+
+fn findings(case: &Case, played: &Played, rough: bool, excused: bool) -> Vec<Finding> {
     let mut found = Findings::default();
     if let Some(why) = &played.refused {
         found.add(Expectation::Submission, "", "", why);
@@ -206,10 +218,9 @@ pub(super) fn findings(case: &Case, played: &Played, rough: bool) -> Vec<Finding
     refused.iter().for_each(|why| found.add(Expectation::Answers, "", "", why));
     let Some(evidence) = &played.evidence else { return found.0 };
     let end = end(case, evidence);
-    let excuse = if rough { excuse(Some(evidence)) } else { None };
-    found.effects(case, &end, excuse.is_some());
+    found.effects(case, &end, excused);
     found.not_called(case, &evidence.logs);
-    if excuse.is_some() {
+    if excused {
         return found.0;
     }
     found.ending(case, played, &end);
@@ -241,7 +252,10 @@ impl Findings {
         if end.state != Some(expected.state) {
             let state = end.state.map_or("", JobState::as_str);
             let mut found = state.to_owned();
-            for line in played.unanswered.iter().chain([&end.result]).filter(|l| !l.is_empty()) {
+            // The reason of a job that waits is its question.
+            let silent = played.unanswered.is_empty();
+            let result = Some(&end.result).filter(|result| silent && !result.is_empty());
+            for line in played.unanswered.iter().chain(result) {
                 found.push('\n');
                 found.push_str(line);
             }

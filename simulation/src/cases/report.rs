@@ -21,6 +21,8 @@ use super::{
 pub const CHAOS_MAX: u64 = 1_000_000;
 /// Bound of the failed seeds in a report. A longer list says nothing more.
 const FAILED_MAX: usize = 5;
+/// Bound of a line of a trace, in characters.
+const LINE_CHARS: usize = 240;
 
 /// The report of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -68,23 +70,28 @@ pub fn run(case: &Case, seed: Option<u64>) -> Report {
     report(case, seed, &stage::play(case, seed, false))
 }
 
-/// Runs a case once, and returns the report and the events of its world, one a line.
+/// Runs a case once, and returns the report and the events of its world, one a line. Long lines are cut.
 #[must_use]
 pub fn trace(case: &Case, seed: Option<u64>) -> (Report, Vec<String>) {
     let played = stage::play(case, seed, true);
     let line = |line: &crate::story::Line| {
-        format!("{:>10.3}  {:<12} {}", line.at.as_secs_f64(), line.who, line.what)
+        let whole = format!("{:>10.3}  {:<12} {}", line.at.as_secs_f64(), line.who, line.what);
+        match whole.char_indices().nth(LINE_CHARS) {
+            Some((end, _)) => format!("{}…", whole.split_at(end).0),
+            None => whole,
+        }
     };
     (report(case, seed, &played), played.story.iter().map(line).collect())
 }
 
 fn report(case: &Case, seed: Option<u64>, played: &Played) -> Report {
     let evidence = played.evidence.as_ref();
+    let (findings, excuse) = expect::judge(case, played, seed.is_some());
     Report {
         seed,
-        findings: expect::findings(case, played, seed.is_some()),
+        findings,
         broken: played.broken.clone(),
-        excuse: seed.and_then(|_| expect::excuse(evidence)),
+        excuse,
         end: evidence.map(|evidence| expect::end(case, evidence)).unwrap_or_default(),
     }
 }

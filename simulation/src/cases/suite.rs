@@ -266,7 +266,8 @@ fn scripted(name: &ToolName, doc: &ToolDoc) -> Result<Part, Words> {
     let effect = doc.effect.ok_or(Text::NoEffect { name })?;
     let spec = ToolSpec {
         name: name.clone(),
-        description: doc.about.clone(),
+        // Models need some description, and scripts none.
+        description: doc.about.clone().unwrap_or_else(|| name.to_string()),
         schema: doc.schema.clone().unwrap_or_else(|| json!({ "type": "object" })),
         effect,
         pool: pools::builtin(),
@@ -279,8 +280,7 @@ fn scripted(name: &ToolName, doc: &ToolDoc) -> Result<Part, Words> {
         translations: std::collections::BTreeMap::new(),
     };
     if let Err(error) = runtime::registry::check(&spec) {
-        let why = error.to_string();
-        return Err(Text::Tool { name, why: &why }.into());
+        return Err(error.to_string().into());
     }
     let lines = doc.results.iter().map(|line| said(name, line)).collect::<Result<Vec<_>, _>>()?;
     let lines = if lines.is_empty() { vec![nothing()] } else { lines };

@@ -183,10 +183,19 @@ cases:
 const HEAD: &str = "agent: react\nscript: { else: { text: hello } }\n";
 
 #[rstest]
-#[case("agent: nobody-knows\ncases: []\n", "1:8: there is no agent nobody-knows; a file with an agent ends in .yaml")]
+#[case(
+    "agent: nobody-knows\ncases: []\n",
+    "1:8: there is no agent nobody-knows; a file with an agent ends in .yaml"
+)]
 #[case("agent: absent.yaml\ncases: []\n", "1:8: No such file or directory (os error 2)")]
-#[case("agent: react\ncases: [{ name: a }]\n", "2:9: the case needs a script, of its own or of the file")]
-#[case("agent: react\nscript: { rules: [] }\ncases: [{ name: a }]\n", "2:9: the script: the script has neither rules nor an else: it could answer nothing")]
+#[case(
+    "agent: react\ncases: [{ name: a }]\n",
+    "2:9: the case needs a script, of its own or of the file"
+)]
+#[case(
+    "agent: react\nscript: { rules: [] }\ncases: [{ name: a }]\n",
+    "2:9: the script: the script has neither rules nor an else: it could answer nothing"
+)]
 #[case("cases: []\n", "1:1: missing field `agent`")]
 #[case(&format!("{HEAD}cases: []\n"), "1:1: the file has no cases")]
 #[case(&format!("{HEAD}cases:\n  - name: a\n  - name: a\n"), "5:5: there are two cases named a")]

@@ -21,7 +21,9 @@ fn root() -> PathBuf {
 }
 
 fn validator(name: Name) -> Validator {
-    jsonschema::draft202012::new(&name.document()).unwrap_or_else(|e| panic!("{name}: {e}"))
+    let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012);
+    let built = options.should_validate_formats(true).build(&name.document());
+    built.unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
 /// Returns the golden samples of records: file name and content.
@@ -65,7 +67,8 @@ fn the_schemas_of_the_documentation_are_those_of_the_types() {
 #[test]
 fn every_name_has_a_schema_and_every_kind_and_verb_a_name() {
     let names: BTreeSet<String> = Name::all().map(|name| name.to_string()).collect();
-    let kinds = Fact::KINDS.iter().copied().chain(DecisionKind::ALL.iter().map(|kind| kind.as_str()));
+    let kinds =
+        Fact::KINDS.iter().copied().chain(DecisionKind::ALL.iter().map(|kind| kind.as_str()));
     for wanted in kinds
         .map(|kind| format!("record.{kind}"))
         .chain(Verb::ALL.iter().map(|verb| format!("request.{verb}")))
@@ -143,7 +146,12 @@ fn mutants(value: &Value) -> Vec<Mutant> {
 const BEYOND: &[(&str, &str)] = &[];
 
 /// Compares a schema with a reader on every mutant of a sample.
-fn compare(file: &str, schema: &Validator, sample: &Value, reads: impl Fn(&Value) -> bool) -> usize {
+fn compare(
+    file: &str,
+    schema: &Validator,
+    sample: &Value,
+    reads: impl Fn(&Value) -> bool,
+) -> usize {
     let mut refused = 0;
     for Mutant { what, value } in mutants(sample) {
         let (fits, read) = (schema.is_valid(&value), reads(&value));

@@ -36,7 +36,10 @@ async fn a_tool_is_called_by_hand_through_its_worker() {
     let write = ["-o", "json", "tools", "call", "write_file", "--args", &file, "--id", "by-hand"];
     let (code, said, noted) = run(&company, &write);
     let done: Value = serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}{noted}"));
-    assert_eq!((code, &done["job"], &done["result"]["success"]), (0, &"by-hand".into(), &true.into()));
+    assert_eq!(
+        (code, &done["job"], &done["result"]["success"]),
+        (0, &"by-hand".into(), &true.into())
+    );
     assert_eq!(done["outcome"]["state"], "completed");
     // The same id is the same call.
     let (code, again, noted) = run(&company, &write);
