@@ -123,6 +123,8 @@ fn whole(
     document.insert("title".to_owned(), name.to_string().into());
     if let Value::Object(fields) = schema {
         document.extend(fields);
+        // A type has a name of its own, and keeps the place of the title.
+        document.insert("title".to_owned(), name.to_string().into());
     }
     let types = types.take_definitions(true);
     if !types.is_empty() {

@@ -56,7 +56,6 @@ impl JsonSchema for SubAgent {
 
     fn json_schema(types: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "An agent that another one may delegate to.",
             "anyOf": [types.subschema_for::<AgentName>(), Fields::json_schema(types)],
         })
     }

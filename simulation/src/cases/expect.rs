@@ -24,7 +24,10 @@ use super::{
     path::{self, Waypoint},
     stage::{self, Played},
 };
-use crate::verdict::{Evidence, Logs};
+use crate::{
+    ledger::Run,
+    verdict::{Evidence, Logs},
+};
 
 /// The expectations of a case.
 #[derive(Debug, Clone)]
@@ -415,7 +418,7 @@ fn calls(logs: &Logs) -> Vec<(ToolName, Value)> {
     calls
 }
 
-/// Counts the effects of each tool in the world outside. A careful idempotent tool recognises a
+/// Counts the effects of each tool in the world outside; a pure one has none. A careful idempotent tool recognises a
 /// repeated key, so that its runs with one key have one effect.
 fn effects(case: &Case, evidence: &Evidence) -> BTreeMap<String, u32> {
     let keyed: BTreeSet<&ToolName> = case
@@ -429,7 +432,8 @@ fn effects(case: &Case, evidence: &Evidence) -> BTreeMap<String, u32> {
         .collect();
     let mut seen = BTreeSet::new();
     let mut effects = BTreeMap::new();
-    for run in evidence.runs.iter().filter(|run| run.effect_at.is_some()) {
+    let had = |run: &&Run| run.effect != Effect::Pure && run.effect_at.is_some();
+    for run in evidence.runs.iter().filter(had) {
         if !keyed.contains(&run.tool) || seen.insert((run.tool.clone(), run.key.clone())) {
             *effects.entry(run.tool.to_string()).or_default() += 1;
         }
