@@ -182,7 +182,7 @@ impl Decision {
 }
 
 /// The command to make a plan, with everything that a planner needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanWork {
     /// Unit of work.
     pub work: WorkId,
@@ -238,7 +238,7 @@ impl PlanWork {
 }
 
 /// An exchange between a job and its planner.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PlanTalk {
     /// The planner asked a question, and a user answered.
@@ -292,7 +292,7 @@ pub enum PlanTalk {
 }
 
 /// The command to call a tool, with everything that a tool worker needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CallWork {
     /// Unit of work.
     pub work: WorkId,
@@ -334,7 +334,7 @@ pub struct CallWork {
 
 /// The command to start a child job. The child's submission is built from this command and the
 /// parent's own submission alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SpawnWork {
     /// Unit of work that the child carries out.
     pub work: WorkId,
@@ -353,7 +353,7 @@ pub struct SpawnWork {
 }
 
 /// The command to ask a user.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AskWork {
     /// Unit of work that needs the answer.
     pub work: WorkId,
@@ -363,7 +363,7 @@ pub struct AskWork {
 }
 
 /// The wait before the next attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Wait {
     /// Unit of work to attempt again.
     pub work: WorkId,
@@ -378,7 +378,7 @@ pub struct Wait {
 }
 
 /// The end of a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Finish {
     /// Outcome of the job.
     pub outcome: Outcome,

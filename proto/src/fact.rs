@@ -5,6 +5,7 @@ mod access;
 mod asked;
 mod turned;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -124,7 +125,7 @@ impl Fact {
 }
 
 /// The submission of a job, with everything that the job runs under.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Submitted {
     /// Goal, in the user's words.
     pub goal: String,
@@ -174,7 +175,7 @@ pub struct Submitted {
 }
 
 /// A signal of an operator or a user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Signaled {
     /// Signal that was sent.
     pub signal: Signal,
@@ -192,7 +193,9 @@ pub struct Signaled {
 }
 
 /// The kinds of signal.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Signal {
@@ -242,7 +245,7 @@ impl Signal {
 }
 
 /// The reply of a planner.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Planned {
     /// Unit of work that the planner was asked for.
     pub work: WorkId,
@@ -269,7 +272,7 @@ pub struct Planned {
 }
 
 /// The content of a planner's reply.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PlanReply {
     /// A plan whose tools the planner has checked.
@@ -316,7 +319,7 @@ pub enum PlanReply {
 }
 
 /// A planner's note that only leads to the planner's next round.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanNote {
     /// Kind of the note.
     pub phase: PlanPhase,
@@ -329,7 +332,7 @@ pub struct PlanNote {
 }
 
 /// The phases of planning one action at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum PlanPhase {
@@ -345,7 +348,7 @@ pub enum PlanPhase {
 
 /// The intent to run a `once` tool. The first such record of an attempt owns the run; a worker that
 /// finds an earlier one must not run the tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Started {
     /// Unit of work of the call.
     pub work: WorkId,
@@ -354,7 +357,7 @@ pub struct Started {
 }
 
 /// The end of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Called {
     /// Unit of work of the call.
     pub work: WorkId,
@@ -392,7 +395,7 @@ pub struct Answered {
 }
 
 /// The expiry of a timer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fired {
     /// Name of the timer.
     pub timer: TimerName,

@@ -60,6 +60,7 @@ pub mod refusal;
 pub mod retry;
 pub mod revision;
 pub mod rules;
+pub mod schema;
 pub mod slash;
 pub mod source;
 pub mod spent;

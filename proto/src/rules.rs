@@ -6,7 +6,18 @@ use serde::{Deserialize, Serialize};
 
 /// A version of the fold's rules.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    Display,
+    schemars::JsonSchema,
 )]
 #[serde(transparent)]
 pub struct Rules(u32);

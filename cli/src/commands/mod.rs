@@ -28,6 +28,7 @@ mod process;
 mod purge;
 mod retry;
 mod run;
+mod schema;
 mod script_model;
 mod serve;
 mod setup;
@@ -70,7 +71,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Inbox(command) => inbox::run(&global, output, command).await,
         Command::Agents(command) => agents::run(&global, output, command).await,
         Command::Workflow(command) => workflow::run(&global, output, command).await,
-        Command::Tools(_) => tools::ls(&global, output).await,
+        Command::Tools(command) => Box::pin(tools::run(&global, output, command)).await,
         Command::Crew(_) => crew::ls(&global, output).await,
         Command::Mcp(command) => mcp::run(&global, output, command).await,
         Command::Webhooks(command) => webhooks::run(&global, output, command).await,
@@ -81,6 +82,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Config(_) => config::show(&global, output),
         Command::Worker(command) => Box::pin(worker::run(output, command)).await,
         Command::Ctx(command) => ctx::run(&global, output, command),
+        Command::Schema(args) => schema::run(output, &args),
         Command::ScriptModel(args) => script_model::run(output, args).await,
         Command::Completions { shell } => completions::print(output, shell),
         Command::Options => {

@@ -3,6 +3,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod agents_history;
+pub(crate) mod agents_test;
 pub(crate) mod crew;
 pub(crate) mod dead;
 pub(crate) mod describe;

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A decision that needs no reply.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Note {
     /// A question was closed without an answer.

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The command to take one model turn of a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TurnWork {
     /// Unit of work.
     pub work: WorkId,
@@ -93,7 +93,7 @@ impl TurnWork {
 }
 
 /// The task of a step, with its context.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepTask {
     /// Goal of the job.
     pub goal: String,
@@ -117,7 +117,7 @@ pub struct StepTask {
 }
 
 /// The reply to one call of a turn, in the form that the model receives.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CallReply {
     /// Id that the model gave the call.
     pub id: String,
@@ -132,7 +132,7 @@ pub struct CallReply {
 }
 
 /// A reference to a call's result that is longer than its excerpt for the model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FullResult {
     /// Unit of work of the call.
     pub work: WorkId,
@@ -141,7 +141,7 @@ pub struct FullResult {
 }
 
 /// The settings of a model call.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ModelChoice {
     /// Model name; the configured model when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,7 +173,7 @@ pub struct ModelChoice {
 }
 
 /// The end of a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepEnd {
     /// Id of the step.
     pub id: StepId,

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The end of a model turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Turned {
     /// Unit of work of the turn.
     pub work: WorkId,
@@ -42,7 +42,7 @@ pub struct Turned {
 }
 
 /// The content of a model turn's reply.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TurnReply {
     /// The model calls tools, with or without accompanying text.
@@ -92,7 +92,7 @@ pub enum TurnReply {
 }
 
 /// A call of a model turn, resolved against the executor's tools.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TurnCall {
     /// Id that the model gave the call.
     pub id: String,
@@ -105,7 +105,7 @@ pub struct TurnCall {
 }
 
 /// The resolution of a model's call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "target", rename_all = "snake_case")]
 pub enum CallTarget {
     /// A registered tool, with arguments that fit its schema.
