@@ -13,7 +13,7 @@ use proto::{
     budget::Price,
     conversation::Conversation,
     digest,
-    door::{AgentChoice, DirectCall, Submit, SubmitFile},
+    door::{AgentChoice, DirectCall, Submit, SubmitFile, SubmitWorkflow},
     error::{Code, Failure},
     fact::Submitted,
     family::{Callee, Callees},
@@ -56,6 +56,8 @@ pub(super) enum Given {
     Call(DirectCall),
     /// A plan, as planners write plans.
     Plan(Value),
+    /// A workflow, as a file.
+    Workflow(SubmitWorkflow),
 }
 
 /// Checks a submission and resolves its agents and prices.
@@ -84,7 +86,7 @@ pub(super) fn submission(
     if let Some(only) = request.tools.take() {
         narrow(&mut agent, &mut agents, only)?;
     }
-    let Submit { id, conversation, call, plan, files, labels, output, .. } = request;
+    let Submit { id, conversation, call, plan, workflow, files, labels, output, .. } = request;
     let conversation = conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
     let by_request = output.is_some();
     let mut submitted = Submitted {
@@ -110,12 +112,16 @@ pub(super) fn submission(
         }
         submitted.agent.output = None;
     }
-    let given = match (call, plan) {
-        (Some(_), Some(_)) => {
+    let given = match (call, plan, workflow) {
+        (Some(_), Some(_), _) => {
             return Err(Failure::about(Code::InvalidRequest, "plan", Text::CallAndPlan));
         }
-        (Some(call), None) => Some(Given::Call(call)),
-        (None, plan) => plan.map(Given::Plan),
+        (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
+            return Err(Failure::about(Code::InvalidRequest, "workflow", Text::WorkflowAlone));
+        }
+        (Some(call), None, None) => Some(Given::Call(call)),
+        (None, None, Some(workflow)) => Some(Given::Workflow(workflow)),
+        (None, plan, None) => plan.map(Given::Plan),
     };
     Ok(Admitted { id, submitted, fork: None, given, has_output: by_request, files })
 }
@@ -140,6 +146,7 @@ fn forked(
         fork: _,
         tools,
         plan,
+        workflow,
         call,
         files,
         labels,
@@ -154,6 +161,7 @@ fn forked(
         ("conversation", conversation.is_some()),
         ("tools", tools.is_some()),
         ("plan", plan.is_some()),
+        ("workflow", workflow.is_some()),
         ("call", call.is_some()),
         ("files", !files.is_empty()),
         ("labels", !labels.is_empty()),

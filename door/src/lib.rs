@@ -35,6 +35,7 @@ mod surroundings;
 mod truncate;
 mod usage;
 mod watch;
+mod workflow;
 
 use std::{collections::BTreeSet, sync::Arc};
 

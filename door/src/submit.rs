@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::{
     Door,
     admit::{self, Given},
-    conversation, direct, files, forking, output, planned, presets, secrets,
+    conversation, direct, files, forking, output, planned, presets, secrets, workflow,
 };
 
 impl Answers<door::Submit> for Door {
@@ -49,6 +49,9 @@ impl Answers<door::Submit> for Door {
             }
             Some(Given::Plan(plan)) => {
                 planned::plan(submitted, plan, &self.registry, &self.schemas)?;
+            }
+            Some(Given::Workflow(workflow)) => {
+                workflow::adopt(submitted, workflow, &self.registry)?;
             }
         }
         let job = match admitted.id {

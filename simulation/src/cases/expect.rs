@@ -394,7 +394,10 @@ fn root(logs: &Logs) -> Option<(&[Entry], JobView)> {
 /// Returns the final answer or the reason of a failure, and the results of the steps.
 fn outcome(view: &JobView) -> (String, Value) {
     match &view.outcome {
-        Some(Outcome::Completed { summary, results }) => (summary.clone(), results.clone()),
+        Some(Outcome::Completed { summary, results, value }) => {
+            let value = if value.is_null() { results } else { value };
+            (summary.clone(), value.clone())
+        }
         Some(Outcome::Failed { message, results, .. }) => (message.clone(), results.clone()),
         Some(Outcome::Canceled { reason }) => (reason.clone().unwrap_or_default(), Value::Null),
         None => (view.reason.clone().unwrap_or_default(), Value::Null),
