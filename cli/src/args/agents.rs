@@ -92,7 +92,7 @@ expectations. Exit code 0 if every case passes, 1 otherwise, 2 if the file canno
 Examples:
   callboard agents test examples/agent-tests/refunds-test.yaml
   callboard agents test refunds-test.yaml --case \"an unknown order is not refunded\"
-  callboard agents test refunds-test.yaml --chaos 500         crashes, redelivery, outages, slow models
+  callboard agents test refunds-test.yaml --chaos 500
   callboard agents test refunds-test.yaml --chaos-seed 17 --trace";
 
 /// Seeds, all numbers of a range.

@@ -221,10 +221,10 @@ impl<'a> Checked<'a> {
 
     fn model(&self, script: &Spanned<Value>) -> Result<ScriptModel, Mistake> {
         let here = script.defined;
-        let text = match &script.value {
-            Value::String(file) => (self.read)(file).map_err(|why| at(here, why))?,
+        let text = match script.value.as_str() {
+            Some(file) => (self.read)(file).map_err(|why| at(here, why))?,
             // JSON is YAML, and a script that stands in the file has been parsed already.
-            inline => inline.to_string(),
+            None => script.value.to_string(),
         };
         let script = Script::parse(&text)
             .map_err(|error| at(here, Text::Script { why: &error.to_string() }))?;
