@@ -15,6 +15,7 @@ use proto::{
     id::ToolName,
     lang::Words,
     refusal::Text,
+    rules::Rules,
     strict::is_deep,
     tool::ToolSpec,
     workflow::{Agent, AgentTask, Work, Workflow, WorkflowRun},
@@ -64,6 +65,7 @@ pub(super) fn adopt(
     let tools = called.map(|spec| (spec.name.clone(), spec.binding())).collect();
     let deadline = [submitted.agent.deadline_ms, definition.limits.deadline_ms];
     submitted.agent.deadline_ms = deadline.into_iter().flatten().min();
+    submitted.rules = Rules::WORKFLOWS;
     submitted.workflow = Some(Box::new(WorkflowRun { definition, input, tools }));
     Ok(())
 }

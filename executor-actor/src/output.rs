@@ -1,5 +1,5 @@
-//! The turn in which a model gives the structured result of a job: its request, and the check of the
-//! reply against the schema. Pure.
+//! The turn of a workflow's node, and the turn in which a model gives the structured result of a job:
+//! their requests, and the check of the reply against the schema. Pure.
 
 use model::{ModelRequest, Params, Reply};
 use proto::{
@@ -24,16 +24,22 @@ const REPLY_CHARS: usize = 8_000;
 pub(crate) fn request(
     work: &TurnWork,
     task: &proto::decision::StepTask,
-    schema: &OutputSchema,
+    schema: Option<&OutputSchema>,
 ) -> ModelRequest {
     let language = work.language;
-    let system = prompt::output(language, &work.model.system, &task.goal, &schema.0);
+    let frame = &work.model.system;
+    let system = match schema {
+        Some(schema) if work.node => prompt::reply(language, frame, &schema.0),
+        Some(schema) => prompt::output(language, frame, &task.goal, &schema.0),
+        None => frame.trim().to_owned(),
+    };
     let mut told = prompt::task(language, task);
     let notices = work.notices.iter().map(|notice| notice.text(language));
     for beside in prompt::instructions(language, &work.instructions).into_iter().chain(notices) {
         told.push_str(&format!("\n\n{beside}"));
     }
-    let messages = vec![Message::System { text: system }, Message::User { text: told }];
+    let system = (!system.is_empty()).then_some(Message::System { text: system });
+    let messages = system.into_iter().chain([Message::User { text: told }]).collect();
     let params = Params {
         model: work.model.model.clone(),
         fallback: work.model.fallback.clone(),
@@ -41,8 +47,8 @@ pub(crate) fn request(
         top_p: work.model.top_p,
         effort: work.model.effort,
         may_be_cached: work.is_first_try(),
-        json: true,
-        schema: Some(schema.0.clone()),
+        json: schema.is_some(),
+        schema: schema.map(|schema| schema.0.clone()),
         ..Params::default()
     };
     ModelRequest { messages, tools: Vec::new(), params }

@@ -41,6 +41,13 @@ pub(crate) fn output(language: Language, frame: &str, goal: &str, schema: &Json)
     if frame.trim().is_empty() { task.to_owned() } else { format!("{}\n\n{task}", frame.trim()) }
 }
 
+/// Renders the system message of a node's turn: the node's own text, then the schema of the reply.
+pub(crate) fn reply(language: Language, frame: &str, schema: &Json) -> String {
+    let task = render(language, "reply", context! { schema => schema.to_string() });
+    let task = task.trim_end();
+    if frame.trim().is_empty() { task.to_owned() } else { format!("{}\n\n{task}", frame.trim()) }
+}
+
 /// Renders the step: its description, the results it builds on, and the failure of the run before.
 pub(crate) fn task(language: Language, task: &StepTask) -> String {
     let dependencies: Vec<Value> = task

@@ -17,7 +17,6 @@ use proto::{
     limits,
     message::Usage,
     opaque::Opaque,
-    output::OutputSchema,
     tool::ToolSpec,
     work_error::ErrorClass,
 };
@@ -126,8 +125,8 @@ impl Executor {
     /// Runs the turn. If the whole run does not fit and the command permits it, summarises the
     /// oldest part.
     async fn take(&self, work: &TurnWork, run: &Run, live: LiveChannel) -> Taken {
-        if let Some(schema) = &work.output {
-            return self.state_result(work, run, schema, live).await;
+        if work.node || work.output.is_some() {
+            return self.state_result(work, run, live).await;
         }
         let registered = self.registry.all();
         let presets = &work.model.presets;
@@ -148,20 +147,20 @@ impl Executor {
         taken
     }
 
-    /// Asks for the structured result of the job and checks it.
-    async fn state_result(
-        &self,
-        work: &TurnWork,
-        run: &Run,
-        schema: &OutputSchema,
-        live: LiveChannel,
-    ) -> Taken {
-        let mut request = output::request(work, run.task(), schema);
+    /// Asks for the reply of a node or the structured result of the job, and checks it.
+    async fn state_result(&self, work: &TurnWork, run: &Run, live: LiveChannel) -> Taken {
+        let mut request = output::request(work, run.task(), work.output.as_ref());
         if let Err(large) = self.fit(work, &mut request) {
             return resolve::failed(&large.text(work.language), ErrorClass::Permanent).into();
         }
         match model::complete(&*self.model, request, show(live)).await {
-            Ok(said) => Taken::of(&said, output::resolve(&said, work, schema, &self.schemas)),
+            Ok(said) => {
+                let reply = match &work.output {
+                    Some(schema) => output::resolve(&said, work, schema, &self.schemas),
+                    None => resolve::plain(&said),
+                };
+                Taken::of(&said, reply)
+            }
             Err(error) => resolve::no_reply(&error, work.language).into(),
         }
     }

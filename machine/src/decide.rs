@@ -119,9 +119,7 @@ impl Job {
     /// Returns the next decision of a workflow: its moves, or a command of a step.
     fn for_workflow(&self, open: &ActiveJob) -> Option<Decision> {
         let moves = open.advance(self.updated).map(Decision::Note);
-        moves.or_else(|| {
-            open.active_steps().into_iter().find_map(|step| self.for_step(open, step))
-        })
+        moves.or_else(|| open.active_steps().into_iter().find_map(|step| self.for_step(open, step)))
     }
 
     /// Returns the command that ends the plan in force, or the note that a guard stops planning.
@@ -148,7 +146,7 @@ impl Job {
                 .to_send()
                 .map(|attempt| self.turn_or_stop(open, step, turn, attempt))
                 .or_else(|| {
-                    let retries = Retries::of_work(&open.brief.agent);
+                    let retries = step.retries_of_turn(&open.brief.agent);
                     turn.attempts
                         .to_wait(&turn.work, retries, &self.id, open.timers.waits())
                         .map(Decision::Wait)
@@ -312,6 +310,7 @@ fn turn_work(
         window: open.brief.agent.observe.window(),
         summarise: turn.may_be_summarised(&open.brief.agent) && !step.is_last_word(),
         summary: turn.summary.clone(),
+        node: step.is_one_turn(),
         output: step.reply_schema(&open.brief.agent),
     }
 }

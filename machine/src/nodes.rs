@@ -9,11 +9,13 @@ use proto::{
     interaction::{Answer, Field, QuestionKind, Verdict},
     lang::Language,
     output::OutputSchema,
+    retry::RetryPolicy,
 };
 use serde_json::{Value, json};
 
 use super::{
     ask::{QuestionRequest, reply_text},
+    attempts::Retries,
     step::{Exec, StepRun},
     text::Text,
 };
@@ -21,6 +23,8 @@ use super::{
 /// The settings of a visit that differ from those of the job's agent.
 #[derive(Debug, Clone, Default)]
 pub(super) struct VisitRules {
+    /// Retries after transient errors; those of the agent when absent.
+    pub(super) retry: Option<RetryPolicy>,
     /// System prompt of a model turn.
     pub(super) system: Option<String>,
     /// Name of the model.
@@ -161,9 +165,14 @@ impl StepRun {
         self.complete(Value::Null, String::new(), at);
     }
 
+    /// Returns `true` for a node whose model has one turn.
+    pub(super) fn is_one_turn(&self) -> bool {
+        self.rules.as_deref().is_some_and(|rules| rules.is_one_turn)
+    }
+
     /// Returns `true` if the model's only turn is the whole step.
     pub(super) fn is_last_word(&self) -> bool {
-        self.is_output || self.rules.as_deref().is_some_and(|rules| rules.is_one_turn)
+        self.is_output || self.is_one_turn()
     }
 
     /// Returns `true` if the model's reply must fit a schema.
@@ -177,6 +186,12 @@ impl StepRun {
             return agent.output.clone();
         }
         self.rules.as_deref().and_then(|rules| rules.reply.clone())
+    }
+
+    /// Returns the policies for the attempts at a turn of the step.
+    pub(super) fn retries_of_turn<'a>(&'a self, agent: &'a Agent) -> Retries<'a> {
+        let policy = self.rules.as_deref().and_then(|rules| rules.retry.as_ref());
+        Retries::of_work(agent).with(policy)
     }
 
     /// Returns the number of turns that a run of the step may take.

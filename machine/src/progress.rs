@@ -101,7 +101,7 @@ impl StepRun {
             }
             Exec::Turn(turn) => {
                 self.attempted = turn.run;
-                match turn.attempts.failed(Retries::of_work(agent)).map(|e| e.message.clone()) {
+                match turn.attempts.failed(self.retries_of_turn(agent)).map(|e| e.message.clone()) {
                     None => self.exec = Exec::Turn(turn),
                     Some(error) => self.run_failed(turn.run, error, agent, at),
                 }

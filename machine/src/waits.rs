@@ -168,7 +168,7 @@ impl ActiveJob {
                 Exec::Turn(turn) => units.push(Unit {
                     work: turn.work.clone(),
                     attempts: &turn.attempts,
-                    retries: Retries::of_work(agent),
+                    retries: step.retries_of_turn(agent),
                     labor: Labor::Turn(step),
                 }),
                 Exec::Rerun(attempts) => units.push(Unit {
@@ -229,9 +229,11 @@ impl ActiveJob {
             one(attempts, is_parked);
         }
         for step in self.execution.steps_mut() {
+            let policy = step.rules.as_deref().and_then(|rules| rules.retry.as_ref());
             match &mut step.exec {
                 Exec::Turn(turn) => {
-                    let is_parked = turn.attempts.is_parked(Retries::of_work(agent));
+                    let retries = Retries::of_work(agent).with(policy);
+                    let is_parked = turn.attempts.is_parked(retries);
                     one(&mut turn.attempts, is_parked);
                 }
                 Exec::Rerun(attempts) => one(attempts, false),

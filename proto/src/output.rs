@@ -64,7 +64,9 @@ fn too_deep(value: &Value, left: usize) -> Option<String> {
 }
 
 /// A place of a reply that does not fit the schema of the result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, derive_more::Display, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Serialize, Deserialize, derive_more::Display, schemars::JsonSchema,
+)]
 #[display("{field}: {why}")]
 pub struct Misfit {
     /// Path of the place, dotted (`items[0].price`); `.` for the reply itself.

@@ -2,9 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use agents::{
-    catalogue::Catalogue, conflicts, source::Source, workflow::read::FILE_BYTES_MAX,
-};
+use agents::{catalogue::Catalogue, conflicts, source::Source, workflow::read::FILE_BYTES_MAX};
 use client::Client;
 use proto::{
     agent::{Agent, Layer},

@@ -13,7 +13,7 @@ use proto::{
 use serde_json::Value;
 
 use crate::{
-    render::{diff, family as kin, line::Line},
+    render::{advance, diff, family as kin, line::Line},
     style::{Style, Tone},
     text,
     words::Text,
@@ -271,6 +271,7 @@ fn decision(style: &Style, decision: &Decision) -> (Tone, String) {
             | Note::Concluded { .. }),
         ) => (Tone::Dim, kin::note(style, note)),
         Decision::Note(Note::Held { .. }) => (Tone::Dim, style.say(Text::LogHeld)),
+        Decision::Note(Note::Advanced(advance)) => (Tone::Dim, advance::line(advance)),
         Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
             (Tone::Dim, style.say(Text::LogClosed { ask, because }))
         }

@@ -1,6 +1,7 @@
 //! Rendering: pure functions from the protocol's types to text. Every text from a model, a tool or
 //! a person is escaped here.
 
+mod advance;
 pub(crate) mod agents;
 pub(crate) mod agents_history;
 pub(crate) mod agents_test;

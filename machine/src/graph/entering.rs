@@ -175,8 +175,7 @@ impl Planner<'_> {
     }
 
     fn end(&self, path: &Path, end: &End) -> WorkflowEnd {
-        let failed =
-            |message| WorkflowEnd::Failed { reason: FailReason::StepFailed, message };
+        let failed = |message| WorkflowEnd::Failed { reason: FailReason::StepFailed, message };
         let output = match end {
             End::Fail(reason) => return failed(self.text(path, reason).unwrap_or_else(|e| e)),
             End::Output(Some(output)) => self.value(path, output),

@@ -31,9 +31,11 @@ use crate::{
 impl ActiveJob {
     /// Puts the submitted workflow in the place of a plan.
     pub(super) fn adopt_workflow(&mut self, run: &WorkflowRun) {
-        if let Some((tool, binding)) = run.tools.iter().find(|(tool, binding)| {
-            self.not_granted(tool, binding, &json!({})).is_some()
-        }) {
+        if let Some((tool, binding)) = run
+            .tools
+            .iter()
+            .find(|(tool, binding)| self.not_granted(tool, binding, &json!({})).is_some())
+        {
             // The door checks workflows; this submission was written to the log directly.
             let why = self.not_granted(tool, binding, &json!({}));
             return self.no_plan(&why.map(|(_, why)| why).unwrap_or_default());

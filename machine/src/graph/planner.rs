@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use proto::{
     job::FailReason,
     workflow::{
-        Agent, AgentTask, Expression, Key, MOVES_MAX, Map, Move, Node, NodeId, Path, STATE_BYTES_MAX, STATE_KEYS_MAX,
-        Target, TemplateValue, Visit, Work, WorkflowEnd, Yield,
+        Agent, AgentTask, Expression, Key, MOVES_MAX, Map, Move, Node, NodeId, Path,
+        STATE_BYTES_MAX, STATE_KEYS_MAX, Target, TemplateValue, Visit, Work, WorkflowEnd, Yield,
     },
 };
 use serde_json::{Map as Fields, Value};
@@ -157,12 +157,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Evaluates the writes of a node and checks the values that the state would have.
-    fn written(
-        &self,
-        path: &Path,
-        node: &Node,
-        outcome: Outcome<'_>,
-    ) -> Result<Vec<Move>, String> {
+    fn written(&self, path: &Path, node: &Node, outcome: Outcome<'_>) -> Result<Vec<Move>, String> {
         let (mut writes, mut after) = (Vec::new(), self.graph.state().clone());
         for (key, template) in &node.write {
             let value = self.scoped(path, outcome, |eval, scope| eval.value(template, scope))?;

@@ -86,7 +86,9 @@ impl ActiveJob {
                     return Exec::Turn(run.first_turn(1, None));
                 };
                 let args = self.brief.agent.tool.presets.fill(tool, args.clone());
-                Exec::Tool(Box::new(Call::new(name, tool.clone(), binding.clone(), args)))
+                let mut call = Call::new(name, tool.clone(), binding.clone(), args);
+                call.retry.clone_from(&node.retry);
+                Exec::Tool(Box::new(call))
             }
             Entered::Human { ask, form } => Exec::Asked(Box::new(Inquiry {
                 work: name,
@@ -157,6 +159,7 @@ fn description_of(work: &Entered) -> String {
 fn rules_of(node: &Node, work: &Entered) -> VisitRules {
     match (&node.work, work) {
         (Work::Model(model), Entered::Model { system, .. }) => VisitRules {
+            retry: node.retry.clone(),
             system: system.clone(),
             model: model.model.clone(),
             reply: model.reply.clone().map(OutputSchema),
@@ -165,7 +168,8 @@ fn rules_of(node: &Node, work: &Entered) -> VisitRules {
             timed_out: false,
         },
         (Work::Agent(Agent { does: AgentTask::Here { tools, .. } }), _) => {
-            VisitRules { tools: tools.clone(), ..VisitRules::default() }
+            let (retry, tools) = (node.retry.clone(), tools.clone());
+            VisitRules { retry, tools, ..VisitRules::default() }
         }
         (
             Work::Model(_)
@@ -197,10 +201,8 @@ fn summary_of(output: &Value) -> String {
     };
     match only {
         Value::String(text) => text.clone(),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Number(_)
-        | Value::Array(_)
-        | Value::Object(_) => serde_json::to_string_pretty(output).unwrap_or_default(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            serde_json::to_string_pretty(output).unwrap_or_default()
+        }
     }
 }

@@ -275,8 +275,12 @@ impl Graph {
         }
         let token = self.paths.get_mut(path).ok_or(Unfit)?;
         match &token.at {
-            TokenAt::Before(node) if *node == visit.node => token.at = TokenAt::Visit(visit.clone()),
-            TokenAt::Before(_) | TokenAt::Visit(_) | TokenAt::Split(_) | TokenAt::End => return Err(Unfit),
+            TokenAt::Before(node) if *node == visit.node => {
+                token.at = TokenAt::Visit(visit.clone())
+            }
+            TokenAt::Before(_) | TokenAt::Visit(_) | TokenAt::Split(_) | TokenAt::End => {
+                return Err(Unfit);
+            }
         }
         self.visits.insert((visit.node.clone(), visit.items.clone()), visit.number);
         self.visited = self.visited.saturating_add(1);

@@ -43,4 +43,3 @@ mod turning;
 mod unreadable;
 mod why;
 mod workflows;
-

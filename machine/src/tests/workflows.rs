@@ -1,12 +1,12 @@
 //! Workflows: routes, loops, joins, maps, people and pauses, and what a fold makes of their log.
 
 use proto::{
+    fact::{Fact, Submitted, TurnReply},
     id::ToolName,
     interaction::{Answer, Verdict},
     job::{FailReason, Outcome},
-    record::Known,
-    fact::{Fact, Submitted, TurnReply},
     lang::Language,
+    record::Known,
     workflow::{Workflow, WorkflowRun},
 };
 use rstest::rstest;
@@ -129,7 +129,8 @@ fn a_reply_that_does_not_fit_is_told_to_the_model() {
     p.drive();
     p.done("g0.r0.draft--1.n1.t1", true, "a draft");
     p.drive();
-    let misfits = serde_json::from_value(json!([{"field": "mark", "why": "is no number"}])).unwrap();
+    let misfits =
+        serde_json::from_value(json!([{"field": "mark", "why": "is no number"}])).unwrap();
     p.turn("g0.r0.mark--1.n1.t1", TurnReply::Misfit { text: "{}".into(), misfits });
     p.expect(&["turn g0.r0.mark--1.n2.t1 #1"]);
     p.turn("g0.r0.mark--1.n2.t1", fits(json!({"mark": 9})));

@@ -79,7 +79,12 @@ pub struct TurnWork {
     /// one replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
-    /// JSON Schema of the job's result, when the turn is to give it. No tool is offered then.
+    /// `true` for the only turn of a workflow's node: the prompt is the node's own, and no tool is
+    /// offered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub node: bool,
+    /// JSON Schema of the reply of a node, or of the job's result when the turn is to give it. No tool
+    /// is offered then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputSchema>,
 }

@@ -65,3 +65,4 @@ mod upgrade;
 mod user_texts;
 mod verbs;
 mod voice;
+mod workflows;

@@ -238,7 +238,6 @@ fn submission() -> Submitted {
         forked: None,
         plan: None,
         workflow: None,
-        workflow: None,
         files: Vec::new(),
         labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,
