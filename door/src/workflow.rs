@@ -43,7 +43,7 @@ pub(super) fn adopt(
         registered.iter().map(|tool| &tool.spec).filter(|spec| is_allowed(&spec.name)).collect();
     let agents = submitted.agent.agents.iter().map(|sub| sub.name.clone());
     let known = Known::of(tools.iter().copied(), agents, []).complete();
-    let definition = read(PLACE, &source, &known).map_err(wrong)?.workflow;
+    let definition = read(PLACE, &source, &known).map_err(|mistakes| wrong(&mistakes))?.workflow;
     if let Some((node, kind)) = not_run(&definition) {
         let text = Text::WorkflowNode { node: &node, kind: &kind };
         return Err(Failure::about(Code::InvalidRequest, PLACE, text));
@@ -70,7 +70,7 @@ pub(super) fn adopt(
     Ok(())
 }
 
-fn wrong(mistakes: Mistakes) -> Failure {
+fn wrong(mistakes: &Mistakes) -> Failure {
     let words = Words::new(|language| mistakes.text(language));
     Failure::composed(Code::InvalidRequest, &words).at(PLACE)
 }

@@ -119,7 +119,7 @@ impl Executor {
     /// stay.
     fn fit(&self, work: &TurnWork, request: &mut ModelRequest) -> Result<(), TooLarge> {
         let pinned = transcript::with_instructions(&request.messages);
-        model::fit_request(request, pinned, work.window, work.language, &*self.model)
+        model::fit_request(request, pinned.as_deref(), work.window, work.language, &*self.model)
     }
 
     /// Runs the turn. If the whole run does not fit and the command permits it, summarises the

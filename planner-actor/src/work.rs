@@ -135,7 +135,13 @@ impl Planner {
         let told = work.dialogue.iter().any(|talk| matches!(talk, PlanTalk::Steered { .. }));
         let instructed = || conversation::with_instructions(work);
         let pinned = told.then(|| conversation::request(&instructed(), tools, tasks).messages);
-        model::fit_request(&mut request, pinned, work.window, work.language, &*self.model)?;
+        model::fit_request(
+            &mut request,
+            pinned.as_deref(),
+            work.window,
+            work.language,
+            &*self.model,
+        )?;
         Ok(request)
     }
 

@@ -40,6 +40,7 @@ use crate::{
 
 /// A choice of the supervisor.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "decisions are kept boxed")]
 pub enum Decision {
     /// Orders a plan.
     Plan(PlanWork),

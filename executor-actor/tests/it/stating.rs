@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Stage, command};
 
-fn stating(more: Value) -> Value {
+fn stating(more: &Value) -> Value {
     let schema = json!({
         "type": "object", "required": ["total"], "properties": {"total": {"type": "number"}}
     });
@@ -41,12 +41,12 @@ rules:
     reply: { text: '{"total": "three"}' }
 "#;
     let mut stage = Stage::new(script).await;
-    stage.command(stating(json!({}))).await;
+    stage.command(stating(&json!({}))).await;
     let (_, fact) = stage.fact().await;
     assert_eq!(fact["reply"]["type"], "misfit", "{fact}");
     assert_eq!(fact["reply"]["text"], r#"{"total": "three"}"#);
     assert_eq!(fact["reply"]["misfits"][0]["field"], "total");
-    let mut again = stating(json!({"work": "g0.s1.r1.n2.t1"}));
+    let mut again = stating(&json!({"work": "g0.s1.r1.n2.t1"}));
     again["task"]["previous_error"] = json!("the reply did not fit");
     stage.command(again).await;
     let (_, fact) = stage.fact().await;

@@ -47,7 +47,7 @@ fn fits(value: Value) -> TurnReply {
     TurnReply::Done { success: true, response: String::new(), attachments: Vec::new(), value }
 }
 
-fn tool(next: Value) -> Value {
+fn tool(next: &Value) -> Value {
     json!({"work": {"type": "tool", "tool": "tool", "args": {"n": "{{ visits }}"}}, "next": next})
 }
 
@@ -265,7 +265,7 @@ fn a_loop_without_an_end_meets_its_bound(#[case] limits: Value, #[case] expected
     let mut p = submit(json!({
         "limits": limits,
         "start": "again",
-        "nodes": {"again": tool(json!([{"to": "again"}]))},
+        "nodes": {"again": tool(&json!([{"to": "again"}]))},
     }));
     for visit in 1..=3 {
         if p.job.has_ended() {
@@ -283,7 +283,7 @@ fn a_loop_without_an_end_meets_its_bound(#[case] limits: Value, #[case] expected
 }
 
 #[rstest]
-#[case::failed_call(tool(json!([])), true)]
+#[case::failed_call(tool(&json!([])), true)]
 #[case::unknown_field(
     json!({"work": {"type": "set"}, "write": {"n": "{{ input.nothing.more }}"}, "next": []}), false)]
 #[case::misfit(

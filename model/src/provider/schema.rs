@@ -133,7 +133,7 @@ pub(super) fn for_anthropic(schema: &Value) -> Option<Value> {
         let is_object = schema.contains_key("properties")
             || schema.get("type").is_some_and(|kind| kind == "object");
         if is_object {
-            let is_open = schema.get("additionalProperties").is_some_and(|more| more != &false);
+            let is_open = schema.get("additionalProperties").is_some_and(|more| *more != false);
             if is_open || !schema.contains_key("properties") {
                 return None;
             }
@@ -161,7 +161,12 @@ fn mapped(
             Value::Array(schemas) if LISTS.contains(&name.as_str()) => {
                 Value::Array(schemas.iter().map(|one| mapped(one, change)).collect::<Option<_>>()?)
             }
-            other => other.clone(),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_) => value.clone(),
         };
         changed.insert(name.clone(), value);
     }

@@ -136,7 +136,7 @@ pub fn fit(
 /// [`TooLarge`] as from [`fit`]; the request then has no messages.
 pub fn fit_request(
     request: &mut ModelRequest,
-    pinned: Option<Vec<Message>>,
+    pinned: Option<&[Message]>,
     window: Window,
     language: Language,
     model: &dyn Model,
@@ -149,8 +149,8 @@ pub fn fit_request(
         request.params = chain.params();
         let asked = ModelTarget { model, name: request.params.model.as_deref() };
         let fit = |messages| fit(messages, &request.tools, window, language, asked);
-        let fitted = fit(messages.clone()).and_then(|fitted| match &pinned {
-            Some(pinned) if fitted.left_out > 0 => fit(pinned.clone()),
+        let fitted = fit(messages.clone()).and_then(|fitted| match pinned {
+            Some(pinned) if fitted.left_out > 0 => fit(pinned.to_vec()),
             Some(_) | None => Ok(fitted),
         });
         match fitted {

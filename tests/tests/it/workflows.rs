@@ -6,7 +6,7 @@ use callboard_tests::{
 };
 use client::Client;
 use proto::{
-    door::{Answer as GiveAnswer, Submit, SubmitWorkflow},
+    door::{GiveAnswer, Submit, SubmitWorkflow},
     error::Code,
     id::JobId,
     interaction::Verdict,

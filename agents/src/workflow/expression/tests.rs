@@ -41,16 +41,15 @@ fn an_expression_inside_a_template_ends_at_its_closing_braces() {
 
 #[test]
 fn a_field_in_brackets_is_the_same_step_as_one_behind_a_dot() {
-    let of = |source: &str| match parse(source, false).unwrap().0.expr {
-        Expr::Path { root, steps } => {
-            let names = steps.iter().map(|step| match step {
-                Step::Field { name, .. } => name.clone(),
-                Step::Item(_) => "item".to_owned(),
-                Step::Slice(_) => "slice".to_owned(),
-            });
-            format!("{root}/{}", names.collect::<Vec<_>>().join("/"))
-        }
-        other => panic!("{other:?}"),
+    let of = |source: &str| {
+        let expression = parse(source, false).unwrap().0.expr;
+        let Expr::Path { root, steps } = expression else { panic!("{expression:?}") };
+        let names = steps.iter().map(|step| match step {
+            Step::Field { name, .. } => name.clone(),
+            Step::Item(_) => "item".to_owned(),
+            Step::Slice(_) => "slice".to_owned(),
+        });
+        format!("{root}/{}", names.collect::<Vec<_>>().join("/"))
     };
     assert_eq!(of("visits['docs-only'].x[0][1:]"), "visits/docs-only/x/item/slice");
 }
