@@ -14,3 +14,4 @@ pub mod price;
 pub mod source;
 pub mod toolbox;
 pub mod words;
+pub mod workflow;

@@ -13,7 +13,7 @@ use proto::{
     budget::Price,
     conversation::Conversation,
     digest,
-    door::{AgentChoice, DirectCall, Submit, SubmitFile},
+    door::{AgentChoice, DirectCall, Submit, SubmitFile, SubmitWorkflow},
     error::{Code, Failure},
     fact::Submitted,
     family::{Callee, Callees},
@@ -27,7 +27,7 @@ use proto::{
 };
 use serde_json::Value;
 
-use super::{files, pricing};
+use super::{files, output, pricing};
 
 /// The supported version of a submission.
 const VERSION: u64 = 1;
@@ -43,6 +43,8 @@ pub(super) struct Admitted {
     pub(super) fork: Option<Fork>,
     /// Work of the job that its submitter states.
     pub(super) given: Option<Given>,
+    /// `true` if the request itself has a schema of the result.
+    pub(super) has_output: bool,
     /// Files of the job. Their content has not been checked yet.
     pub(super) files: Vec<SubmitFile>,
 }
@@ -54,6 +56,8 @@ pub(super) enum Given {
     Call(DirectCall),
     /// A plan, as planners write plans.
     Plan(Value),
+    /// A workflow, as a file.
+    Workflow(SubmitWorkflow),
 }
 
 /// Checks a submission and resolves its agents and prices.
@@ -82,9 +86,10 @@ pub(super) fn submission(
     if let Some(only) = request.tools.take() {
         narrow(&mut agent, &mut agents, only)?;
     }
-    let Submit { id, conversation, call, plan, files, labels, .. } = request;
+    let Submit { id, conversation, call, plan, workflow, files, labels, output, .. } = request;
     let conversation = conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
-    let submitted = Submitted {
+    let by_request = output.is_some();
+    let mut submitted = Submitted {
         goal,
         agent,
         language,
@@ -96,18 +101,29 @@ pub(super) fn submission(
         agents,
         forked: None,
         plan: None,
+        workflow: None,
         files: Vec::new(),
         labels,
         rules: proto::rules::Rules::NOW,
     };
-    let given = match (call, plan) {
-        (Some(_), Some(_)) => {
+    if call.is_some() {
+        if by_request {
+            return Err(Failure::about(Code::InvalidRequest, "output", Text::CallHasNoModel));
+        }
+        submitted.agent.output = None;
+    }
+    let given = match (call, plan, workflow) {
+        (Some(_), Some(_), _) => {
             return Err(Failure::about(Code::InvalidRequest, "plan", Text::CallAndPlan));
         }
-        (Some(call), None) => Some(Given::Call(call)),
-        (None, plan) => plan.map(Given::Plan),
+        (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
+            return Err(Failure::about(Code::InvalidRequest, "workflow", Text::WorkflowAlone));
+        }
+        (Some(call), None, None) => Some(Given::Call(call)),
+        (None, None, Some(workflow)) => Some(Given::Workflow(workflow)),
+        (None, plan, None) => plan.map(Given::Plan),
     };
-    Ok(Admitted { id, submitted, fork: None, given, files })
+    Ok(Admitted { id, submitted, fork: None, given, has_output: by_request, files })
 }
 
 /// Checks the request of a fork. Beside its source it may carry an id and nothing else, because
@@ -130,9 +146,11 @@ fn forked(
         fork: _,
         tools,
         plan,
+        workflow,
         call,
         files,
         labels,
+        output,
     } = request;
     let said = [
         ("goal", !goal.is_empty()),
@@ -143,9 +161,11 @@ fn forked(
         ("conversation", conversation.is_some()),
         ("tools", tools.is_some()),
         ("plan", plan.is_some()),
+        ("workflow", workflow.is_some()),
         ("call", call.is_some()),
         ("files", !files.is_empty()),
         ("labels", !labels.is_empty()),
+        ("output", output.is_some()),
     ];
     if let Some((field, _)) = said.into_iter().find(|(_, is_there)| *is_there) {
         return Err(Failure::about(Code::InvalidRequest, field, Text::Inherited));
@@ -162,11 +182,12 @@ fn forked(
         agents: Callees::default(),
         forked: None,
         plan: None,
+        workflow: None,
         files: Vec::new(),
         labels: Labels::default(),
         rules: proto::rules::Rules::NOW,
     };
-    Ok(Admitted { id, submitted, fork: Some(fork), given: None, files })
+    Ok(Admitted { id, submitted, fork: Some(fork), given: None, has_output: false, files })
 }
 
 fn version(value: &Value) -> Result<(), Failure> {
@@ -229,6 +250,10 @@ fn agent(request: &Submit, agents: &Catalogue) -> Result<Agent, Failure> {
             return Err(Failure::about(Code::InvalidRequest, "deadline_ms", why));
         }
         agent.deadline_ms = Some(ms);
+    }
+    if let Some(schema) = &request.output {
+        output::bounds(schema, "output")?;
+        agent.output = Some(schema.clone());
     }
     conflicts::check(&agent).map_err(|invalid| {
         let field = format!("agent.{}", invalid.field);

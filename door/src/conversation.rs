@@ -127,7 +127,10 @@ fn steps(plan: &PlanView) -> (Vec<EarlierStep>, u32) {
 
 fn told(view: JobView, memory: &Memory) -> Exchange {
     let (response, results) = match &view.outcome {
-        Some(Outcome::Completed { summary, results }) => (summary.as_str(), Some(results)),
+        Some(Outcome::Completed { summary, results, value }) if value.is_null() => {
+            (summary.as_str(), Some(results))
+        }
+        Some(Outcome::Completed { summary, value, .. }) => (summary.as_str(), Some(value)),
         Some(Outcome::Failed { message, results, .. }) => (message.as_str(), Some(results)),
         Some(Outcome::Canceled { reason }) => (reason.as_deref().unwrap_or_default(), None),
         None => ("", None),

@@ -105,6 +105,7 @@ pub(super) async fn submission(
         parent: None,
         agents,
         plan: None,
+        workflow: None,
         forked: Some(Box::new(forked)),
         files,
         labels,

@@ -19,6 +19,7 @@ mod folds;
 mod forking;
 mod index;
 mod list;
+mod output;
 mod planned;
 mod presets;
 mod preview;
@@ -34,6 +35,7 @@ mod surroundings;
 mod truncate;
 mod usage;
 mod watch;
+mod workflow;
 
 use std::{collections::BTreeSet, sync::Arc};
 

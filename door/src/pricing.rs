@@ -121,7 +121,8 @@ fn others(agent: &Agent) -> Vec<(&'static str, String)> {
     let planner = plan.model.clone().filter(|_| plans);
     let detector = plan.detect_model.clone().filter(|_| detects);
     let named = [("plan.model", planner), ("plan.detect_model", detector)];
-    named.into_iter().filter_map(|(policy, model)| Some((policy, model?))).collect()
+    let named = named.into_iter().filter_map(|(policy, model)| Some((policy, model?)));
+    named.chain(agent.fallback.iter().map(|one| ("fallback", one.model.clone()))).collect()
 }
 
 fn unknown(policy: &str, model: Option<&str>, known: &ByModel<Price>) -> Failure {

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::{
     Door,
     admit::{self, Given},
-    conversation, direct, files, forking, planned, presets, secrets,
+    conversation, direct, files, forking, output, planned, presets, secrets, workflow,
 };
 
 impl Answers<door::Submit> for Door {
@@ -36,6 +36,7 @@ impl Answers<door::Submit> for Door {
         }
         if admitted.fork.is_none() {
             presets::check(&admitted.submitted.agent, &self.registry, &self.schemas)?;
+            self.usable_outputs(&admitted.submitted, admitted.has_output)?;
         }
         let (given, submitted) = (admitted.given.take(), &mut admitted.submitted);
         if admitted.fork.is_none() && !matches!(given, Some(Given::Call(_))) {
@@ -48,6 +49,9 @@ impl Answers<door::Submit> for Door {
             }
             Some(Given::Plan(plan)) => {
                 planned::plan(submitted, plan, &self.registry, &self.schemas)?;
+            }
+            Some(Given::Workflow(workflow)) => {
+                workflow::adopt(submitted, workflow, &self.registry)?;
             }
         }
         let job = match admitted.id {
@@ -109,6 +113,15 @@ impl Door {
         let shard = self.broker.log.subjects().shard_of(&job);
         let (seq, warnings) = (first.seq, Warnings::default());
         Ok(door::Submitted { job, shard, seq, created: false, warnings })
+    }
+
+    /// Refuses schemas of results that no reply can be checked against.
+    fn usable_outputs(&self, submitted: &Submitted, by_request: bool) -> Result<(), Failure> {
+        let before = if by_request { "" } else { "agent." };
+        output::usable(&submitted.agent, before, &self.schemas)?;
+        submitted.agents.iter().try_for_each(|(name, callee)| {
+            output::usable(&callee.agent, &format!("agent.agents.{name}."), &self.schemas)
+        })
     }
 
     /// Returns warnings about tools that the job's agents name and no worker announces.

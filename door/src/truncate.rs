@@ -94,7 +94,7 @@ fn shorten(view: &mut JobView, chars: usize) {
     if let Some(outcome) = &mut view.outcome {
         use proto::job::Outcome;
         match outcome {
-            Outcome::Completed { summary: text, results }
+            Outcome::Completed { summary: text, results, value: _ }
             | Outcome::Failed { message: text, results, .. } => {
                 cut(text);
                 let large = results.to_string().len();
@@ -172,6 +172,7 @@ mod tests {
             outcome: Some(Outcome::Completed {
                 summary: description.to_owned(),
                 results: json!({"s0": description.repeat(40)}),
+                value: serde_json::Value::Null,
             }),
             detected: None,
             outline: Vec::new(),
@@ -220,6 +221,7 @@ mod tests {
                 agents: Default::default(),
                 forked: None,
                 plan: None,
+                workflow: None,
                 files: Vec::new(),
                 labels: proto::label::Labels::default(),
                 rules: proto::rules::Rules::NOW,

@@ -43,6 +43,8 @@ impl Command for TurnCommand {
             reply: TurnReply::Failed { error: failure.error() },
             usage: Usage::default(),
             reasoning: String::new(),
+            opaque: None,
+            answered: None,
         }))
     }
 }

@@ -10,6 +10,7 @@
 mod actor;
 mod offer;
 mod outline;
+mod output;
 mod prompt;
 mod resolve;
 mod summary;

@@ -62,6 +62,7 @@ pub(crate) fn request(
 ) -> ModelRequest {
     let params = Params {
         model: work.model.model.clone(),
+        fallback: work.model.fallback.clone(),
         temperature: work.model.temperature,
         top_p: work.model.top_p,
         effort: work.model.effort,

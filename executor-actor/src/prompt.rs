@@ -15,6 +15,7 @@ use proto::{
     lang::Language,
     step::StepState,
 };
+use serde_json::Value as Json;
 
 messages::texts!(dependency);
 
@@ -27,6 +28,22 @@ fn render(language: Language, name: &str, values: Value) -> String {
 /// Renders the system message: the agent's own text, then the executor's task and the goal.
 pub(crate) fn system(language: Language, frame: &str, goal: &str, may_ask: bool) -> String {
     let task = render(language, "system", context! { goal, may_ask });
+    let task = task.trim_end();
+    if frame.trim().is_empty() { task.to_owned() } else { format!("{}\n\n{task}", frame.trim()) }
+}
+
+/// Renders the system message of the turn that gives the result: the agent's own text, then the
+/// schema.
+pub(crate) fn output(language: Language, frame: &str, goal: &str, schema: &Json) -> String {
+    let schema = schema.to_string();
+    let task = render(language, "output", context! { goal, schema });
+    let task = task.trim_end();
+    if frame.trim().is_empty() { task.to_owned() } else { format!("{}\n\n{task}", frame.trim()) }
+}
+
+/// Renders the system message of a node's turn: the node's own text, then the schema of the reply.
+pub(crate) fn reply(language: Language, frame: &str, schema: &Json) -> String {
+    let task = render(language, "reply", context! { schema => schema.to_string() });
     let task = task.trim_end();
     if frame.trim().is_empty() { task.to_owned() } else { format!("{}\n\n{task}", frame.trim()) }
 }

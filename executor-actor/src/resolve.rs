@@ -25,6 +25,8 @@ use crate::{
 
 /// The registered tool that ends a step when it is called alone.
 const STOP: &str = "stop";
+/// Error of a reply that exceeds the token limit.
+const CUT: &str = "the reply was cut by the token limit; raise max_tokens";
 /// Characters kept of each end of arguments that are nested too deeply to store.
 const DEEP_ARGS_CHARS: usize = 500;
 
@@ -41,10 +43,7 @@ pub(crate) fn resolve(
 ) -> TurnReply {
     match reply.stop {
         StopReason::Length => {
-            return failed(
-                "the reply was cut by the token limit; raise max_tokens",
-                ErrorClass::Permanent,
-            );
+            return failed(CUT, ErrorClass::Permanent);
         }
         StopReason::End | StopReason::ToolCalls | StopReason::ContentFilter => {}
     }
@@ -65,6 +64,16 @@ pub(crate) fn resolve(
             let list = work.outline.as_deref().unwrap_or_default();
             outline::refuse(&mut resolved, list, work.language);
             calls(&reply.text, resolved)
+        }
+    }
+}
+
+/// Computes the outcome of a node's turn: the reply is a text.
+pub(crate) fn plain(reply: &Reply) -> TurnReply {
+    match reply.stop {
+        StopReason::Length => failed(CUT, ErrorClass::Permanent),
+        StopReason::End | StopReason::ToolCalls | StopReason::ContentFilter => {
+            done(StepReport::well(reply.text.trim()))
         }
     }
 }
@@ -105,7 +114,7 @@ fn end(said: StepReport, reply: &Reply, work: &TurnWork, told: &[Message]) -> Tu
 
 fn done(said: StepReport) -> TurnReply {
     let StepReport { success, response, attachments } = said;
-    TurnReply::Done { success, response: bounded(&response), attachments }
+    TurnReply::Done { success, response: bounded(&response), attachments, value: Value::Null }
 }
 
 fn calls(text: &str, calls: Vec<TurnCall>) -> TurnReply {

@@ -140,6 +140,7 @@ fn request(
     });
     let params = Params {
         model: work.model.model.clone(),
+        fallback: work.model.fallback.clone(),
         temperature: work.model.temperature,
         top_p: work.model.top_p,
         effort: work.model.effort,
@@ -156,7 +157,7 @@ fn done(language: Language, messages: &[Message], ends: usize) -> String {
     let mut lines = Vec::new();
     for message in messages {
         match message {
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, opaque: _ } => {
                 if !text.trim().is_empty() {
                     lines.push(format!("{said}: {}", cut(text.trim())));
                 }

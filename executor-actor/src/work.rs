@@ -6,15 +6,17 @@ use std::sync::Arc;
 use agents::toolbox::Toolbox;
 use broker::Broker;
 use machine::transcript::Run;
-use model::{Delta, Model, ModelRequest, TooLarge};
+use model::{Delta, Model, ModelRequest, Reply, TooLarge};
 use proto::{
     decision::TurnWork,
     excerpt,
     fact::{TurnReply, Turned},
+    fallback::AnsweredBy,
     family,
     id::JobId,
     limits,
     message::Usage,
+    opaque::Opaque,
     tool::ToolSpec,
     work_error::ErrorClass,
 };
@@ -27,7 +29,7 @@ use runtime::{
 use serde_json::Value;
 
 use crate::{
-    offer, resolve,
+    offer, output, resolve,
     summary::{self, Summaries},
     transcript,
 };
@@ -37,12 +39,35 @@ struct Taken {
     reply: TurnReply,
     usage: Usage,
     reasoning: String,
+    opaque: Option<Opaque>,
+    answered: Option<AnsweredBy>,
 }
 
 impl From<TurnReply> for Taken {
     fn from(reply: TurnReply) -> Self {
-        Self { reply, usage: Usage::default(), reasoning: String::new() }
+        Self {
+            reply,
+            usage: Usage::default(),
+            reasoning: String::new(),
+            opaque: None,
+            answered: None,
+        }
     }
+}
+
+impl Taken {
+    fn of(said: &Reply, reply: TurnReply) -> Self {
+        let reasoning = excerpt::ends(said.thought.trim(), limits::REASONING_CHARS);
+        // Only a turn that another one follows needs them.
+        let goes_on = matches!(reply, TurnReply::Calls { .. });
+        let opaque = said.opaque.clone().filter(|_| goes_on);
+        Self { reply, usage: said.usage, reasoning, opaque, answered: said.answered.clone() }
+    }
+}
+
+/// Returns a function that shows a reply while it arrives.
+fn show(live: LiveChannel) -> impl FnMut(&Delta) + Send {
+    move |delta| delta.update().into_iter().for_each(|said| live.send(said))
 }
 
 #[derive(derive_more::Debug)]
@@ -60,11 +85,20 @@ impl Executor {
     }
 
     pub(crate) async fn turn(&self, job: &JobId, work: &TurnWork, live: LiveChannel) -> Turned {
-        let Taken { reply, usage, reasoning } = match self.run_so_far(job, work).await {
-            Ok(run) => self.take(work, &run, live).await,
-            Err(unread) => unread.into(),
-        };
-        Turned { work: work.work.clone(), attempt: work.attempt, reply, usage, reasoning }
+        let Taken { reply, usage, reasoning, opaque, answered } =
+            match self.run_so_far(job, work).await {
+                Ok(run) => self.take(work, &run, live).await,
+                Err(unread) => unread.into(),
+            };
+        Turned {
+            work: work.work.clone(),
+            attempt: work.attempt,
+            reply,
+            usage,
+            reasoning,
+            opaque,
+            answered,
+        }
     }
 
     /// Reads the run so far, or returns the outcome of the turn if it cannot be read.
@@ -85,12 +119,15 @@ impl Executor {
     /// stay.
     fn fit(&self, work: &TurnWork, request: &mut ModelRequest) -> Result<(), TooLarge> {
         let pinned = transcript::with_instructions(&request.messages);
-        model::fit_request(request, pinned, work.window, work.language, &*self.model)
+        model::fit_request(request, pinned.as_deref(), work.window, work.language, &*self.model)
     }
 
     /// Runs the turn. If the whole run does not fit and the command permits it, summarises the
     /// oldest part.
     async fn take(&self, work: &TurnWork, run: &Run, live: LiveChannel) -> Taken {
+        if work.node || work.output.is_some() {
+            return self.state_result(work, run, live).await;
+        }
         let registered = self.registry.all();
         let presets = &work.model.presets;
         let offered = registered.iter().map(|tool| presets.offered(&tool.spec, work.language));
@@ -108,6 +145,24 @@ impl Executor {
         let mut taken = self.ask(work, run, request, &tools, live).await;
         taken.usage += usage;
         taken
+    }
+
+    /// Asks for the reply of a node or the structured result of the job, and checks it.
+    async fn state_result(&self, work: &TurnWork, run: &Run, live: LiveChannel) -> Taken {
+        let mut request = output::request(work, run.task(), work.output.as_ref());
+        if let Err(large) = self.fit(work, &mut request) {
+            return resolve::failed(&large.text(work.language), ErrorClass::Permanent).into();
+        }
+        match model::complete(&*self.model, request, show(live)).await {
+            Ok(said) => {
+                let reply = match &work.output {
+                    Some(schema) => output::resolve(&said, work, schema, &self.schemas),
+                    None => resolve::plain(&said),
+                };
+                Taken::of(&said, reply)
+            }
+            Err(error) => resolve::no_reply(&error, work.language).into(),
+        }
     }
 
     async fn ask(
@@ -131,17 +186,12 @@ impl Executor {
         if let Err(large) = fitted {
             return resolve::failed(&large.text(work.language), ErrorClass::Permanent).into();
         }
-        let show = move |delta: &Delta| delta.update().into_iter().for_each(|said| live.send(said));
-        match model::complete(&*self.model, request, show).await {
+        match model::complete(&*self.model, request, show(live)).await {
             Ok(said) => {
                 let check = |tool: &ToolSpec, args: &Value| {
                     arguments::check(&self.schemas, tool, args, Placeholders::Literal)
                 };
-                Taken {
-                    reply: resolve::resolve(&said, work, &told, tools, &check),
-                    usage: said.usage,
-                    reasoning: excerpt::ends(said.thought.trim(), limits::REASONING_CHARS),
-                }
+                Taken::of(&said, resolve::resolve(&said, work, &told, tools, &check))
             }
             Err(error) => resolve::no_reply(&error, work.language).into(),
         }

@@ -60,6 +60,8 @@ fn read(text: &str, work: &PlanWork) -> PlanReply {
         text: text.to_owned(),
         thought: String::new(),
         calls: Vec::new(),
+        opaque: None,
+        answered: None,
         usage: Usage::default(),
         stop: StopReason::End,
         model: "m".to_owned(),

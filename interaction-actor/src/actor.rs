@@ -43,6 +43,7 @@ impl Command for AskCommand {
                 | Note::ChildTold { .. }
                 | Note::ParentTold { .. }
                 | Note::Held { .. }
+                | Note::Advanced(_)
                 | Note::Concluded { .. },
             )
             | Decision::Plan(_)

@@ -38,6 +38,8 @@ pub(super) struct QuestionRequest {
     pub(super) kind: QuestionKind,
     pub(super) step: Option<StepId>,
     pub(super) default: Option<Value>,
+    /// Time for an answer, in milliseconds, in place of the agent's.
+    pub(super) within_ms: Option<u64>,
 }
 
 impl ActiveJob {
@@ -49,6 +51,7 @@ impl ActiveJob {
             kind,
             step: None,
             default,
+            within_ms: None,
         };
         match self.planning.stage() {
             Stage::Clarify { asked, ask: None } => {
@@ -103,6 +106,7 @@ impl ActiveJob {
                 kind,
                 step: Some(step.id().clone()),
                 default: None,
+                within_ms: None,
             })
         };
         match &step.exec {
@@ -115,10 +119,12 @@ impl ActiveJob {
                     kind: kind_of(asked.kind.clone()),
                     step: Some(step.id().clone()),
                     default: asked.default.clone(),
+                    within_ms: None,
                 }),
                 UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
             }),
-            Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => None,
+            Exec::Asked(inquiry) => inquiry.to_ask(step.id()),
+            Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Sleep(_) | Exec::Ended => None,
         }
     }
 
@@ -132,7 +138,8 @@ impl ActiveJob {
 
     /// Returns the decision to ask, with the question's id and deadline.
     pub(super) fn ask_work(&self, wanted: QuestionRequest, now: Timestamp) -> AskWork {
-        let deadline = self.brief.agent.ask.deadline_ms.and_then(|ms| {
+        let within_ms = wanted.within_ms.or(self.brief.agent.ask.deadline_ms);
+        let deadline = within_ms.and_then(|ms| {
             let wait = jiff::SignedDuration::from_millis(i64::try_from(ms).ok()?);
             now.checked_add(wait).ok()
         });
@@ -191,6 +198,9 @@ impl ActiveJob {
             return self.deliver(at, job, &asking, &answer);
         }
         let reason = Text::Expired.text(self.language());
+        if self.visit_expired(&asking.work, &reason, at) {
+            return;
+        }
         match &asking.question.kind {
             QuestionKind::ToolApproval { .. } => {
                 let no = Answer {
@@ -219,6 +229,9 @@ impl ActiveJob {
             let call = step.call_mut(|call| names::approval(&call.work) == asking.work);
             if let Some((call, _)) = call {
                 agree(call, job, answer);
+            } else if step.is_asked(&asking.work) {
+                step.answered(answer, language, at);
+                continue;
             } else if let Exec::Acting(acting) = &mut step.exec {
                 for unit in &mut acting.units {
                     if let UnitKind::Person { work, asked, reply, .. } = &mut unit.kind
@@ -311,7 +324,7 @@ fn kind_of(asked: AskedKind) -> QuestionKind {
 }
 
 /// Returns the text of an answer for an agent: plain text as it is, any other value as JSON.
-fn reply_text(answer: &Answer, language: proto::lang::Language) -> String {
+pub(super) fn reply_text(answer: &Answer, language: proto::lang::Language) -> String {
     match (answer.decision, &answer.value) {
         (Verdict::Reject, _) => {
             text::declined(language, answer.text.as_deref().unwrap_or_default())

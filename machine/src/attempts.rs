@@ -115,6 +115,11 @@ impl<'a> Retries<'a> {
         }
     }
 
+    /// Replaces the policy for faults by that of a workflow's node, if it has one.
+    pub(super) fn with(self, policy: Option<&'a RetryPolicy>) -> Self {
+        Self { policy: policy.unwrap_or(self.policy), ..self }
+    }
+
     /// Excludes `others` attempts from the count.
     pub(super) fn without(self, others: u32) -> Self {
         Self { others, ..self }

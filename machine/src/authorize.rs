@@ -137,7 +137,7 @@ impl ActiveJob {
     }
 
     /// Returns the field of a call that the agent does not permit, and the reason.
-    fn not_granted(
+    pub(super) fn not_granted(
         &self,
         tool: &ToolName,
         binding: &Binding,

@@ -60,9 +60,11 @@ impl ActiveJob {
         let planning = planned.usage.without(found_out);
         let found_out = planned.usage.without(planning);
         let plan = &self.brief.agent.plan;
-        let planner = plan.model.as_deref().or(self.brief.agent.model.as_deref());
+        let answered = planned.answered.as_ref().map(|answered| answered.model.as_str());
+        let asked = plan.model.as_deref().or(self.brief.agent.model.as_deref());
+        let planner = answered.or(asked);
         let detector = plan.detect_model.as_deref().filter(|_| plan.detect == Detector::Model);
-        self.spending.model(&self.brief, detector.or(planner), found_out);
+        self.spending.model(&self.brief, detector.or(asked), found_out);
         self.spending.model(&self.brief, planner, planning);
     }
 
@@ -92,7 +94,8 @@ impl ActiveJob {
             | FailReason::ReplanLimit
             | FailReason::HistoryFull
             | FailReason::QuestionRepeated
-            | FailReason::TooManyQuestions => false,
+            | FailReason::TooManyQuestions
+            | FailReason::OutputInvalid => false,
         }
     }
 
@@ -180,7 +183,9 @@ impl ActiveJob {
                     UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
                 })
                 .collect(),
-            Exec::NotBegun | Exec::Rerun(_) | Exec::Ended => Vec::new(),
+            Exec::NotBegun | Exec::Rerun(_) | Exec::Asked(_) | Exec::Sleep(_) | Exec::Ended => {
+                Vec::new()
+            }
         };
         if !step.counted && !wishes.is_empty() {
             wishes.push(Wish { what: Spend::Step, again: false, costs: false });

@@ -10,6 +10,7 @@ use proto::{
     interaction::{QuestionKind, approval_digest},
     job::Outcome,
     lang::Language,
+    retry::RetryPolicy,
     tool::{Approval, Binding, Fault, ToolResult},
     view::{CallState, CallView},
     work_error::{ErrorClass, WorkError},
@@ -39,6 +40,8 @@ pub(super) struct Call {
     faults: u32,
     /// Idempotency key of the first command that was sent. All attempts carry it.
     key: Option<String>,
+    /// Retries in place of the agent's.
+    pub(super) retry: Option<RetryPolicy>,
     /// `true` if the call is a child job in which a question waits for a person.
     pub(super) asks_below: bool,
     pub(super) end: Option<CallEnd>,
@@ -105,6 +108,7 @@ impl Call {
             noes: 0,
             faults: 0,
             key: None,
+            retry: None,
             asks_below: false,
             end: None,
         }
@@ -194,11 +198,12 @@ impl Call {
 
     /// Returns the policies for the last broken attempt. Negative answers and faults are counted
     /// apart.
-    pub(super) fn retries<'a>(&self, agent: &'a Agent) -> Retries<'a> {
-        match self.said_no {
+    pub(super) fn retries<'a>(&'a self, agent: &'a Agent) -> Retries<'a> {
+        let retries = match self.said_no {
             true => Retries::of_step(agent).without(self.faults),
             false => Retries::of_work(agent).without(self.noes),
-        }
+        };
+        retries.with(self.retry.as_ref())
     }
 
     /// Applies a worker's result. `is_step` is `true` if the call is a whole step: then a negative
@@ -298,8 +303,8 @@ impl Call {
         at: Timestamp,
     ) {
         let end = match outcome {
-            Outcome::Completed { summary, results } => {
-                let data = serde_json::json!({"response": summary, "results": results});
+            Outcome::Completed { summary, results, value } => {
+                let data = kin_text::result(summary, results, value);
                 let message = is_step.then(|| summary.clone());
                 ToolResult { message, ..ToolResult::ok(data) }
             }

@@ -107,12 +107,19 @@ impl Job {
             Stage::Clarify { .. } | Stage::Confused { .. } | Stage::Check { .. } => open
                 .stage_question(&self.id)
                 .map(|wanted| Decision::Ask(open.ask_work(wanted, self.updated))),
+            Stage::Execute if open.has_workflow() => self.for_workflow(open),
             Stage::Execute => match open.replan_cause() {
                 Some(cause) => Some(self.replan_or_stop(open, cause)),
                 None => open.active_steps().into_iter().find_map(|step| self.for_step(open, step)),
             },
             Stage::Failing { .. } | Stage::Rejected { .. } => None,
         }
+    }
+
+    /// Returns the next decision of a workflow: its moves, or a command of a step.
+    fn for_workflow(&self, open: &ActiveJob) -> Option<Decision> {
+        let moves = open.advance(self.updated).map(Decision::Note);
+        moves.or_else(|| open.active_steps().into_iter().find_map(|step| self.for_step(open, step)))
     }
 
     /// Returns the command that ends the plan in force, or the note that a guard stops planning.
@@ -139,7 +146,7 @@ impl Job {
                 .to_send()
                 .map(|attempt| self.turn_or_stop(open, step, turn, attempt))
                 .or_else(|| {
-                    let retries = Retries::of_work(&open.brief.agent);
+                    let retries = step.retries_of_turn(&open.brief.agent);
                     turn.attempts
                         .to_wait(&turn.work, retries, &self.id, open.timers.waits())
                         .map(Decision::Wait)
@@ -156,7 +163,11 @@ impl Job {
                 let retries = Retries::of_step(&open.brief.agent);
                 attempts.to_wait(&work, retries, &self.id, open.timers.waits()).map(Decision::Wait)
             }
-            Exec::NotBegun | Exec::Ended => None,
+            Exec::Sleep(sleep) => {
+                let timer = open.timers.next_retry(open.generation());
+                sleep.to_wait(timer, open.language()).map(Decision::Wait)
+            }
+            Exec::NotBegun | Exec::Asked(_) | Exec::Ended => None,
         };
         command.or_else(|| {
             let asked = open.questions.open_in_order().count();
@@ -222,7 +233,9 @@ impl ActiveJob {
         let deadline = has_deadline.then(|| names::deadline_timer(self.generation()));
         let planning =
             self.planning.stage().attempts().and_then(|attempts| attempts.timer().cloned());
-        deadline.into_iter().chain(planning).chain(self.execution.timers()).collect()
+        let sleeping = self.execution.steps().iter().filter_map(StepRun::sleep_timer).cloned();
+        let execution = self.execution.timers().chain(sleeping);
+        deadline.into_iter().chain(planning).chain(execution).collect()
     }
 }
 
@@ -281,10 +294,10 @@ fn turn_work(
         attempt,
         step: step.id().clone(),
         turn: turn.number,
-        max_turns: open.brief.agent.step.max_turns,
+        max_turns: step.max_turns(&open.brief.agent),
         language: open.language(),
-        model: open.brief.model_choice(open.offered()),
-        may_ask: open.may_ask_in_steps(),
+        model: step.model_choice(open.brief.model_choice(open.offered())),
+        may_ask: open.may_ask_in_steps() && !step.is_last_word(),
         ask_kinds: open.brief.agent.ask.kinds.clone(),
         task,
         outline: step.outline.clone(),
@@ -292,10 +305,12 @@ fn turn_work(
         replies: turn.replies.clone(),
         notices: [turn.notices.as_slice(), &open.budget_notices(age_ms)].concat(),
         instructions: open.steering.after(turn.told),
-        must_answer: turn.must_answer,
+        must_answer: turn.must_answer || step.is_last_word(),
         max_calls: (!open.brief.agent.has_all_calls()).then(|| open.brief.agent.calls_per_turn()),
         window: open.brief.agent.observe.window(),
-        summarise: turn.may_be_summarised(&open.brief.agent),
+        summarise: turn.may_be_summarised(&open.brief.agent) && !step.is_last_word(),
         summary: turn.summary.clone(),
+        node: step.is_one_turn(),
+        output: step.reply_schema(&open.brief.agent),
     }
 }

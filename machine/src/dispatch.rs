@@ -33,6 +33,7 @@ impl ActiveJob {
         }
         self.release_steps(at);
         self.settle_failures();
+        self.settle_output();
         self.settle_budget();
     }
 
@@ -124,7 +125,12 @@ impl ActiveJob {
                 && run.state != StepState::Pending
                 && !(held && run.started.is_none())
         };
-        match self.brief.agent.dispatch {
+        // The graph says what runs at the same time.
+        let dispatch = match self.has_workflow() {
+            true => Dispatch::Parallel,
+            false => self.brief.agent.dispatch,
+        };
+        match dispatch {
             Dispatch::Parallel => self.execution.steps().iter().filter(active).collect(),
             // A step that waits for a later one in the list is skipped over. If a step has begun,
             // it is the first active one, because no earlier step can have become ready meanwhile.
@@ -146,6 +152,9 @@ impl ActiveJob {
 
     /// Returns `true` if a failed step prevents new work.
     fn is_held_by_failure(&self) -> bool {
+        if self.has_workflow() {
+            return false;
+        }
         match self.brief.agent.step.on_failure {
             OnFailure::Continue => false,
             OnFailure::Stop | OnFailure::Replan | OnFailure::FailRun => {

@@ -24,9 +24,16 @@ impl ActiveJob {
     /// Fails the job after a failed step: at once, or when no work is out, by the agent's policy.
     /// Replanning is not concluded here: see [`ActiveJob::wants_replan`].
     pub(super) fn settle_failures(&mut self) {
+        if self.has_workflow() {
+            // The graph says what follows from a failed step.
+            return;
+        }
         let at_once = self.brief.agent.step.on_failure == OnFailure::FailRun;
         if !self.planning.is_executing() || (self.has_anything_out() && !at_once) {
             return;
+        }
+        if let Some((reason, message)) = self.output_failed() {
+            return self.planning.fail(reason, message);
         }
         let Some(failed) = self.execution.first_failed() else { return };
         let message = text::step_failed(
@@ -80,11 +87,14 @@ impl ActiveJob {
     }
 
     /// Returns `true` if a command or a child job is out.
-    fn has_anything_out(&self) -> bool {
+    pub(super) fn has_anything_out(&self) -> bool {
         self.has_work_out() || self.has_children_out()
     }
 
     fn executed(&self) -> Option<Outcome> {
+        if self.has_workflow() {
+            return self.workflow_outcome();
+        }
         if self.wants_replan() || !self.execution.are_all_over() {
             return None;
         }
@@ -95,9 +105,8 @@ impl ActiveJob {
             let message = text::step_failed(self.language(), failed.id().as_str(), error);
             return Some(self.failed(failed.fail_reason(), message));
         }
-        let answer = self.planning.answer().map(str::to_owned);
-        let answer = answer.or_else(|| self.answer_alone());
-        let mut summary = answer.unwrap_or_else(|| self.summary());
+        let value = self.output_value()?;
+        let mut summary = self.answer().unwrap_or_else(|| self.summary());
         if let Some(failed) = self.execution.first_failed() {
             let error = failed.response.as_deref().unwrap_or_default();
             let failed = text::step_failed(self.language(), failed.id().as_str(), error);
@@ -106,11 +115,16 @@ impl ActiveJob {
         if self.brief.rules.open_items_are_told() {
             summary = text::with_open(self.language(), summary, &self.open_items());
         }
-        Some(Outcome::Completed { summary, results: self.results() })
+        Some(Outcome::Completed { summary, results: self.results(), value })
+    }
+
+    /// Returns the answer of the job in words, if a model gave one.
+    pub(super) fn answer(&self) -> Option<String> {
+        self.planning.answer().map(str::to_owned).or_else(|| self.answer_alone())
     }
 
     /// Returns `true` if the job completes in spite of a failed step.
-    fn completes_with_what_it_has(&self) -> bool {
+    pub(super) fn completes_with_what_it_has(&self) -> bool {
         match self.brief.agent.step.on_blocked {
             OnBlocked::Error => false,
             OnBlocked::Skip => {
@@ -131,7 +145,7 @@ impl ActiveJob {
         outlines.flatten().filter(|item| is_undone(item)).map(|item| item.title.as_str()).collect()
     }
 
-    fn failed(&self, reason: FailReason, message: String) -> Outcome {
+    pub(super) fn failed(&self, reason: FailReason, message: String) -> Outcome {
         let message = match reason {
             FailReason::BudgetExceeded
             | FailReason::NoProgress
@@ -143,7 +157,8 @@ impl ActiveJob {
             | FailReason::QuestionExpired
             | FailReason::HistoryFull
             | FailReason::QuestionRepeated
-            | FailReason::TooManyQuestions => message,
+            | FailReason::TooManyQuestions
+            | FailReason::OutputInvalid => message,
         };
         Outcome::Failed { reason, message, results: self.results() }
     }
@@ -168,7 +183,7 @@ impl ActiveJob {
             .unwrap_or_else(|| vec![&self.brief.goal])
     }
 
-    fn results(&self) -> Value {
+    pub(super) fn results(&self) -> Value {
         let by_id: Map<_, _> = self
             .execution
             .done()

@@ -160,7 +160,7 @@ impl Job {
                 Decision::Turn(work) => open.sent_turn(at, work),
                 Decision::Call(work) => open.sent_call(at, work),
                 Decision::Ask(work) => open.asked(at.time, &self.id, work),
-                Decision::Wait(wait) => open.waits(wait),
+                Decision::Wait(wait) => open.waits(at.time, wait),
                 Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
                     open.questions.noted_closed(ask, *because, at.time)
                 }
@@ -170,6 +170,7 @@ impl Job {
                 }
                 // The note exists only to be a decision: the first decision arms the deadline.
                 Decision::Note(Note::Held { .. }) => true,
+                Decision::Note(Note::Advanced(advance)) => open.advanced(at.time, advance),
                 Decision::Spawn(work) => open.sent_spawn(at, work),
                 Decision::Note(
                     note @ (Note::Spawned { .. }
@@ -192,10 +193,11 @@ impl Job {
 
 fn begin(submitted: &Submitted) -> ActiveJob {
     let mut open = ActiveJob::new(submitted.clone());
-    match &submitted.plan {
-        Some(plan) => open.adopt_given(plan),
-        None if open.brief.needs_no_planner() => open.adopt_goal_as_plan(),
-        None => {}
+    match (&submitted.workflow, &submitted.plan) {
+        (Some(run), _) => open.adopt_workflow(run),
+        (None, Some(plan)) => open.adopt_given(plan),
+        (None, None) if open.brief.needs_no_planner() => open.adopt_goal_as_plan(),
+        (None, None) => {}
     }
     open
 }
@@ -233,8 +235,7 @@ impl ActiveJob {
             && let Some(plan) = self.plan_of_calls(&mut calls)
         {
             self.confirm_calls(at.time, plan);
-            let model = self.brief.agent.model.clone();
-            self.spending.model(&self.brief, model.as_deref(), turned.usage);
+            self.spent_on_turn(turned);
             return Counted::Yes;
         }
         let language = self.language();
@@ -243,6 +244,7 @@ impl ActiveJob {
         let is_summary = matches!(turned.reply, TurnReply::Summarised { .. });
         step.turns += u32::from(!is_summary);
         match &turned.reply {
+            reply if step.must_fit() => step.heard_output(reply, turn.run, language, at.time),
             TurnReply::Calls { .. } if turn.must_answer => {
                 let error = Notice::NoAnswer.text(language);
                 step.stop(Notice::NoAnswer, turn.run, error, agent, at.time);
@@ -252,11 +254,12 @@ impl ActiveJob {
                 let acting = Acting::new(&turn, at.seq, calls, asks, agent, language);
                 step.acts(at.seq, acting);
             }
-            TurnReply::Done { success, response, attachments } => {
+            TurnReply::Done { success, response, attachments, value: _ } => {
                 let kept = attachments.iter().take(limits::ATTACHMENTS_MAX);
                 let end = (*success, kept.cloned().collect());
                 step.reported(end, response.clone(), turn.run, agent, at.time);
             }
+            TurnReply::Misfit { .. } => step.no_value(language, at.time),
             TurnReply::Summarised { summary, results } => {
                 if let Exec::Turn(turn) = &mut step.exec {
                     let said = (summary.as_ref(), results.as_slice());
@@ -269,8 +272,15 @@ impl ActiveJob {
                 }
             }
         }
-        self.spending.model(&self.brief, agent.model.as_deref(), turned.usage);
+        self.spent_on_turn(turned);
         Counted::Yes
+    }
+
+    /// Adds the cost of a turn, by the price of the model that answered.
+    fn spent_on_turn(&mut self, turned: &Turned) {
+        let answered = turned.answered.as_ref().map(|answered| answered.model.as_str());
+        let model = answered.or(self.brief.agent.model.as_deref());
+        self.spending.model(&self.brief, model, turned.usage);
     }
 
     /// Counts an intent unless the call is of another pool.
@@ -313,7 +323,9 @@ impl ActiveJob {
             return Counted::Yes;
         }
         Counted::from(
-            planning || self.execution.attempts_mut().any(|attempts| attempts.fired(&fired.timer)),
+            planning
+                || self.woke(at, &fired.timer)
+                || self.execution.attempts_mut().any(|attempts| attempts.fired(&fired.timer)),
         )
     }
 
@@ -390,10 +402,13 @@ impl ActiveJob {
         })
     }
 
-    fn waits(&mut self, wait: &Wait) -> bool {
+    fn waits(&mut self, at: Timestamp, wait: &Wait) -> bool {
         self.timers.count_wait();
         let waits = self.begin_wait(wait);
         if self.timers.take_early(&wait.timer) {
+            if self.woke(at, &wait.timer) {
+                return waits;
+            }
             let mut planning = self.planning.attempts_mut().into_iter();
             let over = planning.any(|attempts| attempts.fired(&wait.timer));
             let mut steps = self.execution.attempts_mut();
@@ -414,7 +429,16 @@ impl ActiveJob {
                 Exec::Tool(_) | Exec::Acting(_) => step
                     .call_mut(|call| call.work == wait.work)
                     .is_some_and(|(call, _)| call.attempts.waits(wait)),
-                Exec::Turn(_) | Exec::Rerun(_) | Exec::NotBegun | Exec::Ended => false,
+                Exec::Sleep(sleep) if sleep.work == wait.work && sleep.timer.is_none() => {
+                    sleep.timer = Some(wait.timer.clone());
+                    true
+                }
+                Exec::Turn(_)
+                | Exec::Rerun(_)
+                | Exec::Asked(_)
+                | Exec::Sleep(_)
+                | Exec::NotBegun
+                | Exec::Ended => false,
             };
             if waits {
                 step.follow();

@@ -232,6 +232,14 @@ impl StepRun {
                 again.calls_of(acting, &turn);
             }
             Exec::Rerun(attempts) => attempts.wait_no_longer(),
+            Exec::Asked(inquiry) => {
+                inquiry.ask = None;
+                inquiry.work = names::step(generation, revision, &id);
+            }
+            Exec::Sleep(sleep) => {
+                sleep.timer = None;
+                sleep.work = names::step(generation, revision, &id);
+            }
             Exec::NotBegun | Exec::Ended => {}
         }
         self.follow();

@@ -3,6 +3,7 @@
 use proto::{
     agent::Agent, decision::StepEnd, excerpt, family::Task, fence::fenced, lang::Language, limits,
 };
+use serde_json::{Value, json};
 
 messages::texts!(children);
 
@@ -32,6 +33,15 @@ pub(super) fn task(language: Language, task: &Task, before: &[StepEnd]) -> Strin
 pub(super) fn no_such_agent(language: Language, agent: &Agent, name: &str) -> String {
     let names: Vec<&str> = agent.agents.iter().map(|sub| sub.name.as_str()).collect();
     Text::NoSuchAgent { name: &name, names: &names.join(", ") }.text(language)
+}
+
+/// Returns the result of a child, in the form in which the caller's model and placeholders read it.
+pub(super) fn result(summary: &str, results: &Value, value: &Value) -> Value {
+    let mut data = json!({"response": summary, "results": results});
+    if let Some(data) = data.as_object_mut().filter(|_| !value.is_null()) {
+        data.insert("value".to_owned(), value.clone());
+    }
+    data
 }
 
 /// Returns the text for a child that was canceled.

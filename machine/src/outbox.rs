@@ -105,6 +105,7 @@ impl Job {
             Note::QuestionClosed { .. }
             | Note::Stopped { .. }
             | Note::Held { .. }
+            | Note::Advanced(_)
             | Note::Concluded { .. } => None,
         }
     }
@@ -139,6 +140,7 @@ impl Job {
             agents: callees.map(|all| family::reachable(&spawn.agent, all)).unwrap_or_default(),
             forked: None,
             plan: None,
+            workflow: None,
             files: open.brief.files.clone(),
             labels: open.brief.labels.clone(),
             rules: open.brief.rules,

@@ -181,7 +181,8 @@ impl ActiveJob {
 
     /// Returns the only step of a job whose plan is the goal itself.
     pub(super) fn goal_step(&self) -> Option<&StepRun> {
-        let [run] = self.execution.steps() else { return None };
+        let mut planned = self.execution.planned();
+        let run = planned.next().filter(|_| planned.next().is_none())?;
         let is_goal = run.id().as_str() == GOAL && run.step.description == self.brief.goal;
         (is_goal && self.execution.revision() == 1).then_some(run)
     }

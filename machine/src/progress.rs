@@ -66,7 +66,7 @@ impl StepRun {
         }
     }
 
-    fn first_turn(&self, run: u32, previous_error: Option<String>) -> Turn {
+    pub(super) fn first_turn(&self, run: u32, previous_error: Option<String>) -> Turn {
         Turn {
             run,
             number: 1,
@@ -101,7 +101,7 @@ impl StepRun {
             }
             Exec::Turn(turn) => {
                 self.attempted = turn.run;
-                match turn.attempts.failed(Retries::of_work(agent)).map(|e| e.message.clone()) {
+                match turn.attempts.failed(self.retries_of_turn(agent)).map(|e| e.message.clone()) {
                     None => self.exec = Exec::Turn(turn),
                     Some(error) => self.run_failed(turn.run, error, agent, at),
                 }
@@ -121,7 +121,9 @@ impl StepRun {
                     (None, None) => self.exec = Exec::Rerun(attempts),
                 }
             }
-            exec @ (Exec::NotBegun | Exec::Ended) => self.exec = exec,
+            exec @ (Exec::NotBegun | Exec::Asked(_) | Exec::Sleep(_) | Exec::Ended) => {
+                self.exec = exec;
+            }
         }
         self.follow();
     }
@@ -142,7 +144,7 @@ impl StepRun {
         let verdict = self.watch.get_or_insert_default().over(&acting.ended(), &agent.guard);
         self.notices.clone_from(&verdict.notices);
         (next.notices, next.must_answer) = (verdict.notices, verdict.must_answer);
-        if next.number > agent.step.max_turns {
+        if next.number > self.max_turns(agent) {
             let error = Text::TurnsUsedUp { turns: &agent.step.max_turns }.text(language);
             self.run_failed(acting.run, error, agent, at);
         } else {
@@ -244,7 +246,7 @@ impl StepRun {
         self.exec = Exec::Rerun(Attempts::broken(Attempt(run), broken, at));
     }
 
-    fn complete(&mut self, result: Value, response: String, at: Timestamp) {
+    pub(super) fn complete(&mut self, result: Value, response: String, at: Timestamp) {
         self.result = Some(result);
         self.end(StepState::Completed, Some(response), at);
     }

@@ -73,7 +73,7 @@ impl ActiveJob {
             }
             ReplanWhen::AfterEachStep => {
                 let completed = |run: &StepRun| run.state == StepState::Completed;
-                self.execution.steps().iter().any(completed).then_some(Cause::Completed)
+                self.execution.planned().any(completed).then_some(Cause::Completed)
             }
         };
         let may = self.brief.agent.replan.max > 0;
@@ -150,6 +150,11 @@ fn questions_of(run: &StepRun) -> Vec<WorkId> {
                 UnitKind::Noted(_) | UnitKind::Refused(_) => None,
             })
             .collect(),
-        Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => Vec::new(),
+        Exec::NotBegun
+        | Exec::Turn(_)
+        | Exec::Rerun(_)
+        | Exec::Asked(_)
+        | Exec::Sleep(_)
+        | Exec::Ended => Vec::new(),
     }
 }

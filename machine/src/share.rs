@@ -64,7 +64,12 @@ impl ActiveJob {
             .map(|step| match &step.exec {
                 Exec::Tool(call) => usize::from(wants(call)),
                 Exec::Acting(acting) => acting.calls().filter(|call| wants(call)).count(),
-                Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => 0,
+                Exec::NotBegun
+                | Exec::Turn(_)
+                | Exec::Rerun(_)
+                | Exec::Asked(_)
+                | Exec::Sleep(_)
+                | Exec::Ended => 0,
             })
             .sum()
     }

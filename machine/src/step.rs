@@ -23,6 +23,7 @@ use super::{
     call::{Agreement, Call},
     loops::Watch,
     names,
+    nodes::{Inquiry, Sleep, VisitRules},
     state::Spending,
     turn::{Acting, Turn, Unit, UnitKind},
 };
@@ -68,6 +69,12 @@ pub(super) struct StepRun {
     pub(super) level: u32,
     /// Revision of the first plan that the step is no longer part of.
     pub(super) left: Option<u32>,
+    /// `true` if the step is no part of a plan: its model gives the result of the job.
+    pub(super) is_output: bool,
+    /// `true` if the step failed because no reply fit the schema of the result.
+    pub(super) is_misfit: bool,
+    /// Settings of a workflow's visit; absent for a step of a plan.
+    pub(super) rules: Option<Box<VisitRules>>,
 }
 
 /// The current phase of a step's execution.
@@ -83,6 +90,10 @@ pub(super) enum Exec {
     Acting(Acting),
     /// A run failed, and the next one waits for its timer.
     Rerun(Attempts),
+    /// The step is one question to a person.
+    Asked(Box<Inquiry>),
+    /// The step is a pause.
+    Sleep(Sleep),
     /// The step has ended.
     Ended,
 }
@@ -111,6 +122,9 @@ impl StepRun {
             outline: None,
             level: 0,
             left: None,
+            is_output: false,
+            is_misfit: false,
+            rules: None,
         }
     }
 
@@ -126,7 +140,9 @@ impl StepRun {
                 false
             }
         };
-        if self.notices.iter().any(stopped) {
+        if self.is_misfit {
+            FailReason::OutputInvalid
+        } else if self.notices.iter().any(stopped) {
             FailReason::NoProgress
         } else {
             FailReason::StepFailed
@@ -179,11 +195,18 @@ impl StepRun {
     pub(super) fn follow(&mut self) {
         let next = match &self.exec {
             Exec::NotBegun | Exec::Ended => return,
+            Exec::Asked(inquiry) if inquiry.ask.is_some() => StepState::Waiting,
+            Exec::Sleep(sleep) if sleep.timer.is_some() => StepState::Waiting,
             Exec::Tool(call) if call.is_waiting() => StepState::Waiting,
             Exec::Acting(acting) if acting.is_waiting() => StepState::Waiting,
             Exec::Rerun(attempts) if attempts.timer().is_some() => StepState::Waiting,
             Exec::Turn(turn) if turn.attempts.timer().is_some() => StepState::Waiting,
-            Exec::Tool(_) | Exec::Turn(_) | Exec::Acting(_) | Exec::Rerun(_) => {
+            Exec::Tool(_)
+            | Exec::Turn(_)
+            | Exec::Acting(_)
+            | Exec::Rerun(_)
+            | Exec::Asked(_)
+            | Exec::Sleep(_) => {
                 if self.started.is_none() {
                     return;
                 }
@@ -208,7 +231,9 @@ impl StepRun {
             Exec::Tool(call) => call.has_work_out(),
             Exec::Turn(turn) => turn.attempts.is_out(),
             Exec::Acting(acting) => acting.has_work_out(),
-            Exec::NotBegun | Exec::Rerun(_) | Exec::Ended => false,
+            Exec::NotBegun | Exec::Rerun(_) | Exec::Asked(_) | Exec::Sleep(_) | Exec::Ended => {
+                false
+            }
         }
     }
 
@@ -233,7 +258,13 @@ impl StepRun {
         match &mut self.exec {
             Exec::Tool(call) if find(call) => Some((call.as_mut(), true)),
             Exec::Acting(acting) => acting.call_mut(find).map(|call| (call, false)),
-            Exec::Tool(_) | Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => None,
+            Exec::Tool(_)
+            | Exec::NotBegun
+            | Exec::Turn(_)
+            | Exec::Rerun(_)
+            | Exec::Asked(_)
+            | Exec::Sleep(_)
+            | Exec::Ended => None,
         }
     }
 
@@ -242,7 +273,12 @@ impl StepRun {
         match &mut self.exec {
             Exec::Tool(call) => change(call),
             Exec::Acting(acting) => acting.calls_mut().for_each(change),
-            Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => {}
+            Exec::NotBegun
+            | Exec::Turn(_)
+            | Exec::Rerun(_)
+            | Exec::Asked(_)
+            | Exec::Sleep(_)
+            | Exec::Ended => {}
         }
     }
 
@@ -260,7 +296,7 @@ impl StepRun {
                     UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
                 })
                 .collect(),
-            Exec::NotBegun | Exec::Ended => Vec::new(),
+            Exec::NotBegun | Exec::Asked(_) | Exec::Sleep(_) | Exec::Ended => Vec::new(),
         }
     }
 
@@ -276,7 +312,12 @@ impl StepRun {
         let own = match &self.exec {
             Exec::Turn(turn) => Some(&turn.attempts),
             Exec::Rerun(attempts) => Some(attempts),
-            Exec::Tool(_) | Exec::Acting(_) | Exec::NotBegun | Exec::Ended => None,
+            Exec::Tool(_)
+            | Exec::Acting(_)
+            | Exec::NotBegun
+            | Exec::Asked(_)
+            | Exec::Sleep(_)
+            | Exec::Ended => None,
         };
         own.into_iter().chain(self.calls_now().map(|call| &call.attempts))
     }
@@ -286,7 +327,12 @@ impl StepRun {
         let (one, acting) = match &self.exec {
             Exec::Tool(call) => (Some(call.as_ref()), None),
             Exec::Acting(acting) => (None, Some(acting)),
-            Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => (None, None),
+            Exec::NotBegun
+            | Exec::Turn(_)
+            | Exec::Rerun(_)
+            | Exec::Asked(_)
+            | Exec::Sleep(_)
+            | Exec::Ended => (None, None),
         };
         one.into_iter().chain(acting.into_iter().flat_map(Acting::calls))
     }
@@ -307,6 +353,13 @@ impl StepRun {
             call.agreement = Agreement::Asked(id.clone());
             return wanted.then_some(false);
         }
+        if let Exec::Asked(inquiry) = &mut self.exec
+            && inquiry.work == *work
+            && inquiry.ask.is_none()
+        {
+            inquiry.ask = Some(id.clone());
+            return Some(false);
+        }
         let Exec::Acting(acting) = &mut self.exec else { return None };
         acting.units.iter_mut().find_map(|unit| {
             let UnitKind::Person { work: own, ask: ask @ None, .. } = &mut unit.kind else {
@@ -322,7 +375,7 @@ impl StepRun {
 
     /// Returns `true` if the step stays in force when its plan is replaced.
     pub(super) fn stays(&self, apply: ReplanApply) -> bool {
-        apply == ReplanApply::Append && !self.state.is_terminal()
+        apply == ReplanApply::Append && !self.state.is_terminal() && !self.is_output
     }
 
     /// Renames the positions that the step refers to. A fork holds copies of them.
@@ -335,7 +388,12 @@ impl StepRun {
                 }
             }
             Exec::Acting(acting) => acting.heard = named(acting.heard),
-            Exec::Tool(_) | Exec::Rerun(_) | Exec::NotBegun | Exec::Ended => {}
+            Exec::Tool(_)
+            | Exec::Rerun(_)
+            | Exec::NotBegun
+            | Exec::Asked(_)
+            | Exec::Sleep(_)
+            | Exec::Ended => {}
         }
     }
 }

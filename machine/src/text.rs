@@ -154,7 +154,8 @@ pub(super) fn report(
         | FailReason::QuestionExpired
         | FailReason::HistoryFull
         | FailReason::QuestionRepeated
-        | FailReason::TooManyQuestions => (Text::BudgetExceeded, Text::BudgetExceededNext),
+        | FailReason::TooManyQuestions
+        | FailReason::OutputInvalid => (Text::BudgetExceeded, Text::BudgetExceededNext),
     };
     let (why, next) = (why.text(language), next.text(language));
     Text::Report { headline: &headline, done: &done, open: &open, why: &why, next: &next }

@@ -15,6 +15,7 @@ use proto::{
     limits,
     message::{Message, ModelCall},
     observe::{SHORTENED_MAX, Summary},
+    opaque::Opaque,
     record::Record,
 };
 
@@ -62,6 +63,8 @@ pub struct Exchange {
     pub instructions: Vec<String>,
     /// Text of the model.
     pub text: String,
+    /// Parts of the reply that only the same model reads.
+    pub opaque: Option<Opaque>,
     /// Calls that the model asked for.
     pub calls: Vec<TurnCall>,
     /// Results of the calls, as shown to the model.
@@ -256,7 +259,7 @@ pub fn run(work: &TurnWork, log: &[Stored<'_>]) -> Result<Run, Broken> {
         let Some(at) = turn.after else {
             return Err(Broken::NoBeginning { turn: turn.turn, work: turn.work });
         };
-        let Turned { work, attempt, reply, usage: _, reasoning: _ } = turned(log, at)?;
+        let Turned { work, attempt, reply, opaque, .. } = turned(log, at)?;
         let TurnReply::Calls { text, calls } = reply else { return Err(Broken::NotATurn(at)) };
         let replied = |call: &TurnCall| turn.replies.iter().any(|reply| reply.id == call.id);
         if let Some(call) = calls.iter().find(|call| !replied(call)) {
@@ -270,7 +273,7 @@ pub fn run(work: &TurnWork, log: &[Stored<'_>]) -> Result<Run, Broken> {
             summary = turn.summary.take().map(seen);
         }
         let instructions = turn.instructions.clone();
-        exchanges.push(Exchange { at, instructions, text, calls, replies });
+        exchanges.push(Exchange { at, instructions, text, opaque, calls, replies });
     }
     Err(Broken::TooLong)
 }
@@ -322,7 +325,8 @@ impl Exchange {
             .iter()
             .map(|c| ModelCall { id: c.id.clone(), name: c.name.clone(), args: c.args.clone() })
             .collect();
-        let said = Message::Assistant { text: self.text.clone(), calls };
+        let said =
+            Message::Assistant { text: self.text.clone(), calls, opaque: self.opaque.clone() };
         let replies = self.calls.iter().filter_map(|call| {
             let reply = self.replies.iter().find(|reply| reply.id == call.id)?;
             Some(Message::Tool {

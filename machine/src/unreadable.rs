@@ -99,7 +99,10 @@ impl Job {
                     | Note::Concluded { .. },
                 ) => true,
                 Decision::Note(
-                    Note::Stopped { .. } | Note::ParentTold { .. } | Note::Held { .. },
+                    Note::Stopped { .. }
+                    | Note::ParentTold { .. }
+                    | Note::Held { .. }
+                    | Note::Advanced(_),
                 )
                 | Decision::Plan(_)
                 | Decision::Turn(_)
@@ -169,6 +172,8 @@ impl ActiveJob {
             | Exec::Acting(_)
             | Exec::Rerun(_)
             | Exec::NotBegun
+            | Exec::Asked(_)
+            | Exec::Sleep(_)
             | Exec::Ended => None,
         });
         let awaited = planning.into_iter().chain(turns).find(|one| one.awaits(*attempt));

@@ -78,6 +78,9 @@ impl Job {
             waits.timers.extend(backing.map(|(timer, at)| Arm { timer: timer.clone(), at }));
             waits.backing_off |= attempts.timer().is_some();
         }
+        let asleep = open.execution.steps().iter().filter_map(StepRun::asleep);
+        let arms = asleep.map(|(timer, at)| Arm { timer: timer.clone(), at });
+        waits.timers.extend(arms);
         waits.children = open.family.alive().map(|child| child.spawn.child.clone()).collect();
         for asking in open.questions.open_in_order() {
             waits.questions.push(asking.question.id.clone());
@@ -165,7 +168,7 @@ impl ActiveJob {
                 Exec::Turn(turn) => units.push(Unit {
                     work: turn.work.clone(),
                     attempts: &turn.attempts,
-                    retries: Retries::of_work(agent),
+                    retries: step.retries_of_turn(agent),
                     labor: Labor::Turn(step),
                 }),
                 Exec::Rerun(attempts) => units.push(Unit {
@@ -174,7 +177,12 @@ impl ActiveJob {
                     retries: Retries::of_step(agent),
                     labor: Labor::Run,
                 }),
-                Exec::Tool(_) | Exec::Acting(_) | Exec::NotBegun | Exec::Ended => {}
+                Exec::Tool(_)
+                | Exec::Acting(_)
+                | Exec::NotBegun
+                | Exec::Asked(_)
+                | Exec::Sleep(_)
+                | Exec::Ended => {}
             }
             units.extend(step.calls_now().filter(|call| call.end.is_none()).map(|call| Unit {
                 work: call.work.clone(),
@@ -221,13 +229,20 @@ impl ActiveJob {
             one(attempts, is_parked);
         }
         for step in self.execution.steps_mut() {
+            let policy = step.rules.as_deref().and_then(|rules| rules.retry.as_ref());
             match &mut step.exec {
                 Exec::Turn(turn) => {
-                    let is_parked = turn.attempts.is_parked(Retries::of_work(agent));
+                    let retries = Retries::of_work(agent).with(policy);
+                    let is_parked = turn.attempts.is_parked(retries);
                     one(&mut turn.attempts, is_parked);
                 }
                 Exec::Rerun(attempts) => one(attempts, false),
-                Exec::Tool(_) | Exec::Acting(_) | Exec::NotBegun | Exec::Ended => {}
+                Exec::Tool(_)
+                | Exec::Acting(_)
+                | Exec::NotBegun
+                | Exec::Asked(_)
+                | Exec::Sleep(_)
+                | Exec::Ended => {}
             }
             step.calls_mut(&mut |call| {
                 if call.end.is_none() {

@@ -12,6 +12,7 @@ use quick_cache::{Weighter, sync::Cache};
 use serde_json::json;
 
 use crate::{
+    complete::json_len,
     error::ModelError,
     port::{Delta, Model, ModelRequest, ModelStream, Params},
 };
@@ -58,13 +59,17 @@ impl CachedModel {
             top_p,
             effort,
             max_tokens,
+            fallback: _,
+            fell_back: _,
             json,
+            schema,
             parallel_tool_calls,
             may_be_cached: _,
         } = params;
         let is_greedy = temperature.or(self.temperature) == Some(0.0);
         is_greedy.then(|| {
-            let params = json!([model, top_p, effort, max_tokens, json, parallel_tool_calls]);
+            let params =
+                json!([model, top_p, effort, max_tokens, json, schema, parallel_tool_calls]);
             digest::of_json(&json!([messages, tools, params]))
         })
     }
@@ -119,7 +124,7 @@ fn is_complete_end(delta: &Delta) -> bool {
             StopReason::End | StopReason::ToolCalls => true,
             StopReason::Length | StopReason::ContentFilter => false,
         },
-        Delta::Text(_) | Delta::Thought(_) | Delta::Call(_) => false,
+        Delta::Text(_) | Delta::Thought(_) | Delta::Call(_) | Delta::Opaque(_) => false,
     }
 }
 
@@ -133,6 +138,7 @@ impl Weighter<String, Arc<[Delta]>> for BySize {
             let text = match delta {
                 Delta::Text(text) | Delta::Thought(text) => text.len(),
                 Delta::Call(call) => call.id.len() + call.name.len() + call.args.to_string().len(),
+                Delta::Opaque(opaque) => opaque.parts.iter().map(json_len).sum::<usize>(),
                 Delta::End { model, .. } => model.len(),
             };
             text + size_of::<Delta>()

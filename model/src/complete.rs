@@ -3,10 +3,15 @@
 use std::collections::HashSet;
 
 use futures::StreamExt;
-use proto::message::{ModelCall, StopReason, Usage};
+use proto::{
+    fallback::AnsweredBy,
+    message::{ModelCall, StopReason, Usage},
+    opaque::Opaque,
+};
 
 use crate::{
     error::{ErrorKind, ModelError},
+    fallback::Chain,
     port::{Delta, Model, ModelRequest},
     thoughts::{self, Splitter},
     written_calls,
@@ -22,6 +27,10 @@ pub struct Reply {
     pub thought: String,
     /// Tool calls, in the model's order. Always empty if `stop` is `Length`.
     pub calls: Vec<ModelCall>,
+    /// Parts of the reply that only the same model reads.
+    pub opaque: Option<Opaque>,
+    /// Model that was asked in the end, when others did not answer.
+    pub answered: Option<AnsweredBy>,
     /// Tokens of the call, estimated if the provider does not report them.
     pub usage: Usage,
     /// Reason for the end of the reply. `Length` means that `text` is cut short.
@@ -31,7 +40,8 @@ pub struct Reply {
 }
 
 /// Calls a model and collects its reply; passes every delta to `on_delta` as it arrives. Leading
-/// `<think>` blocks arrive as reasoning.
+/// `<think>` blocks arrive as reasoning. If the model does not answer for a reason that the request
+/// has another model for, that one is asked, after all retries inside the call.
 ///
 /// # Errors
 /// Every error of [`Model::stream`], and: [`ErrorKind::CutStream`] if the stream lacks its end,
@@ -42,6 +52,33 @@ pub async fn complete(
     model: &dyn Model,
     request: ModelRequest,
     mut on_delta: impl FnMut(&Delta) + Send,
+) -> Result<Reply, ModelError> {
+    let mut chain = Chain::of(request.params);
+    loop {
+        let request = ModelRequest {
+            messages: request.messages.clone(),
+            tools: request.tools.clone(),
+            params: chain.params(),
+        };
+        match once(model, request, &mut on_delta).await {
+            Ok(reply) => return Ok(Reply { answered: chain.answered(), ..reply }),
+            Err(error) if chain.goes_on(&error) => {
+                let (from, kind) = (chain.last(), error.kind().as_str());
+                tracing::info!(
+                    model = from,
+                    kind,
+                    "the model did not answer; another one is asked"
+                );
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+async fn once(
+    model: &dyn Model,
+    request: ModelRequest,
+    on_delta: &mut (impl FnMut(&Delta) + Send),
 ) -> Result<Reply, ModelError> {
     let limit = model.max_reply_bytes();
     let mut collected = Collected { offered: written_calls::offered(&request), ..<_>::default() };
@@ -61,6 +98,7 @@ pub async fn complete(
                 Delta::Text(text) => collected.text.push_str(&text),
                 Delta::Thought(thought) => collected.thought.push_str(&thought),
                 Delta::Call(call) => collected.calls.push(call),
+                Delta::Opaque(opaque) => collected.opaque = Some(opaque),
                 Delta::End { usage, stop, model } => return collected.close(usage, stop, model),
             }
         }
@@ -73,6 +111,7 @@ struct Collected {
     text: String,
     thought: String,
     calls: Vec<ModelCall>,
+    opaque: Option<Opaque>,
     bytes: usize,
     splitter: Splitter,
     /// Names of the offered tools.
@@ -85,7 +124,7 @@ impl Collected {
         match delta {
             Delta::Text(text) => self.splitter.take(&text),
             end @ Delta::End { .. } => self.splitter.finish().into_iter().chain([end]).collect(),
-            other @ (Delta::Thought(_) | Delta::Call(_)) => vec![other],
+            other @ (Delta::Thought(_) | Delta::Call(_) | Delta::Opaque(_)) => vec![other],
         }
     }
 
@@ -111,7 +150,9 @@ impl Collected {
             return Err(error);
         }
         let calls = distinct(self.calls)?;
-        Ok(Reply { text: self.text, thought: self.thought, calls, usage, stop, model })
+        let Self { text, thought, opaque, .. } = self;
+        let answered = None;
+        Ok(Reply { text, thought, calls, opaque, answered, usage, stop, model })
     }
 }
 
@@ -168,7 +209,8 @@ fn size(delta: &Delta) -> usize {
         Delta::Text(text) | Delta::Thought(text) => text.len(),
         // Counts the serialised length without building the text.
         Delta::Call(call) => call.id.len() + call.name.len() + json_len(&call.args),
-        Delta::End { .. } => 0,
+        // Bounded apart, because it is no content.
+        Delta::Opaque(_) | Delta::End { .. } => 0,
     }
 }
 
@@ -284,7 +326,7 @@ mod tests {
         let show = |delta: &Delta| match delta {
             Delta::Text(text) => words.push_str(text),
             Delta::Thought(thought) => thoughts.push_str(thought),
-            Delta::Call(_) | Delta::End { .. } => {}
+            Delta::Call(_) | Delta::Opaque(_) | Delta::End { .. } => {}
         };
         let model = Canned(items, 1000);
         let reply = complete(&model, ModelRequest::default(), show).await.unwrap();

@@ -27,6 +27,16 @@ pub enum ProviderKind {
 }
 
 impl ProviderKind {
+    /// Returns the name of the wire format, which logs keep.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
+        }
+    }
+
     /// Returns the provider's public base URL.
     pub(crate) const fn default_base(self) -> &'static str {
         match self {
@@ -76,6 +86,9 @@ pub struct ProviderConfig {
     /// `true` to ask Anthropic to keep prompts in its cache, for the price of written tokens. The other
     /// providers decide by themselves.
     pub prompt_caching: bool,
+    /// `true` to hold the model to the schema of a structured result, where a request has one.
+    /// `false` for servers and models that refuse schemas: they are asked for JSON in words.
+    pub structured_outputs: bool,
     /// Largest number of tokens in a reply. Absent: the provider's default (8192 for Anthropic,
     /// which requires a limit).
     pub max_tokens: Option<u32>,
@@ -174,6 +187,7 @@ impl ProviderConfig {
             top_p: None,
             effort: None,
             prompt_caching: false,
+            structured_outputs: true,
             max_tokens: None,
             max_reply_bytes: DEFAULT_MAX_REPLY_BYTES,
         }

@@ -7,6 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use proto::{
+    fallback::FallbackReason,
     lang::Language,
     work_error::{ErrorClass, WorkError},
 };
@@ -47,6 +48,8 @@ pub enum ErrorKind {
     ProviderFailed,
     /// The provider rejected the request's content.
     InvalidRequest,
+    /// The conversation exceeds the context of the model.
+    ContextTooLong,
     /// A time limit was exceeded.
     #[strum(transparent)]
     Timeout {
@@ -88,6 +91,7 @@ impl ErrorKind {
             Self::Overloaded => Text::Overloaded,
             Self::ProviderFailed => Text::ProviderFailed,
             Self::InvalidRequest => Text::InvalidRequest,
+            Self::ContextTooLong => Text::ContextTooLong,
             Self::Timeout { which: Phase::Connect } => Text::TimeoutConnect,
             Self::Timeout { which: Phase::FirstToken } => Text::TimeoutFirstToken,
             Self::Timeout { which: Phase::Idle } => Text::TimeoutIdle,
@@ -102,6 +106,29 @@ impl ErrorKind {
             Self::Empty => Text::Empty,
         };
         text.text(language)
+    }
+
+    /// Returns the reason for which another model may be asked; `None` if none would do better.
+    #[must_use]
+    pub const fn fallback_reason(self) -> Option<FallbackReason> {
+        match self {
+            Self::RateLimited | Self::Quota => Some(FallbackReason::RateLimited),
+            Self::Overloaded => Some(FallbackReason::Overloaded),
+            Self::ProviderFailed | Self::Unreachable | Self::Timeout { .. } => {
+                Some(FallbackReason::Outage)
+            }
+            Self::Refused => Some(FallbackReason::Refused),
+            Self::ContextTooLong => Some(FallbackReason::ContextTooLong),
+            Self::Config
+            | Self::Auth
+            | Self::InvalidRequest
+            | Self::CutStream
+            | Self::CutByLength
+            | Self::TooLarge
+            | Self::Malformed
+            | Self::DuplicateCall
+            | Self::Empty => None,
+        }
     }
 
     /// Returns the prospects of the same request later. A reply that was cut or exceeded the time
@@ -123,6 +150,7 @@ impl ErrorKind {
             | Self::Auth
             | Self::Quota
             | Self::InvalidRequest
+            | Self::ContextTooLong
             | Self::CutByLength
             | Self::TooLarge
             | Self::Refused => ErrorClass::Permanent,

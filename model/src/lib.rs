@@ -10,6 +10,7 @@ mod cache;
 mod complete;
 mod config;
 mod error;
+mod fallback;
 mod observed;
 mod port;
 mod prompts;

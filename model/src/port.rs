@@ -7,9 +7,12 @@ use futures::Stream;
 use proto::{
     budget::Price,
     effort::Effort,
+    fallback::{Fallback, FellBack},
     message::{Message, ModelCall, StopReason, ToolOffer, Usage},
+    opaque::Opaque,
     wire::LiveUpdate,
 };
+use serde_json::Value;
 
 use crate::error::ModelError;
 
@@ -73,6 +76,10 @@ pub struct ModelRequest {
 pub struct Params {
     /// Name of the model; absent for the configured one.
     pub model: Option<String>,
+    /// Models to ask, in this order, if the model does not answer: see [`crate::complete`].
+    pub fallback: Vec<Fallback>,
+    /// Models that were passed over so far, because the conversation exceeds their context.
+    pub fell_back: Vec<FellBack>,
     /// Sampling temperature; absent for the configured one.
     pub temperature: Option<f64>,
     /// Nucleus sampling; absent for the configured one.
@@ -83,6 +90,8 @@ pub struct Params {
     pub max_tokens: Option<u32>,
     /// Requests a JSON reply from providers with such a mode. No guarantee: parse strictly.
     pub json: bool,
+    /// JSON Schema of the reply, for providers that can be held to one. No guarantee: parse strictly.
+    pub schema: Option<Value>,
     /// Permits several tool calls in one reply. Providers without this setting (Gemini, Ollama) may
     /// make several anyway.
     pub parallel_tool_calls: bool,
@@ -97,11 +106,14 @@ impl Default for Params {
     fn default() -> Self {
         Self {
             model: None,
+            fallback: Vec::new(),
+            fell_back: Vec::new(),
             temperature: None,
             top_p: None,
             effort: None,
             max_tokens: None,
             json: false,
+            schema: None,
             parallel_tool_calls: true,
             may_be_cached: false,
         }
@@ -118,6 +130,9 @@ pub enum Delta {
     /// A complete tool call. Arguments that are not JSON arrive as a JSON string with exactly the
     /// model's text, so that schema validation rejects them with a reason.
     Call(ModelCall),
+    /// The parts of the reply that only the same model reads; right before the end, if there are
+    /// any.
+    Opaque(Opaque),
     /// The end of the reply, always the last piece.
     End {
         /// Tokens of the call; zeros if the provider does not report them.
@@ -136,7 +151,7 @@ impl Delta {
         match self {
             Self::Text(text) => Some(LiveUpdate::Text(text.clone())),
             Self::Thought(text) => Some(LiveUpdate::Thought(text.clone())),
-            Self::Call(_) | Self::End { .. } => None,
+            Self::Call(_) | Self::Opaque(_) | Self::End { .. } => None,
         }
     }
 }

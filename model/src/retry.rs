@@ -83,6 +83,7 @@ const fn worth_another_attempt(kind: ErrorKind) -> bool {
         | ErrorKind::Auth
         | ErrorKind::Quota
         | ErrorKind::InvalidRequest
+        | ErrorKind::ContextTooLong
         | ErrorKind::CutByLength
         | ErrorKind::TooLarge
         | ErrorKind::Refused => false,

@@ -144,7 +144,9 @@ mod tests {
             match delta {
                 Delta::Text(words) => answer.push_str(&words),
                 Delta::Thought(words) => thought.push_str(&words),
-                Delta::Call(_) | Delta::End { .. } => unreachable!("nothing else is returned"),
+                Delta::Call(_) | Delta::Opaque(_) | Delta::End { .. } => {
+                    unreachable!("nothing else is returned")
+                }
             }
         }
         (thought, answer)

@@ -13,6 +13,7 @@ use std::{
 use proto::message::Message;
 use regex::Regex;
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
 
 use crate::port::ModelRequest;
 
@@ -138,9 +139,10 @@ fn texts(message: &Message) -> Vec<String> {
         Message::System { text } | Message::User { text } | Message::Tool { text, .. } => {
             vec![text.clone()]
         }
-        Message::Assistant { text, calls } => {
+        Message::Assistant { text, calls, opaque } => {
             let args = calls.iter().map(|call| call.args.to_string());
-            std::iter::once(text.clone()).chain(args).collect()
+            let kept = opaque.iter().flat_map(|opaque| &opaque.parts).map(Value::to_string);
+            std::iter::once(text.clone()).chain(args).chain(kept).collect()
         }
     }
 }

@@ -46,6 +46,7 @@ impl Command for PlanCommand {
             detected: None,
             outline: Vec::new(),
             reasoning: String::new(),
+            answered: None,
         }))
     }
 }

@@ -197,13 +197,13 @@ fn asked(work: &PlanWork, n: usize, args: Value, answer: &str) -> [Message; 2] {
     let forced = !work.may_ask && n + 1 == work.dialogue.len();
     let text = prompt::answer(work.language, answer, forced);
     [
-        Message::Assistant { text: String::new(), calls: vec![call] },
+        Message::Assistant { text: String::new(), calls: vec![call], opaque: None },
         Message::Tool { call: id, name, text },
     ]
 }
 
 fn said(text: String) -> Message {
-    Message::Assistant { text, calls: Vec::new() }
+    Message::Assistant { text, calls: Vec::new(), opaque: None }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use proto::{
     decision::{Detect, PlanTalk, PlanWork, pools},
     excerpt,
     fact::{PlanReply, Planned},
+    fallback::AnsweredBy,
     family, limits,
     message::Usage,
     policy::{Detected, PlanProtocol},
@@ -54,6 +55,7 @@ impl Planner {
         let tools = Toolbox::new(specs.iter().map(AsRef::as_ref), work.model.tools.as_deref())
             .with_agents(&agents);
         let (mut usage, mut reasoning) = (Usage::default(), String::new());
+        let mut answered = None;
         let detected = match &work.detect {
             None => None,
             Some(detect) => Some(self.detect(work, detect, &tools, &mut usage).await),
@@ -62,10 +64,11 @@ impl Planner {
         let Understood { reply, outline } = if simple {
             PlanReply::Simple.into()
         } else {
-            self.ask(work, &tools, live, (&mut usage, &mut reasoning)).await
+            let spent = (&mut usage, &mut reasoning, &mut answered);
+            self.ask(work, &tools, live, spent).await
         };
         let (work, attempt) = (work.work.clone(), work.attempt);
-        Planned { work, attempt, reply, usage, detected, outline, reasoning }
+        Planned { work, attempt, reply, usage, detected, outline, reasoning, answered }
     }
 
     async fn ask(
@@ -73,7 +76,7 @@ impl Planner {
         work: &PlanWork,
         tools: &Toolbox<'_>,
         live: LiveChannel,
-        (usage, reasoning): (&mut Usage, &mut String),
+        (usage, reasoning, answered): (&mut Usage, &mut String, &mut Option<AnsweredBy>),
     ) -> Understood {
         let tasks = self.tasks(work, tools).await;
         let request = self.request(work, tools, &tasks).or_else(|large| {
@@ -87,6 +90,7 @@ impl Planner {
         match model::complete(&*self.model, request, show).await {
             Ok(said) => {
                 *usage += said.usage;
+                answered.clone_from(&said.answered);
                 *reasoning = excerpt::ends(said.thought.trim(), limits::REASONING_CHARS);
                 let check = |tool: &ToolSpec, args: &Value| {
                     arguments::check(&self.schemas, tool, args, Placeholders::Open)
@@ -131,7 +135,13 @@ impl Planner {
         let told = work.dialogue.iter().any(|talk| matches!(talk, PlanTalk::Steered { .. }));
         let instructed = || conversation::with_instructions(work);
         let pinned = told.then(|| conversation::request(&instructed(), tools, tasks).messages);
-        model::fit_request(&mut request, pinned, work.window, work.language, &*self.model)?;
+        model::fit_request(
+            &mut request,
+            pinned.as_deref(),
+            work.window,
+            work.language,
+            &*self.model,
+        )?;
         Ok(request)
     }
 

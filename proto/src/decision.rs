@@ -40,6 +40,7 @@ use crate::{
 
 /// A choice of the supervisor.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "decisions are kept boxed")]
 pub enum Decision {
     /// Orders a plan.
     Plan(PlanWork),
@@ -113,6 +114,7 @@ impl Decision {
                 | Note::ChildTold { .. }
                 | Note::ParentTold { .. }
                 | Note::Held { .. }
+                | Note::Advanced(_)
                 | Note::Concluded { .. },
             )
             | Self::Wait(_)
@@ -174,13 +176,14 @@ impl Decision {
             ) => *generation,
             Self::Spawn(work) => work.work.generation(),
             Self::Note(Note::Stopped { work, .. }) => work.generation(),
+            Self::Note(Note::Advanced(advance)) => advance.generation,
             Self::Finish(finish) => finish.generation,
         }
     }
 }
 
 /// The command to make a plan, with everything that a planner needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanWork {
     /// Unit of work.
     pub work: WorkId,
@@ -236,7 +239,7 @@ impl PlanWork {
 }
 
 /// An exchange between a job and its planner.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PlanTalk {
     /// The planner asked a question, and a user answered.
@@ -290,7 +293,7 @@ pub enum PlanTalk {
 }
 
 /// The command to call a tool, with everything that a tool worker needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CallWork {
     /// Unit of work.
     pub work: WorkId,
@@ -332,7 +335,7 @@ pub struct CallWork {
 
 /// The command to start a child job. The child's submission is built from this command and the
 /// parent's own submission alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SpawnWork {
     /// Unit of work that the child carries out.
     pub work: WorkId,
@@ -351,7 +354,7 @@ pub struct SpawnWork {
 }
 
 /// The command to ask a user.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AskWork {
     /// Unit of work that needs the answer.
     pub work: WorkId,
@@ -361,7 +364,7 @@ pub struct AskWork {
 }
 
 /// The wait before the next attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Wait {
     /// Unit of work to attempt again.
     pub work: WorkId,
@@ -376,7 +379,7 @@ pub struct Wait {
 }
 
 /// The end of a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Finish {
     /// Outcome of the job.
     pub outcome: Outcome,

@@ -49,6 +49,7 @@ use crate::{
     job::JobState,
     label::Labels,
     lang::Language,
+    output::OutputSchema,
     point::{Fork, Order, Point},
     refusal::Warnings,
     tool::ToolSpec,
@@ -94,6 +95,9 @@ pub struct Submit {
     /// only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Value>,
+    /// Workflow that the job runs in place of a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<SubmitWorkflow>,
     /// Tool call that is the whole job. Neither a planner nor a model runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<DirectCall>,
@@ -103,6 +107,20 @@ pub struct Submit {
     /// Labels of the job and of its sub-agents' jobs.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
+    /// JSON Schema of the result, an object; the agent's schema when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputSchema>,
+}
+
+/// A workflow and its input.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SubmitWorkflow {
+    /// Workflow file, in YAML; at most 256 KiB.
+    pub source: String,
+    /// Input: a JSON object that fits the workflow's schema; empty when absent.
+    #[serde(default = "empty")]
+    pub input: Value,
 }
 
 /// A tool call that a user requests by name.
@@ -421,9 +439,11 @@ impl Submit {
             fork: None,
             tools: None,
             plan: None,
+            workflow: None,
             call: None,
             files: Vec::new(),
             labels: Labels::default(),
+            output: None,
         }
     }
 }

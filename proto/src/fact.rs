@@ -3,32 +3,37 @@
 
 mod access;
 mod asked;
+mod turned;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-pub use self::asked::{Asked, AskedKind};
+pub use self::{
+    asked::{Asked, AskedKind},
+    turned::{CallTarget, TurnCall, TurnReply, Turned},
+};
 pub use crate::source::Source;
 use crate::{
     agent::Agent,
     conversation::Conversation,
     cost::Cost,
+    fallback::AnsweredBy,
     family::{Callees, ChildSaid, Parent},
     file::File,
     fork::Forked,
-    id::{AskId, Attempt, Seq, SnapshotName, TimerName, ToolName, WorkId},
+    id::{AskId, Attempt, Seq, SnapshotName, TimerName, WorkId},
     interaction::Answer,
     label::Labels,
     lang::Language,
     message::Usage,
-    observe::{Shortened, Summary},
-    outline::{Item, OutlineChange},
+    outline::Item,
     plan::Plan,
     policy::Detected,
     pools,
     rules::Rules,
-    tool::{Binding, Fault, ToolResult},
+    tool::{Fault, ToolResult},
     work_error::WorkError,
+    workflow::WorkflowRun,
 };
 
 /// An event outside the supervisor.
@@ -120,7 +125,7 @@ impl Fact {
 }
 
 /// The submission of a job, with everything that the job runs under.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Submitted {
     /// Goal, in the user's words.
     pub goal: String,
@@ -155,6 +160,9 @@ pub struct Submitted {
     /// then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
+    /// Workflow of the submission. Its graph takes the place of a plan, and no planner runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<Box<WorkflowRun>>,
     /// Files of the submission.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<File>,
@@ -167,7 +175,7 @@ pub struct Submitted {
 }
 
 /// A signal of an operator or a user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Signaled {
     /// Signal that was sent.
     pub signal: Signal,
@@ -185,7 +193,9 @@ pub struct Signaled {
 }
 
 /// The kinds of signal.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Signal {
@@ -235,7 +245,7 @@ impl Signal {
 }
 
 /// The reply of a planner.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Planned {
     /// Unit of work that the planner was asked for.
     pub work: WorkId,
@@ -256,10 +266,13 @@ pub struct Planned {
     /// ([`crate::limits::REASONING_CHARS`]).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
+    /// Model that was asked in the end, when others did not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<AnsweredBy>,
 }
 
 /// The content of a planner's reply.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PlanReply {
     /// A plan whose tools the planner has checked.
@@ -306,7 +319,7 @@ pub enum PlanReply {
 }
 
 /// A planner's note that only leads to the planner's next round.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanNote {
     /// Kind of the note.
     pub phase: PlanPhase,
@@ -319,7 +332,7 @@ pub struct PlanNote {
 }
 
 /// The phases of planning one action at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum PlanPhase {
@@ -333,109 +346,9 @@ pub enum PlanPhase {
     Replanned,
 }
 
-/// The end of a model turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Turned {
-    /// Unit of work of the turn.
-    pub work: WorkId,
-    /// Attempt that the reply belongs to.
-    pub attempt: Attempt,
-    /// Content of the reply.
-    pub reply: TurnReply,
-    /// Tokens that the turn used.
-    #[serde(default)]
-    pub usage: Usage,
-    /// Reasoning of the model, if its provider returns it, with its middle left out if it is long
-    /// ([`crate::limits::REASONING_CHARS`]).
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reasoning: String,
-}
-
-/// The content of a model turn's reply.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum TurnReply {
-    /// The model calls tools, with or without accompanying text.
-    Calls {
-        /// Text beside the calls.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        text: String,
-        /// Calls, in the model's order.
-        calls: Vec<TurnCall>,
-    },
-    /// The step has ended, successfully or not.
-    Done {
-        /// `true` if the step achieved its purpose.
-        success: bool,
-        /// Result, for users and for later steps.
-        response: String,
-        /// Files and addresses that belong to the result, at most
-        /// [`crate::limits::ATTACHMENTS_MAX`].
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        attachments: Vec<String>,
-    },
-    /// The conversation exceeded the model's context, and its oldest exchanges were summarised. The
-    /// turn itself was not taken: its command is sent again, with the summary.
-    Summarised {
-        /// Replacement of the oldest exchanges.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        summary: Option<Summary>,
-        /// Shortened versions of the previous turn's results that exceeded their bound.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        results: Vec<Shortened>,
-    },
-    /// The model gave no usable reply.
-    Failed {
-        /// Error of the model call.
-        error: WorkError,
-    },
-}
-
-/// A call of a model turn, resolved against the executor's tools.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TurnCall {
-    /// Id that the model gave the call.
-    pub id: String,
-    /// Name of the tool, as the model wrote it.
-    pub name: String,
-    /// Arguments, as the model wrote them.
-    pub args: Value,
-    /// Resolution of the name and the arguments.
-    pub target: CallTarget,
-}
-
-/// The resolution of a model's call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "target", rename_all = "snake_case")]
-pub enum CallTarget {
-    /// A registered tool, with arguments that fit its schema.
-    Tool {
-        /// Registered name of the tool.
-        tool: ToolName,
-        /// Registry's entry for the tool.
-        binding: Binding,
-    },
-    /// A question to a user.
-    Person {
-        /// Question to ask.
-        question: Asked,
-    },
-    /// A call that cannot run. The model receives the error.
-    Refused {
-        /// Error, for the model.
-        error: String,
-    },
-    /// A change of the step's list of intended items.
-    Outline {
-        /// Change to apply.
-        #[serde(flatten)]
-        change: OutlineChange,
-    },
-}
-
 /// The intent to run a `once` tool. The first such record of an attempt owns the run; a worker that
 /// finds an earlier one must not run the tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Started {
     /// Unit of work of the call.
     pub work: WorkId,
@@ -444,7 +357,7 @@ pub struct Started {
 }
 
 /// The end of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Called {
     /// Unit of work of the call.
     pub work: WorkId,
@@ -482,7 +395,7 @@ pub struct Answered {
 }
 
 /// The expiry of a timer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fired {
     /// Name of the timer.
     pub timer: TimerName,

@@ -83,6 +83,7 @@ pub struct ChildSaid {
 /// The content of a child's message to its parent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "news", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "facts are kept boxed")]
 pub enum News {
     /// A question of the child or of one of its descendants is open.
     Asks {

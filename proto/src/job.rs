@@ -99,6 +99,9 @@ pub enum Outcome {
         /// Results of the steps, by step id; null when there are none.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         results: Value,
+        /// Result that fits the agent's schema (`output`); null when there is no schema.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        value: Value,
     },
     /// The job did not reach its goal.
     Failed {
@@ -126,6 +129,15 @@ impl Outcome {
             Self::Completed { .. } => JobState::Completed,
             Self::Failed { .. } => JobState::Failed,
             Self::Canceled { .. } => JobState::Canceled,
+        }
+    }
+
+    /// Returns the structured result; null without one.
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        match self {
+            Self::Completed { value, .. } => value,
+            Self::Failed { .. } | Self::Canceled { .. } => &Value::Null,
         }
     }
 
@@ -175,6 +187,8 @@ pub enum FailReason {
     BudgetExceeded,
     /// A guard ended the job because its work made no progress.
     NoProgress,
+    /// No reply of the model fit the schema of the result.
+    OutputInvalid,
 }
 
 impl FailReason {
@@ -188,7 +202,8 @@ impl FailReason {
             | Self::QuestionExpired
             | Self::ReplanLimit
             | Self::QuestionRepeated
-            | Self::TooManyQuestions => true,
+            | Self::TooManyQuestions
+            | Self::OutputInvalid => true,
             Self::DeadlineExceeded
             | Self::BudgetExceeded
             | Self::HistoryFull

@@ -26,6 +26,7 @@ pub mod escape;
 pub mod event;
 pub mod excerpt;
 pub mod fact;
+pub mod fallback;
 pub mod family;
 pub mod fence;
 pub mod file;
@@ -43,7 +44,9 @@ pub mod message;
 pub mod milestone;
 pub mod notice;
 pub mod observe;
+pub mod opaque;
 pub mod outline;
+pub mod output;
 pub mod plan;
 pub mod point;
 pub mod policy;
@@ -57,6 +60,7 @@ pub mod refusal;
 pub mod retry;
 pub mod revision;
 pub mod rules;
+pub mod schema;
 pub mod slash;
 pub mod source;
 pub mod spent;
@@ -70,6 +74,7 @@ pub mod view;
 pub mod why;
 pub mod wire;
 pub mod work_error;
+pub mod workflow;
 
 /// Returns whether a field has its default value, which records omit.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -61,7 +61,7 @@ pub enum Body {
 }
 
 /// A reference to a body in the object store.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BodyRef {
     /// SHA-256 of the body in lower-case hex, which is also its name in the store.
     pub sha256: String,

@@ -6,7 +6,18 @@ use serde::{Deserialize, Serialize};
 
 /// A version of the fold's rules.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    Display,
+    schemars::JsonSchema,
 )]
 #[serde(transparent)]
 pub struct Rules(u32);
@@ -16,11 +27,15 @@ impl Rules {
     /// release and fold as under version 1.
     pub const NOW: Self = Self(3);
 
+    /// The rules of jobs that run a workflow. A release that cannot run one does not know them, so it
+    /// reports such a job and does not take it for one with a plan.
+    pub const WORKFLOWS: Self = Self(4);
+
     /// Returns whether this version of Callboard knows the rules. It cannot fold a job under newer
     /// rules.
     #[must_use]
     pub fn are_known(self) -> bool {
-        self <= Self::NOW
+        self <= Self::WORKFLOWS
     }
 
     /// Returns whether a job without a plan ends with its answer, without a heading and a number.

@@ -134,6 +134,11 @@ pub enum Reason {
         /// Error of the last attempt.
         error: String,
     },
+    /// A workflow pauses until a time that it chose.
+    Pausing {
+        /// Step of the pause.
+        step: StepId,
+    },
     /// A child job has not ended.
     Child {
         /// Id of the child.
@@ -205,7 +210,8 @@ impl Reason {
             | Self::Outage { .. }
             | Self::Retry { .. } => true,
             Self::Child { why, .. } => why.as_ref().is_some_and(|why| why.reason.is_hold()),
-            Self::Queued { .. }
+            Self::Pausing { .. }
+            | Self::Queued { .. }
             | Self::Sent { .. }
             | Self::Running { .. }
             | Self::BudgetUsed { .. }
@@ -227,6 +233,7 @@ impl Reason {
             Self::Paused { .. }
             | Self::Question { .. }
             | Self::Retry { .. }
+            | Self::Pausing { .. }
             | Self::Queued { .. }
             | Self::Sent { .. }
             | Self::Running { .. }
@@ -255,6 +262,7 @@ impl Reason {
             Self::Retry { work, attempt, max_attempts: max, error } => {
                 Text::Retry { work, attempt, max, error }
             }
+            Self::Pausing { step } => Text::Pausing { step },
             Self::Child { path, why: None, .. } => Text::Child { path },
             Self::Child { path, why: Some(why), .. } => {
                 Text::ChildBecause { path, why: &why.reason.text(language) }
@@ -287,7 +295,8 @@ impl Reason {
             Self::Queued { command: OpenCommand { kind, pool, .. }, .. } => {
                 Text::QueuedNext { kind, pool }
             }
-            Self::Sent { .. }
+            Self::Pausing { .. }
+            | Self::Sent { .. }
             | Self::Running { .. }
             | Self::BudgetUsed { .. }
             | Self::Ending { .. }
@@ -380,6 +389,7 @@ mod tests {
             Reason::GivenUp { work: work.clone(), attempt, error: error.clone() },
             Reason::Outage { work: work.clone(), attempt, error: error.clone() },
             Reason::Retry { work, attempt, max_attempts: 5, error },
+            Reason::Pausing { step: StepId::new("cool--1").unwrap() },
             Reason::Child {
                 job,
                 path: "j/a".into(),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The error of a unit of work, when the work broke instead of giving a result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(from = "WorkErrorWire", into = "WorkErrorWire")]
 pub struct WorkError {
     /// Description, for users.
@@ -45,12 +45,17 @@ impl WorkError {
 }
 
 /// The JSON of a [`WorkError`]. A worker that does not know outages leaves `outage` out.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "WorkError")]
 struct WorkErrorWire {
+    /// Description, for users.
     message: String,
+    /// `true` if another attempt may succeed.
     transient: bool,
+    /// `true` if a service cannot be reached: the work waits for it. Only with `transient`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     outage: bool,
+    /// Delay that the provider demanded before the next attempt, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
 }

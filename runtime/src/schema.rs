@@ -27,8 +27,19 @@ const WHY_CHARS: usize = 300;
 
 /// The reason why a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the schema cannot be used: {0}")]
-pub struct InvalidSchema(pub String);
+#[error("the schema cannot be used: {why}")]
+pub struct InvalidSchema {
+    /// Path of the place in the schema, dotted; `.` for the schema itself.
+    pub place: String,
+    /// Reason, in English, as the library gives it.
+    pub why: String,
+}
+
+impl InvalidSchema {
+    fn whole(why: String) -> Self {
+        Self { place: ".".to_owned(), why }
+    }
+}
 
 /// A field that violates the schema.
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
@@ -63,12 +74,12 @@ impl Schema {
     /// itself.
     pub fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
         if !schema.is_object() {
-            return Err(InvalidSchema("it must be a JSON object".to_owned()));
+            return Err(InvalidSchema::whole("it must be a JSON object".to_owned()));
         }
         let bytes = schema.to_string().len();
         if bytes > SCHEMA_BYTES_MAX {
             let why = format!("it has {bytes} bytes; at most {SCHEMA_BYTES_MAX} are allowed");
-            return Err(InvalidSchema(why));
+            return Err(InvalidSchema::whole(why));
         }
         jsonschema::options()
             .should_validate_formats(true)
@@ -80,7 +91,10 @@ impl Schema {
             )
             .build(schema)
             .map(Self)
-            .map_err(|e| InvalidSchema(cut(&e.to_string())))
+            .map_err(|e| InvalidSchema {
+                place: dotted(e.instance_path().as_str()),
+                why: cut(&e.to_string()),
+            })
     }
 
     /// Returns the fields of a value that violate the schema, at most [`MISFITS_MAX`].

@@ -99,6 +99,12 @@ impl Disruptions {
         Self { at }
     }
 
+    /// Postpones every fault.
+    pub(crate) fn after(mut self, time: Duration) -> Self {
+        self.at.iter_mut().for_each(|(at, _)| *at += time);
+        self
+    }
+
     /// Triggers every fault at its time.
     pub(crate) async fn inject(self, environment: Arc<Environment>, slots: Vec<Arc<ProcessSlot>>) {
         for (at, disruption) in self.at {

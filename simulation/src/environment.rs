@@ -100,6 +100,26 @@ impl Environment {
         }
     }
 
+    /// Creates the environment of a test of an agent. With a seed it has the faults of that seed,
+    /// otherwise neither faults nor latency.
+    pub(crate) fn cast(
+        seed: Option<u64>,
+        mind: ScriptModel,
+        props: Arc<dyn Props>,
+        story: Story,
+    ) -> Self {
+        let drawn = Self::lay(seed.unwrap_or_default(), None, story);
+        let drawn = Self { mind, props: Some(props), ..drawn };
+        if seed.is_some() {
+            return drawn;
+        }
+        Self {
+            fault_rates: FaultRates::new(Rough::default()),
+            pace: Pace { usual_ms: 0, slow_percent: 0, slow_ms: 0 },
+            ..drawn
+        }
+    }
+
     /// Creates the environment of a recorded job that began at `origin`. It has no random faults
     /// and no latency.
     #[cfg(test)]

@@ -11,6 +11,7 @@
 
 mod agents;
 mod bound;
+pub mod cases;
 mod chance;
 mod disruption;
 mod door_client;

@@ -122,6 +122,11 @@ pub(crate) async fn live(own: Equipment) -> Result<String, Failed> {
 }
 
 impl Equipment {
+    fn agents(&self) -> Catalogue {
+        let given = self.props.as_ref().and_then(|props| props.agents());
+        given.unwrap_or_else(|| AGENTS.clone())
+    }
+
     fn supervisor(&self, status: &Status, crew: &Crew, registry: &Registry) -> Vec<Child> {
         let args = SupervisorArgs {
             broker: self.broker.clone(),
@@ -139,7 +144,7 @@ impl Equipment {
         let door = Door::new(DoorParts {
             prices: agents::price::ByModel::default(),
             broker: self.broker.clone(),
-            agents: Agents::fixed(AGENTS.clone()),
+            agents: Agents::fixed(self.agents()),
             people: People::default(),
             submits_per_minute: None,
             watches: 16,

@@ -156,13 +156,21 @@ fn equip(
         decides: post.role == Role::Supervisor,
         props: environment.props.clone(),
     };
+    let bench = Bench {
+        link: Arc::clone(link),
+        ledger: environment.ledger.clone(),
+        chance: environment.outside.clone(),
+        fault_rates: environment.fault_rates.clone(),
+        story: environment.story.clone(),
+        process: name.to_owned(),
+    };
     Equipment {
         role: post.role,
         broker: wire::behind(&wire, environment.memory.connect(worker.clone())),
         worker,
         clock: post.clock.clone(),
-        model: match environment.props {
-            Some(_) => Arc::new(environment.mind.clone()),
+        model: match &environment.props {
+            Some(props) => props.model(environment.mind.clone(), &bench),
             None => Arc::new(Moody {
                 inner: environment.mind.clone(),
                 link: Arc::clone(link),
@@ -172,14 +180,7 @@ fn equip(
             }),
         },
         props: environment.props.clone(),
-        bench: Bench {
-            link: Arc::clone(link),
-            ledger: environment.ledger.clone(),
-            chance: environment.outside.clone(),
-            fault_rates: environment.fault_rates.clone(),
-            story: environment.story.clone(),
-            process: name.to_owned(),
-        },
+        bench,
         shutdown,
         root,
     }

@@ -1,7 +1,10 @@
-//! Substitutes for tools and for workers' reports when a recorded job is played again.
+//! Substitutes for tools, models, agents and workers' reports, when a recorded job is played again or
+//! a user's agent is tested.
 
 use std::{fmt::Debug, sync::Arc};
 
+use agents::catalogue::Catalogue;
+use model::{Model, script::ScriptModel};
 use proto::fact::Fact;
 use tool_actors::{InvalidToolset, Toolset};
 
@@ -18,4 +21,14 @@ pub(crate) trait Props: Debug + Send + Sync {
     /// The fact that is stored in place of the one that a worker reports; nothing when the worker
     /// dies before it reports.
     fn report(&self, fact: &Fact) -> Option<Fact>;
+
+    /// The model as the process reaches it.
+    fn model(&self, script: ScriptModel, _: &Bench) -> Arc<dyn Model> {
+        Arc::new(script)
+    }
+
+    /// The agents that submissions may name; `None` for the presets.
+    fn agents(&self) -> Option<Catalogue> {
+        None
+    }
 }

@@ -96,14 +96,42 @@ impl Tool for Workload {
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
-        let running = self.begin(&context);
-        let Bench { chance, fault_rates, link, story, process, .. } = &self.bench;
+        let (name, effect) = (self.name, self.effect);
+        let act = Act { name, effect, is_flaky: self.manner == Manner::Flaky };
+        self.bench.carry_out(&act, context).await?;
+        match self.manner {
+            Manner::Doomed => Ok(ToolResult::failed("it will never work")),
+            Manner::Works | Manner::Flaky => Ok(ToolResult::ok(json!({ "text": args["text"] }))),
+        }
+    }
+}
+
+/// The part of a tool that a run of it depends on.
+pub(crate) struct Act<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) effect: Effect,
+    /// `true` if the tool is often unavailable.
+    pub(crate) is_flaky: bool,
+}
+
+impl Bench {
+    /// Runs a tool: takes a while, has the effect, and sometimes fails, before the effect or after it.
+    ///
+    /// # Errors
+    /// The fault of the run.
+    pub(crate) async fn carry_out(
+        &self,
+        act: &Act<'_>,
+        context: CallContext,
+    ) -> Result<(), ToolFault> {
+        let running = self.begin(act, &context);
+        let Self { chance, fault_rates, link, story, process, .. } = self;
         let rough = fault_rates.tools_percent();
         let longest = if chance.percent(10) { 12_000 } else { 400 };
         tokio::time::sleep(chance.millis(1..=longest)).await;
         // The tool does not need the broker, so it continues while its process runs.
         link.run().await;
-        if chance.percent(rough) || (self.manner == Manner::Flaky && chance.percent(40)) {
+        if chance.percent(rough) || (act.is_flaky && chance.percent(40)) {
             return Err(ToolFault::unavailable("what the tool needs is not there"));
         }
         if chance.percent(rough / 4) {
@@ -129,39 +157,20 @@ impl Tool for Workload {
         if chance.percent(rough / 2) {
             return Err(ToolFault::new(Fault::Internal, "the tool broke after its effect"));
         }
-        match self.manner {
-            Manner::Doomed => Ok(ToolResult::failed("it will never work")),
-            Manner::Works | Manner::Flaky => Ok(ToolResult::ok(json!({ "text": args["text"] }))),
-        }
+        Ok(())
     }
-}
 
-/// A run whose end the story records, however the run ends.
-struct Narrated<'a> {
-    run: Running,
-    of: &'a Workload,
-    context: CallContext,
-}
-
-impl Drop for Narrated<'_> {
-    fn drop(&mut self) {
-        let CallContext { job, work, attempt, .. } = &self.context;
-        let Bench { story, process, .. } = &self.of.bench;
-        story.tell(process, || format!("{} ends for {work} #{attempt} of {job}", self.of.name));
-    }
-}
-
-impl Workload {
-    fn begin(&self, context: &CallContext) -> Narrated<'_> {
-        let Bench { link, ledger, story, process, .. } = &self.bench;
+    fn begin(&self, act: &Act<'_>, context: &CallContext) -> Narrated {
+        let Self { link, ledger, story, process, .. } = self;
         let CallContext { job, work, attempt, idempotency_key, .. } = context;
-        story.tell(process, || format!("{} begins for {work} #{attempt} of {job}", self.name));
+        let name = ToolName::new(act.name).expect("the name of a tool in a toolset");
+        story.tell(process, || format!("{name} begins for {work} #{attempt} of {job}"));
         let run = ledger.begin(Run {
             job: job.clone(),
             work: work.clone(),
             attempt: *attempt,
-            tool: ToolName::new(self.name).expect("plain words are names of tools"),
-            effect: self.effect,
+            tool: name.clone(),
+            effect: act.effect,
             key: idempotency_key.clone(),
             link: Arc::clone(link),
             began: Instant::now(),
@@ -169,6 +178,22 @@ impl Workload {
             effect_at: None,
             over: None,
         });
-        Narrated { run, of: self, context: context.clone() }
+        Narrated { run, tool: name, bench: self.clone(), context: context.clone() }
+    }
+}
+
+/// A run whose end the story records, however the run ends.
+struct Narrated {
+    run: Running,
+    tool: ToolName,
+    bench: Bench,
+    context: CallContext,
+}
+
+impl Drop for Narrated {
+    fn drop(&mut self) {
+        let CallContext { job, work, attempt, .. } = &self.context;
+        let Bench { story, process, .. } = &self.bench;
+        story.tell(process, || format!("{} ends for {work} #{attempt} of {job}", self.tool));
     }
 }

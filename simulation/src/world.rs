@@ -44,6 +44,12 @@ const AFTER_REST: Duration = Duration::from_secs(30);
 /// The interval between checks whether the world rests.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
+/// Returns the replies to people so far.
+pub(crate) type ToldSoFar<'a> = &'a (dyn Fn() -> Told + Sync);
+
+/// The end of the sentence about a job that does not come to rest.
+pub(crate) const RESTLESS: &str = "does not come to rest";
+
 /// The result of a world.
 #[derive(Debug, Clone)]
 pub(crate) struct Outcome {
@@ -76,7 +82,7 @@ pub(crate) async fn run(seed: u64, mutation: Option<Mutation>, with_story: bool)
     let life = async {
         tokio::time::sleep(rough).await;
         disruption::end_all(&environment, &posts);
-        until_it_rests(&environment, &jobs, &people, begin).await
+        until_it_rests(&environment, &jobs, &|| people.told(), begin).await
     };
     let (wrong, evidence) = tokio::select! {
         biased;
@@ -112,10 +118,10 @@ fn endless(environment: &Environment, too_many: String, begin: Instant) -> Outco
 
 /// Waits until a world without faults has come to rest and late messages have arrived. Returns the
 /// violations and the evidence.
-async fn until_it_rests(
+pub(crate) async fn until_it_rests(
     environment: &Environment,
     jobs: &[JobId],
-    people: &People,
+    told: ToldSoFar<'_>,
     begin: Instant,
 ) -> (Vec<String>, Evidence) {
     let witness = witness(environment);
@@ -124,11 +130,11 @@ async fn until_it_rests(
         if environment.mutation.is_some() { MUTATED_REST_WITHIN } else { REST_WITHIN };
     let until = Instant::now() + rest_within;
     let evidence = loop {
-        if let Err(moving) = come_to_rest(&witness, jobs, people, until).await {
-            wrong.extend(moving.into_iter().map(|job| format!("{job}: does not come to rest")));
+        if let Err(moving) = come_to_rest(&witness, jobs, told, until).await {
+            wrong.extend(moving.into_iter().map(|job| format!("{job}: {RESTLESS}")));
         }
         tokio::time::sleep(AFTER_REST).await;
-        let evidence = evidence(environment, &witness, jobs, people, begin).await;
+        let evidence = evidence(environment, &witness, jobs, &told(), begin).await;
         // A late message may have continued a job that rested.
         let moving = quiescence::moving(&evidence.logs, &evidence.told);
         if !wrong.is_empty() || moving.is_empty() {
@@ -143,10 +149,10 @@ async fn evidence(
     environment: &Environment,
     witness: &Broker,
     jobs: &[JobId],
-    people: &People,
+    told: &Told,
     begin: Instant,
 ) -> Evidence {
-    let logs = logs(witness, jobs, &people.told()).await;
+    let logs = logs(witness, jobs, told).await;
     let inbox = witness.kv.list(Bucket::Inbox, "").await.unwrap_or_default();
     let since = |entry: &Entry| {
         begin
@@ -156,7 +162,7 @@ async fn evidence(
         ends: ends(&logs, since),
         logs,
         runs: environment.ledger.runs(),
-        told: people.told(),
+        told: told.clone(),
         inbox: inbox.into_iter().map(|value| value.key).collect(),
         ack_wait: witness.log.ack_wait(),
         travel: environment.travel(),
@@ -189,7 +195,8 @@ fn ends(logs: &Logs, time: impl Fn(&Entry) -> Instant) -> BTreeMap<(JobId, Gener
     ends
 }
 
-fn posts(environment: &Arc<Environment>, chance: &Chance) -> Vec<Arc<ProcessSlot>> {
+/// Opens one to three slots of each role.
+pub(crate) fn posts(environment: &Arc<Environment>, chance: &Chance) -> Vec<Arc<ProcessSlot>> {
     let supervisors = chance.number(1..=3);
     let workers = chance.number(1..=3);
     let supervisors = (1..=supervisors)
@@ -236,13 +243,13 @@ pub(crate) fn witness(environment: &Environment) -> Broker {
 async fn come_to_rest(
     witness: &Broker,
     jobs: &[JobId],
-    people: &People,
+    told: ToldSoFar<'_>,
     until: Instant,
 ) -> Result<(), Vec<JobId>> {
     // The logs of jobs that are certain not to change any more, which are not read again.
     let mut over = Logs::new();
     loop {
-        let told = people.told();
+        let told = told();
         let mut logs = std::mem::take(&mut over);
         read_all(witness, jobs, &told, &mut logs).await;
         let moving = quiescence::moving(&logs, &told);
@@ -285,7 +292,7 @@ async fn read_all(witness: &Broker, jobs: &[JobId], told: &Told, logs: &mut Logs
 }
 
 /// Merges the records of all logs into the story, by time.
-fn merged(environment: &Environment, logs: &Logs, mut lines: Vec<Line>) -> Vec<Line> {
+pub(crate) fn merged(environment: &Environment, logs: &Logs, mut lines: Vec<Line>) -> Vec<Line> {
     for (job, entries) in logs {
         lines.extend(entries.iter().map(|entry| {
             Line {

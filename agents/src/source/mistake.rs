@@ -11,25 +11,25 @@ use super::words::Text;
 
 /// A position in a text. Both numbers count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) line: u64,
-    pub(super) column: u64,
+pub(crate) struct Place {
+    pub(crate) line: u64,
+    pub(crate) column: u64,
 }
 
 impl Place {
-    pub(super) const START: Self = Self { line: 1, column: 1 };
+    pub(crate) const START: Self = Self { line: 1, column: 1 };
 }
 
 /// A mistake whose file is not yet known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
-    pub(super) at: Place,
-    pub(super) field: String,
-    pub(super) why: Words,
+pub(crate) struct Wrong {
+    pub(crate) at: Place,
+    pub(crate) field: String,
+    pub(crate) why: Words,
 }
 
 impl Wrong {
-    pub(super) fn in_place(self, place: &str) -> Mistake {
+    pub(crate) fn in_place(self, place: &str) -> Mistake {
         let Self { at, field, why } = self;
         Mistake { place: place.to_owned(), line: at.line, column: at.column, field, why }
     }

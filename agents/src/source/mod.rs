@@ -6,7 +6,7 @@
 
 mod mistake;
 mod own;
-mod tree;
+pub(crate) mod tree;
 mod words;
 
 use proto::{
@@ -18,7 +18,10 @@ use serde_json::{Map, Value};
 pub use self::mistake::{Mistake, Mistakes, explained};
 pub(super) use self::own::{Broken, Own};
 pub use self::tree::FILE_BYTES_MAX;
-pub(crate) use self::{mistake::meant, words::Text};
+pub(crate) use self::{
+    mistake::{Wrong, meant},
+    words::Text,
+};
 
 /// Maximum length of a chain of agents that extend each other.
 pub const EXTENDS_MAX: usize = 8;

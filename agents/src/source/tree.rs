@@ -10,10 +10,8 @@ use serde::{
 use serde_json::{Map, Number, Value};
 use serde_saphyr::Spanned;
 
-use super::{
-    mistake::{Place, Wrong},
-    words::Text,
-};
+pub(crate) use super::mistake::Place;
+use super::{mistake::Wrong, words::Text};
 
 /// Maximum size of an agent file, in bytes.
 pub const FILE_BYTES_MAX: usize = 64 * 1024;
@@ -26,31 +24,36 @@ const DEPTH_MAX: usize = 64;
 
 /// A value with its place.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Node {
-    pub(super) at: Place,
-    pub(super) kind: Kind,
+pub(crate) struct Node {
+    pub(crate) at: Place,
+    pub(crate) kind: Kind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Scalar(Value),
     List(Vec<Node>),
     Fields(Vec<Field>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Field {
-    pub(super) name: String,
-    pub(super) at: Place,
-    pub(super) value: Node,
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) at: Place,
+    pub(crate) value: Node,
 }
 
 /// Parses a text whose outermost value is a mapping. An empty text may be the rest of a damaged
 /// file, so it does not count as a mapping without fields.
 pub(super) fn read(text: &str) -> Result<Node, Wrong> {
+    read_up_to(text, FILE_BYTES_MAX)
+}
+
+/// Parses a text of at most `max` bytes whose outermost value is a mapping.
+pub(crate) fn read_up_to(text: &str, max: usize) -> Result<Node, Wrong> {
     let wrong = |at, why: Words| Wrong { at, field: String::new(), why };
-    if text.len() > FILE_BYTES_MAX {
-        let why = Text::TooLarge { bytes: &text.len(), max: &FILE_BYTES_MAX };
+    if text.len() > max {
+        let why = Text::TooLarge { bytes: &text.len(), max: &max };
         return Err(wrong(Place::START, why.into()));
     }
     // `no` and `off` are words, not booleans.
@@ -93,14 +96,14 @@ fn plain(error: &serde_saphyr::Error) -> Words {
 }
 
 impl Node {
-    pub(super) fn field(&self, name: &str) -> Option<&Field> {
+    pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         match &self.kind {
             Kind::Fields(fields) => fields.iter().find(|field| field.name == name),
             Kind::Scalar(_) | Kind::List(_) => None,
         }
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         match &self.kind {
             Kind::Scalar(value) => value.clone(),
             Kind::List(items) => items.iter().map(Self::to_json).collect(),

@@ -112,10 +112,14 @@ pub(super) fn key(open: &OpenQuestion) -> String {
 
 /// Returns the results of a completed job.
 pub(super) fn artifacts(view: &JobView) -> Vec<Artifact> {
-    let Some(Outcome::Completed { summary, results }) = &view.outcome else { return Vec::new() };
+    let Some(Outcome::Completed { summary, results, value }) = &view.outcome else {
+        return Vec::new();
+    };
     let mut parts = vec![Part::words(summary)];
-    if !results.is_null() {
-        parts.push(Part::data(results.clone()));
+    // The structured result stands for those of the steps.
+    let data = if value.is_null() { results } else { value };
+    if !data.is_null() {
+        parts.push(Part::data(data.clone()));
     }
     let artifact_id = format!("{}/result", view.job);
     vec![Artifact { artifact_id, name: "result".to_owned(), parts }]

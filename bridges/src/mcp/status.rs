@@ -10,6 +10,7 @@ use proto::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::words::Text;
 
@@ -39,6 +40,9 @@ pub(super) struct Status {
     /// Answer of a completed job.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
+    /// Result that fits the schema of the job's agent.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    value: Value,
     /// Reason why the job failed, was cancelled, or does not move.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -83,6 +87,7 @@ impl Status {
             steps: Vec::new(),
             questions: Vec::new(),
             answer: None,
+            value: Value::Null,
             reason: None,
             next: None,
         }
@@ -132,6 +137,7 @@ impl Status {
             steps: steps.collect(),
             questions,
             answer,
+            value: view.outcome.as_ref().map(Outcome::value).cloned().unwrap_or_default(),
             reason,
             next: next.map(|next| next.text(language)),
         }
@@ -150,7 +156,7 @@ pub(super) fn is_approval(kind: &QuestionKind) -> bool {
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::testing::view;

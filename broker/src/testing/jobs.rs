@@ -119,6 +119,7 @@ pub fn submitted(goal: &str) -> Submitted {
         parent: None,
         agents: Default::default(),
         forked: None,
+        workflow: None,
         plan: None,
         files: Vec::new(),
         labels: proto::label::Labels::default(),
@@ -170,6 +171,7 @@ pub fn planned(steps: Vec<Step>) -> Planned {
         detected: None,
         outline: Vec::new(),
         reasoning: String::new(),
+        answered: None,
     }
 }
 

@@ -13,13 +13,16 @@ mod mcp;
 mod operate;
 mod positions;
 mod purge;
+mod schema;
 mod select;
 mod start;
+mod tools;
 mod ui;
 mod usage;
 mod watch;
 mod webhooks;
 mod worker;
+mod workflow;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
@@ -27,7 +30,10 @@ use clap::{ArgAction, Args, FromArgMatches as _, Parser, Subcommand, builder::St
 use proto::lang::Language;
 
 pub(crate) use self::{
-    agents::{AgentsCommand, CheckAgentsArgs, DiffAgentArgs, PutAgentArgs, RollBackAgentArgs},
+    agents::{
+        AgentsCommand, CheckAgentsArgs, DiffAgentArgs, PutAgentArgs, RollBackAgentArgs, Seeds,
+        TestAgentsArgs,
+    },
     chat::ChatArgs,
     ctx::ContextCommand,
     filter::FilterArgs,
@@ -40,16 +46,19 @@ pub(crate) use self::{
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
     positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
     purge::PurgeArgs,
+    schema::SchemaArgs,
     select::{RetryJobsArgs, SelectArgs, SignalArgs},
     start::{
         DemoArgs, DevArgs, JobArgs, KeysArgs, Person, RunArgs, ScriptArgs, ServeArgs, SetupArgs,
         SubmitArgs, Waiting,
     },
+    tools::{CallToolArgs, ToolsCommand},
     ui::UiArgs,
     usage::{UsageArgs, UsageBy},
     watch::WatchArgs,
     webhooks::{HookArg, WebhooksCommand},
     worker::{CheckWorkerArgs, WorkerCommand},
+    workflow::{CheckWorkflowArgs, GraphArgs, GraphFormat, WorkflowCommand, WorkflowFile},
 };
 use crate::{
     contexts::{ContextName, InUse},
@@ -196,7 +205,10 @@ pub(crate) enum Command {
     /// Show and change agents: the policies of jobs
     #[command(subcommand, visible_alias = "agent")]
     Agents(AgentsCommand),
-    /// Show the registered tools
+    /// Check workflow files, and print them as outlines and graphs
+    #[command(subcommand, visible_alias = "workflows")]
+    Workflow(WorkflowCommand),
+    /// Show the registered tools, and call one by hand
     #[command(subcommand)]
     Tools(ToolsCommand),
     /// Show the live processes
@@ -227,6 +239,8 @@ pub(crate) enum Command {
     Ctx(ContextCommand),
     /// Serve a scripted model: an OpenAI-compatible server with answers from a YAML file
     ScriptModel(ScriptArgs),
+    /// Print the JSON Schema of agent files, events, records, requests and replies
+    Schema(SchemaArgs),
     /// Print completions for a shell
     #[command(
         after_help = "Examples:\n  source <(callboard completions bash)                 # in ~/.bashrc\n  source <(callboard completions zsh)                  # in ~/.zshrc, after compinit\n  callboard completions fish > ~/.config/fish/completions/callboard.fish\n\nThe shell asks the program for each completion: jobs, agents and states are those of the server."
@@ -260,6 +274,7 @@ impl Command {
             Self::Run(args) => args.job.language,
             Self::Chat(args) => args.language,
             Self::Ui(args) | Self::Top(args) => args.language,
+            Self::Tools(ToolsCommand::Call(args)) => args.language,
             Self::Demo(_)
             | Self::Dev(_)
             | Self::Serve(_)
@@ -270,7 +285,8 @@ impl Command {
             | Self::Usage(_)
             | Self::Inbox(_)
             | Self::Agents(_)
-            | Self::Tools(_)
+            | Self::Workflow(_)
+            | Self::Tools(ToolsCommand::Ls)
             | Self::Crew(_)
             | Self::Mcp(_)
             | Self::Webhooks(_)
@@ -282,6 +298,7 @@ impl Command {
             | Self::Ctx(_)
             | Self::Worker(_)
             | Self::ScriptModel(_)
+            | Self::Schema(_)
             | Self::Completions { .. }
             | Self::Options
             | Self::Version => None,
@@ -301,6 +318,7 @@ impl Command {
             | Self::Usage(_)
             | Self::Inbox(_)
             | Self::Agents(_)
+            | Self::Workflow(_)
             | Self::Tools(_)
             | Self::Crew(_)
             | Self::Mcp(_)
@@ -318,19 +336,12 @@ impl Command {
             | Self::Ctx(_)
             | Self::Worker(_)
             | Self::ScriptModel(_)
+            | Self::Schema(_)
             | Self::Completions { .. }
             | Self::Options
             | Self::Version => InUse::Ignored,
         }
     }
-}
-
-/// `tools`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ToolsCommand {
-    /// List all
-    #[command(visible_alias = "list")]
-    Ls,
 }
 
 /// `crew`.

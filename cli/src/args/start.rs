@@ -122,6 +122,15 @@ pub(crate) struct JobArgs {
     /// Plan to carry out, as JSON; @FILE reads a file [default: the planner writes it]
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) plan: Option<String>,
+    /// Workflow file to run in place of a plan
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    pub(crate) workflow: Option<PathBuf>,
+    /// Input of the workflow, a JSON object; @FILE reads a file
+    #[arg(long, value_name = "JSON|@FILE", requires = "workflow")]
+    pub(crate) input: Option<String>,
+    /// JSON Schema of the result; @FILE reads a file [default: that of the agent]
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub(crate) schema: Option<String>,
     /// File to attach, or its URL; repeatable, at most 16 MiB each
     #[arg(long = "file", value_name = "PATH|URL")]
     pub(crate) files: Vec<String>,

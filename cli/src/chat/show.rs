@@ -170,6 +170,7 @@ fn advised(outcome: Outcome, language: Language) -> Outcome {
         | FailReason::QuestionExpired
         | FailReason::HistoryFull
         | FailReason::NoProgress
+        | FailReason::OutputInvalid
         | FailReason::ReplanLimit => return Outcome::Failed { reason, message, results },
     };
     Outcome::Failed { reason, message: text.text(language), results }

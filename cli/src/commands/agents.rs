@@ -1,6 +1,7 @@
 //! `agents`: lists and checks agents, and stores and removes those of the installation.
 
 mod history;
+mod test;
 
 use std::{path::Path, time::Duration};
 
@@ -35,6 +36,7 @@ pub(super) async fn run(global: &Global, output: Output, command: AgentsCommand)
         AgentsCommand::Ls => ls(global, output).await,
         AgentsCommand::Show { name } => show(global, output, &name).await,
         AgentsCommand::Check(args) => Box::pin(check(global, output, &args)).await,
+        AgentsCommand::Test(args) => test::run(global, output, args).await,
         AgentsCommand::Put(args) => put(global, output, args).await,
         AgentsCommand::Log { name } => history::log(global, output, &name).await,
         AgentsCommand::Diff(args) => history::diff(global, output, &args).await,

@@ -28,6 +28,7 @@ mod process;
 mod purge;
 mod retry;
 mod run;
+mod schema;
 mod script_model;
 mod serve;
 mod setup;
@@ -40,6 +41,7 @@ mod version;
 mod watch;
 mod webhooks;
 mod worker;
+mod workflow;
 
 use tui::model::Screen;
 
@@ -68,7 +70,8 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Usage(args) => usage::run(&global, output, args).await,
         Command::Inbox(command) => inbox::run(&global, output, command).await,
         Command::Agents(command) => agents::run(&global, output, command).await,
-        Command::Tools(_) => tools::ls(&global, output).await,
+        Command::Workflow(command) => workflow::run(&global, output, command).await,
+        Command::Tools(command) => Box::pin(tools::run(&global, output, command)).await,
         Command::Crew(_) => crew::ls(&global, output).await,
         Command::Mcp(command) => mcp::run(&global, output, command).await,
         Command::Webhooks(command) => webhooks::run(&global, output, command).await,
@@ -79,6 +82,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Config(_) => config::show(&global, output),
         Command::Worker(command) => Box::pin(worker::run(output, command)).await,
         Command::Ctx(command) => ctx::run(&global, output, command),
+        Command::Schema(args) => schema::run(output, &args),
         Command::ScriptModel(args) => script_model::run(output, args).await,
         Command::Completions { shell } => completions::print(output, shell),
         Command::Options => {

@@ -2,18 +2,20 @@
 
 use std::{path::Path, time::Duration};
 
-use agents::{catalogue::Catalogue, conflicts, source::Source};
+use agents::{catalogue::Catalogue, conflicts, source::Source, workflow::read::FILE_BYTES_MAX};
 use client::Client;
 use proto::{
     agent::{Agent, Layer},
-    door::{AgentChoice, Submit, Submitted},
+    door::{AgentChoice, Submit, SubmitWorkflow, Submitted},
     error::{Code, Failure},
     id::{AgentName, JobId},
     label::Labels,
     lang::Words,
-    limits, strict,
+    limits,
+    output::OutputSchema,
+    strict,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     attachments,
@@ -81,6 +83,8 @@ pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
     }
     let agent = job.agent.as_deref().map(agent).transpose()?;
     let plan = job.plan.as_deref().map(plan).transpose()?;
+    let workflow = workflow(job)?;
+    let output = job.schema.as_deref().map(schema).transpose()?;
     let labels = Labels::of(job.labels.iter().cloned());
     let labels = labels.map_err(|error| CliError::input("label", error.to_string()))?;
     Ok(Submit {
@@ -90,6 +94,8 @@ pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
         language: job.language,
         tools: (!job.tools.is_empty()).then(|| job.tools.clone()),
         plan,
+        workflow,
+        output,
         labels,
         confirm: job.no_confirm.then_some(false),
         deadline_ms: job.deadline.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
@@ -101,6 +107,27 @@ fn plan(given: &str) -> Result<Value, CliError> {
     let text = input::text("plan", given, limits::REQUEST_BYTES_MAX)?;
     strict::from_slice(text.as_bytes())
         .map_err(|e| CliError::input("plan", Failure::from(e).message))
+}
+
+fn workflow(job: &JobArgs) -> Result<Option<SubmitWorkflow>, CliError> {
+    let Some(file) = &job.workflow else { return Ok(None) };
+    let source = input::file("workflow", file, FILE_BYTES_MAX)?;
+    let input = match &job.input {
+        None => json!({}),
+        Some(given) => {
+            let text = input::text("input", given, limits::REQUEST_BYTES_MAX)?;
+            strict::from_slice(text.as_bytes())
+                .map_err(|e| CliError::input("input", Failure::from(e).message))?
+        }
+    };
+    Ok(Some(SubmitWorkflow { source, input }))
+}
+
+fn schema(given: &str) -> Result<OutputSchema, CliError> {
+    let text = input::text("schema", given, limits::REQUEST_BYTES_MAX)?;
+    strict::from_slice(text.as_bytes())
+        .map(OutputSchema)
+        .map_err(|e| CliError::input("schema", Failure::from(e).message))
 }
 
 pub(super) fn agent(named: &str) -> Result<AgentChoice, CliError> {

@@ -230,7 +230,16 @@ pub(crate) fn ending(style: &Style, outcome: &Outcome, place: Option<&str>) -> S
         Outcome::Canceled { reason } => (style.say(Text::Canceled), reason.as_deref()),
     };
     let mut out = format!("{}\n", Line::new().add(tone, format!("{mark} {head}")).render(style));
-    if let Some(body) = body.filter(|b| !b.trim().is_empty()) {
+    let value = Some(outcome.value()).filter(|value| !value.is_null());
+    let value = value.map(|value| format!("{value:#}"));
+    for body in body.into_iter().chain(value.as_deref()) {
+        told(style, body, &mut out);
+    }
+    out
+}
+
+fn told(style: &Style, body: &str, out: &mut String) {
+    if !body.trim().is_empty() {
         let body = escape::text(body.trim_end());
         if style.width.is_some() {
             out.push_str(&text::indent(&body, 2, style.columns()));
@@ -240,5 +249,4 @@ pub(crate) fn ending(style: &Style, outcome: &Outcome, place: Option<&str>) -> S
             out.push('\n');
         }
     }
-    out
 }

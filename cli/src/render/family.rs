@@ -58,6 +58,9 @@ pub(super) fn note(style: &Style, note: &Note) -> String {
             style.say(Text::LogParentClosed { job, ask })
         }
         Note::Concluded { outcome, .. } => style.say(Text::LogSettled { state: &outcome.state() }),
-        Note::QuestionClosed { .. } | Note::Stopped { .. } | Note::Held { .. } => String::new(),
+        Note::QuestionClosed { .. }
+        | Note::Stopped { .. }
+        | Note::Advanced(_)
+        | Note::Held { .. } => String::new(),
     }
 }

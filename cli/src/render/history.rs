@@ -6,13 +6,14 @@ use proto::{
     decision::{Decision, Note},
     escape,
     fact::{CallTarget, Fact, PlanReply, Signal, TurnReply},
+    fallback::{AnsweredBy, FellBack},
     job::Outcome,
     record::{Known, Record, Unreadable},
 };
 use serde_json::Value;
 
 use crate::{
-    render::{diff, family as kin, line::Line},
+    render::{advance, diff, family as kin, line::Line},
     style::{Style, Tone},
     text,
     words::Text,
@@ -113,11 +114,13 @@ fn fact(style: &Style, fact: &Fact) -> (Tone, String) {
         }
         Fact::Planned(planned) => {
             let (tone, words) = plan_reply(style, &planned.reply);
-            (tone, format!("{}#{} {words}", planned.work, planned.attempt))
+            let model = answered(style, planned.answered.as_ref());
+            (tone, format!("{}#{} {words}{model}", planned.work, planned.attempt))
         }
         Fact::Turned(turned) => {
             let (tone, words) = turn_reply(style, &turned.reply);
-            (tone, format!("{}#{} {words}", turned.work, turned.attempt))
+            let model = answered(style, turned.answered.as_ref());
+            (tone, format!("{}#{} {words}{model}", turned.work, turned.attempt))
         }
         Fact::Started(started) => (Tone::Busy, format!("{}#{}", started.work, started.attempt)),
         Fact::Called(called) => {
@@ -145,6 +148,17 @@ fn fact(style: &Style, fact: &Fact) -> (Tone, String) {
         Fact::Fired(fired) => (Tone::Dim, fired.timer.to_string()),
         Fact::Child(said) => kin::child_said(style, said),
     }
+}
+
+/// Returns the model that was asked in the end, and why others did not answer.
+fn answered(style: &Style, answered: Option<&AnsweredBy>) -> String {
+    let Some(AnsweredBy { model, fell_back }) = answered else { return String::new() };
+    let one = |one: &FellBack| {
+        let model = one.model.as_deref().unwrap_or("-");
+        format!("{model} {}", one.reason)
+    };
+    let others: Vec<String> = fell_back.iter().map(one).collect();
+    style.say(Text::LogAnsweredBy { model, others: &others.join(", ") })
 }
 
 fn plan_reply(style: &Style, reply: &PlanReply) -> (Tone, String) {
@@ -190,10 +204,17 @@ fn turn_reply(style: &Style, reply: &TurnReply) -> (Tone, String) {
                 .collect();
             (Tone::Busy, style.say(Text::LogCalls { calls: &calls.join(", "), said: text }))
         }
-        TurnReply::Done { success: true, response, attachments: _ } => {
+        TurnReply::Done { value, .. } if !value.is_null() => {
+            (Tone::Good, style.say(Text::LogDone { response: &value.to_string() }))
+        }
+        TurnReply::Misfit { text: _, misfits } => {
+            let places: Vec<String> = misfits.iter().map(ToString::to_string).collect();
+            (Tone::Bad, style.say(Text::LogMisfit { places: &places.join("; ") }))
+        }
+        TurnReply::Done { success: true, response, .. } => {
             (Tone::Good, style.say(Text::LogDone { response }))
         }
-        TurnReply::Done { success: false, response, attachments: _ } => {
+        TurnReply::Done { success: false, response, .. } => {
             (Tone::Bad, style.say(Text::LogGivesUp { response }))
         }
         TurnReply::Summarised { summary, results } => {
@@ -250,6 +271,7 @@ fn decision(style: &Style, decision: &Decision) -> (Tone, String) {
             | Note::Concluded { .. }),
         ) => (Tone::Dim, kin::note(style, note)),
         Decision::Note(Note::Held { .. }) => (Tone::Dim, style.say(Text::LogHeld)),
+        Decision::Note(Note::Advanced(advance)) => (Tone::Dim, advance::line(advance)),
         Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
             (Tone::Dim, style.say(Text::LogClosed { ask, because }))
         }

@@ -121,6 +121,7 @@ fn held(job: &JobSummary) -> Piece {
         | Reason::GivenUp { .. }
         | Reason::Outage { .. }
         | Reason::Retry { .. }
+        | Reason::Pausing { .. }
         | Reason::Child { .. }
         | Reason::Queued { .. }
         | Reason::Sent { .. }

@@ -1,8 +1,10 @@
 //! Rendering: pure functions from the protocol's types to text. Every text from a model, a tool or
 //! a person is escaped here.
 
+mod advance;
 pub(crate) mod agents;
 pub(crate) mod agents_history;
+pub(crate) mod agents_test;
 pub(crate) mod crew;
 pub(crate) mod dead;
 pub(crate) mod describe;
@@ -31,3 +33,4 @@ pub(crate) use tui::render::{children, diff, event, line, marks, tree};
 pub(crate) mod samples;
 #[cfg(test)]
 mod snapshots;
+pub(crate) mod workflow;

@@ -42,6 +42,10 @@ pub(crate) fn report(style: &Style, report: &UsageReport, by: UsageBy) -> String
         &report.total.usage;
     let total = Text::UsageTotal { jobs, since, input, cached, output, money };
     out.push_str(&note(style, &style.say(total)));
+    let written = &report.total.usage.written_tokens;
+    if *written > 0 {
+        out.push_str(&note(style, &style.say(Text::UsageWritten { written })));
+    }
     let unpriced = report.total.unpriced;
     if !unpriced.is_nothing() {
         let tokens = &unpriced.input_tokens.saturating_add(unpriced.output_tokens);

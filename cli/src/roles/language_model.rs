@@ -150,6 +150,7 @@ fn provider(kind: ProviderKind, config: &Config) -> Result<ProviderConfig, Model
         top_p: config.top_p,
         effort: config.effort,
         prompt_caching: config.prompt_caching,
+        structured_outputs: config.structured_outputs,
         max_tokens: config.max_tokens,
         max_reply_bytes: config.max_reply_bytes,
     })

@@ -38,6 +38,8 @@ pub struct Model {
     pub effort: Option<Effort>,
     /// `true` if Anthropic is asked to keep prompts in its cache.
     pub prompt_caching: bool,
+    /// `true` if the model is held to the schema of a structured result.
+    pub structured_outputs: bool,
     /// Bound of a reply, in tokens.
     pub max_tokens: Option<u32>,
     /// The context window: tokens of a conversation that the model takes, without the reply. When

@@ -23,7 +23,7 @@ use proto::{
 use runtime::service::{Answers, Asked};
 
 use super::history::{self, Author};
-use crate::{Door, presets, pricing};
+use crate::{Door, output, presets, pricing};
 
 /// Attempts of a removal against others who write.
 const RACES_MAX: usize = 10;
@@ -163,6 +163,9 @@ impl Door {
             Some(Err(mistakes)) => return Err(refused(mistakes)),
             Some(Ok(agent)) => {
                 if let Some((field, why)) = presets::misfit(agent, &self.registry, &self.schemas) {
+                    return Err(refused(&after.mistake(&source.name, &field, why)));
+                }
+                if let Some((field, why)) = output::misuse(agent, &self.schemas) {
                     return Err(refused(&after.mistake(&source.name, &field, why)));
                 }
             }

@@ -21,6 +21,8 @@ fn reply(text: &str, calls: &[(&str, Value)], stop: StopReason) -> Reply {
         text: text.to_owned(),
         thought: String::new(),
         calls: calls.collect(),
+        opaque: None,
+        answered: None,
         usage: Usage::default(),
         stop,
         model: "m".to_owned(),
@@ -40,15 +42,16 @@ fn resolved(reply: &Reply, work: Value) -> TurnReply {
 /// targets.
 fn line(reply: &TurnReply) -> String {
     match reply {
-        TurnReply::Done { success, response, attachments } if attachments.is_empty() => {
+        TurnReply::Done { success, response, attachments, .. } if attachments.is_empty() => {
             format!("done {success}: {response}")
         }
-        TurnReply::Done { success, response, attachments } => {
+        TurnReply::Done { success, response, attachments, .. } => {
             format!("done {success}: {response} with {}", attachments.join(" "))
         }
         TurnReply::Summarised { summary, results } => {
             format!("summarised: {summary:?} {results:?}")
         }
+        TurnReply::Misfit { text, misfits } => format!("misfit: {text} {misfits:?}"),
         TurnReply::Failed { error } => {
             let kind = if error.is_transient() { "transient" } else { "final" };
             format!("failed {kind}: {}", error.message)

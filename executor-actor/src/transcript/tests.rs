@@ -81,7 +81,7 @@ fn written(messages: &[Message]) -> String {
         let _ = match message {
             Message::System { text } => writeln!(out, "=== system\n{text}"),
             Message::User { text } => writeln!(out, "=== user\n{text}"),
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, .. } => {
                 let calls: Vec<_> =
                     calls.iter().map(|c| format!("{}: {}({})", c.id, c.name, c.args)).collect();
                 writeln!(out, "=== assistant\n{text}{}", calls.join("\n"))
@@ -346,7 +346,8 @@ fn what_is_offered(#[case] work: Value, #[case] expected: &str) {
 fn what_people_said_can_be_put_to_the_task_where_it_stays() {
     let user = |text: &str| Message::User { text: text.into() };
     let system = Message::System { text: "frame".into() };
-    let said = |text: &str| Message::Assistant { text: text.into(), calls: Vec::new() };
+    let said =
+        |text: &str| Message::Assistant { text: text.into(), calls: Vec::new(), opaque: None };
     let all = [system.clone(), user("task"), said("1"), user("in metres"), said("2"), user("stop")];
     let pinned = [system, user("task\n\nin metres"), said("1"), said("2"), user("stop")];
     assert_eq!(with_instructions(&all), Some(pinned.to_vec()));

@@ -6,5 +6,6 @@
 extern crate callboard_executor_actor as executor_actor;
 
 mod stage;
+mod stating;
 mod supervised;
 mod work;

@@ -61,8 +61,13 @@ impl Run {
         state: Map<String, Value>,
         awaited: BTreeSet<Asked>,
     ) -> Self {
-        let latest =
-            JobEvent { state: JobState::Submitted, sub_status: None, reason: None, goal: None };
+        let latest = JobEvent {
+            state: JobState::Submitted,
+            sub_status: None,
+            reason: None,
+            goal: None,
+            value: Value::Null,
+        };
         Self {
             job,
             thread_id,

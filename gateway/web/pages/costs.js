@@ -80,9 +80,10 @@ export class CostsPage {
     if (!report.jobs) return empty(t('costs_none'), t('costs_none_text'), html`<div class="commands">${command('callboard usage --since 90d')}</div>`);
     const unpriced = tokens(report.unpriced);
     const cached = report.usage?.cached_tokens ?? 0;
+    const written = report.usage?.written_tokens ?? 0;
     return html`<div class="tiles costs-tiles">
         <div class="tile"><span class="tile-number num">${cost(report)}</span><span>${t('cost')}</span></div>
-        <div class="tile"><span class="tile-number num">${short(report.usage?.input_tokens ?? 0)}</span><span>${t('costs_in')}${cached ? html` <span class="muted">(${t('costs_cached', { n: short(cached) })})</span>` : nothing}</span></div>
+        <div class="tile"><span class="tile-number num">${short(report.usage?.input_tokens ?? 0)}</span><span>${t('costs_in')}${cached ? html` <span class="muted">(${t('costs_cached', { n: short(cached) })})</span>` : nothing}${written ? html` <span class="muted">(${t('costs_written', { n: short(written) })})</span>` : nothing}</span></div>
         <div class="tile"><span class="tile-number num">${short(report.usage?.output_tokens ?? 0)}</span><span>${t('costs_out')}</span></div>
         <div class="tile"><span class="tile-number num">${number(report.jobs)}</span><span>${t('nav_jobs')}</span></div></div>
       ${unpriced ? html`<p class="warn-line">${icon('triangle-alert')}<span>${t('costs_unpriced', { n: unpriced === 1 ? 1 : number(unpriced) })} ${t('costs_set_price')} <code>model.price</code>, <code>model.known</code></span></p>` : nothing}

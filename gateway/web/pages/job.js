@@ -222,9 +222,11 @@ export class JobPage {
     if (!outcome) return nothing;
     const text = outcome.summary ?? '';
     const results = outcome.results && typeof outcome.results === 'object' ? Object.entries(outcome.results) : [];
-    if (!text && !results.length) return nothing;
+    const value = outcome.value ? JSON.stringify(outcome.value, null, 2) : '';
+    if (!text && !results.length && !value) return nothing;
     const long = text.length > 400 || text.split('\n').length > 8;
-    return html`<section class="card outcome"><div class="line"><h2>${t('result')}</h2><span class="grow"></span>${copyButton(text || JSON.stringify(outcome.results, null, 2))}</div>
+    return html`<section class="card outcome"><div class="line"><h2>${t('result')}</h2><span class="grow"></span>${copyButton(value || text || JSON.stringify(outcome.results, null, 2))}</div>
+      ${value ? html`<pre class="outcome-value">${value}</pre>` : nothing}
       ${text ? html`<div class="outcome-text ${!long || this.memo.allOutcome ? 'all' : ''}">${markdown(String(text))}</div>${long ? html`<button class="small ghost more-text" aria-expanded=${this.memo.allOutcome ? 'true' : 'false'} @click=${() => { this.memo.allOutcome = !this.memo.allOutcome; emit(); }}>${t(this.memo.allOutcome ? 'show_less' : 'show_all_text')}</button>` : nothing}` : nothing}
       ${results.length && !text ? html`<dl class="results">${results.map(([id, value]) => html`<dt>${plain(view.plan?.steps.find((/** @type {any} */ s) => s.id === id)?.title ?? id)}</dt><dd>${markdown(typeof value === 'string' ? value : String(/** @type {any} */ (value)?.response ?? JSON.stringify(value)))}</dd>`)}</dl>` : nothing}</section>`;
   }

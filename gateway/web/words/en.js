@@ -313,6 +313,7 @@ export default {
   failure_too_many_questions: 'Too many questions were asked',
   failure_budget_exceeded: 'The budget is used up',
   failure_no_progress: 'A guard ended work that made no progress',
+  failure_output_invalid: 'No result fit its schema',
   failure_undefined: 'Failed',
   kind_plan_check: 'Plan',
   kind_question: 'Question',

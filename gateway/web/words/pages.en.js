@@ -15,6 +15,7 @@ export default {
   costs_none_text: 'Choose a longer time, or another agent.',
   costs_in: 'Input tokens',
   costs_cached: '{n} cached',
+  costs_written: '{n} written to a cache',
   costs_out: 'Output tokens',
   costs_set_price: 'Set the price of the model:',
   costs_reached: 'Jobs that were submitted before {time} were not read.',

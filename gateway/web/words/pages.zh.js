@@ -15,6 +15,7 @@ export default {
   costs_none_text: '请选择更长的时间，或其他智能体。',
   costs_in: '输入 token',
   costs_cached: '{n} 来自缓存',
+  costs_written: '{n} 写入缓存',
   costs_out: '输出 token',
   costs_set_price: '请设置模型的价格：',
   costs_reached: '{time} 之前提交的任务没有读取。',

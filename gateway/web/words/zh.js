@@ -313,6 +313,7 @@ export default {
   failure_too_many_questions: '提问过多',
   failure_budget_exceeded: '预算已用完',
   failure_no_progress: '没有进展，已被终止',
+  failure_output_invalid: '没有符合格式要求的结果',
   failure_undefined: '失败',
   kind_plan_check: '计划',
   kind_question: '问题',

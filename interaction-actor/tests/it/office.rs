@@ -172,6 +172,7 @@ impl Office {
             agents: Default::default(),
             forked: None,
             plan: None,
+            workflow: None,
             files: Vec::new(),
             labels: proto::label::Labels::default(),
             rules: proto::rules::Rules::NOW,

@@ -114,6 +114,7 @@ fn answer(decision: &Decision) -> Option<Fact> {
             detected: None,
             outline: Vec::new(),
             reasoning: String::new(),
+            answered: None,
         })),
         Decision::Call(work) => Some(called(work.work.as_str(), work.attempt.0)),
         Decision::Turn(_)
@@ -139,6 +140,7 @@ fn sound() -> Log {
         parent: None,
         agents: Default::default(),
         forked: None,
+        workflow: None,
         plan: None,
         files: Vec::new(),
         labels: proto::label::Labels::default(),

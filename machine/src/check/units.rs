@@ -86,6 +86,10 @@ impl Units {
             Decision::Note(Note::Held { generation }) => {
                 self.other(seq, format!("the hold of generation {generation}"));
             }
+            Decision::Note(Note::Advanced(advance)) => {
+                let (n, generation) = (advance.n, advance.generation);
+                self.other(seq, format!("advance {n} of generation {generation}"));
+            }
             Decision::Note(Note::Concluded { .. }) => {
                 self.other(seq, "what it comes to".to_owned());
             }

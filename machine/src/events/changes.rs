@@ -13,6 +13,7 @@ use proto::{
     limits,
     step::StepState,
 };
+use serde_json::Value;
 
 use super::{
     look::{Look, PlanLook, StepLook, tool},
@@ -204,15 +205,17 @@ pub(super) fn job(before: Option<&Before>, after: &Look<'_>) -> Option<JobEvent>
     if before.is_some_and(|before| before.stands == stands) {
         return None;
     }
-    let reason = match after.outcome() {
-        Some(Outcome::Canceled { reason }) => reason.clone(),
-        Some(Outcome::Completed { .. } | Outcome::Failed { .. }) => None,
-        None => after.reason(),
+    let (reason, value) = match after.outcome() {
+        Some(Outcome::Canceled { reason }) => (reason.clone(), Value::Null),
+        Some(Outcome::Completed { value, .. }) => (None, value.clone()),
+        Some(Outcome::Failed { .. }) => (None, Value::Null),
+        None => (after.reason(), Value::Null),
     };
     Some(JobEvent {
         state: after.state,
         sub_status: after.sub_status,
         reason,
         goal: before.is_none().then(|| after.goal().to_owned()),
+        value,
     })
 }

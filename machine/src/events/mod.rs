@@ -14,7 +14,6 @@ mod persons;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde_json::json;
 
 use proto::event::{
     ErrorEvent, ErrorScope, Event, EventId, Happened, NoticeEvent, REASON_UNPARSEABLE, Stream,
@@ -31,12 +30,14 @@ use proto::{
     work_error::WorkError,
 };
 
+use serde_json::json;
+
 use self::{
     look::Look,
     memory::{Before, ToldPlan},
     message::message,
 };
-use crate::state::Job;
+use crate::{kin_text, state::Job};
 
 /// A projection that derives the events of one job from its records, in log order.
 #[derive(Debug, Default)]
@@ -203,9 +204,13 @@ impl Projection {
         let (step, work) = (self.step_of(&turned.work), Some(&turned.work));
         match &turned.reply {
             TurnReply::Calls { text, .. } => message(Stream::Thought, step, work, text, events),
-            TurnReply::Done { response, .. } => {
-                message(Stream::Result, step, work, response, events)
+            TurnReply::Done { response, value, .. } if value.is_null() => {
+                message(Stream::Result, step, work, response, events);
             }
+            TurnReply::Done { value, .. } => {
+                message(Stream::Result, step, work, &value.to_string(), events);
+            }
+            TurnReply::Misfit { text, .. } => message(Stream::Thought, step, work, text, events),
             TurnReply::Summarised { summary, results } => {
                 let texts = results.iter().map(|result| &result.text);
                 for text in texts.chain(summary.iter().map(|summary| &summary.text)) {
@@ -260,8 +265,8 @@ impl Projection {
             return;
         };
         let (result, error) = match outcome {
-            Outcome::Completed { summary, results } => {
-                (Some(json!({"response": summary, "results": results})), None)
+            Outcome::Completed { summary, results, value } => {
+                (Some(kin_text::result(summary, results, value)), None)
             }
             Outcome::Failed { message, .. } => (None, Some(message.clone())),
             Outcome::Canceled { reason } => (None, Some(reason.clone().unwrap_or_default())),

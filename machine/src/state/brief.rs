@@ -68,6 +68,7 @@ impl Brief {
     pub(crate) fn model_choice(&self, agents: Vec<Offered>) -> ModelChoice {
         ModelChoice {
             model: self.agent.model.clone(),
+            fallback: self.agent.fallback.clone(),
             temperature: self.agent.temperature,
             top_p: self.agent.top_p,
             effort: self.agent.effort,

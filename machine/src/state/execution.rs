@@ -63,6 +63,28 @@ impl Execution {
         &self.past
     }
 
+    /// Begins the execution of a workflow, whose steps are added as its nodes are entered.
+    pub(crate) fn begin_workflow(&mut self, name: &str) {
+        self.title = name.to_owned();
+        self.revision = 1;
+        self.forces.push(Force { title: name.to_owned(), cause: None });
+    }
+
+    /// Adds the step of a workflow's visit.
+    pub(crate) fn visit(&mut self, step: StepRun) {
+        self.steps.push(step);
+    }
+
+    /// Returns the newest step of an id.
+    pub(crate) fn newest(&self, id: &StepId) -> Option<&StepRun> {
+        self.steps.iter().rev().find(|run| run.id() == id)
+    }
+
+    /// Returns the newest step of an id.
+    pub(crate) fn newest_mut(&mut self, id: &StepId) -> Option<&mut StepRun> {
+        self.steps.iter_mut().rev().find(|run| run.id() == id)
+    }
+
     /// Returns the steps of all plans.
     pub(crate) fn all(&self) -> impl DoubleEndedIterator<Item = &StepRun> {
         self.past.iter().chain(&self.steps)
@@ -78,13 +100,32 @@ impl Execution {
 
     /// Returns the completed steps of all plans.
     pub(crate) fn done(&self) -> impl Iterator<Item = &StepRun> {
-        self.all().filter(|run| run.state == StepState::Completed)
+        self.all().filter(|run| run.state == StepState::Completed && !run.is_output)
+    }
+
+    /// Returns the step that gives the result of the job, once everything else is over.
+    pub(crate) fn output(&self) -> Option<&StepRun> {
+        self.steps.iter().find(|run| run.is_output)
+    }
+
+    /// Adds the step that gives the result of the job and returns it.
+    pub(crate) fn add_output(
+        &mut self,
+        step: Step,
+        generation: Generation,
+    ) -> Option<&mut StepRun> {
+        let revision = self.revision.saturating_sub(1);
+        let run = StepRun::new(step, generation, revision);
+        self.steps.push(StepRun { is_output: true, ..run });
+        self.link();
+        self.steps.last_mut()
     }
 
     /// Returns the numbers of steps of all plans that ended with success, and without.
     pub(crate) fn ended_counts(&self) -> (u32, u32) {
         let count = |is: fn(&StepRun) -> bool| {
-            u32::try_from(self.all().filter(|run| is(run)).count()).unwrap_or(u32::MAX)
+            let runs = self.all().filter(|run| !run.is_output && is(run));
+            u32::try_from(runs.count()).unwrap_or(u32::MAX)
         };
         let successful = |run: &StepRun| run.state == StepState::Completed && !run.unsuccessful;
         let failed = |run: &StepRun| {
@@ -116,6 +157,11 @@ impl Execution {
     /// Returns `true` if a command of a step is queued or with a worker.
     pub(crate) fn has_work_out(&self) -> bool {
         self.steps.iter().any(StepRun::has_work_out)
+    }
+
+    /// Returns the steps of the plan in force, without the one that gives the result of the job.
+    pub(crate) fn planned(&self) -> impl Iterator<Item = &StepRun> {
+        self.steps.iter().filter(|run| !run.is_output)
     }
 
     /// Returns the ids of the completed steps of all plans.
@@ -258,7 +304,7 @@ impl Execution {
     ) -> Ended {
         let plan = Plan {
             title: self.title.clone(),
-            steps: self.steps.iter().map(|run| Step::clone(&run.step)).collect(),
+            steps: self.planned().map(|run| Step::clone(&run.step)).collect(),
             replan: self.listed.clone(),
             language: None,
         };
@@ -269,9 +315,9 @@ impl Execution {
                 kept.push(step);
                 continue;
             }
-            if step.state.is_terminal() {
+            if step.state.is_terminal() && !step.is_output {
                 ended.steps.push(step.as_end(observe));
-            } else {
+            } else if !step.state.is_terminal() {
                 ended
                     .orphans
                     .extend(step.attempts().filter_map(|attempts| attempts.timer().cloned()));
@@ -337,7 +383,7 @@ impl Execution {
                 state: run.state,
             })
         };
-        self.all().filter_map(line).collect()
+        self.all().filter(|run| !run.is_output).filter_map(line).collect()
     }
 
     /// Returns `true` if a step waits for this child.

@@ -220,7 +220,10 @@ impl Family {
                 self.concluded = Some(outcome.clone());
                 self.parent.is_some()
             }
-            Note::QuestionClosed { .. } | Note::Stopped { .. } | Note::Held { .. } => false,
+            Note::QuestionClosed { .. }
+            | Note::Stopped { .. }
+            | Note::Advanced(_)
+            | Note::Held { .. } => false,
         }
     }
 

@@ -3,6 +3,7 @@
 mod brief;
 mod execution;
 mod family;
+mod graph;
 mod lineage;
 mod planning;
 mod questions;
@@ -27,6 +28,7 @@ pub(super) use self::{
     brief::Brief,
     execution::Execution,
     family::{ChildInstruction, Family},
+    graph::{Graph, Split, TokenAt},
     planning::{Planning, Stage},
     questions::{AskState, AskedQuestion, Questions},
     spending::Spending,
@@ -125,6 +127,8 @@ pub(super) struct ActiveJob {
     pub(super) lineage: Lineage,
     pub(super) planning: Planning,
     pub(super) execution: Execution,
+    /// Place of the workflow; absent for a job with a plan.
+    pub(super) graph: Option<Box<Graph>>,
     pub(super) questions: Questions,
     pub(super) family: Family,
     pub(super) spending: Spending,
@@ -280,6 +284,7 @@ impl ActiveJob {
             lineage: Lineage::new(),
             planning: Planning::new(),
             execution: Execution::default(),
+            graph: None,
             questions: Questions::default(),
             spending: Spending::default(),
             steering: Steering::default(),

@@ -211,6 +211,7 @@ fn a_given_plan_that_reaches_beyond_the_agent_fails_the_job_and_runs_nothing() {
         agents: Default::default(),
         forked: None,
         plan: Some(calling("write_file", &json!({}))),
+        workflow: None,
         files: Vec::new(),
         labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,

@@ -318,7 +318,12 @@ fn result(p: &mut Play, chances: &Chances, work: &str, attempt: u32, chance: u8)
 }
 
 fn done(success: bool, response: &str) -> TurnReply {
-    TurnReply::Done { success, response: response.into(), attachments: Vec::new() }
+    TurnReply::Done {
+        success,
+        response: response.into(),
+        attachments: Vec::new(),
+        value: serde_json::Value::Null,
+    }
 }
 
 fn steer() -> Signal {

@@ -6,7 +6,9 @@ use proto::{
     cost::Cost,
     event::Happened,
     fact::{PlanReply, TurnReply},
+    fallback::Fallback,
     id::Seq,
+    job::{FailReason, Outcome},
     message::Usage,
     plan::Action,
     price::ModelPrice,
@@ -57,7 +59,12 @@ fn paid(price: Option<Price>) -> (Play, Seq) {
     let cost = Cost { usage: Usage::reported(7, 0), money: Some(0.25) };
     p.result_at("g0.r0.a", 1, ToolResult::ok(json!(1)), None, cost);
     let before = p.last();
-    let done = TurnReply::Done { success: true, response: "b".into(), attachments: Vec::new() };
+    let done = TurnReply::Done {
+        success: true,
+        response: "b".into(),
+        attachments: Vec::new(),
+        value: serde_json::Value::Null,
+    };
     p.turn("g0.r0.b.n1.t1", done);
     (p, before)
 }
@@ -83,6 +90,26 @@ fn each_model_has_its_price_and_each_tool_what_it_reported() {
 }
 
 #[test]
+fn a_turn_has_the_price_of_the_model_that_answered() {
+    let mut p = Play::planned(
+        agent(|a| {
+            a.fallback = vec![Fallback { model: "dear".into(), on: Vec::new() }];
+            a.budget.money = Some(0.0001);
+            a.budget.price = Some(CHEAP);
+            a.budget.prices = vec![ModelPrice::new("dear", DEAR)];
+        }),
+        plan_with("a b<a", |_| Action::Agent),
+    );
+    p.drive();
+    p.done_by("g0.r0.a.n1.t1", "dear");
+    let cost = DEAR.of(Usage::reported(10, 1));
+    assert_eq!(bill(&p), [("dear".to_owned(), 11, Some((cost * 1e9).round() / 1e9))]);
+    p.expect(&["finish failed"]);
+    let Outcome::Failed { reason, .. } = p.outcome() else { panic!("not failed") };
+    assert_eq!(reason, FailReason::BudgetExceeded);
+}
+
+#[test]
 fn a_price_that_is_not_known_is_unknown_and_not_zero() {
     let (p, _) = paid(None);
     assert_eq!(bill(&p)[0], ("default".to_owned(), 11, None));
@@ -98,7 +125,12 @@ fn work_that_a_rollback_took_out_stays_on_the_bill_and_its_repetition_is_added()
     assert!(p.back(before));
     assert_eq!(bill(&p), once);
     p.drive();
-    let done = TurnReply::Done { success: true, response: "b".into(), attachments: Vec::new() };
+    let done = TurnReply::Done {
+        success: true,
+        response: "b".into(),
+        attachments: Vec::new(),
+        value: serde_json::Value::Null,
+    };
     p.turn("g1.r0.b.n1.t1", done);
     assert_eq!((bill(&p)[0].1, bill(&p)[1].1, bill(&p)[2].1), (22, 100, 7));
     assert_eq!(p.view().usage.input_tokens, 117, "the budget counts the repetition alone");

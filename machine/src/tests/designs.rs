@@ -28,7 +28,12 @@ use crate::events::Projection;
 
 fn reported(success: bool, response: &str) -> TurnReply {
     let attachments = vec!["out/a.md".to_owned()];
-    TurnReply::Done { success, response: response.into(), attachments }
+    TurnReply::Done {
+        success,
+        response: response.into(),
+        attachments,
+        value: serde_json::Value::Null,
+    }
 }
 
 /// A policy lets a step complete although its agent reports no success: it is not run again,
@@ -66,7 +71,7 @@ fn a_step_may_complete_without_success() {
 
     p.turn("g0.r0.b.n1.t1", reported(true, "the rest"));
     p.expect(&["finish completed"]);
-    let Outcome::Completed { summary, results } = p.outcome() else { panic!("not completed") };
+    let Outcome::Completed { summary, results, .. } = p.outcome() else { panic!("not completed") };
     assert_eq!(
         summary,
         "Carried out 1 step:\n1. do b: the rest\n\

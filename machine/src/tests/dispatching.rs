@@ -25,7 +25,7 @@ fn a_diamond_runs_its_middle_in_parallel() {
     p.expect(&["call g0.r0.s4 #1"]);
     p.ok("g0.r0.s4", json!(4));
     p.expect(&["finish completed"]);
-    let Outcome::Completed { results, summary } = p.outcome() else { panic!("not completed") };
+    let Outcome::Completed { results, summary, .. } = p.outcome() else { panic!("not completed") };
     assert_eq!(results, json!({"s1": 1, "s2": 2, "s3": 3, "s4": 4}));
     assert_eq!(summary, "Carried out 4 steps:\n1. do s1: 1\n2. do s2: 2\n3. do s3: 3\n4. do s4: 4");
     assert_eq!(p.log.len(), 12, "a diamond is twelve records");
@@ -198,7 +198,7 @@ fn blocked_steps_may_be_skipped_and_the_job_completes_with_what_it_has() {
     p.ok("g0.r0.d", json!(4));
     p.expect(&["finish completed"]);
     assert_eq!(p.states(), "a:failed b:skipped c:skipped d:completed");
-    let Outcome::Completed { summary, results } = p.outcome() else { panic!("not completed") };
+    let Outcome::Completed { summary, results, .. } = p.outcome() else { panic!("not completed") };
     assert_eq!(results, json!({"d": 4}));
     assert_eq!(
         summary,

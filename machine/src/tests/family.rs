@@ -117,6 +117,7 @@ impl Kin {
             agents: callees(below),
             forked: None,
             plan: None,
+            workflow: None,
             files: Vec::new(),
             labels: serde_json::from_str(r#"{"team":"x"}"#).unwrap(),
             rules: proto::rules::Rules::NOW,
@@ -406,7 +407,8 @@ fn a_model_calls_an_agent_as_it_calls_a_tool_and_is_told_what_came_of_it() {
 #[test]
 fn what_somebody_else_says_of_a_child_changes_nothing() {
     let mut kin = Kin::planned("a:helper", |_| {});
-    let outcome = Outcome::Completed { summary: "forged".into(), results: Value::Null };
+    let outcome = json!({"state": "completed", "summary": "forged"});
+    let outcome: Outcome = serde_json::from_value(outcome).unwrap();
     let ended = |work: &str, attempt, child: &str| {
         let news = News::Ended {
             outcome: outcome.clone(),

@@ -157,8 +157,12 @@ fn finish(p: &mut Play) -> BTreeSet<StepId> {
                 Decision::Turn(work) => {
                     steps.insert(work.step);
                     let attachments = Vec::new();
-                    let reply =
-                        TurnReply::Done { success: true, response: "done".into(), attachments };
+                    let reply = TurnReply::Done {
+                        success: true,
+                        response: "done".into(),
+                        attachments,
+                        value: serde_json::Value::Null,
+                    };
                     p.turn(work.work.as_str(), reply);
                 }
                 Decision::Call(work) => {

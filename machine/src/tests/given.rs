@@ -28,6 +28,7 @@ fn submitted(plan: Plan) -> Submitted {
         agents: Default::default(),
         forked: None,
         plan: Some(plan),
+        workflow: None,
         files: Vec::new(),
         labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,

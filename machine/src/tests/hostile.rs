@@ -174,6 +174,7 @@ fn a_plan_of_another_role_is_ignored(#[case] forger: Source) {
         detected: None,
         outline: Vec::new(),
         reasoning: String::new(),
+        answered: None,
     };
     p.fact_from(forger, Fact::Planned(forged));
     p.expect(&[]);

@@ -80,6 +80,7 @@ fn answer(plan: &Plan, decision: &proto::decision::Decision) -> Option<Fact> {
             detected: None,
             outline: Vec::new(),
             reasoning: String::new(),
+            answered: None,
         })),
         proto::decision::Decision::Call(call) => Some(Fact::Called(Called {
             work: call.work.clone(),

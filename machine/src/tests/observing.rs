@@ -171,6 +171,7 @@ fn what_was_said_before_reaches_the_planner_and_every_loop() {
         agents: Default::default(),
         forked: None,
         plan: None,
+        workflow: None,
         files: Vec::new(),
         labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,

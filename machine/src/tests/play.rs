@@ -12,6 +12,7 @@ use proto::{
         Answered, Asked, AskedKind, CallTarget, Called, Fact, Fired, PlanReply, Planned, Signal,
         Signaled, Source, Submitted, TurnCall, TurnReply, Turned,
     },
+    fallback::{AnsweredBy, FallbackReason, FellBack},
     id::{AskId, Attempt, JobId, Pool, Seq, StepId, TimerName, ToolName, WorkId},
     interaction::{Answer, Verdict},
     job::Outcome,
@@ -140,6 +141,7 @@ impl Play {
             agents: Default::default(),
             forked: None,
             plan: None,
+            workflow: None,
             files: Vec::new(),
             labels: proto::label::Labels::default(),
             rules: proto::rules::Rules::NOW,
@@ -284,6 +286,7 @@ impl Play {
             detected: None,
             outline: Vec::new(),
             reasoning: String::new(),
+            answered: None,
         };
         change(&mut planned);
         self.fact(Fact::Planned(planned));
@@ -371,12 +374,37 @@ impl Play {
             reply,
             usage,
             reasoning: String::new(),
+            opaque: None,
+            answered: None,
+        }));
+    }
+
+    /// Applies the end of a step that a model to fall back to reported.
+    pub(super) fn done_by(&mut self, id: &str, model: &str) {
+        let attempt = self.attempt_of(&work(id));
+        let fell_back = vec![FellBack { model: None, reason: FallbackReason::Overloaded }];
+        self.fact(Fact::Turned(Turned {
+            work: work(id),
+            attempt,
+            reply: TurnReply::Done {
+                success: true,
+                response: "done".into(),
+                attachments: Vec::new(),
+                value: Value::Null,
+            },
+            usage: Usage::reported(10, 1),
+            reasoning: String::new(),
+            opaque: None,
+            answered: Some(AnsweredBy { model: model.into(), fell_back }),
         }));
     }
 
     pub(super) fn done(&mut self, id: &str, success: bool, response: &str) {
         let attachments = Vec::new();
-        self.turn(id, TurnReply::Done { success, response: response.into(), attachments });
+        self.turn(
+            id,
+            TurnReply::Done { success, response: response.into(), attachments, value: Value::Null },
+        );
     }
 
     pub(super) fn answer(&mut self, ask: &str, decision: Verdict, words: Option<&str>) {

@@ -284,7 +284,7 @@ fn a_plan_that_replaces_all_can_read_what_was_before_and_leaves_it_in_sight() {
     p.drive();
     again(&mut p, 3, plan(""));
     p.expect(&["finish completed"]);
-    let Outcome::Completed { results, summary } = p.outcome() else { panic!("not completed") };
+    let Outcome::Completed { results, summary, .. } = p.outcome() else { panic!("not completed") };
     assert_eq!(results, json!({"a": 1, "c": 2}));
     assert_eq!(summary, "Carried out 2 steps:\n1. do a: 1\n2. do c: 2");
     assert_eq!(
@@ -353,7 +353,7 @@ fn every_turn_another_action_is_decided_until_the_goal_is_reached() {
     }
     p.reply(6, PlanReply::Finished { response: "all done".into(), language: None });
     p.expect(&["finish completed"]);
-    let Outcome::Completed { summary, results } = p.outcome() else { panic!("not completed") };
+    let Outcome::Completed { summary, results, .. } = p.outcome() else { panic!("not completed") };
     assert_eq!(summary, "all done");
     assert_eq!(
         results,

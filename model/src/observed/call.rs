@@ -94,6 +94,7 @@ impl Call {
             Delta::Text(text) => self.said.words |= !text.trim().is_empty(),
             Delta::Thought(_) => {}
             Delta::Call(_) => self.said.calls = true,
+            Delta::Opaque(_) => {}
             Delta::End { usage, stop, model } => {
                 let error = unusable(*stop, self.said.words, self.said.calls);
                 let error = error.map(|error| error.kind().as_str());

@@ -43,7 +43,7 @@ fn message(message: &Message, show: &dyn Fn(&str) -> String) -> Option<Value> {
     match message {
         Message::System { .. } => None,
         Message::User { text } => Some(json!({"role": "user", "parts": [self::text(text, show)]})),
-        Message::Assistant { text, calls } => {
+        Message::Assistant { text, calls, opaque: _ } => {
             let words = (!text.is_empty()).then(|| self::text(text, show));
             let calls = calls.iter().map(|call| self::call(call, show));
             let parts: Vec<Value> = words.into_iter().chain(calls).collect();
@@ -80,7 +80,7 @@ impl Output {
             Delta::Text(text) => self.text.push_str(text),
             Delta::Thought(thought) => self.thought.push_str(thought),
             Delta::Call(call) => self.calls.push(call.clone()),
-            Delta::End { .. } => {}
+            Delta::Opaque(_) | Delta::End { .. } => {}
         }
     }
 
@@ -108,6 +108,8 @@ pub(super) const fn finish_reason(stop: StopReason) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use proto::opaque::Opaque;
+
     use super::*;
 
     fn call(id: &str) -> ModelCall {
@@ -120,7 +122,11 @@ mod tests {
         let messages = [
             Message::System { text: "be brief".to_owned() },
             user("hello"),
-            Message::Assistant { text: String::new(), calls: vec![call("c1")] },
+            Message::Assistant {
+                text: String::new(),
+                calls: vec![call("c1")],
+                opaque: Some(Opaque { model: "m".into(), parts: vec![json!("canary")] }),
+            },
             Message::Tool { call: "c1".to_owned(), name: "echo".to_owned(), text: "1".to_owned() },
         ];
         let Input { system, messages } = input(&messages, &str::to_uppercase);

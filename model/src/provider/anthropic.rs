@@ -6,15 +6,15 @@ use proto::{
     effort::Effort,
     message::{Message, ToolOffer},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
-    Provider,
     assembly::{Assembly, tokens},
     reply::Counted,
-    request::{Sampling, object, sent_args, system},
+    request::{Asked, Sampling, object, sent_args, system},
+    schema,
 };
-use crate::{error::ModelError, port::ModelRequest};
+use crate::error::ModelError;
 
 /// Version of the API, a header of every request.
 pub(super) const VERSION: &str = "2023-06-01";
@@ -22,7 +22,8 @@ pub(super) const VERSION: &str = "2023-06-01";
 const MAX_TOKENS: u32 = 8192;
 
 /// Builds the body of a streaming request.
-pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> Value {
+pub(super) fn body(asked: Asked<'_>) -> Value {
+    let Asked { provider, model, request, .. } = asked;
     let Sampling { temperature, top_p, effort, max_tokens } =
         Sampling::of(provider, &request.params);
     let mut tools: Vec<_> = request.tools.iter().map(tool).collect();
@@ -34,7 +35,8 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
         choice = (!tools.is_empty()).then(|| json!({"type": "none"}));
     }
     let mut system = system(&request.messages, "\n\n");
-    let mut messages: Vec<_> = request.messages.iter().filter_map(message).collect();
+    let mut messages: Vec<_> =
+        request.messages.iter().filter_map(|said| message(asked, said)).collect();
     if provider.prompt_caching {
         system = system.map(|text| json!([marked(json!({"type": "text", "text": text}))]));
         // Messages after the last result are hints of this turn, which the next one does not repeat.
@@ -56,8 +58,18 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
         ("max_tokens", max_tokens.or(Some(json!(MAX_TOKENS)))),
         ("top_p", top_p),
         ("tool_choice", choice),
-        ("output_config", effort.map(|effort| json!({"effort": level(effort)}))),
+        ("output_config", output_config(asked, effort)),
     ])
+}
+
+/// Returns the effort and the schema of a reply, as far as a request has them.
+fn output_config(asked: Asked<'_>, effort: Option<Effort>) -> Option<Value> {
+    let schema = asked.schema().and_then(schema::for_anthropic);
+    let config = object([
+        ("effort", effort.map(|effort| json!(level(effort)))),
+        ("format", schema.map(|schema| json!({"type": "json_schema", "schema": schema}))),
+    ]);
+    config.as_object().is_some_and(|config| !config.is_empty()).then_some(config)
 }
 
 /// Returns Anthropic's name of an effort.
@@ -89,20 +101,20 @@ fn called(messages: &[Message]) -> impl Iterator<Item = &str> {
     names.map(|call| call.name.as_str()).collect::<BTreeSet<_>>().into_iter()
 }
 
-fn message(message: &Message) -> Option<Value> {
+fn message(asked: Asked<'_>, message: &Message) -> Option<Value> {
     match message {
         Message::System { .. } => None,
         Message::User { text } => Some(json!({"role": "user", "content": text})),
-        Message::Assistant { text, calls } if calls.is_empty() => {
+        Message::Assistant { text, calls, .. } if calls.is_empty() => {
             Some(json!({"role": "assistant", "content": text}))
         }
-        Message::Assistant { text, calls } => {
+        Message::Assistant { text, calls, opaque } => {
             let text = (!text.is_empty()).then(|| json!({"type": "text", "text": text}));
             let calls = calls.iter().map(|call| {
                 let input = sent_args(call.args.clone());
                 json!({"type": "tool_use", "id": call.id, "name": call.name, "input": input})
             });
-            let blocks: Vec<_> = text.into_iter().chain(calls).collect();
+            let blocks = in_order(asked.parts(opaque.as_ref()), text, calls);
             Some(json!({"role": "assistant", "content": blocks}))
         }
         Message::Tool { call, text, .. } => {
@@ -110,6 +122,33 @@ fn message(message: &Message) -> Option<Value> {
             Some(json!({"role": "user", "content": [block]}))
         }
     }
+}
+
+/// Puts thoughts between the other blocks as they were in the reply: Anthropic refuses them elsewhere.
+fn in_order(
+    parts: &[Value],
+    mut text: Option<Value>,
+    mut calls: impl Iterator<Item = Value>,
+) -> Vec<Value> {
+    let mut blocks = Vec::new();
+    for part in parts {
+        match part.get("type").and_then(Value::as_str) {
+            Some("text") => blocks.extend(text.take()),
+            Some("tool_use") => {
+                blocks.extend(text.take());
+                blocks.extend(calls.next());
+            }
+            Some(_) | None => blocks.push(part.clone()),
+        }
+    }
+    blocks.extend(text);
+    blocks.extend(calls);
+    blocks
+}
+
+/// `true` for a part that only marks the place of a text or a call between thoughts.
+pub(super) fn is_mark(part: &Map<String, Value>) -> bool {
+    matches!(part.get("type").and_then(Value::as_str), Some("text" | "tool_use"))
 }
 
 fn tool(offer: &ToolOffer) -> Value {
@@ -134,6 +173,10 @@ pub(super) fn frame(reply: &mut Assembly, frame: &Value) -> Result<(), ModelErro
             let delta = |name: &str| frame.get("delta")?.get(name);
             reply.say(delta("text"));
             reply.think(delta("thinking"));
+            for (name, field) in [("thinking", "thinking"), ("signature", "signature")] {
+                let more = delta(name).and_then(Value::as_str).unwrap_or_default();
+                reply.kept.extend(index, field, more);
+            }
             if let Some(json) = delta("partial_json").and_then(Value::as_str) {
                 reply.calls.extend(index, json);
             }
@@ -165,13 +208,21 @@ fn message_part(reply: &mut Assembly, message: &Value) {
 fn block(reply: &mut Assembly, index: Option<u64>, block: &Value) {
     let text = |name| block.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     match text("type").as_str() {
-        "text" => reply.say(block.get("text")),
-        "thinking" => reply.think(block.get("thinking")),
+        "text" => {
+            reply.say(block.get("text"));
+            reply.kept.open(index, json!({"type": "text"}));
+        }
+        "thinking" => {
+            reply.think(block.get("thinking"));
+            reply.kept.open(index, block.clone());
+        }
+        "redacted_thinking" => reply.kept.open(index, block.clone()),
         "tool_use" => {
+            reply.kept.open(index, json!({"type": "tool_use"}));
             let input = block.get("input").unwrap_or(&Value::Null);
             reply.calls.open(index, text("id"), text("name"), input);
         }
-        // Redacted reasoning, and results of tools that run at the provider.
+        // Results of tools that run at the provider.
         _ => {}
     }
 }
@@ -205,7 +256,7 @@ mod tests {
         let calls = vec![call("ask_user"), call("echo"), call("ask_user")];
         let messages = [
             Message::User { text: "plan".into() },
-            Message::Assistant { text: String::new(), calls },
+            Message::Assistant { text: String::new(), calls, opaque: None },
         ];
         assert_eq!(called(&messages).collect::<Vec<_>>(), ["ask_user", "echo"]);
     }

@@ -9,7 +9,9 @@ use serde_json::Value;
 use super::{
     anthropic,
     calls::Calls,
-    failure, gemini, ollama, openai,
+    failure, gemini,
+    kept::Kept,
+    ollama, openai,
     reply::{Counted, End, Event, bad_calls, cut, refused, stop},
 };
 use crate::{
@@ -27,6 +29,8 @@ pub(super) struct Assembly {
     redactor: Arc<Redactor>,
     ready: Vec<Event>,
     pub(super) calls: Calls,
+    /// Parts that only the same model reads.
+    pub(super) kept: Kept,
     counted: Counted,
     model: Option<String>,
     /// Reason for the end, once it was reported.
@@ -44,6 +48,7 @@ impl Assembly {
             redactor,
             ready: Vec::new(),
             calls,
+            kept: Kept::default(),
             counted: Counted::default(),
             model: None,
             finish: None,
@@ -106,9 +111,16 @@ impl Assembly {
         if self.is_refused {
             return Err(refused());
         }
+        let calls = self.calls.finish();
+        // Only a conversation that goes on with results sends them back.
+        let mut opaque = self.kept.finish(anthropic::is_mark);
+        if calls.is_empty() {
+            opaque.clear();
+        }
         Ok(End {
             stop: stop(self.finish.as_deref())?,
-            calls: self.calls.finish(),
+            calls,
+            opaque,
             counted: self.counted,
             model: self.model,
         })

@@ -228,7 +228,7 @@ mod tests {
     fn a_made_id_is_not_that_of_an_earlier_call() {
         let earlier = ["call_7", "fc_9", "call_x", "call_3"];
         let calls = earlier.map(|id| call(id, "f", json!({}))).to_vec();
-        let conversation = [Message::Assistant { text: String::new(), calls }];
+        let conversation = [Message::Assistant { text: String::new(), calls, opaque: None }];
         let mut calls = Calls::after(&conversation);
         for piece in [r#"{"function":{"name":"f"}}"#, r#"{"function":{"name":"g"}}"#] {
             calls.add(Piece::of(&serde_json::from_str(piece).unwrap()).unwrap());

@@ -3,7 +3,10 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use futures::StreamExt;
-use proto::message::{StopReason, Usage};
+use proto::{
+    message::{StopReason, Usage},
+    opaque::Opaque,
+};
 use tokio::time::Instant;
 use tracing::{Dispatch, instrument::WithSubscriber};
 
@@ -33,6 +36,8 @@ pub(super) struct Exchange {
     words: String,
     call_bytes: usize,
     asked_model: String,
+    /// Provider and model that opaque parts belong to.
+    identity: String,
     state: State,
 }
 
@@ -63,6 +68,7 @@ impl Exchange {
             words: String::new(),
             call_bytes: 0,
             asked_model: prepared.model.clone(),
+            identity: prepared.identity.clone(),
             state: State::Waiting,
         };
         let first_token = Instant::now() + exchange.timeouts.first_token();
@@ -118,7 +124,7 @@ impl Exchange {
     }
 
     fn end(&mut self, end: End) -> Result<(), ModelError> {
-        let End { stop, calls, counted, model } = end;
+        let End { stop, calls, opaque: parts, counted, model } = end;
         if calls.iter().any(|call| call.name.is_empty()) {
             return Err(ModelError::new(
                 ErrorKind::Malformed,
@@ -145,6 +151,10 @@ impl Exchange {
             || window::estimate(&self.words) + calls.iter().map(call_tokens).sum::<usize>();
         let usage = usage(counted, &self.request, output);
         self.ready.extend(calls.into_iter().map(Delta::Call));
+        if !parts.is_empty() {
+            let model = self.identity.clone();
+            self.ready.push_back(Delta::Opaque(Opaque { model, parts }));
+        }
         let model = model.unwrap_or_else(|| std::mem::take(&mut self.asked_model));
         self.ready.push_back(Delta::End { usage, stop, model });
         self.state = State::Ended;

@@ -42,7 +42,7 @@ pub(super) fn from_http(
     redactor: &Redactor,
 ) -> ModelError {
     let json = serde_json::from_str::<Value>(body).unwrap_or(Value::Null);
-    let by_code = codes(&json).find_map(known);
+    let by_code = codes(&json).find_map(known).or_else(|| too_long(status, body));
     let error = by_code.unwrap_or_else(|| by_status(status));
     let words = if !json.is_null() {
         words(&json, redactor)
@@ -56,6 +56,19 @@ pub(super) fn from_http(
         .with_status(status)
         .with_retry_after(retry_after(headers, Timestamp::now()))
         .with_words(words)
+}
+
+/// Messages of providers without a code of their own for a conversation that exceeds the context.
+const TOO_LONG: [&str; 4] = [
+    "prompt is too long",
+    "exceeds the maximum number of tokens",
+    "maximum context length",
+    "exceeds the available context size",
+];
+
+fn too_long(status: u16, body: &str) -> Option<ModelError> {
+    let says_so = status == 400 && TOO_LONG.iter().any(|words| body.contains(words));
+    says_so.then(|| known("context_length_exceeded"))?
 }
 
 /// Translates an error that the provider reports with status 200, within a stream or in place of
@@ -116,7 +129,7 @@ fn by_status(status: u16) -> ModelError {
             "the provider knows no such model or path; check model and base_url",
         ),
         413 => ModelError::new(
-            ErrorKind::InvalidRequest,
+            ErrorKind::ContextTooLong,
             "the conversation is larger than the provider accepts",
         ),
         429 => {
@@ -153,10 +166,10 @@ fn codes(body: &Value) -> impl Iterator<Item = &str> {
 fn known(code: &str) -> Option<ModelError> {
     let (kind, detail) = match code {
         "context_length_exceeded" => {
-            (ErrorKind::InvalidRequest, "the conversation is longer than the model's context")
+            (ErrorKind::ContextTooLong, "the conversation is longer than the model's context")
         }
         "request_too_large" => {
-            (ErrorKind::InvalidRequest, "the conversation is larger than the provider accepts")
+            (ErrorKind::ContextTooLong, "the conversation is larger than the provider accepts")
         }
         "model_not_found" => {
             (ErrorKind::InvalidRequest, "the provider knows no such model; check model")
@@ -206,7 +219,9 @@ mod tests {
     #[case(429, r#"{"error":{"code":"insufficient_quota"}}"#, ErrorKind::Quota)]
     #[case(400, r#"{"error":{"code":"content_filter"}}"#, ErrorKind::Refused)]
     #[case(400, r#"{"error":{"code":400,"status":"INVALID_ARGUMENT"}}"#, ErrorKind::InvalidRequest)]
-    #[case(400, r#"{"error":{"code":"context_length_exceeded"}}"#, ErrorKind::InvalidRequest)]
+    #[case(400, r#"{"error":{"code":"context_length_exceeded"}}"#, ErrorKind::ContextTooLong)]
+    #[case(400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#, ErrorKind::ContextTooLong)]
+    #[case(400, r#"{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}"#, ErrorKind::ContextTooLong)]
     #[case(500, "", ErrorKind::ProviderFailed)]
     #[case(529, r#"{"type":"error","error":{"type":"overloaded_error"}}"#, ErrorKind::Overloaded)]
     fn statuses_and_codes_have_kinds(

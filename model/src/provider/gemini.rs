@@ -8,22 +8,26 @@ use std::collections::BTreeSet;
 use proto::{
     effort::Effort,
     message::{Message, ModelCall, ToolOffer},
+    opaque::Opaque,
 };
 use serde_json::{Value, json};
 
 use super::{
-    Provider,
     assembly::{Assembly, tokens},
     reply::Counted,
-    request::{Sampling, object, sent_args, system},
+    request::{Asked, Sampling, object, sent_args, system},
+    schema,
 };
-use crate::{error::ModelError, port::ModelRequest};
+use crate::error::ModelError;
 
+/// Field of a part with the signature of the thoughts before it.
+const SIGNATURE: &str = "thoughtSignature";
 /// Accepted in place of the thought signature that Gemini 3 requires of the first call of a turn.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// Builds the body of a streaming request.
-pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> Value {
+pub(super) fn body(asked: Asked<'_>) -> Value {
+    let Asked { provider, model, request, .. } = asked;
     let Sampling { temperature, top_p, effort, max_tokens } =
         Sampling::of(provider, &request.params);
     let tools: Vec<_> = request.tools.iter().map(tool).collect();
@@ -31,6 +35,7 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
     let is_json = request.params.json && tools.is_empty();
     let config = object([
         ("responseMimeType", is_json.then(|| json!("application/json"))),
+        ("responseJsonSchema", asked.schema().map(schema::for_gemini)),
         ("temperature", temperature),
         ("topP", top_p),
         ("maxOutputTokens", max_tokens),
@@ -40,7 +45,7 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
     object([
         ("systemInstruction", system.map(|text| json!({"parts": [{"text": text}]}))),
         ("tools", (!tools.is_empty()).then(|| json!([{"functionDeclarations": tools}]))),
-        ("contents", Some(contents(model, &request.messages))),
+        ("contents", Some(contents(model, &request.messages, |opaque| asked.parts(opaque)))),
         ("generationConfig", config.as_object().is_some_and(|it| !it.is_empty()).then_some(config)),
     ])
 }
@@ -65,7 +70,11 @@ fn thinking(model: &str, effort: Effort) -> Value {
 }
 
 /// Translates a conversation. Gemini wants the results of one turn in one message.
-fn contents(model: &str, messages: &[Message]) -> Value {
+fn contents<'a>(
+    model: &str,
+    messages: &'a [Message],
+    parts: impl Fn(Option<&'a Opaque>) -> &'a [Value],
+) -> Value {
     let mut contents: Vec<(&str, Vec<Value>)> = Vec::new();
     let mut called = BTreeSet::new();
     let mut after_result = false;
@@ -73,12 +82,24 @@ fn contents(model: &str, messages: &[Message]) -> Value {
         match message {
             Message::System { .. } => {}
             Message::User { text } => contents.push(("user", vec![json!({"text": text})])),
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, opaque } => {
                 called.extend(calls.iter().map(|call| call.id.as_str()));
-                let text = (!text.is_empty()).then(|| json!({"text": text}));
-                let needs_signature = |position| position == 0 && model.contains("gemini-3");
+                let signatures = parts(opaque.as_ref());
+                let signature = |place: Value| {
+                    let own = signatures.iter().rfind(|part| part.get("of") == Some(&place));
+                    own.and_then(|part| part.get(SIGNATURE)).cloned()
+                };
+                let of_text = signature(json!("text"));
+                let has_text = !text.is_empty() || of_text.is_some();
+                let text =
+                    has_text.then(|| object([("text", Some(json!(text))), (SIGNATURE, of_text)]));
+                let needs_one = signatures.is_empty() && model.contains("gemini-3");
+                let stands_in =
+                    |position| (needs_one && position == 0).then(|| json!(NO_SIGNATURE));
                 let calls = calls.iter().enumerate();
-                let calls = calls.map(|(position, call)| sent(call, needs_signature(position)));
+                let calls = calls.map(|(position, call)| {
+                    sent(call, signature(json!(position)).or_else(|| stands_in(position)))
+                });
                 let parts: Vec<_> = text.into_iter().chain(calls).collect();
                 if !parts.is_empty() {
                     contents.push(("model", parts));
@@ -102,17 +123,14 @@ fn contents(model: &str, messages: &[Message]) -> Value {
     contents.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts})).collect()
 }
 
-fn sent(call: &ModelCall, needs_signature: bool) -> Value {
+fn sent(call: &ModelCall, signature: Option<Value>) -> Value {
     let id = Some(call.id.as_str()).filter(|id| is_own(id));
     let function = object([
         ("id", id.map(Value::from)),
         ("name", Some(json!(call.name))),
         ("args", Some(sent_args(call.args.clone()))),
     ]);
-    object([
-        ("functionCall", Some(function)),
-        ("thoughtSignature", needs_signature.then(|| json!(NO_SIGNATURE))),
-    ])
+    object([("functionCall", Some(function)), (SIGNATURE, signature)])
 }
 
 /// `true` for an id of the provider; `false` for one that [`made_id`] made.
@@ -152,6 +170,7 @@ pub(super) fn frame(reply: &mut Assembly, frame: &Value) -> Result<(), ModelErro
     }
     let parts = frame.pointer("/candidates/0/content/parts").and_then(Value::as_array);
     for part in parts.into_iter().flatten() {
+        sign(reply, part);
         if let Some(call) = part.get("functionCall") {
             let text = |name| call.get(name).and_then(Value::as_str).unwrap_or_default();
             let (id, name) = (text("id"), text("name"));
@@ -166,6 +185,16 @@ pub(super) fn frame(reply: &mut Assembly, frame: &Value) -> Result<(), ModelErro
     }
     reply.finish(frame.pointer("/candidates/0/finishReason"));
     Ok(())
+}
+
+/// Keeps the signature of a part with the part's place: the position of a call, or the text.
+fn sign(reply: &mut Assembly, part: &Value) {
+    let Some(signature) = part.get(SIGNATURE).filter(|signature| signature.is_string()) else {
+        return;
+    };
+    let of =
+        if part.get("functionCall").is_some() { json!(reply.calls.len()) } else { json!("text") };
+    reply.kept.open(None, json!({"of": of, SIGNATURE: signature}));
 }
 
 /// Reads token counts. Gemini counts reasoning, and what its own tools add to a prompt, apart.
@@ -207,7 +236,11 @@ mod tests {
         };
         let made = made_id("look", 1);
         let messages = [
-            Message::Assistant { text: String::new(), calls: vec![call("fc_1"), call(&made)] },
+            Message::Assistant {
+                text: String::new(),
+                calls: vec![call("fc_1"), call(&made)],
+                opaque: None,
+            },
             result("fc_1"),
             result(&made),
         ];
@@ -222,6 +255,6 @@ mod tests {
                 {"functionResponse": {"name": "look", "response": response("seen call#look#1")}},
             ]},
         ]);
-        assert_eq!(contents("gemini-3-pro", &messages), expected);
+        assert_eq!(contents("gemini-3-pro", &messages, |_| &[]), expected);
     }
 }

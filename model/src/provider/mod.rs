@@ -14,10 +14,12 @@ mod exchange;
 mod failure;
 mod gemini;
 mod http;
+mod kept;
 mod ollama;
 mod openai;
 mod reply;
 mod request;
+mod schema;
 
 use std::sync::{
     Arc,
@@ -91,6 +93,7 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
         top_p: config.top_p,
         effort: config.effort,
         prompt_caching: config.prompt_caching,
+        structured_outputs: config.structured_outputs,
         max_tokens: config.max_tokens,
         max_reply_bytes: config.max_reply_bytes,
         timeouts: config.timeouts,
@@ -112,6 +115,7 @@ struct Provider {
     top_p: Option<f64>,
     effort: Option<Effort>,
     prompt_caching: bool,
+    structured_outputs: bool,
     max_tokens: Option<u32>,
     max_reply_bytes: usize,
     timeouts: Timeouts,

@@ -4,19 +4,19 @@ use proto::{
     effort::Effort,
     message::{Message, ModelCall, ToolOffer},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
-    Provider,
     assembly::{Assembly, tokens},
     calls::Piece,
     reply::{Counted, bad_calls},
-    request::{Sampling, object, sent_args},
+    request::{Asked, Sampling, object, sent_args},
 };
-use crate::{error::ModelError, port::ModelRequest};
+use crate::error::ModelError;
 
 /// Builds the body of a streaming request.
-pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> Value {
+pub(super) fn body(asked: Asked<'_>) -> Value {
+    let Asked { provider, model, request, .. } = asked;
     let Sampling { temperature, top_p, effort, max_tokens } =
         Sampling::of(provider, &request.params);
     let options =
@@ -27,9 +27,9 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
         ("stream", Some(json!(true))),
         ("options", options.as_object().is_some_and(|it| !it.is_empty()).then_some(options)),
         ("tools", (!tools.is_empty()).then(|| json!(tools))),
-        ("messages", Some(request.messages.iter().map(message).collect())),
+        ("messages", Some(request.messages.iter().map(|said| message(asked, said)).collect())),
         ("think", effort.map(level)),
-        ("format", request.params.json.then(|| json!("json"))),
+        ("format", asked.schema().cloned().or_else(|| request.params.json.then(|| json!("json")))),
     ])
 }
 
@@ -42,15 +42,17 @@ fn level(effort: Effort) -> Value {
     }
 }
 
-fn message(message: &Message) -> Value {
+fn message(asked: Asked<'_>, message: &Message) -> Value {
     match message {
         Message::System { text } => json!({"role": "system", "content": text}),
         Message::User { text } => json!({"role": "user", "content": text}),
-        Message::Assistant { text, calls } => {
+        Message::Assistant { text, calls, opaque } => {
+            let kept = asked.parts(opaque.as_ref()).first();
             let calls: Vec<_> = calls.iter().map(call).collect();
             object([
                 ("role", Some(json!("assistant"))),
                 ("content", Some(json!(text))),
+                ("thinking", kept.and_then(|part| part.get("thinking")).cloned()),
                 ("tool_calls", (!calls.is_empty()).then(|| json!(calls))),
             ])
         }
@@ -81,6 +83,10 @@ pub(super) fn frame(reply: &mut Assembly, frame: &Value) -> Result<(), ModelErro
     reply.name(frame.get("model"));
     let part = |name: &str| frame.get("message")?.get(name).filter(|part| !part.is_null());
     reply.think(part("thinking").or_else(|| part("reasoning_content")));
+    if let Some(words) = part("thinking").and_then(Value::as_str).filter(|it| !it.is_empty()) {
+        let piece = Map::from_iter([("index".into(), json!(0)), ("thinking".into(), json!(words))]);
+        reply.kept.merge(&piece, &["thinking"]);
+    }
     reply.say(part("content"));
     for call in part("tool_calls").and_then(Value::as_array).into_iter().flatten() {
         reply.calls.add(Piece::of(call).ok_or_else(bad_calls)?);

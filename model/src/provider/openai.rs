@@ -4,22 +4,30 @@ use proto::{
     effort::Effort,
     message::{Message, ModelCall, ToolOffer},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
-    Provider,
     assembly::{Assembly, tokens},
     calls::Piece,
     reply::{Counted, Event, bad_calls},
-    request::{Sampling, object, sent_args},
+    request::{Asked, Sampling, object, sent_args},
+    schema,
 };
-use crate::{error::ModelError, port::ModelRequest};
+use crate::error::ModelError;
 
 /// Beginnings of the names of models that refuse `max_tokens` and take `max_completion_tokens`.
 const COMPLETION_TOKENS: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
 
+/// Field of a message with reasoning that gateways sign or encrypt, in parts.
+const DETAILS: &str = "reasoning_details";
+/// Field of a message with reasoning in words, which some servers need back in a loop of tools.
+const REASONING: &str = "reasoning_content";
+/// Field of a call in which Gemini's imitation of this API puts signatures.
+const EXTRA: &str = "extra_content";
+
 /// Builds the body of a streaming request.
-pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> Value {
+pub(super) fn body(asked: Asked<'_>) -> Value {
+    let Asked { provider, model, request, .. } = asked;
     let params = &request.params;
     let Sampling { temperature, top_p, effort, max_tokens } = Sampling::of(provider, params);
     let has_tools = !request.tools.is_empty();
@@ -29,8 +37,8 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
         ("model", Some(json!(model))),
         ("stream", Some(json!(true))),
         ("tools", has_tools.then(|| request.tools.iter().map(tool).collect())),
-        ("messages", Some(request.messages.iter().map(message).collect())),
-        ("response_format", params.json.then(|| json!({"type": "json_object"}))),
+        ("messages", Some(request.messages.iter().map(|said| message(asked, said)).collect())),
+        ("response_format", response_format(asked)),
         ("stream_options", Some(json!({"include_usage": true}))),
         ("temperature", temperature),
         (if is_newer { "max_completion_tokens" } else { "max_tokens" }, max_tokens),
@@ -38,6 +46,16 @@ pub(super) fn body(provider: &Provider, model: &str, request: &ModelRequest) -> 
         ("reasoning_effort", effort.map(|effort| json!(effort_level(effort)))),
         ("parallel_tool_calls", is_one_call.then(|| json!(false))),
     ])
+}
+
+/// Returns the form of the reply. Outside its strict subset OpenAI takes a schema as advice.
+fn response_format(asked: Asked<'_>) -> Option<Value> {
+    if let Some(schema) = asked.schema() {
+        let strict = schema::is_strict(schema);
+        let named = json!({"name": "result", "strict": strict, "schema": schema});
+        return Some(json!({"type": "json_schema", "json_schema": named}));
+    }
+    asked.request.params.json.then(|| json!({"type": "json_object"}))
 }
 
 /// Returns OpenAI's name of an effort.
@@ -48,16 +66,31 @@ pub(crate) fn effort_level(effort: Effort) -> &'static str {
     }
 }
 
-fn message(message: &Message) -> Value {
+fn message(asked: Asked<'_>, message: &Message) -> Value {
     match message {
         Message::System { text } => json!({"role": "system", "content": text}),
         Message::User { text } => json!({"role": "user", "content": text}),
-        Message::Assistant { text, calls } if calls.is_empty() => {
+        Message::Assistant { text, calls, .. } if calls.is_empty() => {
             json!({"role": "assistant", "content": text})
         }
-        Message::Assistant { text, calls } => {
-            let calls: Vec<_> = calls.iter().map(call).collect();
-            json!({"role": "assistant", "content": text, "tool_calls": calls})
+        Message::Assistant { text, calls, opaque } => {
+            let parts = asked.parts(opaque.as_ref());
+            let of_call = |position: usize| {
+                let own = parts.iter().find(|part| part.get("of") == Some(&json!(position)));
+                own.and_then(|part| part.get(EXTRA)).cloned()
+            };
+            let calls = calls.iter().enumerate();
+            let calls: Vec<_> = calls.map(|(n, call)| sent(call, of_call(n))).collect();
+            let is_detail = |part: &&Value| part.get("of").is_none();
+            let details: Vec<_> = parts.iter().filter(is_detail).collect();
+            let reasoning = parts.iter().find_map(|part| part.get(REASONING)).cloned();
+            object([
+                ("role", Some(json!("assistant"))),
+                ("content", Some(json!(text))),
+                ("tool_calls", Some(json!(calls))),
+                (DETAILS, (!details.is_empty()).then(|| json!(details))),
+                (REASONING, reasoning),
+            ])
         }
         Message::Tool { call, text, .. } => {
             json!({"role": "tool", "content": text, "tool_call_id": call})
@@ -65,9 +98,14 @@ fn message(message: &Message) -> Value {
     }
 }
 
-fn call(call: &ModelCall) -> Value {
+fn sent(call: &ModelCall, extra: Option<Value>) -> Value {
     let args = sent_args(call.args.clone()).to_string();
-    json!({"type": "function", "id": call.id, "function": {"name": call.name, "arguments": args}})
+    object([
+        ("type", Some(json!("function"))),
+        ("id", Some(json!(call.id))),
+        ("function", Some(json!({"name": call.name, "arguments": args}))),
+        (EXTRA, extra),
+    ])
 }
 
 fn tool(offer: &ToolOffer) -> Value {
@@ -112,6 +150,7 @@ fn delta(reply: &mut Assembly, delta: &Value) -> Result<(), ModelError> {
     if delta.get("refusal").filter(has_words).is_some() {
         reply.refuse();
     }
+    keep(reply, delta);
     let calls = match delta.get("tool_calls") {
         None | Some(Value::Null) => &[],
         Some(Value::Array(calls)) => calls.as_slice(),
@@ -127,8 +166,24 @@ fn delta(reply: &mut Assembly, delta: &Value) -> Result<(), ModelError> {
     let older = delta.get("function_call").filter(|_| calls.is_empty()).filter(has_content);
     for call in calls.iter().chain(older) {
         reply.calls.add(Piece::of(call).ok_or_else(bad_calls)?);
+        if let Some(extra) = call.get(EXTRA).filter(|extra| extra.is_object()) {
+            let of = reply.calls.len().saturating_sub(1);
+            reply.kept.open(None, json!({"of": of, EXTRA: extra}));
+        }
     }
     Ok(())
+}
+
+/// Keeps the reasoning that only the same model reads.
+fn keep(reply: &mut Assembly, delta: &Value) {
+    let details = delta.get(DETAILS).and_then(Value::as_array);
+    for piece in details.into_iter().flatten().filter_map(Value::as_object) {
+        reply.kept.merge(piece, &["text", "summary"]);
+    }
+    if let Some(words) = delta.get(REASONING).and_then(Value::as_str).filter(|it| !it.is_empty()) {
+        let words = json!({"index": 0, "of": "message", REASONING: words});
+        reply.kept.merge(words.as_object().unwrap_or(&Map::new()), &[REASONING]);
+    }
 }
 
 /// Reads a part of a content list: text, or the reasoning of some models.

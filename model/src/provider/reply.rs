@@ -4,6 +4,7 @@ use std::pin::Pin;
 
 use futures::Stream;
 use proto::message::{ModelCall, StopReason};
+use serde_json::Value;
 
 use crate::error::{ErrorKind, ModelError};
 
@@ -28,6 +29,8 @@ pub(super) enum Event {
 pub(super) struct End {
     pub(super) stop: StopReason,
     pub(super) calls: Vec<ModelCall>,
+    /// Parts that only the same model reads.
+    pub(super) opaque: Vec<Value>,
     pub(super) counted: Counted,
     /// Name of the model that answered, if the provider reports it.
     pub(super) model: Option<String>,

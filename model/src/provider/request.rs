@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proto::{effort::Effort, message::Message};
+use proto::{effort::Effort, message::Message, opaque::Opaque};
 use serde_json::{Map, Value, json};
 use url::Url;
 
@@ -17,6 +17,8 @@ use crate::{
 pub(super) struct Prepared {
     /// Name of the requested model.
     pub(super) model: String,
+    /// Provider and model, to which opaque parts of replies belong.
+    pub(super) identity: String,
     /// The request before its translation.
     pub(super) request: Arc<ModelRequest>,
     pub(super) url: Url,
@@ -38,8 +40,33 @@ impl Prepared {
             ProviderKind::Gemini => gemini::body,
             ProviderKind::Ollama => ollama::body,
         };
-        let body = translate(provider, &model, &request);
-        Ok(Self { model, request: Arc::new(request), url, body })
+        let host = provider.base.host_str().unwrap_or_default();
+        let identity = format!("{}:{host}/{model}", provider.kind.as_str());
+        let asked = Asked { provider, model: &model, identity: &identity, request: &request };
+        let body = translate(asked);
+        Ok(Self { model, identity, request: Arc::new(request), url, body })
+    }
+}
+
+/// A request before its translation, with the model that it is for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) provider: &'a Provider,
+    pub(super) model: &'a str,
+    identity: &'a str,
+    pub(super) request: &'a ModelRequest,
+}
+
+impl<'a> Asked<'a> {
+    /// Returns the schema to hold the model to. Providers refuse schemas beside tools.
+    pub(super) fn schema(self) -> Option<&'a Value> {
+        let schema = self.request.params.schema.as_ref()?;
+        (self.provider.structured_outputs && self.request.tools.is_empty()).then_some(schema)
+    }
+
+    /// Returns the opaque parts of an earlier reply, if this model gave it.
+    pub(super) fn parts(self, opaque: Option<&'a Opaque>) -> &'a [Value] {
+        opaque.map_or(&[], |opaque| opaque.parts_for(self.identity))
     }
 }
 

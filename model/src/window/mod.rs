@@ -27,7 +27,7 @@ pub use self::{
     overflow::{Overflow, overflow},
     tokens::estimate,
 };
-use crate::{Model, ModelError, ModelRequest, ModelStream};
+use crate::{Model, ModelError, ModelRequest, ModelStream, fallback::Chain};
 
 messages::texts!(window);
 
@@ -129,26 +129,46 @@ pub fn fit(
 
 /// Fits the messages of a request with [`fit`]. `pinned` is the same conversation with people's
 /// instructions moved to the task. It replaces the original if exchanges, and the instructions
-/// between them, must be dropped.
+/// between them, must be dropped. If not even the smallest part fits, the request is for the first
+/// model to fall back to whose window it fits.
 ///
 /// # Errors
 /// [`TooLarge`] as from [`fit`]; the request then has no messages.
 pub fn fit_request(
     request: &mut ModelRequest,
-    pinned: Option<Vec<Message>>,
+    pinned: Option<&[Message]>,
     window: Window,
     language: Language,
     model: &dyn Model,
 ) -> Result<(), TooLarge> {
     let messages = std::mem::take(&mut request.messages);
-    let asked = ModelTarget { model, name: request.params.model.as_deref() };
-    let fit = |messages| fit(messages, &request.tools, window, language, asked);
-    let mut fitted = fit(messages)?;
-    if let Some(pinned) = pinned.filter(|_| fitted.left_out > 0) {
-        fitted = fit(pinned)?;
+    let mut too_large = None;
+    let first = request.params.clone();
+    let mut chain = Chain::of(first.clone());
+    loop {
+        request.params = chain.params();
+        let asked = ModelTarget { model, name: request.params.model.as_deref() };
+        let fit = |messages| fit(messages, &request.tools, window, language, asked);
+        let fitted = fit(messages.clone()).and_then(|fitted| match pinned {
+            Some(pinned) if fitted.left_out > 0 => fit(pinned.to_vec()),
+            Some(_) | None => Ok(fitted),
+        });
+        match fitted {
+            Ok(fitted) => {
+                request.messages = fitted.messages;
+                return Ok(());
+            }
+            Err(large) => {
+                // The error tells how much the first model takes.
+                let large = too_large.take().unwrap_or(large);
+                if !chain.passes_over() {
+                    request.params = first;
+                    return Err(large);
+                }
+                too_large = Some(large);
+            }
+        }
     }
-    request.messages = fitted.messages;
-    Ok(())
 }
 
 /// Returns the number of tokens that fit.
@@ -253,8 +273,10 @@ fn of_messages(messages: &[Message], words: &dyn Fn(&str) -> usize) -> usize {
     };
     let of_message = |message: &Message| match message {
         Message::System { text } | Message::User { text } => words(text),
-        Message::Assistant { text, calls } => {
-            words(text) + calls.iter().map(of_call).sum::<usize>()
+        Message::Assistant { text, calls, opaque } => {
+            let kept = opaque.iter().flat_map(|opaque| &opaque.parts);
+            let kept: usize = kept.map(|part| words(&part.to_string())).sum();
+            words(text) + calls.iter().map(of_call).sum::<usize>() + kept
         }
         Message::Tool { call, name, text } => words(call) + words(name) + words(text),
     };

@@ -39,7 +39,11 @@ fn conversation(task: usize, turns: &[Vec<usize>]) -> Vec<Message> {
             name: "read".into(),
             args: json!({"turn": turn}),
         });
-        messages.push(Message::Assistant { text: format!("turn {turn}"), calls: calls.collect() });
+        messages.push(Message::Assistant {
+            text: format!("turn {turn}"),
+            calls: calls.collect(),
+            opaque: None,
+        });
         for (n, size) in results.iter().enumerate() {
             let text = "结果 result ".repeat(*size);
             messages.push(Message::Tool { call: id(n), name: "read".into(), text });
@@ -190,7 +194,8 @@ fn a_task_that_has_no_room_is_an_error_that_says_what_to_do() {
 
 #[test]
 fn words_that_follow_a_reply_stay_with_it() {
-    let assistant = |text: &str| Message::Assistant { text: text.into(), calls: vec![] };
+    let assistant =
+        |text: &str| Message::Assistant { text: text.into(), calls: vec![], opaque: None };
     let user = |text: &str| Message::User { text: text.into() };
     let long = "word ".repeat(300);
     let all =
@@ -220,7 +225,8 @@ fn the_estimate_is_rather_too_high(#[case] text: &str, #[case] times: usize, #[c
 
 #[test]
 fn words_that_are_the_result_are_cut_when_they_alone_are_too_large() {
-    let assistant = |text: &str| Message::Assistant { text: text.into(), calls: vec![] };
+    let assistant =
+        |text: &str| Message::Assistant { text: text.into(), calls: vec![], opaque: None };
     let user = |text: &str| Message::User { text: text.into() };
     let observed = format!("Observation: {} What next?", "word ".repeat(3000));
     let all = vec![user("goal"), assistant("look"), user(&observed)];

@@ -239,6 +239,7 @@ async fn requests_are_in_the_providers_words(
             name: "get_weather".into(),
             args: json!("{\"pla"),
         }],
+        opaque: None,
     });
     request.messages.push(Message::Tool {
         call: "c1".into(),
@@ -341,6 +342,7 @@ async fn anthropic_is_asked_to_keep_a_prompt_up_to_the_last_result(
     request.messages.push(Message::Assistant {
         text: String::new(),
         calls: calls.iter().map(called).collect(),
+        opaque: None,
     });
     request.messages.extend(calls.map(|id| Message::Tool {
         call: id.into(),

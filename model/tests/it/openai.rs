@@ -81,7 +81,7 @@ async fn arguments_that_are_not_json_stay_as_they_were_written() {
 #[case::bad_request("rules: [{fault: {status: 400}}]", ErrorKind::InvalidRequest)]
 #[case::too_long(
     "rules: [{fault: {status: 400, code: context_length_exceeded}}]",
-    ErrorKind::InvalidRequest
+    ErrorKind::ContextTooLong
 )]
 #[case::no_credit("rules: [{fault: {status: 429, code: insufficient_quota}}]", ErrorKind::Quota)]
 #[case::filter_status("rules: [{fault: {status: 400, code: content_filter}}]", ErrorKind::Refused)]
@@ -255,6 +255,7 @@ async fn a_whole_conversation_is_sent_in_the_providers_words() {
             name: "get_weather".into(),
             args: json!({"place": "Paris"}),
         }],
+        opaque: None,
     });
     request.messages.push(Message::Tool {
         call: "c1".into(),

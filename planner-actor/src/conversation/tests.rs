@@ -27,7 +27,7 @@ fn conversation_of(work: Value) -> String {
         let _ = match message {
             Message::System { text } => writeln!(out, "=== system\n{text}"),
             Message::User { text } => writeln!(out, "=== user\n{text}"),
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, .. } => {
                 let calls: Vec<_> =
                     calls.iter().map(|c| format!("{}: {}({})", c.id, c.name, c.args)).collect();
                 writeln!(out, "=== assistant\n{text}{}", calls.join("\n"))

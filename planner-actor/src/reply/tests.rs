@@ -26,6 +26,8 @@ fn understood(text: &str, calls: &[(&str, Value)], stop: StopReason, work: Value
         args: args.clone(),
     });
     let reply = Reply {
+        opaque: None,
+        answered: None,
         text: text.to_owned(),
         thought: String::new(),
         calls: calls.collect(),
@@ -130,6 +132,8 @@ fn understood_all(text: &str, calls: &[(&str, Value)], work: Value) -> Understoo
         args: args.clone(),
     });
     let reply = Reply {
+        opaque: None,
+        answered: None,
         text: text.to_owned(),
         thought: String::new(),
         calls: calls.collect(),

@@ -13,11 +13,13 @@ use crate::{
     budget::Budget,
     conversation::Memory,
     effort::Effort,
+    fallback::{self, Fallback},
     guard::Guard,
     id::{AgentName, ToolName},
     lang::Language,
     limits,
     observe::Observe,
+    output::OutputSchema,
     policy::PlanProtocol,
     retry::OutagePolicy,
 };
@@ -31,6 +33,9 @@ pub struct Agent {
     /// Model; the configured one when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Models to ask, in this order, if the model does not answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<Fallback>,
     /// Sampling temperature (0.0 to 2.0); the provider's default when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -88,6 +93,9 @@ pub struct Agent {
     /// Deadline of a job, in milliseconds from its submission; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
+    /// JSON Schema of the result; the result is a text alone when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputSchema>,
 }
 
 impl Default for Agent {
@@ -95,6 +103,7 @@ impl Default for Agent {
         Self {
             name: AgentName::new("default").expect("`default` is an id"),
             model: None,
+            fallback: Vec::new(),
             temperature: None,
             top_p: None,
             effort: None,
@@ -116,6 +125,7 @@ impl Default for Agent {
             observe: Observe::default(),
             memory: Memory::default(),
             deadline_ms: None,
+            output: None,
         }
     }
 }
@@ -181,6 +191,13 @@ impl Agent {
         }
         if self.system.len() > limits::DESCRIPTION_BYTES_MAX {
             return refuse("system", Text::System);
+        }
+        if let Err((place, why)) = fallback::check(&self.fallback) {
+            return Err(InvalidAgent { field: format!("fallback{place}"), why });
+        }
+        if let Some(Err((place, why))) = self.output.as_ref().map(OutputSchema::check) {
+            let field = if place.is_empty() { "output".into() } else { format!("output.{place}") };
+            return Err(InvalidAgent { field, why });
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{self, value::MapAccessDeserializer},
@@ -12,7 +13,7 @@ use crate::{id::AgentName, lang::Language};
 
 /// An agent that another one may delegate to. In a file, a plain name is short for a mapping with
 /// only a name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SubAgent {
     /// Name of the agent.
     pub name: AgentName,
@@ -35,14 +36,29 @@ impl<'de> Deserialize<'de> for SubAgent {
 
 struct SubAgentVisitor;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Fields {
+    /// Name of the agent.
     name: AgentName,
+    /// `true` if its own policies decide on confirming plans and asking questions.
     #[serde(default)]
     interactive: bool,
+    /// Language of the delegated task.
     #[serde(default)]
     language: Option<Language>,
+}
+
+impl JsonSchema for SubAgent {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SubAgent".into()
+    }
+
+    fn json_schema(types: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "anyOf": [types.subschema_for::<AgentName>(), Fields::json_schema(types)],
+        })
+    }
 }
 
 impl<'de> de::Visitor<'de> for SubAgentVisitor {

@@ -8,10 +8,11 @@ use crate::{
     id::{AskId, Attempt, Generation, JobId, WorkId},
     job::Outcome,
     notice::Notice,
+    workflow::Advance,
 };
 
 /// A decision that needs no reply.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Note {
     /// A question was closed without an answer.
@@ -73,6 +74,8 @@ pub enum Note {
         #[serde(default, skip_serializing_if = "Generation::is_first")]
         generation: Generation,
     },
+    /// A workflow went on.
+    Advanced(Advance),
     /// The outcome of a child is final. The child stores its end once its parent has been notified.
     Concluded {
         /// Final outcome.

@@ -6,6 +6,7 @@ use crate::{
     asking::AskKinds,
     conversation::Exchange,
     effort::Effort,
+    fallback::Fallback,
     family::Offered,
     file::FileTold,
     id::{Attempt, Seq, StepId, ToolName, WorkId},
@@ -13,12 +14,13 @@ use crate::{
     notice::Notice,
     observe::{Summary, Window},
     outline::Item,
+    output::OutputSchema,
     preset::Presets,
     step::StepState,
 };
 
 /// The command to take one model turn of a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TurnWork {
     /// Unit of work.
     pub work: WorkId,
@@ -77,6 +79,14 @@ pub struct TurnWork {
     /// one replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
+    /// `true` for the only turn of a workflow's node: the prompt is the node's own, and no tool is
+    /// offered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub node: bool,
+    /// JSON Schema of the reply of a node, or of the job's result when the turn is to give it. No tool
+    /// is offered then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputSchema>,
 }
 
 impl TurnWork {
@@ -88,7 +98,7 @@ impl TurnWork {
 }
 
 /// The task of a step, with its context.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepTask {
     /// Goal of the job.
     pub goal: String,
@@ -112,7 +122,7 @@ pub struct StepTask {
 }
 
 /// The reply to one call of a turn, in the form that the model receives.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CallReply {
     /// Id that the model gave the call.
     pub id: String,
@@ -127,7 +137,7 @@ pub struct CallReply {
 }
 
 /// A reference to a call's result that is longer than its excerpt for the model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FullResult {
     /// Unit of work of the call.
     pub work: WorkId,
@@ -136,11 +146,14 @@ pub struct FullResult {
 }
 
 /// The settings of a model call.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ModelChoice {
     /// Model name; the configured model when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Models to ask, in this order, if the model does not answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<Fallback>,
     /// Sampling temperature; the provider's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -165,7 +178,7 @@ pub struct ModelChoice {
 }
 
 /// The end of a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepEnd {
     /// Id of the step.
     pub id: StepId,

@@ -39,6 +39,19 @@ pub enum FileSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Upload {}
 
+impl schemars::JsonSchema for Upload {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Upload".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "The body of the request is the piece itself, and no JSON.",
+            "not": {},
+        })
+    }
+}
+
 /// A piece was stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Uploaded {
@@ -47,7 +60,7 @@ pub struct Uploaded {
 }
 
 /// The request for a piece of a file of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Download {
     /// Id of the job.
@@ -64,7 +77,7 @@ fn is_zero(piece: &u32) -> bool {
 }
 
 /// A piece of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Downloaded {
     /// Name of the file.
     pub name: FileName,
@@ -80,8 +93,11 @@ pub struct Downloaded {
 }
 
 /// Bytes, as Base64 in JSON.
-#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize, derive_more::Debug)]
+#[derive(
+    Clone, PartialEq, Eq, Default, Serialize, Deserialize, derive_more::Debug, schemars::JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(extend("contentEncoding" = "base64"))]
 #[debug("Data({} bytes)", _0.len())]
 pub struct Data(pub Vec<u8>);
 

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use schemars::{Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
@@ -81,6 +82,16 @@ macro_rules! table {
                         streams: $streams,
                     },)+
                 }
+            }
+
+            /// Returns the schema of its requests.
+            pub(crate) fn request_schema(self, schemas: &mut SchemaGenerator) -> Schema {
+                match self { $(Self::$verb => schemas.subschema_for::<$request>(),)+ }
+            }
+
+            /// Returns the schema of its replies.
+            pub(crate) fn reply_schema(self, schemas: &mut SchemaGenerator) -> Schema {
+                match self { $(Self::$verb => schemas.subschema_for::<$reply>(),)+ }
             }
         }
 

@@ -131,6 +131,9 @@ pub struct JobEvent {
     /// Goal of the job; present in the job's first event only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
+    /// Result that fits the schema of the job's agent; null unless the job completed with one.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub value: Value,
 }
 
 /// A created, changed or completed plan.

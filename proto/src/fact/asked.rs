@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::interaction::{Choice, Field};
 
 /// A question of an agent. The machine adds the id and the deadline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Asked {
     /// Text of the question.
     pub prompt: String,
@@ -19,7 +19,7 @@ pub struct Asked {
 }
 
 /// The kinds of answer to an agent's question.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 pub enum AskedKind {
     /// A free text.

@@ -33,6 +33,7 @@ fn submission() -> Entry {
         agents: Default::default(),
         forked: None,
         plan: None,
+        workflow: None,
         files: Vec::new(),
         labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,

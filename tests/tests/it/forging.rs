@@ -174,7 +174,8 @@ async fn what_a_worker_forges_runs_nothing_beyond_the_agent_and_the_registry() {
     let (work, attempt) = (forger.decided(first).await, Attempt::FIRST);
     let reply = TurnReply::Calls { text: String::new(), calls };
     let (usage, reasoning) = (Usage::default(), String::new());
-    forger.say(Fact::Turned(Turned { work, attempt, reply, usage, reasoning })).await;
+    let turned = Turned { work, attempt, reply, usage, reasoning, opaque: None, answered: None };
+    forger.say(Fact::Turned(turned)).await;
     let second = |decision: &Decision| {
         let Decision::Turn(turn) = decision else { return None };
         (turn.turn == 2).then(|| turn.replies.clone())

@@ -48,6 +48,7 @@ const SPEAKING: &[&str] = &[
     "runtime/src/telemetry/logs/filter.rs",
     "runtime/src/telemetry/settings.rs",
     "runtime/src/worker/settings.rs",
+    "simulation/src/cases/suite.rs",
     "tool-actors/src/settings.rs",
     "tool-actors/src/workspace/",
     "tui/src/",
@@ -96,6 +97,7 @@ const LITERALS: &[(&str, &str, &str)] = &[
     ("proto/src/agent/sub.rs", SUB_AGENT, SERDE),
     ("runtime/src/config/read.rs", "unknown field ", SERDE),
     ("runtime/src/config/read.rs", "missing field ", SERDE),
+    ("simulation/src/cases/suite.rs", " at line ", "a word of the YAML parser, which is cut off"),
 ];
 
 const SERDE: &str = "words of serde, which are parsed and translated";

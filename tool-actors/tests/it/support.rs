@@ -78,6 +78,7 @@ impl Stage {
             agents: Default::default(),
             forked: None,
             plan: None,
+            workflow: None,
             files: Vec::new(),
             labels: proto::label::Labels::default(),
             rules: proto::rules::Rules::NOW,

@@ -292,6 +292,7 @@ pub(super) fn helps_to_retry(reason: &Reason) -> bool {
         | Reason::Outage { .. }
         | Reason::Retry { .. } => true,
         Reason::Paused { .. }
+        | Reason::Pausing { .. }
         | Reason::NoSupervisor { .. }
         | Reason::NoWorker { .. }
         | Reason::Question { .. }

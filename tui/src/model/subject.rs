@@ -179,6 +179,7 @@ fn needs_operator(reason: &Reason) -> bool {
         Reason::Child { why, .. } => why.as_ref().is_some_and(|why| needs_operator(&why.reason)),
         Reason::Question { .. }
         | Reason::Retry { .. }
+        | Reason::Pausing { .. }
         | Reason::Queued { .. }
         | Reason::Sent { .. }
         | Reason::Running { .. }

@@ -137,6 +137,7 @@ pub fn why(style: &Style, view: &JobView) -> Option<String> {
         | Reason::GivenUp { .. }
         | Reason::Outage { .. }
         | Reason::Retry { .. }
+        | Reason::Pausing { .. }
         | Reason::Child { .. }
         | Reason::Queued { .. }
         | Reason::Sent { .. }

@@ -107,7 +107,11 @@ pub(crate) fn call_with(name: &str, n: u64, text: &str) -> Decision {
 
 pub(crate) fn finish() -> Decision {
     Decision::Finish(Finish {
-        outcome: Outcome::Completed { summary: "done".into(), results: serde_json::Value::Null },
+        outcome: Outcome::Completed {
+            summary: "done".into(),
+            results: serde_json::Value::Null,
+            value: serde_json::Value::Null,
+        },
         usage: Usage::default(),
         generation: proto::id::Generation::FIRST,
     })

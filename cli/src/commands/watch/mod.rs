@@ -88,8 +88,22 @@ impl Session<'_> {
     /// # Errors
     /// If the server refuses, or is unreachable for [`PATIENCE`].
     pub(super) async fn watch(self) -> Result<(Exit, Option<JobView>), CliError> {
+        let (output, raw) = (self.output, self.waiting.raw);
+        let (exit, view) = self.follow().await?;
+        let ended = view.as_ref().filter(|_| exit != Exit::NeedsInput);
+        match ended.map(|view| print_end(output, view, raw)) {
+            // The outcome is known even if standard output is closed.
+            Some(Err(error)) if !error.is_closed() => Err(error),
+            Some(Ok(()) | Err(_)) | None => Ok((exit, view)),
+        }
+    }
+
+    /// Watches the job to its end, and prints progress and questions, but not the end.
+    ///
+    /// # Errors
+    /// If the server refuses, or is unreachable for [`PATIENCE`].
+    pub(super) async fn follow(self) -> Result<(Exit, Option<JobView>), CliError> {
         let (client, output, job) = (self.client, self.output, self.job.clone());
-        let raw = self.waiting.raw;
         let display = Display::new(output, self.waiting.plain, self.silent);
         let live = display.shows_speech();
         let options = WatchOptions { live, give_up_after: PATIENCE, ..WatchOptions::default() };
@@ -110,11 +124,7 @@ impl Session<'_> {
             }
             Ok(Stay::ToTheEnd) => {
                 let view = client.get(&job).await?;
-                match print_end(output, &view, raw) {
-                    // The outcome is known even if standard output is closed.
-                    Err(error) if !error.is_closed() => Err(error),
-                    Ok(()) | Err(_) => Ok((exit_of(&view), Some(view))),
-                }
+                Ok((exit_of(&view), Some(view)))
             }
             Ok(Stay::UntilAsked) => Ok((Exit::NeedsInput, watching.watched.state.view().cloned())),
         }

@@ -3,6 +3,7 @@
 use proto::job::SubStatus;
 
 use super::*;
+use crate::tests::outputs;
 
 #[test]
 fn a_worker_cannot_claim_that_a_child_has_ended() {
@@ -39,4 +40,19 @@ fn what_a_child_costs_is_no_cost_of_its_parent() {
     kin.ends("g0.r0.a", 1, true, "A");
     assert!(kin.root().view().usage.input_tokens > before.1.input_tokens);
     assert_eq!(kin.root().job.costs(), before.0);
+}
+
+#[test]
+fn the_structured_result_of_a_child_is_told_to_its_parent() {
+    let mut kin = Kin::begin(|_| {}, |a| a.output = Some(outputs::schema()));
+    kin.run();
+    kin.root().reply(1, proto::fact::PlanReply::Plan { plan: handing("a:helper") });
+    kin.run();
+    kin.ends("g0.r0.a", 1, true, "It costs 3.");
+    assert_eq!(kin.root().states(), "a:running");
+    kin.child("g0.r0.a", 1).turn("g0.r0.output.n1.t1", outputs::fits());
+    kin.run();
+    let Outcome::Completed { results, value, .. } = kin.root().outcome() else { panic!() };
+    assert_eq!(results["a"]["response"], "It costs 3.");
+    assert_eq!((&results["a"]["value"], value), (&json!({"total": 3}), Value::Null));
 }

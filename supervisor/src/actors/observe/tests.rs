@@ -54,6 +54,7 @@ fn submitted(first: u64) -> Job {
         agents: Default::default(),
         forked: None,
         plan: None,
+        workflow: None,
         files: Vec::new(),
         labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,
@@ -85,6 +86,7 @@ fn waiting(first: u64, asked: u64) -> Job {
         detected: None,
         outline: Vec::new(),
         reasoning: String::new(),
+        answered: None,
     };
     take(&mut job, first + 200, Fact::Planned(planned));
     decide(&mut job, asked);

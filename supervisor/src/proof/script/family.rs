@@ -69,8 +69,21 @@ pub(super) fn turned(asks: bool, work: WorkId, attempt: Attempt) -> Fact {
         TurnReply::Calls { text: String::new(), calls: vec![call] }
     } else {
         let attachments = Vec::new();
-        TurnReply::Done { success: true, response: "done".into(), attachments }
+        TurnReply::Done {
+            success: true,
+            response: "done".into(),
+            attachments,
+            value: serde_json::Value::Null,
+        }
     };
     let usage = Usage::reported(10, 1);
-    Fact::Turned(Turned { work, attempt, reply, usage, reasoning: String::new() })
+    Fact::Turned(Turned {
+        work,
+        attempt,
+        reply,
+        usage,
+        reasoning: String::new(),
+        opaque: None,
+        answered: None,
+    })
 }

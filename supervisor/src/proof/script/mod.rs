@@ -204,6 +204,7 @@ impl Script {
                 detected,
                 outline,
                 reasoning,
+                answered: None,
             });
         }
         let (result, fault) = match reply {
@@ -236,6 +237,7 @@ fn submission() -> Submitted {
         agents: Default::default(),
         forked: None,
         plan: None,
+        workflow: None,
         files: Vec::new(),
         labels: proto::label::Labels::default(),
         rules: proto::rules::Rules::NOW,

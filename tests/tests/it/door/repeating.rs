@@ -88,7 +88,7 @@ async fn a_call_with_two_attempts_is_held_back_from_everywhere_before_its_result
     #[case] held: bool,
 ) {
     let hall = Hall::new().await;
-    let job = paid_at_last(&hall).await;
+    let job = Box::pin(paid_at_last(&hall)).await;
     let at = nth(&hall, &job, kind, n).await;
     match go_on(&hall, way, at).await {
         Ok(_) => assert!(!held, "it runs a second time"),
@@ -108,7 +108,7 @@ async fn a_call_with_two_attempts_is_held_back_from_everywhere_before_its_result
 #[tokio::test]
 async fn a_step_is_not_restarted_where_another_call_would_run_twice(#[case] step: &str) {
     let hall = Hall::new().await;
-    paid_at_last(&hall).await;
+    Box::pin(paid_at_last(&hall)).await;
     let restart = |again: bool| {
         json!({"job": "j", "signal": {"restart": {"step": step, "again": again}}}).to_string()
     };

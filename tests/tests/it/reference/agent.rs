@@ -32,6 +32,7 @@ const OF_THE_FILE: [&str; 2] = ["extends", "about"];
 /// The other fields that an agent needs when a key is tried alone.
 const AROUND: &[(&str, &str)] = &[
     ("agents[].", "agents: [{name: a}]"),
+    ("fallback[].", "fallback: [{model: m}]"),
     ("budget.price.", "budget: {price: {input_per_million: 1.0, output_per_million: 1.0}}"),
     (
         "budget.prices[].",

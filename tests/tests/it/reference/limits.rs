@@ -40,6 +40,8 @@ const INTERNAL: &[(&str, &str)] = &[
     ("tool_actors::search::engine::EXCERPT", "what a message has of a provider's refusal"),
     ("tool_actors::shell::files::DEPTH_MAX", "how deep the size of a workspace is counted"),
     ("sandbox::", "messages between our own processes, and the size of a pipe"),
+    ("simulation::cases::cast::MISSED_MAX", "requests that a report lists"),
+    ("simulation::cases::report::FAILED_MAX", "seeds that a report lists"),
     ("mcp_client::connection::ERROR_BYTES_MAX", "what is read of a server's error"),
     ("mcp_client::process::STDERR_BYTES_MAX", "what the log has of a server's last words"),
     ("runtime::arguments::", "mistakes that a message lists"),
@@ -63,6 +65,9 @@ const INTERNAL: &[(&str, &str)] = &[
 
 /// Directories whose constants are no part of the program.
 const ELSEWHERE: [&str; 5] = ["bench/", "simulation/", "fuzz/", "tests/", "deploy/"];
+
+/// The part of these that the command line offers to users.
+const OFFERED: &str = "simulation/src/cases/";
 
 /// Returns the constants of a source by path, with the tokens of their values.
 fn constants(source: &Source) -> BTreeMap<String, Vec<TokenTree>> {
@@ -146,7 +151,8 @@ fn known() -> BTreeMap<String, f64> {
         source.path.contains("/src/")
             && !source.path.contains("/tests/")
             && !source.path.ends_with("/tests.rs")
-            && !ELSEWHERE.iter().any(|directory| source.path.starts_with(directory))
+            && (source.path.starts_with(OFFERED)
+                || !ELSEWHERE.iter().any(|directory| source.path.starts_with(directory)))
     };
     let tokens: BTreeMap<_, _> = sources.iter().filter(ours).flat_map(constants).collect();
     let read = |(path, value_of): (&String, &Vec<TokenTree>)| {

@@ -197,7 +197,7 @@ fn shown(request: &ModelRequest) -> String {
         match message {
             Message::System { text: words } => writeln!(text, "system: {words}"),
             Message::User { text: words } => writeln!(text, "user: {words}"),
-            Message::Assistant { text: words, calls } => {
+            Message::Assistant { text: words, calls, .. } => {
                 let calls = calls.iter().map(|c| format!(" [{} {} {}]", c.id, c.name, c.args));
                 writeln!(text, "assistant: {words}{}", calls.collect::<String>())
             }

@@ -1,0 +1,15 @@
+//! The language of workflows: graphs in YAML in two spellings, their checks, and the expressions and
+//! templates in them.
+//!
+//! [`read::read`] reads a file to the internal form [`proto::workflow::Workflow`] and reports all
+//! mistakes at once; [`evaluate::Evaluator`] evaluates the expressions and templates of that form
+//! when a job takes a decision; [`export`] draws it.
+
+pub mod evaluate;
+pub mod export;
+pub mod expression;
+pub mod read;
+pub mod schema;
+pub mod shipped;
+mod template;
+pub mod testing;

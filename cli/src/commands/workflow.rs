@@ -1,0 +1,150 @@
+//! `workflow`: checks, outlines and draws workflow files, without a server.
+
+use std::{collections::BTreeSet, path::Path, time::Duration};
+
+use ::agents::{
+    source::{Mistake, Mistakes},
+    workflow::{
+        export::{self, Format, Marks},
+        read::{self, FILE_BYTES_MAX, Known, read},
+        shipped,
+    },
+};
+use proto::{id::AgentName, tool::ToolSpec, workflow::WorkflowName};
+use serde::{Serialize, Serializer};
+
+use crate::{
+    agents,
+    args::{CheckWorkflowArgs, Global, GraphArgs, GraphFormat, WorkflowCommand, WorkflowFile},
+    connect,
+    exit::Exit,
+    failure::{CliError, Outcome},
+    input,
+    output::Output,
+    render::workflow as render,
+};
+
+/// Time limit for reaching a front door that knows the registered tools.
+const LOOK: Duration = Duration::from_secs(1);
+
+pub(super) async fn run(global: &Global, output: Output, command: WorkflowCommand) -> Outcome {
+    match command {
+        WorkflowCommand::Check(args) => Box::pin(check(global, output, &args)).await,
+        WorkflowCommand::Show(args) => show(output, &args),
+        WorkflowCommand::Graph(args) => graph(output, &args),
+    }
+}
+
+/// The result of checking one file.
+#[derive(Debug, Serialize)]
+struct Checked {
+    place: String,
+    /// Name and digest of a valid workflow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workflow: Option<WorkflowName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    #[serde(serialize_with = "in_english")]
+    mistakes: Vec<Mistake>,
+    #[serde(serialize_with = "in_english")]
+    warnings: Vec<Mistake>,
+}
+
+fn in_english<S: Serializer>(mistakes: &[Mistake], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(mistakes.iter().map(ToString::to_string))
+}
+
+async fn check(global: &Global, output: Output, args: &CheckWorkflowArgs) -> Outcome {
+    let mut files = Vec::new();
+    for file in &args.files {
+        files.push((file.display().to_string(), text(file)?));
+    }
+    let names = agent_names(global)?;
+    let tools = registered(global, output).await;
+    let alone = Known::of(&tools, names.clone(), shipped::names());
+    let named: BTreeSet<WorkflowName> = files
+        .iter()
+        .filter_map(|(place, text)| read(place, text, &alone).ok())
+        .map(|checked| checked.workflow.name)
+        .collect();
+    let known = Known::of(&tools, names, shipped::names().chain(named));
+    let checked: Vec<Checked> =
+        files.iter().map(|(place, text)| one(place, read(place, text, &known))).collect();
+    let is_wrong = checked.iter().any(|one| !one.mistakes.is_empty());
+    output.list(
+        &checked,
+        &checked,
+        |one| one.workflow.as_ref().map_or_else(|| one.place.clone(), ToString::to_string),
+        |style| {
+            let lines = checked
+                .iter()
+                .map(|one| render::checked(style, &one.place, &one.mistakes, &one.warnings));
+            lines.collect()
+        },
+    )?;
+    Ok(if is_wrong { Exit::Usage } else { Exit::Success })
+}
+
+fn one(place: &str, result: Result<read::Checked, Mistakes>) -> Checked {
+    let place = place.to_owned();
+    match result {
+        Ok(read::Checked { workflow, warnings }) => Checked {
+            place,
+            digest: Some(workflow.digest()),
+            workflow: Some(workflow.name),
+            mistakes: Vec::new(),
+            warnings,
+        },
+        Err(Mistakes(mistakes)) => {
+            Checked { place, workflow: None, digest: None, mistakes, warnings: Vec::new() }
+        }
+    }
+}
+
+/// Returns the names of the agents that are known without a server.
+fn agent_names(global: &Global) -> Result<Vec<AgentName>, CliError> {
+    let config = connect::config(global)?;
+    let catalogue =
+        agents::unchecked(&config).map_err(|error| CliError::input("agent", error.words()))?;
+    Ok(catalogue.names().cloned().collect())
+}
+
+/// Returns the registered tools; none when no server can be reached.
+async fn registered(global: &Global, output: Output) -> Vec<ToolSpec> {
+    let asked = async {
+        let client = connect::client(global, output.quiet()).await.ok()?.with_retries(None);
+        Some(client.tools().await.ok()?.tools)
+    };
+    tokio::time::timeout(LOOK, asked).await.ok().flatten().unwrap_or_default()
+}
+
+fn text(file: &Path) -> Result<String, CliError> {
+    // One byte more than allowed is read, so that the check reports a file that is too large.
+    input::file("workflow", file, FILE_BYTES_MAX + 1)
+}
+
+/// Reads one valid workflow. Names of tools and agents are not compared.
+fn valid(file: &Path) -> Result<proto::workflow::Workflow, CliError> {
+    let place = file.display().to_string();
+    let checked = read(&place, &text(file)?, &Known::default());
+    checked.map(|checked| checked.workflow).map_err(|mistakes| {
+        let why = proto::lang::Words::new(|language| format!("\n{}", mistakes.text(language)));
+        CliError::input("workflow", why)
+    })
+}
+
+fn show(output: Output, args: &WorkflowFile) -> Outcome {
+    let workflow = valid(&args.file)?;
+    output.one(&workflow, workflow.name.as_str(), |style| render::outline(style, &workflow))
+}
+
+fn graph(output: Output, args: &GraphArgs) -> Outcome {
+    let workflow = valid(&args.file)?;
+    let format = match args.format {
+        GraphFormat::Dot => Format::Dot,
+        GraphFormat::Mermaid => Format::Mermaid,
+        GraphFormat::Svg => Format::Svg,
+    };
+    output.print(&export::draw(&workflow, &Marks::new(), format))?;
+    Ok(Exit::Success)
+}

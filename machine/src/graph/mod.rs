@@ -1,0 +1,131 @@
+//! Workflows: the way of a job through the graph of its submission.
+//!
+//! The planner is deterministic and runs when a job decides. It takes the steps that
+//! have ended, evaluates writes, conditions and templates, and chooses moves. The log records the
+//! moves with their values, and the fold applies them without evaluating anything: a newer engine of
+//! templates cannot change an old log.
+
+mod entering;
+mod planner;
+mod visiting;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use proto::{
+    decision::Note,
+    id::{TimerName, WorkId},
+    job::Outcome,
+    step::StepState,
+    workflow::{Advance, Move, Visit, WorkflowEnd, WorkflowRun},
+};
+use serde_json::json;
+
+use self::planner::Planner;
+use crate::{
+    names,
+    state::{ActiveJob, Graph, Stage},
+    step::StepRun,
+};
+
+impl ActiveJob {
+    /// Puts the submitted workflow in the place of a plan.
+    pub(super) fn adopt_workflow(&mut self, run: &WorkflowRun) {
+        if let Some((tool, binding)) = run
+            .tools
+            .iter()
+            .find(|(tool, binding)| self.not_granted(tool, binding, &json!({})).is_some())
+        {
+            // The door checks workflows; this submission was written to the log directly.
+            let why = self.not_granted(tool, binding, &json!({}));
+            return self.no_plan(&why.map(|(_, why)| why).unwrap_or_default());
+        }
+        self.graph = Some(Box::new(Graph::new(Arc::new(run.clone()))));
+        self.execution.begin_workflow(run.definition.name.as_str());
+        self.planning.enter(Stage::Execute);
+    }
+
+    /// Returns `true` if the job runs a workflow.
+    pub(super) fn has_workflow(&self) -> bool {
+        self.graph.is_some()
+    }
+
+    fn workflow_end(&self) -> Option<&WorkflowEnd> {
+        self.graph.as_ref()?.end()
+    }
+
+    /// Ends a visit's question whose time is up, and returns `true` if the question is one of a visit.
+    pub(super) fn visit_expired(&mut self, work: &WorkId, reason: &str, at: Timestamp) -> bool {
+        self.has_workflow() && self.question_timed_out(work, reason, at)
+    }
+
+    /// Ends the pause of a timer, and returns `true` if the timer is one of a pause.
+    pub(super) fn woke(&mut self, at: Timestamp, timer: &TimerName) -> bool {
+        self.has_workflow() && self.pause_over(timer, at)
+    }
+
+    /// Returns the outcome of the workflow once its end is recorded. Work of cancelled paths may
+    /// still run; its results change nothing.
+    pub(super) fn workflow_outcome(&self) -> Option<Outcome> {
+        self.workflow_end().map(|end| self.outcome_of(end))
+    }
+
+    /// Returns the note with the next moves of the workflow, or `None` if it waits for its steps.
+    pub(super) fn advance(&self, now: Timestamp) -> Option<Note> {
+        let graph = self.graph.as_deref().filter(|graph| graph.end().is_none())?;
+        let moves = Planner::new(self, graph, now).moves();
+        let n = graph.advances().saturating_add(1);
+        let generation = self.generation();
+        (!moves.is_empty()).then_some(Note::Advanced(Advance { n, moves, generation }))
+    }
+
+    /// Applies recorded moves, and returns `true` if they can follow.
+    pub(super) fn advanced(&mut self, at: Timestamp, advance: &Advance) -> bool {
+        let Some(mut graph) = self.graph.take() else { return false };
+        let follows = graph.advances().saturating_add(1) == advance.n
+            && advance.moves.iter().all(|one| self.moved(&mut graph, one, at));
+        graph.count_advance();
+        self.graph = Some(graph);
+        follows
+    }
+
+    fn moved(&mut self, graph: &mut Graph, one: &Move, at: Timestamp) -> bool {
+        let Ok(canceled) = graph.apply(one) else { return false };
+        for visit in canceled {
+            self.skip_visit(&visit, at);
+        }
+        match one {
+            Move::Enter { visit, work, .. } => self.begin_visit(graph, visit, work),
+            Move::Write { .. }
+            | Move::Leave { .. }
+            | Move::Split { .. }
+            | Move::Arrive { .. }
+            | Move::Join { .. }
+            | Move::End { .. } => true,
+        }
+    }
+
+    /// Ends the step of a visit whose path was cancelled. A result that arrives later changes nothing.
+    fn skip_visit(&mut self, visit: &Visit, at: Timestamp) {
+        let id = visit.step();
+        let Some(step) = self.execution.newest_mut(&id) else { return };
+        if step.state.is_terminal() {
+            return;
+        }
+        let timers: Vec<_> =
+            step.attempts().filter_map(|attempts| attempts.timer().cloned()).collect();
+        let timers = timers.into_iter().chain(step.sleep_timer().cloned()).collect::<Vec<_>>();
+        step.end(StepState::Skipped, None, at);
+        let own = names::step(step.generation, step.revision, &id);
+        let below = format!("{own}.");
+        let stays = |work: &WorkId| *work != own && !work.as_str().starts_with(&below);
+        self.timers.orphan(timers);
+        let timers = self.questions.supersede(at, stays);
+        self.timers.orphan(timers);
+    }
+
+    /// Returns the step of a visit.
+    fn step_of(&self, visit: &Visit) -> Option<&StepRun> {
+        self.execution.newest(&visit.step())
+    }
+}

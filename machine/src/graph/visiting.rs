@@ -1,0 +1,208 @@
+//! The steps of a workflow's visits, and the consequences of its end.
+
+use jiff::Timestamp;
+use proto::{
+    family,
+    id::{AgentName, StepId, TimerName, WorkId},
+    job::Outcome,
+    output::OutputSchema,
+    plan::{Action, Step},
+    step::StepState,
+    tool::ToolSpec,
+    workflow::{Agent, AgentTask, Entered, Node, Visit, Work, WorkflowEnd},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    call::Call,
+    names,
+    nodes::{Inquiry, Sleep, VisitRules},
+    state::{ActiveJob, Graph},
+    step::{Exec, StepRun},
+};
+
+impl ActiveJob {
+    /// Begins the work of a visit, and returns `true` if the workflow has it.
+    pub(super) fn begin_visit(&mut self, graph: &Graph, visit: &Visit, work: &Entered) -> bool {
+        let Some(node) = graph.node(&visit.node) else { return false };
+        let Some(action) = self.action_of(graph, node, work) else {
+            // A branch, writes, a split or an end has no step.
+            return *work == Entered::Passed;
+        };
+        let (id, generation) = (visit.step(), self.generation());
+        let step = Step {
+            id: id.clone(),
+            title: node.title.clone().unwrap_or_else(|| visit.node.to_string()),
+            description: description_of(work),
+            depends_on: Vec::new(),
+            action,
+        };
+        let mut run = StepRun::new(step, generation, 0);
+        run.rules = Some(Box::new(rules_of(node, work)));
+        run.exec = self.exec_of(&run, node, work, &id);
+        run.become_state(StepState::Ready);
+        self.execution.visit(run);
+        true
+    }
+
+    /// Returns the action of a visit's step, or `None` for a node without a step.
+    fn action_of(&self, graph: &Graph, node: &Node, work: &Entered) -> Option<Action> {
+        match (work, &node.work) {
+            (Entered::Tool { args }, Work::Tool(tool)) => {
+                let binding = graph.run().tools.get(&tool.tool)?.clone();
+                Some(Action::Tool { tool: tool.tool.clone(), args: args.clone(), binding })
+            }
+            (Entered::Child { agent, task }, _) => {
+                let spec = self.sub_agent(agent)?;
+                let args = json!({"goal": task, "context": ""});
+                Some(Action::Tool { binding: spec.binding(), tool: spec.name, args })
+            }
+            (Entered::Passed | Entered::Tool { .. }, _) => None,
+            (
+                Entered::Model { .. }
+                | Entered::Agent { .. }
+                | Entered::Human { .. }
+                | Entered::Wait { .. }
+                | Entered::Event { .. },
+                _,
+            ) => Some(Action::Agent),
+        }
+    }
+
+    /// Returns a sub-agent of the job's agent as a tool.
+    pub(in crate::graph) fn sub_agent(&self, name: &AgentName) -> Option<ToolSpec> {
+        let tools = family::as_tools(&self.offered(), self.language());
+        tools.into_iter().find(|tool| tool.name.as_str() == name.as_str())
+    }
+
+    fn exec_of(&self, run: &StepRun, node: &Node, work: &Entered, id: &StepId) -> Exec {
+        let name = names::step(run.generation, run.revision, id);
+        match work {
+            Entered::Model { .. } | Entered::Agent { .. } | Entered::Passed => {
+                Exec::Turn(run.first_turn(1, None))
+            }
+            Entered::Tool { .. } | Entered::Child { .. } => {
+                let Action::Tool { tool, args, binding } = &run.step.action else {
+                    return Exec::Turn(run.first_turn(1, None));
+                };
+                let args = self.brief.agent.tool.presets.fill(tool, args.clone());
+                let mut call = Call::new(name, tool.clone(), binding.clone(), args);
+                call.retry.clone_from(&node.retry);
+                Exec::Tool(Box::new(call))
+            }
+            Entered::Human { ask, form } => Exec::Asked(Box::new(Inquiry {
+                work: name,
+                prompt: ask.clone(),
+                form: form.clone(),
+                within_ms: node.work.timeout().map(|timeout| timeout.after_ms),
+                ask: None,
+            })),
+            Entered::Wait { until } => {
+                Exec::Sleep(Sleep { work: name, until: *until, timer: None })
+            }
+            Entered::Event { until, .. } => Exec::Sleep(Sleep {
+                work: name,
+                until: until.unwrap_or(Timestamp::MAX),
+                timer: None,
+            }),
+        }
+    }
+
+    /// Ends a visit's question whose time is up, and returns `true` if the question is one of a visit.
+    pub(in crate::graph) fn question_timed_out(
+        &mut self,
+        work: &WorkId,
+        reason: &str,
+        at: Timestamp,
+    ) -> bool {
+        let mut steps = self.execution.steps_mut().iter_mut();
+        let Some(step) = steps.find(|step| step.is_asked(work)) else { return false };
+        step.time_out(reason.to_owned(), at);
+        true
+    }
+
+    /// Ends the pause of a timer, and returns `true` if the timer is one of a pause.
+    pub(in crate::graph) fn pause_over(&mut self, timer: &TimerName, at: Timestamp) -> bool {
+        let mut steps = self.execution.steps_mut().iter_mut();
+        let Some(step) = steps.find(|step| step.sleep_timer() == Some(timer)) else {
+            return false;
+        };
+        step.wake(at);
+        true
+    }
+
+    /// Returns the outcome of a workflow that has ended.
+    pub(in crate::graph) fn outcome_of(&self, end: &WorkflowEnd) -> Outcome {
+        match end {
+            WorkflowEnd::Completed { output } => Outcome::Completed {
+                summary: summary_of(output),
+                results: self.results(),
+                value: output.clone(),
+            },
+            WorkflowEnd::Failed { reason, message } => self.failed(*reason, message.clone()),
+        }
+    }
+}
+
+fn description_of(work: &Entered) -> String {
+    match work {
+        Entered::Model { prompt: text, .. }
+        | Entered::Agent { task: text }
+        | Entered::Child { task: text, .. }
+        | Entered::Human { ask: text, .. } => text.clone(),
+        Entered::Event { event, .. } => event.to_string(),
+        Entered::Wait { until } => until.to_string(),
+        Entered::Tool { .. } | Entered::Passed => String::new(),
+    }
+}
+
+fn rules_of(node: &Node, work: &Entered) -> VisitRules {
+    match (&node.work, work) {
+        (Work::Model(model), Entered::Model { system, .. }) => VisitRules {
+            retry: node.retry.clone(),
+            system: system.clone(),
+            model: model.model.clone(),
+            reply: model.reply.clone().map(OutputSchema),
+            tools: Some(Vec::new()),
+            is_one_turn: true,
+            timed_out: false,
+        },
+        (Work::Agent(Agent { does: AgentTask::Here { tools, .. } }), _) => {
+            let (retry, tools) = (node.retry.clone(), tools.clone());
+            VisitRules { retry, tools, ..VisitRules::default() }
+        }
+        (
+            Work::Model(_)
+            | Work::Tool(_)
+            | Work::Agent(_)
+            | Work::Human(_)
+            | Work::Branch {}
+            | Work::Parallel(_)
+            | Work::Map(_)
+            | Work::Wait(_)
+            | Work::Event(_)
+            | Work::Set {}
+            | Work::End(_),
+            _,
+        ) => VisitRules::default(),
+    }
+}
+
+/// Returns the output of a workflow as a text: a single text as it is, other values as JSON.
+fn summary_of(output: &Value) -> String {
+    let only = match output {
+        Value::Object(fields) if fields.len() == 1 => fields.values().next().unwrap_or(output),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => output,
+    };
+    match only {
+        Value::String(text) => text.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            serde_json::to_string_pretty(output).unwrap_or_default()
+        }
+    }
+}

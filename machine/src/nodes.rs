@@ -1,0 +1,215 @@
+//! The step of a workflow's visit: its own settings, a question or a pause in place of a command, and
+//! its end.
+
+use jiff::Timestamp;
+use proto::{
+    agent::Agent,
+    decision::{ModelChoice, Wait},
+    id::{AskId, Attempt, StepId, TimerName, ToolName, WorkId},
+    interaction::{Answer, Field, QuestionKind, Verdict},
+    lang::Language,
+    output::OutputSchema,
+    retry::RetryPolicy,
+};
+use serde_json::{Value, json};
+
+use super::{
+    ask::{QuestionRequest, reply_text},
+    attempts::Retries,
+    step::{Exec, StepRun},
+    text::Text,
+};
+
+/// The settings of a visit that differ from those of the job's agent.
+#[derive(Debug, Clone, Default)]
+pub(super) struct VisitRules {
+    /// Retries after transient errors; those of the agent when absent.
+    pub(super) retry: Option<RetryPolicy>,
+    /// System prompt of a model turn.
+    pub(super) system: Option<String>,
+    /// Name of the model.
+    pub(super) model: Option<String>,
+    /// JSON Schema of a model's reply.
+    pub(super) reply: Option<OutputSchema>,
+    /// Tools that a model may call.
+    pub(super) tools: Option<Vec<ToolName>>,
+    /// `true` if one model turn is the whole step.
+    pub(super) is_one_turn: bool,
+    /// `true` once the time of the visit was up.
+    pub(super) timed_out: bool,
+}
+
+/// A question to a person that is a whole step.
+#[derive(Debug, Clone)]
+pub(super) struct Inquiry {
+    pub(super) work: WorkId,
+    pub(super) prompt: String,
+    /// Fields of the form; none for a question that takes a text.
+    pub(super) form: Vec<Field>,
+    /// Time for an answer, in milliseconds; that of the agent when absent.
+    pub(super) within_ms: Option<u64>,
+    /// The question, once it is stored.
+    pub(super) ask: Option<AskId>,
+}
+
+/// A pause that is a whole step.
+#[derive(Debug, Clone)]
+pub(super) struct Sleep {
+    pub(super) work: WorkId,
+    /// End of the pause, by the server's clock.
+    pub(super) until: Timestamp,
+    /// Timer of the pause, once it is stored.
+    pub(super) timer: Option<TimerName>,
+}
+
+/// The end of a visit's step.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum VisitEnd {
+    /// The step has a result.
+    Done(Value),
+    /// The step failed for good.
+    Failed(String),
+    /// The time of the visit was up.
+    TimedOut,
+}
+
+impl Inquiry {
+    /// Returns the question, unless it is stored.
+    pub(super) fn to_ask(&self, step: &StepId) -> Option<QuestionRequest> {
+        let kind = match self.form.is_empty() {
+            true => QuestionKind::Question,
+            false => QuestionKind::Form { fields: self.form.clone() },
+        };
+        self.ask.is_none().then(|| QuestionRequest {
+            work: self.work.clone(),
+            prompt: self.prompt.clone(),
+            kind,
+            step: Some(step.clone()),
+            default: None,
+            within_ms: self.within_ms,
+        })
+    }
+}
+
+impl Sleep {
+    /// Returns the decision to wait, unless it is stored.
+    pub(super) fn to_wait(&self, timer: TimerName, language: Language) -> Option<Wait> {
+        self.timer.is_none().then(|| Wait {
+            work: self.work.clone(),
+            attempt: Attempt::FIRST,
+            until: self.until,
+            timer,
+            reason: Text::Pauses.text(language),
+        })
+    }
+}
+
+impl StepRun {
+    /// Returns the timer of a pause.
+    pub(super) fn sleep_timer(&self) -> Option<&TimerName> {
+        self.asleep().map(|(timer, _)| timer)
+    }
+
+    /// Returns the timer and the end of a pause that has begun.
+    pub(super) fn asleep(&self) -> Option<(&TimerName, Timestamp)> {
+        let Exec::Sleep(sleep) = &self.exec else { return None };
+        Some((sleep.timer.as_ref()?, sleep.until))
+    }
+
+    /// Returns the end of a workflow's visit, once the step has ended.
+    pub(super) fn visit_end(&self) -> Option<VisitEnd> {
+        if !self.state.is_terminal() {
+            return None;
+        }
+        if self.rules.as_deref().is_some_and(|rules| rules.timed_out) {
+            return Some(VisitEnd::TimedOut);
+        }
+        let error = || self.response.clone().unwrap_or_default();
+        Some(match &self.result {
+            Some(result) => VisitEnd::Done(result.clone()),
+            None => VisitEnd::Failed(error()),
+        })
+    }
+
+    /// Returns `true` if the step is a question for the answer to this work.
+    pub(super) fn is_asked(&self, work: &WorkId) -> bool {
+        matches!(&self.exec, Exec::Asked(inquiry) if inquiry.work == *work)
+    }
+
+    /// Ends a question with its answer: the values of the form, or a text under `text`.
+    pub(super) fn answered(&mut self, answer: &Answer, language: Language, at: Timestamp) {
+        let Exec::Asked(inquiry) = &self.exec else { return };
+        let has_form = !inquiry.form.is_empty();
+        let text = reply_text(answer, language);
+        self.asked_about(at);
+        if answer.decision == Verdict::Reject {
+            return self.fail(text, at);
+        }
+        let value = match &answer.value {
+            Some(value) if has_form => value.clone(),
+            Some(_) | None => json!({"text": text}),
+        };
+        self.complete(value, text, at);
+    }
+
+    /// Ends a visit whose time is up.
+    pub(super) fn time_out(&mut self, reason: String, at: Timestamp) {
+        self.rules.get_or_insert_default().timed_out = true;
+        self.asked_about(at);
+        self.fail(reason, at);
+    }
+
+    /// Ends a pause.
+    pub(super) fn wake(&mut self, at: Timestamp) {
+        self.asked_about(at);
+        self.complete(Value::Null, String::new(), at);
+    }
+
+    /// Returns `true` for a node whose model has one turn.
+    pub(super) fn is_one_turn(&self) -> bool {
+        self.rules.as_deref().is_some_and(|rules| rules.is_one_turn)
+    }
+
+    /// Returns `true` if the model's only turn is the whole step.
+    pub(super) fn is_last_word(&self) -> bool {
+        self.is_output || self.is_one_turn()
+    }
+
+    /// Returns `true` if the model's reply must fit a schema.
+    pub(super) fn must_fit(&self) -> bool {
+        self.is_output || self.rules.as_deref().is_some_and(|rules| rules.reply.is_some())
+    }
+
+    /// Returns the schema that the model's reply must fit.
+    pub(super) fn reply_schema(&self, agent: &Agent) -> Option<OutputSchema> {
+        if self.is_output {
+            return agent.output.clone();
+        }
+        self.rules.as_deref().and_then(|rules| rules.reply.clone())
+    }
+
+    /// Returns the policies for the attempts at a turn of the step.
+    pub(super) fn retries_of_turn<'a>(&'a self, agent: &'a Agent) -> Retries<'a> {
+        let policy = self.rules.as_deref().and_then(|rules| rules.retry.as_ref());
+        Retries::of_work(agent).with(policy)
+    }
+
+    /// Returns the number of turns that a run of the step may take.
+    pub(super) fn max_turns(&self, agent: &Agent) -> u32 {
+        match self.rules.as_deref() {
+            Some(rules) if rules.is_one_turn => 1,
+            Some(_) | None => agent.step.max_turns,
+        }
+    }
+
+    /// Returns the model and the tools of the step, given those of the agent.
+    pub(super) fn model_choice(&self, agents: ModelChoice) -> ModelChoice {
+        let Some(rules) = self.rules.as_deref() else { return agents };
+        ModelChoice {
+            model: rules.model.clone().or(agents.model),
+            system: rules.system.clone().unwrap_or(agents.system),
+            tools: rules.tools.clone().or(agents.tools),
+            ..agents
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The internal form of a workflow: a graph of nodes that has passed the checker, with its state,
+//! its bounds and the pairing of its parallel parts.
+//!
+//! Both spellings of a workflow file are read to this form, and logs hold it. Expressions and
+//! templates are texts here. The evaluator reads them when a job takes a decision; a fold never
+//! does, because decisions record the values.
+//!
+//! Architecture invariant: this module evaluates nothing and checks no graph.
+
+mod advance;
+mod form;
+mod name;
+mod node;
+mod reduce;
+mod region;
+mod target;
+mod template;
+mod whole;
+mod work;
+
+pub use self::{
+    advance::{
+        Advance, Entered, InvalidVisit, MAPS_DEEP_MAX, MOVES_MAX, Move, Path, Visit, WorkflowEnd,
+        WorkflowRun,
+    },
+    form::FormField,
+    name::{
+        BranchName, EVENT_NAME_BYTES_MAX, EventName, InvalidName, Key, NAME_BYTES_MAX, NodeId,
+        WORKFLOW_NAME_BYTES_MAX, WorkflowName,
+    },
+    node::{Node, Route},
+    reduce::{ReduceError, Reducer, apply},
+    region::Region,
+    target::Target,
+    template::{Expression, TemplateValue},
+    whole::{
+        DEADLINE_MS_MAX, Limits, NODES_MAX, STATE_BYTES_MAX, STATE_KEYS_MAX, STEPS_MAX, StateSlot,
+        VALUE_INLINE_BYTES_MAX, VISITS_MAX, Workflow,
+    },
+    work::{
+        Agent, AgentTask, BRANCHES_MAX, Branch, End, Event, Human, ITEMS_MAX, Join, Map, Model,
+        Parallel, Pause, Timeout, Tool, Wait, Work, WorkKind, Yield,
+    },
+};
+
+#[cfg(test)]
+mod tests;
