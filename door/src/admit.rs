@@ -112,6 +112,12 @@ pub(super) fn submission(
         }
         submitted.agent.output = None;
     }
+    if workflow.is_some() {
+        if by_request {
+            return Err(Failure::about(Code::InvalidRequest, "output", Text::WorkflowOutput));
+        }
+        submitted.agent.output = None;
+    }
     let given = match (call, plan, workflow) {
         (Some(_), Some(_), _) => {
             return Err(Failure::about(Code::InvalidRequest, "plan", Text::CallAndPlan));

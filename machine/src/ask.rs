@@ -23,7 +23,7 @@ use super::{
 };
 
 /// Tolerance for a timer that fires before its question's deadline. Both use the server's clock.
-const TIMER_SLACK: SignedDuration = SignedDuration::from_secs(5);
+pub(super) const TIMER_SLACK: SignedDuration = SignedDuration::from_secs(5);
 
 /// Maximum number of finished steps in a plan check.
 const FINISHED_SHOWN: usize = 100;

@@ -125,6 +125,9 @@ impl ActiveJob {
             {
                 Some(Text::NoMoreCalls.text(language))
             }
+            CallTarget::Tool { tool, .. } if !step.may_call(tool) => {
+                Some(NoTool::not_allowed(tool.as_str(), self.tool_names()).text(language))
+            }
             CallTarget::Tool { tool, binding } => {
                 self.not_granted(tool, binding, &call.args).map(|(_, why)| why)
             }

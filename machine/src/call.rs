@@ -40,7 +40,7 @@ pub(super) struct Call {
     faults: u32,
     /// Idempotency key of the first command that was sent. All attempts carry it.
     key: Option<String>,
-    /// Retries in place of the agent's.
+    /// Retries after faults in place of the agent's.
     pub(super) retry: Option<RetryPolicy>,
     /// `true` if the call is a child job in which a question waits for a person.
     pub(super) asks_below: bool,
@@ -199,11 +199,10 @@ impl Call {
     /// Returns the policies for the last broken attempt. Negative answers and faults are counted
     /// apart.
     pub(super) fn retries<'a>(&'a self, agent: &'a Agent) -> Retries<'a> {
-        let retries = match self.said_no {
+        match self.said_no {
             true => Retries::of_step(agent).without(self.faults),
-            false => Retries::of_work(agent).without(self.noes),
-        };
-        retries.with(self.retry.as_ref())
+            false => Retries::of_work(agent).with(self.retry.as_ref()).without(self.noes),
+        }
     }
 
     /// Applies a worker's result. `is_step` is `true` if the call is a whole step: then a negative

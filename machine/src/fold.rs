@@ -227,15 +227,18 @@ impl ActiveJob {
         let heard = self.execution.steps().iter().enumerate().find_map(|(index, step)| {
             let Exec::Turn(turn) = &step.exec else { return None };
             let is_awaited = turn.work == turned.work && turn.attempts.awaits(turned.attempt);
-            is_awaited.then(|| (turn.clone(), index, self.granted_calls(&turned.reply, turn, step)))
+            is_awaited.then(|| {
+                let granted = self.granted_calls(&turned.reply, turn, step);
+                (turn.clone(), index, granted, step.model().map(str::to_owned))
+            })
         });
-        let Some((turn, index, granted)) = heard else { return Counted::No };
+        let Some((turn, index, granted, model)) = heard else { return Counted::No };
         let mut calls = self.guard_calls(granted);
         if !turn.must_answer
             && let Some(plan) = self.plan_of_calls(&mut calls)
         {
             self.confirm_calls(at.time, plan);
-            self.spent_on_turn(turned);
+            self.spent_on_turn(turned, model.as_deref());
             return Counted::Yes;
         }
         let language = self.language();
@@ -272,14 +275,16 @@ impl ActiveJob {
                 }
             }
         }
-        self.spent_on_turn(turned);
+        self.spent_on_turn(turned, model.as_deref());
         Counted::Yes
     }
 
     /// Adds the cost of a turn, by the price of the model that answered.
-    fn spent_on_turn(&mut self, turned: &Turned) {
+    /// Charges a turn at the price of the model that answered: by default that of its node, or of the
+    /// agent.
+    fn spent_on_turn(&mut self, turned: &Turned, of_node: Option<&str>) {
         let answered = turned.answered.as_ref().map(|answered| answered.model.as_str());
-        let model = answered.or(self.brief.agent.model.as_deref());
+        let model = answered.or(of_node).or(self.brief.agent.model.as_deref());
         self.spending.model(&self.brief, model, turned.usage);
     }
 

@@ -18,7 +18,11 @@ use super::{
     attempts::Retries,
     step::{Exec, StepRun},
     text::Text,
+    turn::UnitKind,
 };
+
+/// Key of the field in which a person approves.
+const APPROVED: &str = "approved";
 
 /// The settings of a visit that differ from those of the job's agent.
 #[derive(Debug, Clone, Default)]
@@ -136,14 +140,29 @@ impl StepRun {
         matches!(&self.exec, Exec::Asked(inquiry) if inquiry.work == *work)
     }
 
+    /// Returns `true` if a model of the step asks the question of this work.
+    pub(super) fn asks(&self, asked: &WorkId) -> bool {
+        let Exec::Acting(acting) = &self.exec else { return false };
+        acting.units.iter().any(|unit| match &unit.kind {
+            UnitKind::Person { work, .. } => work == asked,
+            UnitKind::Tool(_) | UnitKind::Noted(_) | UnitKind::Refused(_) => false,
+        })
+    }
+
     /// Ends a question with its answer: the values of the form, or a text under `text`.
     pub(super) fn answered(&mut self, answer: &Answer, language: Language, at: Timestamp) {
         let Exec::Asked(inquiry) = &self.exec else { return };
         let has_form = !inquiry.form.is_empty();
         let text = reply_text(answer, language);
-        self.asked_about(at);
+        self.started.get_or_insert(at);
+        let Exec::Asked(inquiry) = &self.exec else { return };
         if answer.decision == Verdict::Reject {
-            return self.fail(text, at);
+            let asks_approval = inquiry.form.iter().any(|field| field.key == APPROVED);
+            if !asks_approval {
+                return self.fail(text, at);
+            }
+            let why = answer.text.clone().unwrap_or_default();
+            return self.complete(json!({APPROVED: false, "text": why}), text, at);
         }
         let value = match &answer.value {
             Some(value) if has_form => value.clone(),
@@ -186,6 +205,17 @@ impl StepRun {
             return agent.output.clone();
         }
         self.rules.as_deref().and_then(|rules| rules.reply.clone())
+    }
+
+    /// Returns the model of a node that names one.
+    pub(super) fn model(&self) -> Option<&str> {
+        self.rules.as_deref()?.model.as_deref()
+    }
+
+    /// Returns `true` unless the node names tools and this is none of them.
+    pub(super) fn may_call(&self, tool: &ToolName) -> bool {
+        let tools = self.rules.as_deref().and_then(|rules| rules.tools.as_ref());
+        tools.is_none_or(|tools| tools.contains(tool))
     }
 
     /// Returns the policies for the attempts at a turn of the step.

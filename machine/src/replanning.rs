@@ -47,8 +47,9 @@ impl ActiveJob {
     /// Returns the cause for which the job will replan as soon as it can. Until then no step of the
     /// plan starts.
     pub(super) fn replan_wish(&self) -> Option<Cause> {
-        // The planner has declared the goal reached and is not consulted again.
-        if !self.planning.is_executing() || self.planning.answer().is_some() {
+        // The planner has declared the goal reached and is not consulted again. A workflow has none.
+        let is_over = self.planning.answer().is_some() || self.has_workflow();
+        if !self.planning.is_executing() || is_over {
             return None;
         }
         let when = self.brief.agent.replan_when();

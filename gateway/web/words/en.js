@@ -283,6 +283,8 @@ export default {
   expires_in: 'expires in {time}',
   why_given_up: '{work} was given up after {attempt} attempts: {error}',
   why_outage: '{work} waits for a service that cannot be reached: {error}',
+  why_pausing: 'The workflow pauses at {step}',
+  why_pausing_for: 'The workflow pauses at {step} for {time}',
   why_retry: 'Attempt {attempt} of {max} follows: {error}',
   why_retry_at: 'Attempt {attempt} of {max} in {time}: {error}',
   why_child: 'The sub-agent {path} has not ended',

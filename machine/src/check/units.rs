@@ -147,9 +147,12 @@ impl Units {
         self.abandoned.insert(unit);
     }
 
-    /// Reports every command that has no result.
-    pub(super) fn all_answered(&mut self) {
-        let open = |unit: &Unit| !self.counted.contains(unit) && !self.abandoned.contains(unit);
+    /// Reports every command that has no result, except those of skipped steps.
+    pub(super) fn all_answered(&mut self, is_skipped: impl Fn(&WorkId) -> bool) {
+        let open = |unit: &Unit| {
+            let is_known = self.counted.contains(unit) || self.abandoned.contains(unit);
+            !is_known && !is_skipped(&unit.work)
+        };
         let unanswered = self.sent.iter().filter(|(unit, _)| open(unit));
         self.findings.extend(unanswered.map(|(unit, seq)| Finding::Unanswered {
             seq: *seq,

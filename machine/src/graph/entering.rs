@@ -3,6 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use proto::{
     job::FailReason,
+    limits,
+    strict::is_deep,
     workflow::{
         Agent, AgentTask, End, Entered, Event, Human, Map, Move, Node, NodeId, Parallel, Path,
         Pause, TemplateValue, Visit, Wait, Work, WorkflowEnd,
@@ -19,7 +21,10 @@ impl Planner<'_> {
         let visit = self.graph.next_visit(node, path);
         self.within_bounds(&visit)?;
         let node = self.node(&visit);
-        match self.entered(path, &visit, &node) {
+        self.entering = Some(visit.clone());
+        let work = self.entered(path, &visit, &node);
+        self.entering = None;
+        match work {
             Ok(work) => {
                 let is_passed = work == Entered::Passed;
                 self.make(Move::Enter { visit: visit.clone(), path: path.clone(), work });
@@ -65,6 +70,10 @@ impl Planner<'_> {
                 let args = self.value(path, &tool.args)?;
                 if !args.is_object() {
                     return Err(Text::ArgsNoObject.text(self.open.language()));
+                }
+                if is_deep(&args) {
+                    let max = &limits::JSON_DEPTH_MAX;
+                    return Err(Text::ArgsTooDeep { max }.text(self.open.language()));
                 }
                 Ok(Entered::Tool { args })
             }
@@ -184,7 +193,7 @@ impl Planner<'_> {
                 None => Ok(state_as_value(&self.graph)),
             },
         };
-        match output {
+        match output.and_then(|output| self.within_bound(output)) {
             Ok(output) => WorkflowEnd::Completed { output },
             Err(error) => failed(format!("output: {error}")),
         }

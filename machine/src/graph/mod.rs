@@ -17,16 +17,54 @@ use proto::{
     id::{TimerName, WorkId},
     job::Outcome,
     step::StepState,
-    workflow::{Advance, Move, Visit, WorkflowEnd, WorkflowRun},
+    workflow::{Advance, Move, NodeId, Visit, Work, Workflow, WorkflowEnd, WorkflowRun},
 };
 use serde_json::json;
 
-use self::planner::Planner;
+use self::planner::{Planner, due};
 use crate::{
     names,
-    state::{ActiveJob, Graph, Stage},
+    state::{ActiveJob, Graph, Job, Stage},
     step::StepRun,
 };
+
+/// Returns the first node that a workflow names and does not have. The checker finds such names.
+fn missing(definition: &Workflow) -> Option<&NodeId> {
+    let starts = definition.nodes.values().flat_map(|node| match &node.work {
+        Work::Parallel(parallel) => parallel.branches.iter().map(|one| &one.start).collect(),
+        Work::Map(map) => vec![&map.start],
+        Work::Model(_)
+        | Work::Tool(_)
+        | Work::Agent(_)
+        | Work::Human(_)
+        | Work::Branch {}
+        | Work::Wait(_)
+        | Work::Event(_)
+        | Work::Set {}
+        | Work::End(_) => Vec::new(),
+    });
+    let targets = definition.nodes.values().flat_map(|node| node.targets());
+    let named = targets.filter_map(|target| target.node()).chain(starts);
+    let mut named = named.chain([&definition.start]);
+    named.find(|node| !definition.nodes.contains_key(*node))
+}
+
+impl Job {
+    /// Returns `true` if the work is that of a step that was skipped, so its command needs no result.
+    pub(crate) fn has_skipped(&self, work: &WorkId) -> bool {
+        let skipped = |step: &StepRun| {
+            let own = names::step(step.generation, step.revision, step.id());
+            step.state == StepState::Skipped && is_of(work, &own)
+        };
+        self.open.as_ref().is_some_and(|open| open.execution.steps().iter().any(skipped))
+    }
+}
+
+/// Returns `true` if the work is that of a step or one of its parts.
+fn is_of(work: &WorkId, step: &WorkId) -> bool {
+    let rest = work.as_str().strip_prefix(step.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
 
 impl ActiveJob {
     /// Puts the submitted workflow in the place of a plan.
@@ -39,6 +77,9 @@ impl ActiveJob {
             // The door checks workflows; this submission was written to the log directly.
             let why = self.not_granted(tool, binding, &json!({}));
             return self.no_plan(&why.map(|(_, why)| why).unwrap_or_default());
+        }
+        if let Some(node) = missing(&run.definition) {
+            return self.no_plan(&format!("workflow.nodes.{node}"));
         }
         self.graph = Some(Box::new(Graph::new(Arc::new(run.clone()))));
         self.execution.begin_workflow(run.definition.name.as_str());
@@ -73,6 +114,7 @@ impl ActiveJob {
     /// Returns the note with the next moves of the workflow, or `None` if it waits for its steps.
     pub(super) fn advance(&self, now: Timestamp) -> Option<Note> {
         let graph = self.graph.as_deref().filter(|graph| graph.end().is_none())?;
+        due(self, graph)?;
         let moves = Planner::new(self, graph, now).moves();
         let n = graph.advances().saturating_add(1);
         let generation = self.generation();
@@ -117,8 +159,7 @@ impl ActiveJob {
         let timers = timers.into_iter().chain(step.sleep_timer().cloned()).collect::<Vec<_>>();
         step.end(StepState::Skipped, None, at);
         let own = names::step(step.generation, step.revision, &id);
-        let below = format!("{own}.");
-        let stays = |work: &WorkId| *work != own && !work.as_str().starts_with(&below);
+        let stays = |work: &WorkId| !is_of(work, &own);
         self.timers.orphan(timers);
         let timers = self.questions.supersede(at, stays);
         self.timers.orphan(timers);

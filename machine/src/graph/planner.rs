@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use agents::workflow::{
-    evaluate::{EvalError, Evaluator, Item, Scope},
+    evaluate::{EvalError, Evaluator, Item, OUTPUT_BYTES_MAX, Scope},
     schema,
 };
 use jiff::Timestamp;
@@ -17,6 +17,7 @@ use proto::{
         STATE_BYTES_MAX, STATE_KEYS_MAX, Target, TemplateValue, Visit, Work, WorkflowEnd, Yield,
     },
 };
+use serde::Serialize;
 use serde_json::{Map as Fields, Value};
 
 use crate::{
@@ -25,6 +26,9 @@ use crate::{
     text::Text,
 };
 
+/// Size of the moves of an advance after which further ones follow in the next advance, in bytes of
+/// JSON. One due place adds at most the values of a whole state to it.
+const ADVANCE_BYTES_MAX: usize = 256 * 1024;
 /// Moves that one due place may add: the writes of all keys, and a few more.
 const ROOM: usize = STATE_KEYS_MAX + 8;
 
@@ -35,10 +39,14 @@ pub(super) struct Planner<'a> {
     pub(super) now: Timestamp,
     pub(super) evaluator: Evaluator,
     moves: Vec<Move>,
+    /// Size of the moves, in bytes of JSON.
+    bytes: usize,
+    /// Visit whose work is evaluated, which counts already.
+    pub(super) entering: Option<Visit>,
 }
 
 /// A place at which the workflow can go on.
-enum Due {
+pub(super) enum Due {
     Enter(Path, NodeId),
     Left(Path, Visit, VisitEnd),
     Arrived(Path),
@@ -54,13 +62,23 @@ pub(super) struct Over(pub(super) WorkflowEnd);
 impl<'a> Planner<'a> {
     pub(super) fn new(open: &'a ActiveJob, graph: &Graph, now: Timestamp) -> Self {
         let evaluator = Evaluator::new();
-        Self { open, graph: graph.clone(), now, evaluator, moves: Vec::new() }
+        Self {
+            open,
+            graph: graph.clone(),
+            now,
+            evaluator,
+            moves: Vec::new(),
+            bytes: 0,
+            entering: None,
+        }
     }
 
-    /// Returns the moves that can be made now, bounded by [`MOVES_MAX`].
+    /// Returns the moves that can be made now, bounded by [`MOVES_MAX`] and [`ADVANCE_BYTES_MAX`].
     pub(super) fn moves(mut self) -> Vec<Move> {
-        while self.graph.end().is_none() && self.moves.len() + ROOM <= MOVES_MAX {
-            let Some(due) = self.due() else { break };
+        let has_room =
+            |it: &Self| it.moves.len() + ROOM <= MOVES_MAX && it.bytes < ADVANCE_BYTES_MAX;
+        while self.graph.end().is_none() && has_room(&self) {
+            let Some(due) = due(self.open, &self.graph) else { break };
             let done = match due {
                 Due::Enter(path, node) => self.enter(&path, &node),
                 Due::Left(path, visit, end) => self.leave(&path, &visit, end),
@@ -74,29 +92,11 @@ impl<'a> Planner<'a> {
         self.moves
     }
 
-    fn due(&self) -> Option<Due> {
-        self.graph.paths().iter().find_map(|(path, token)| match &token.at {
-            TokenAt::Before(node) => Some(Due::Enter(path.clone(), node.clone())),
-            TokenAt::Visit(visit) => {
-                let end = self.open.step_of(visit)?.visit_end()?;
-                Some(Due::Left(path.clone(), visit.clone(), end))
-            }
-            TokenAt::Split(split) => self.next_item(split),
-            TokenAt::End => Some(Due::Arrived(path.clone())),
-        })
-    }
-
-    fn next_item(&self, split: &Split) -> Option<Due> {
-        let Work::Map(map) = &self.graph.node(&split.visit.node)?.work else { return None };
-        let room = split.running() < usize::try_from(map.max_parallel).unwrap_or(usize::MAX);
-        let is_due = room && split.begun < split.paths;
-        is_due.then(|| Due::Item(split.visit.clone(), split.begun))
-    }
-
     /// Records a move. The planner makes only moves that follow from the place.
     pub(super) fn make(&mut self, one: Move) {
         let applied = self.graph.apply(&one);
         debug_assert!(applied.is_ok(), "{one:?} does not follow");
+        self.bytes = self.bytes.saturating_add(size(&one));
         self.moves.push(one);
     }
 
@@ -107,7 +107,9 @@ impl<'a> Planner<'a> {
         outcome: Outcome<'_>,
         evaluate: impl FnOnce(&Evaluator, &Scope<'_>) -> Result<T, EvalError>,
     ) -> Result<T, String> {
-        let visits = self.graph.visits_of(path);
+        let mut visits = self.graph.visits_of(path);
+        let entering = self.entering.as_ref().map(|visit| (visit.node.clone(), visit.number));
+        visits.extend(entering);
         let item = self.graph.item_of(path).and_then(|(node, value, slot)| {
             let Work::Map(Map { item, .. }) = &self.graph.node(node)?.work else { return None };
             Some(Item { name: item, value, index: usize::try_from(slot).ok()? })
@@ -292,7 +294,9 @@ impl<'a> Planner<'a> {
             let value = self.scoped(path, outcome, |eval, scope| eval.value(template, scope))?;
             Ok((key.clone(), value))
         });
-        each.collect()
+        let collected = each.collect::<Result<BTreeMap<_, _>, String>>()?;
+        self.fits_bound(collected.values())?;
+        Ok(collected)
     }
 
     /// Returns the outcome of the node that a path visited last.
@@ -362,9 +366,18 @@ impl<'a> Planner<'a> {
             None => Ok(state_as_value(&self.graph)),
             Some(template) => self.evaluated_output(template),
         };
-        match output {
+        match output.and_then(|output| self.within_bound(output)) {
             Ok(output) => WorkflowEnd::Completed { output },
             Err(message) => self.failed(None, &format!("output: {message}")),
+        }
+    }
+
+    /// Checks the size of an output, which every view of the job has.
+    pub(super) fn within_bound(&self, output: Value) -> Result<Value, String> {
+        let max = OUTPUT_BYTES_MAX;
+        match size(&output) > max {
+            true => Err(Text::StateTooLarge { max: &max }.text(self.open.language())),
+            false => Ok(output),
         }
     }
 
@@ -382,6 +395,39 @@ impl<'a> Planner<'a> {
         };
         WorkflowEnd::Failed { reason: FailReason::StepFailed, message }
     }
+}
+
+/// Returns the place at which the workflow goes on. A path that is on its way goes as far as it can
+/// before another one begins.
+pub(super) fn due(open: &ActiveJob, graph: &Graph) -> Option<Due> {
+    on_its_way(graph, &Path::Main).or_else(|| {
+        graph.paths().iter().find_map(|(path, token)| {
+            let TokenAt::Visit(visit) = &token.at else { return None };
+            let end = open.step_of(visit)?.visit_end()?;
+            Some(Due::Left(path.clone(), visit.clone(), end))
+        })
+    })
+}
+
+/// Returns the first place at which a path, or one inside of it, goes on without an end of work.
+fn on_its_way(graph: &Graph, path: &Path) -> Option<Due> {
+    match &graph.paths().get(path)?.at {
+        TokenAt::Before(node) => Some(Due::Enter(path.clone(), node.clone())),
+        TokenAt::End => Some(Due::Arrived(path.clone())),
+        TokenAt::Visit(_) => None,
+        TokenAt::Split(split) => {
+            let inner = |slot| Path::Of { split: split.visit.clone(), slot };
+            let inner = (0..split.begun).find_map(|slot| on_its_way(graph, &inner(slot)));
+            inner.or_else(|| next_item(graph, split))
+        }
+    }
+}
+
+fn next_item(graph: &Graph, split: &Split) -> Option<Due> {
+    let Work::Map(map) = &graph.node(&split.visit.node)?.work else { return None };
+    let room = split.running() < usize::try_from(map.max_parallel).unwrap_or(usize::MAX);
+    let is_due = room && split.begun < split.paths;
+    is_due.then(|| Due::Item(split.visit.clone(), split.begun))
 }
 
 pub(super) fn state_as_value(graph: &Graph) -> Value {
@@ -403,6 +449,6 @@ fn said(work: &Work, mut value: Value) -> Value {
 }
 
 /// Returns the size of a value in bytes of JSON.
-fn size(value: &Value) -> usize {
+fn size(value: &impl Serialize) -> usize {
     serde_json::to_string(value).map_or(usize::MAX, |text| text.len())
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use proto::{
-    family,
+    family::{self, Offered},
     id::{AgentName, StepId, TimerName, WorkId},
     job::Outcome,
     output::OutputSchema,
@@ -14,6 +14,7 @@ use proto::{
 use serde_json::{Value, json};
 
 use crate::{
+    ask::TIMER_SLACK,
     call::Call,
     names,
     nodes::{Inquiry, Sleep, VisitRules},
@@ -71,8 +72,9 @@ impl ActiveJob {
 
     /// Returns a sub-agent of the job's agent as a tool.
     pub(in crate::graph) fn sub_agent(&self, name: &AgentName) -> Option<ToolSpec> {
-        let tools = family::as_tools(&self.offered(), self.language());
-        tools.into_iter().find(|tool| tool.name.as_str() == name.as_str())
+        self.family.callee(&self.brief.agent, name.as_str())?;
+        let offered = Offered { name: name.clone(), about: String::new() };
+        family::as_tools(&[offered], self.language()).pop()
     }
 
     fn exec_of(&self, run: &StepRun, node: &Node, work: &Entered, id: &StepId) -> Exec {
@@ -116,8 +118,12 @@ impl ActiveJob {
         at: Timestamp,
     ) -> bool {
         let mut steps = self.execution.steps_mut().iter_mut();
-        let Some(step) = steps.find(|step| step.is_asked(work)) else { return false };
-        step.time_out(reason.to_owned(), at);
+        let asked = steps.find(|step| step.is_asked(work) || step.asks(work));
+        let Some(step) = asked else { return false };
+        match step.is_asked(work) {
+            true => step.time_out(reason.to_owned(), at),
+            false => step.fail(reason.to_owned(), at),
+        }
         true
     }
 
@@ -127,6 +133,11 @@ impl ActiveJob {
         let Some(step) = steps.find(|step| step.sleep_timer() == Some(timer)) else {
             return false;
         };
+        // A timer of this name may remain from a wait that was never stored.
+        let latest = at.saturating_add(TIMER_SLACK).unwrap_or(at);
+        if step.asleep().is_some_and(|(_, until)| until > latest) {
+            return false;
+        }
         step.wake(at);
         true
     }

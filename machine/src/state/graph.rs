@@ -6,7 +6,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use proto::workflow::{
-    Entered, Key, Move, Node, NodeId, Path, Target, Visit, Work, WorkflowEnd, WorkflowRun, apply,
+    Entered, Key, MAPS_DEEP_MAX, Move, Node, NodeId, Path, Target, Visit, Work, WorkflowEnd,
+    WorkflowRun, apply,
 };
 use serde_json::Value;
 
@@ -269,6 +270,9 @@ impl Graph {
     fn enter(&mut self, visit: &Visit, path: &Path, work: &Entered) -> Result<(), Unfit> {
         if !self.paths.contains_key(path) {
             self.begin_item(path)?;
+        }
+        if visit.items.len() > MAPS_DEEP_MAX {
+            return Err(Unfit);
         }
         if self.next_visit(&visit.node, path) != *visit || !self.is_work_of(visit, work) {
             return Err(Unfit);

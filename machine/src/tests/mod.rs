@@ -43,3 +43,4 @@ mod turning;
 mod unreadable;
 mod why;
 mod workflows;
+mod workflows_by_chance;

@@ -1,7 +1,9 @@
 //! Workflows: routes, loops, joins, maps, people and pauses, and what a fold makes of their log.
 
 use proto::{
-    fact::{Fact, Submitted, TurnReply},
+    agent::{Agent, Dispatch, OnFailure, ReplanWhen},
+    decision::Decision,
+    fact::{Fact, Signal, Submitted, TurnReply},
     id::ToolName,
     interaction::{Answer, Verdict},
     job::{FailReason, Outcome},
@@ -19,13 +21,17 @@ fn submit(definition: Value) -> Play {
     submit_with(definition, json!({"ticket": "T-1"}))
 }
 
-fn submit_with(mut definition: Value, input: Value) -> Play {
+fn submit_with(definition: Value, input: Value) -> Play {
+    submit_as(definition, input, agent(|_| {}))
+}
+
+fn submit_as(mut definition: Value, input: Value, agent: Agent) -> Play {
     definition["workflow"] = json!("test");
     definition["version"] = json!(1);
     let definition: Workflow = serde_json::from_value(definition).unwrap();
     let tools = [(ToolName::new("tool").unwrap(), binding())].into_iter().collect();
     let run = WorkflowRun { definition, input, tools };
-    let submitted = Play::submitted(agent(|_| {}), Language::En);
+    let submitted = Play::submitted(agent, Language::En);
     Play::submit_as(Submitted { workflow: Some(Box::new(run)), ..submitted })
 }
 
@@ -102,6 +108,55 @@ fn a_loop_goes_on_until_its_condition_ends_it() {
         p.states(),
         "draft--1:completed mark--1:completed draft--2:completed mark--2:completed"
     );
+}
+
+#[test]
+fn a_prompt_counts_the_visit_that_it_is_for() {
+    let mut p = submit(drafting());
+    p.drive();
+    let Some(Decision::Turn(turn)) = p.decisions.last() else { panic!("no turn") };
+    assert_eq!(turn.task.as_ref().unwrap().description, "Answer T-1, try 1");
+    assert!(turn.node && turn.model.tools.as_ref().is_some_and(Vec::is_empty));
+}
+
+#[rstest]
+#[case::after_each_step(|a: &mut Agent| a.replan.when = Some(ReplanWhen::AfterEachStep))]
+#[case::after_failures(|a: &mut Agent| a.step.on_failure = OnFailure::Replan)]
+#[case::in_turn(|a: &mut Agent| a.dispatch = Dispatch::Sequential)]
+fn rules_for_plans_do_not_hold_a_workflow(#[case] change: fn(&mut Agent)) {
+    let bad = json!({
+        "work": {"type": "tool", "tool": "tool", "args": {}}, "on_error": "next", "next": [],
+    });
+    let definition = json!({
+        "start": "bad",
+        "nodes": {"bad": bad, "next": tool(&json!([{"to": "end"}]))},
+    });
+    let mut p = submit_as(definition, json!({}), agent(change));
+    p.drive();
+    p.no("g0.r0.bad--1");
+    p.signal(Signal::Steer { text: "hurry".into() });
+    p.expect(&["advance 2", "call g0.r0.next--1 #1"]);
+    p.ok("g0.r0.next--1", json!(1));
+    p.expect(&["advance 3", "finish completed"]);
+}
+
+#[test]
+fn a_rejected_approval_is_an_answer() {
+    let mut p = submit(json!({
+        "state": {"said": {"schema": {}}},
+        "start": "ask",
+        "nodes": {"ask": {
+            "work": {"type": "human", "ask": "Send?", "form": [
+                {"key": "approved", "label": "Approve", "input": {"type": "boolean"}},
+            ]},
+            "write": {"said": "{{ answer.approved }}"},
+            "next": [{"to": "end"}],
+        }},
+    }));
+    p.drive();
+    p.answer("q1", Verdict::Reject, Some("not now"));
+    p.drive();
+    assert_eq!(output(&p), json!({"said": false}));
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub use self::{
     template::{Expression, TemplateValue},
     whole::{
         DEADLINE_MS_MAX, Limits, NODES_MAX, STATE_BYTES_MAX, STATE_KEYS_MAX, STEPS_MAX, StateSlot,
-        VALUE_INLINE_BYTES_MAX, VISITS_MAX, Workflow,
+        VISITS_MAX, Workflow,
     },
     work::{
         Agent, AgentTask, BRANCHES_MAX, Branch, End, Event, Human, ITEMS_MAX, Join, Map, Model,

@@ -258,7 +258,7 @@ fn work() -> impl Strategy<Value = Work> {
     prop_oneof![
         (
             template(),
-            prop::option::of(template()),
+            prop::option::of(template().prop_filter("a prompt", |v| !v.as_value().is_null())),
             prop::option::of(".{0,4}"),
             prop::option::of(value().prop_filter("a schema", |v| !v.is_null()))
         )

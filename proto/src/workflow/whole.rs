@@ -17,11 +17,8 @@ pub const STATE_KEYS_MAX: usize = 100;
 /// Maximum size of a job's state, in bytes of JSON.
 pub const STATE_BYTES_MAX: usize = 256 * 1024;
 
-/// Size in bytes above which a value of the state is stored by reference.
-pub const VALUE_INLINE_BYTES_MAX: usize = 64 * 1024;
-
 /// Maximum of the node visits that a workflow may allow to one job.
-pub const STEPS_MAX: u32 = 3_000;
+pub const STEPS_MAX: u32 = 500;
 
 /// Maximum of the visits that a workflow may allow to one node.
 pub const VISITS_MAX: u32 = 1_000;

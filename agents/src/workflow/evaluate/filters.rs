@@ -36,7 +36,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_filter("values", values);
     environment.add_test("boolean", tests::is_boolean);
     environment.add_test("defined", tests::is_defined);
-    environment.add_test("divisibleby", tests::is_divisibleby);
+    environment.add_test("divisibleby", divisible_by);
     environment.add_test("endingwith", tests::is_endingwith);
     environment.add_test("even", tests::is_even);
     environment.add_test("false", tests::is_false);
@@ -51,6 +51,14 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_test("string", tests::is_string);
     environment.add_test("true", tests::is_true);
     environment.add_test("undefined", tests::is_undefined);
+}
+
+/// The engine's own test panics for a zero divisor.
+fn divisible_by(value: &Value, divisor: &Value) -> Result<bool, Error> {
+    if divisor.as_i64() == Some(0) {
+        return Err(no("a division by zero"));
+    }
+    Ok(tests::is_divisibleby(value, divisor))
 }
 
 fn too_large() -> Error {

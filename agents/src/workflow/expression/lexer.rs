@@ -40,6 +40,8 @@ pub(crate) enum Problem {
     TooLong,
     /// More operators that join texts than the bound.
     TooManyJoins,
+    /// More filters than the bound.
+    TooManyFilters,
 }
 
 /// A token with its position.

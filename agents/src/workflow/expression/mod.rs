@@ -22,6 +22,10 @@ pub const SOURCE_BYTES_MAX: usize = 4 * 1024;
 /// Maximum number of `+` and `~` in one expression. Each copies the text before it.
 pub const JOINS_MAX: usize = 64;
 
+/// Maximum number of filters in one expression. Each may read the whole value before it, which fuel
+/// does not count.
+pub const FILTERS_MAX: usize = 16;
+
 /// Maximum nesting of one expression.
 pub const DEPTH_MAX: usize = 32;
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    Binary, DEPTH_MAX, Expr, FILTERS, JOINS_MAX, Part, SOURCE_BYTES_MAX, Step, TESTS,
+    Binary, DEPTH_MAX, Expr, FILTERS, FILTERS_MAX, JOINS_MAX, Part, SOURCE_BYTES_MAX, Step, TESTS,
     lexer::{Kind, Misread, Problem, Token, tokens},
 };
 
@@ -20,7 +20,7 @@ pub(crate) fn parse(source: &str, until_close: bool) -> Result<(Part, usize), Mi
     if until_close && end >= source.len() {
         return Err(Misread { at: 0, problem: Problem::Missing("}}") });
     }
-    let mut parser = Parser { tokens: &tokens, next: 0, end, depth: 0, joins: 0 };
+    let mut parser = Parser { tokens: &tokens, next: 0, end, depth: 0, joins: 0, filters: 0 };
     let part = parser.conditional()?;
     match parser.peek() {
         None => Ok((part, end)),
@@ -34,6 +34,8 @@ struct Parser<'a> {
     end: usize,
     depth: usize,
     joins: usize,
+    /// Filters so far.
+    filters: usize,
 }
 
 /// Words that are no variables.
@@ -201,6 +203,10 @@ impl<'a> Parser<'a> {
             let at = value.at;
             if self.take_mark("|") {
                 let (place, name) = self.name("a filter")?;
+                self.filters = self.filters.saturating_add(1);
+                if self.filters > FILTERS_MAX {
+                    return Err(Misread { at: place, problem: Problem::TooManyFilters });
+                }
                 if !FILTERS.contains(&name) {
                     return Err(Misread { at: place, problem: Problem::Filter(name.to_owned()) });
                 }

@@ -67,6 +67,7 @@ impl<'t> Nodes<'t, '_> {
                 WorkKind::Model
                     | WorkKind::Tool
                     | WorkKind::Agent
+                    | WorkKind::Human
                     | WorkKind::Parallel
                     | WorkKind::Map
             ) | None

@@ -182,6 +182,9 @@ fn problem(problem: &Problem) -> Words {
             meant => Text::NoTestNear { name, meant: &meant }.into(),
         },
         Problem::TooDeep => Text::TooDeep { max: &crate::workflow::expression::DEPTH_MAX }.into(),
+        Problem::TooManyFilters => {
+            Text::TooManyFilters { max: &crate::workflow::expression::FILTERS_MAX }.into()
+        }
         Problem::TooManyJoins => {
             Text::TooManyJoins { max: &crate::workflow::expression::JOINS_MAX }.into()
         }
