@@ -43,7 +43,17 @@ impl<'t> Nodes<'t, '_> {
         let system = self.optional(id, fields, "system");
         let model = fields.text("model", self.reading).map(str::to_owned);
         let reply = match fields.get("reply") {
-            Some(node) => schema::schema(self.reading, node, &fields.below("reply")),
+            Some(node) => {
+                let path = fields.below("reply");
+                let reply = schema::schema(self.reading, node, &path);
+                if reply
+                    .as_ref()
+                    .is_some_and(|reply| schema::misfits(reply, &Value::Null).is_empty())
+                {
+                    self.reading.mistake(node.at, &path, Text::NullReply);
+                }
+                reply
+            }
             None => None,
         };
         Some(Model { prompt: prompt?, system, model, reply })
