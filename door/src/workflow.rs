@@ -14,6 +14,7 @@ use proto::{
     fact::Submitted,
     id::ToolName,
     lang::Words,
+    limits,
     refusal::Text,
     rules::Rules,
     strict::is_deep,
@@ -98,7 +99,14 @@ fn fits(definition: &Workflow, input: &Value) -> Result<(), Failure> {
     let of_object = json!({"type": "object"});
     let schema = definition.input.as_ref().unwrap_or(&of_object);
     let misfit = match is_deep(input) {
-        true => Some("too deep".to_owned()),
+        true => {
+            let max = &limits::JSON_DEPTH_MAX;
+            return Err(Failure::about(
+                Code::InvalidRequest,
+                "workflow.input",
+                Text::WorkflowInputDeep { max },
+            ));
+        }
         false => schema::misfit(schema, input),
     };
     let Some(why) = misfit else { return Ok(()) };

@@ -1,18 +1,18 @@
 //! Questions: which to ask, how to apply answers, and how to close them.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use proto::{
     decision::{AskWork, PlanTalk},
     fact::{Answered, AskedKind},
-    id::{AskId, JobId, StepId, WorkId},
+    id::{AskId, JobId, WorkId},
     interaction::{Answer, FinishedStep, Question, QuestionKind, Verdict, edited, plan_digest},
     job::FailReason,
     limits,
     plan::Plan,
 };
-use serde_json::Value;
 
 use super::{
+    asking::{QuestionRequest, TIMER_SLACK, reply_text},
     at::{At, Counted},
     call::{Agreement, Call, CallEnd},
     excerpt, names,
@@ -22,25 +22,11 @@ use super::{
     turn::UnitKind,
 };
 
-/// Tolerance for a timer that fires before its question's deadline. Both use the server's clock.
-pub(super) const TIMER_SLACK: SignedDuration = SignedDuration::from_secs(5);
-
 /// Maximum number of finished steps in a plan check.
 const FINISHED_SHOWN: usize = 100;
 
 /// Maximum length of a finished step's label in a plan check, in characters.
 const FINISHED_CHARS: usize = 80;
-
-/// A question that is to be asked.
-pub(super) struct QuestionRequest {
-    pub(super) work: WorkId,
-    pub(super) prompt: String,
-    pub(super) kind: QuestionKind,
-    pub(super) step: Option<StepId>,
-    pub(super) default: Option<Value>,
-    /// Time for an answer, in milliseconds, in place of the agent's.
-    pub(super) within_ms: Option<u64>,
-}
 
 impl ActiveJob {
     /// Returns the question that the stage of planning needs answered.
@@ -320,21 +306,5 @@ fn kind_of(asked: AskedKind) -> QuestionKind {
         AskedKind::Query => QuestionKind::Question,
         AskedKind::Select { options, multiple } => QuestionKind::Choice { options, multiple },
         AskedKind::Form { fields } => QuestionKind::Form { fields },
-    }
-}
-
-/// Returns the text of an answer for an agent: plain text as it is, any other value as JSON.
-pub(super) fn reply_text(answer: &Answer, language: proto::lang::Language) -> String {
-    match (answer.decision, &answer.value) {
-        (Verdict::Reject, _) => {
-            text::declined(language, answer.text.as_deref().unwrap_or_default())
-        }
-        (Verdict::Respond | Verdict::Approve | Verdict::Edit, Some(Value::String(text))) => {
-            text.clone()
-        }
-        (Verdict::Respond | Verdict::Approve | Verdict::Edit, Some(value)) => value.to_string(),
-        (Verdict::Respond | Verdict::Approve | Verdict::Edit, None) => {
-            answer.text.clone().unwrap_or_default()
-        }
     }
 }

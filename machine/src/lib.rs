@@ -15,6 +15,7 @@
 mod anomaly;
 mod arguments;
 mod ask;
+mod asking;
 mod at;
 mod attempts;
 mod authorize;
@@ -64,6 +65,7 @@ mod transitions;
 mod turn;
 mod unreadable;
 mod view;
+mod visit_step;
 mod waits;
 mod why;
 

@@ -1,28 +1,18 @@
-//! The step of a workflow's visit: its own settings, a question or a pause in place of a command, and
-//! its end.
+//! The parts of a workflow's visit that a step of a plan lacks: its settings, a question or a pause in
+//! place of a command, and its end.
 
 use jiff::Timestamp;
 use proto::{
-    agent::Agent,
-    decision::{ModelChoice, Wait},
+    decision::Wait,
     id::{AskId, Attempt, StepId, TimerName, ToolName, WorkId},
-    interaction::{Answer, Field, QuestionKind, Verdict},
+    interaction::{Field, QuestionKind},
     lang::Language,
     output::OutputSchema,
     retry::RetryPolicy,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{
-    ask::{QuestionRequest, reply_text},
-    attempts::Retries,
-    step::{Exec, StepRun},
-    text::Text,
-    turn::UnitKind,
-};
-
-/// Key of the field in which a person approves.
-const APPROVED: &str = "approved";
+use super::{asking::QuestionRequest, text::Text};
 
 /// The settings of a visit that differ from those of the job's agent.
 #[derive(Debug, Clone, Default)]
@@ -105,141 +95,5 @@ impl Sleep {
             timer,
             reason: Text::Pauses.text(language),
         })
-    }
-}
-
-impl StepRun {
-    /// Returns the timer of a pause.
-    pub(super) fn sleep_timer(&self) -> Option<&TimerName> {
-        self.asleep().map(|(timer, _)| timer)
-    }
-
-    /// Returns the timer and the end of a pause that has begun.
-    pub(super) fn asleep(&self) -> Option<(&TimerName, Timestamp)> {
-        let Exec::Sleep(sleep) = &self.exec else { return None };
-        Some((sleep.timer.as_ref()?, sleep.until))
-    }
-
-    /// Returns the end of a workflow's visit, once the step has ended.
-    pub(super) fn visit_end(&self) -> Option<VisitEnd> {
-        if !self.state.is_terminal() {
-            return None;
-        }
-        if self.rules.as_deref().is_some_and(|rules| rules.timed_out) {
-            return Some(VisitEnd::TimedOut);
-        }
-        let error = || self.response.clone().unwrap_or_default();
-        Some(match &self.result {
-            Some(result) => VisitEnd::Done(result.clone()),
-            None => VisitEnd::Failed(error()),
-        })
-    }
-
-    /// Returns `true` if the step is a question for the answer to this work.
-    pub(super) fn is_asked(&self, work: &WorkId) -> bool {
-        matches!(&self.exec, Exec::Asked(inquiry) if inquiry.work == *work)
-    }
-
-    /// Returns `true` if a model of the step asks the question of this work.
-    pub(super) fn asks(&self, asked: &WorkId) -> bool {
-        let Exec::Acting(acting) = &self.exec else { return false };
-        acting.units.iter().any(|unit| match &unit.kind {
-            UnitKind::Person { work, .. } => work == asked,
-            UnitKind::Tool(_) | UnitKind::Noted(_) | UnitKind::Refused(_) => false,
-        })
-    }
-
-    /// Ends a question with its answer: the values of the form, or a text under `text`.
-    pub(super) fn answered(&mut self, answer: &Answer, language: Language, at: Timestamp) {
-        let Exec::Asked(inquiry) = &self.exec else { return };
-        let has_form = !inquiry.form.is_empty();
-        let text = reply_text(answer, language);
-        self.started.get_or_insert(at);
-        let Exec::Asked(inquiry) = &self.exec else { return };
-        if answer.decision == Verdict::Reject {
-            let asks_approval = inquiry.form.iter().any(|field| field.key == APPROVED);
-            if !asks_approval {
-                return self.fail(text, at);
-            }
-            let why = answer.text.clone().unwrap_or_default();
-            return self.complete(json!({APPROVED: false, "text": why}), text, at);
-        }
-        let value = match &answer.value {
-            Some(value) if has_form => value.clone(),
-            Some(_) | None => json!({"text": text}),
-        };
-        self.complete(value, text, at);
-    }
-
-    /// Ends a visit whose time is up.
-    pub(super) fn time_out(&mut self, reason: String, at: Timestamp) {
-        self.rules.get_or_insert_default().timed_out = true;
-        self.asked_about(at);
-        self.fail(reason, at);
-    }
-
-    /// Ends a pause.
-    pub(super) fn wake(&mut self, at: Timestamp) {
-        self.asked_about(at);
-        self.complete(Value::Null, String::new(), at);
-    }
-
-    /// Returns `true` for a node whose model has one turn.
-    pub(super) fn is_one_turn(&self) -> bool {
-        self.rules.as_deref().is_some_and(|rules| rules.is_one_turn)
-    }
-
-    /// Returns `true` if the model's only turn is the whole step.
-    pub(super) fn is_last_word(&self) -> bool {
-        self.is_output || self.is_one_turn()
-    }
-
-    /// Returns `true` if the model's reply must fit a schema.
-    pub(super) fn must_fit(&self) -> bool {
-        self.is_output || self.rules.as_deref().is_some_and(|rules| rules.reply.is_some())
-    }
-
-    /// Returns the schema that the model's reply must fit.
-    pub(super) fn reply_schema(&self, agent: &Agent) -> Option<OutputSchema> {
-        if self.is_output {
-            return agent.output.clone();
-        }
-        self.rules.as_deref().and_then(|rules| rules.reply.clone())
-    }
-
-    /// Returns the model of a node that names one.
-    pub(super) fn model(&self) -> Option<&str> {
-        self.rules.as_deref()?.model.as_deref()
-    }
-
-    /// Returns `true` unless the node names tools and this is none of them.
-    pub(super) fn may_call(&self, tool: &ToolName) -> bool {
-        let tools = self.rules.as_deref().and_then(|rules| rules.tools.as_ref());
-        tools.is_none_or(|tools| tools.contains(tool))
-    }
-
-    /// Returns the policies for the attempts at a turn of the step.
-    pub(super) fn retries_of_turn<'a>(&'a self, agent: &'a Agent) -> Retries<'a> {
-        let policy = self.rules.as_deref().and_then(|rules| rules.retry.as_ref());
-        Retries::of_work(agent).with(policy)
-    }
-
-    /// Returns the number of turns that a run of the step may take.
-    pub(super) fn max_turns(&self, agent: &Agent) -> u32 {
-        match self.rules.as_deref() {
-            Some(rules) if rules.is_one_turn => 1,
-            Some(_) | None => agent.step.max_turns,
-        }
-    }
-
-    /// Returns the model and the tools of the step, given those of the agent.
-    pub(super) fn model_choice(&self, agents: ModelChoice) -> ModelChoice {
-        let Some(rules) = self.rules.as_deref() else { return agents };
-        ModelChoice {
-            model: rules.model.clone().or(agents.model),
-            system: rules.system.clone().unwrap_or(agents.system),
-            tools: rules.tools.clone().or(agents.tools),
-            ..agents
-        }
     }
 }

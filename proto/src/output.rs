@@ -1,7 +1,7 @@
 //! The JSON Schema that the result of a job fits.
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 use crate::{bounds::Text, lang::Words};
 
@@ -19,9 +19,15 @@ pub const MISFITS_MAX: usize = 20;
 pub const OUTPUT_STEPS_MAX: usize = 100;
 
 /// The JSON Schema of a job's result: an object.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct OutputSchema(#[schemars(with = "std::collections::BTreeMap<String, Value>")] pub Value);
+
+impl<'de> Deserialize<'de> for OutputSchema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Map::deserialize(deserializer).map(|fields| Self(Value::Object(fields)))
+    }
+}
 
 impl OutputSchema {
     /// Checks that the schema is one of objects, and within the bounds.

@@ -14,7 +14,7 @@ use proto::{
 use serde_json::{Value, json};
 
 use crate::{
-    ask::TIMER_SLACK,
+    asking::TIMER_SLACK,
     call::Call,
     names,
     nodes::{Inquiry, Sleep, VisitRules},

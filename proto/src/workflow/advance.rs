@@ -115,7 +115,7 @@ impl Path {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "move", rename_all = "snake_case")]
 pub enum Move {
-    /// A path comes to a node, and its work begins.
+    /// A path enters a node, whose work begins.
     Enter {
         /// Visit of the node.
         visit: Visit,

@@ -224,7 +224,7 @@ fn expression() -> impl Strategy<Value = Expression> {
     ".{0,12}".prop_map(Expression::checked)
 }
 
-fn timeout() -> impl Strategy<Value = Option<Timeout>> {
+fn bound() -> impl Strategy<Value = Option<Timeout>> {
     prop::option::of(
         (any::<u64>(), target()).prop_map(|(after_ms, then)| Timeout { after_ms, then }),
     )
@@ -274,7 +274,7 @@ fn work() -> impl Strategy<Value = Work> {
         })),
         template()
             .prop_map(|task| Work::Agent(Agent { does: AgentTask::Here { task, tools: None } })),
-        (template(), timeout()).prop_map(|(ask, deadline)| Work::Human(Human {
+        (template(), bound()).prop_map(|(ask, deadline)| Work::Human(Human {
             ask,
             form: Vec::new(),
             deadline
@@ -286,7 +286,7 @@ fn work() -> impl Strategy<Value = Work> {
         map,
         any::<u64>().prop_map(|ms| Work::Wait(Wait { pause: Pause::ForMs(ms) })),
         template().prop_map(|at| Work::Wait(Wait { pause: Pause::Until(at) })),
-        (prop::option::of(expression()), timeout()).prop_map(|(matches, timeout)| Work::Event(
+        (prop::option::of(expression()), bound()).prop_map(|(matches, timeout)| Work::Event(
             Event { event: EventName::new("e").unwrap(), matches, timeout }
         )),
         template()

@@ -45,7 +45,7 @@ pub enum EvalFault {
         /// Maximum number of items.
         max: u32,
     },
-    /// The expression needs more than [`super::FUEL`].
+    /// The expression needs more than [`super::bounds::FUEL`].
     OutOfFuel,
     /// The value is too large.
     TooLarge {
@@ -80,7 +80,7 @@ impl EvalError {
         } else if kind == ErrorKind::OutOfFuel {
             EvalFault::OutOfFuel
         } else if error.detail() == Some(TOO_LARGE) {
-            EvalFault::TooLarge { max: super::OUTPUT_BYTES_MAX }
+            EvalFault::TooLarge { max: super::bounds::OUTPUT_BYTES_MAX }
         } else {
             EvalFault::Operation { detail: told(error) }
         };

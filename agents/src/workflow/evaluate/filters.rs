@@ -3,7 +3,11 @@
 
 use minijinja::{Environment, Error, ErrorKind, Value, filters, tests};
 
-use super::{OUTPUT_BYTES_MAX, error::TOO_LARGE};
+use super::{
+    bounds::OUTPUT_BYTES_MAX,
+    error::{EvalFault, TOO_LARGE},
+    output,
+};
 
 /// Adds the filters and tests that [`crate::workflow::expression`] names.
 pub(super) fn add(environment: &mut Environment<'static>) {
@@ -124,16 +128,16 @@ fn times(value: &Value, factor: &Value) -> Result<Value, Error> {
 
 /// Returns the JSON of a value.
 fn tojson(value: &Value) -> Result<String, Error> {
-    let json = super::output::json(value).map_err(|fault| match fault {
-        super::EvalFault::Undefined => Error::from(ErrorKind::UndefinedError),
-        super::EvalFault::TooLarge { .. } => too_large(),
-        super::EvalFault::NoBoolean { .. }
-        | super::EvalFault::NoList { .. }
-        | super::EvalFault::TooManyItems { .. }
-        | super::EvalFault::OutOfFuel
-        | super::EvalFault::NoJson
-        | super::EvalFault::Unreadable
-        | super::EvalFault::Operation { .. } => no("the value has no form in JSON"),
+    let json = output::json(value).map_err(|fault| match fault {
+        EvalFault::Undefined => Error::from(ErrorKind::UndefinedError),
+        EvalFault::TooLarge { .. } => too_large(),
+        EvalFault::NoBoolean { .. }
+        | EvalFault::NoList { .. }
+        | EvalFault::TooManyItems { .. }
+        | EvalFault::OutOfFuel
+        | EvalFault::NoJson
+        | EvalFault::Unreadable
+        | EvalFault::Operation { .. } => no("the value has no form in JSON"),
     })?;
     let text = json.to_string();
     if text.len() > OUTPUT_BYTES_MAX { Err(too_large()) } else { Ok(text) }

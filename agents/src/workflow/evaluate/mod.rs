@@ -5,6 +5,7 @@
 //! lack of operators that repeat texts. Equal scopes give equal values in one release. Decisions
 //! record the values, so a fold never evaluates.
 
+mod bounds;
 mod error;
 mod filters;
 mod output;
@@ -14,17 +15,13 @@ use minijinja::{Environment, UndefinedBehavior};
 use proto::workflow::{Expression, TemplateValue};
 use serde_json::{Map, Value};
 
+pub(crate) use self::bounds::kind;
 pub use self::{
+    bounds::{FUEL, OUTPUT_BYTES_MAX},
     error::{EvalError, EvalFault},
     scope::{Item, Scope},
 };
 use super::template::{Piece, pieces};
-
-/// Fuel of one expression: the number of the engine's instructions.
-pub const FUEL: u64 = 2_000;
-
-/// Maximum size of an evaluated value, in bytes of JSON.
-pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 
 /// Evaluates the expressions and templates of checked workflows.
 pub struct Evaluator {
@@ -200,18 +197,6 @@ fn shown(value: Value) -> String {
         | Value::Number(_)
         | Value::Array(_)
         | Value::Object(_)) => other.to_string(),
-    }
-}
-
-/// Returns the type of a value as JSON Schema names it.
-pub(crate) fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

@@ -4,7 +4,7 @@ use minijinja::value::{Value as Engine, ValueKind};
 use proto::limits::JSON_DEPTH_MAX;
 use serde_json::{Map, Number, Value};
 
-use super::{EvalFault, OUTPUT_BYTES_MAX};
+use super::{bounds::OUTPUT_BYTES_MAX, error::EvalFault};
 
 /// Converts a value.
 ///

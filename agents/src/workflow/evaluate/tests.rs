@@ -1,9 +1,6 @@
 //! Tests of values, conditions, bounds and attacks.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
 
 use proto::workflow::{Key, NodeId};
 use rstest::rstest;
@@ -143,10 +140,8 @@ fn the_items_of_a_map_are_a_list_within_its_bound() {
 #[case("{{ self }}".to_owned())]
 #[case("{{ input.__class__ }}".to_owned())]
 #[case("{{ include('/etc/passwd') }}".to_owned())]
-fn an_attack_is_refused_within_a_second(#[case] template: String) {
-    let begun = Instant::now();
+fn an_attack_is_refused(#[case] template: String) {
     assert!(value(&json!(template)).is_err());
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use proto::workflow::{Join, Node, NodeId, Region, Target, Work, WorkKind, Workflow};
 
-use super::{Mark, Marks};
+use super::marks::{Mark, Marks};
 
 /// Maximum length of a label, in characters.
 const LABEL_CHARS: usize = 60;

@@ -30,7 +30,7 @@ pub const FILE_BYTES_MAX: usize = 256 * 1024;
 
 /// Maximum number of reported mistakes of one file. The others are reported once these are
 /// corrected.
-const MISTAKES_MAX: usize = 50;
+const WORKFLOW_MISTAKES_MAX: usize = 50;
 
 /// A workflow file that has passed all checks.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,7 +60,7 @@ pub fn read(place: &str, text: &str, known: &Known) -> Result<Checked, Mistakes>
         let mut found: Vec<Mistake> = wrong.into_iter().map(|one| one.in_place(place)).collect();
         found.sort_by_key(|one| (one.line, one.column));
         found.dedup();
-        found.truncate(MISTAKES_MAX);
+        found.truncate(WORKFLOW_MISTAKES_MAX);
         found
     };
     match workflow {

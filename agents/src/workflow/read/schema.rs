@@ -8,17 +8,19 @@ use super::{fields::Reading, words::Text};
 use crate::{source::tree::Node, workflow::evaluate::kind};
 
 /// Maximum size of a schema, in bytes of JSON.
-const SCHEMA_BYTES_MAX: usize = 64 * 1024;
+const WORKFLOW_SCHEMA_BYTES_MAX: usize = 64 * 1024;
 
 /// Maximum size of a compiled pattern, in bytes.
-const PATTERN_BYTES_MAX: usize = 1024 * 1024;
+const WORKFLOW_PATTERN_BYTES_MAX: usize = 1024 * 1024;
 
 /// Compiles a schema. Nothing is fetched, and patterns run in linear time.
 fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options()
         .offline()
         .with_pattern_options(
-            PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX),
+            PatternOptions::regex()
+                .size_limit(WORKFLOW_PATTERN_BYTES_MAX)
+                .dfa_size_limit(WORKFLOW_PATTERN_BYTES_MAX),
         )
         .build(schema)
         .map_err(|error| error.to_string().chars().take(200).collect())
@@ -29,8 +31,12 @@ pub(super) fn schema(reading: &mut Reading, node: &Node, path: &str) -> Option<V
     reading.fields(node, path)?;
     let schema = node.to_json();
     let bytes = schema.to_string().len();
-    if bytes > SCHEMA_BYTES_MAX {
-        reading.mistake(node.at, path, Text::TooLarge { bytes: &bytes, max: &SCHEMA_BYTES_MAX });
+    if bytes > WORKFLOW_SCHEMA_BYTES_MAX {
+        reading.mistake(
+            node.at,
+            path,
+            Text::TooLarge { bytes: &bytes, max: &WORKFLOW_SCHEMA_BYTES_MAX },
+        );
         return None;
     }
     if let Err(why) = compile(&schema) {
