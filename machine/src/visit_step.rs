@@ -126,7 +126,7 @@ impl StepRun {
         self.rules.as_deref()?.model.as_deref()
     }
 
-    /// Returns `true` unless the node names tools and this is none of them.
+    /// Returns `true` unless the node names tools and this one is not among them.
     pub(super) fn may_call(&self, tool: &ToolName) -> bool {
         let tools = self.rules.as_deref().and_then(|rules| rules.tools.as_ref());
         tools.is_none_or(|tools| tools.contains(tool))
