@@ -10,6 +10,7 @@ pub mod load;
 pub mod newer;
 pub mod scripts;
 pub mod wait;
+pub mod web;
 
 use std::{
     env,

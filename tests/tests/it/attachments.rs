@@ -4,6 +4,7 @@
 use callboard_tests::{
     company::Company,
     wait::{until, wait_for_door},
+    web::WebServer,
 };
 use client::Client;
 use proto::{
@@ -12,7 +13,7 @@ use proto::{
     step::StepState,
     view::JobView,
 };
-use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
+use wiremock::{Mock, ResponseTemplate, matchers};
 
 use super::chaos::connect;
 
@@ -63,7 +64,7 @@ async fn files_of_a_submission_are_read_by_its_tools_its_children_and_its_forks(
     std::fs::write(agents.join("reader.yaml"), "extends: direct\nabout: reads\n").unwrap();
     std::fs::write(agents.join("boss.yaml"), "confirm: false\nagents: [reader]\n").unwrap();
     company.set("DOOR__AGENTS_DIR", &agents.display().to_string());
-    let web = MockServer::start().await;
+    let web = WebServer::start().await;
     let page = ResponseTemplate::new(200).set_body_raw("page words", "text/plain");
     Mock::given(matchers::path("/page")).respond_with(page).mount(&web).await;
     let _process = company.serve("all", "all");

@@ -20,6 +20,7 @@ use callboard_tests::{
     company::{Company, Process},
     load,
     wait::{self, wait_for_door},
+    web::WebServer,
 };
 use client::Client;
 use futures::{StreamExt, stream};
@@ -35,7 +36,7 @@ use proto::{
     subject::Subjects,
 };
 use serde_json::Value;
-use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
+use wiremock::{Mock, ResponseTemplate, matchers};
 
 /// Each job creates a task, completes it, takes model turns, and calls a `once` tool.
 const SCRIPT: &str = r#"
@@ -84,8 +85,8 @@ pub(crate) async fn connect(company: &Company) -> Broker {
 }
 
 /// Starts an HTTP server with a delay, so that calls are interrupted in the middle.
-async fn effects() -> MockServer {
-    let server = MockServer::start().await;
+async fn effects() -> WebServer {
+    let server = WebServer::start().await;
     let answer = ResponseTemplate::new(200).set_delay(Duration::from_millis(150));
     Mock::given(matchers::method("POST")).respond_with(answer).mount(&server).await;
     server
@@ -254,7 +255,7 @@ async fn check_logs(broker: &Broker, jobs: &[machine::Job]) -> usize {
 }
 
 /// Checks that each job created one task, and that no request was posted twice.
-async fn check_effects(broker: &Broker, effects: &MockServer, ids: &[JobId]) {
+async fn check_effects(broker: &Broker, effects: &WebServer, ids: &[JobId]) {
     let mut tasks: BTreeMap<String, usize> = BTreeMap::new();
     for stored in broker.kv.list(Bucket::Tasks, "task").await.unwrap() {
         let task: Value = serde_json::from_slice(&stored.value).unwrap();

@@ -8,7 +8,7 @@ use broker::{
         wait::{patiently, until},
     },
 };
-use callboard_tests::company::Company;
+use callboard_tests::{company::Company, wait::wait_for_door, web::WebServer};
 use client::Client;
 use futures::StreamExt;
 use proto::{
@@ -25,9 +25,7 @@ use proto::{
 };
 use runtime::telemetry::new_trace;
 use serde_json::{Value, json};
-use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
-
-use callboard_tests::wait::wait_for_door;
+use wiremock::{Mock, ResponseTemplate, matchers};
 
 use super::chaos::connect;
 
@@ -115,7 +113,7 @@ impl Forger {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_worker_forges_runs_nothing_beyond_the_agent_and_the_registry() {
-    let outside = MockServer::start().await;
+    let outside = WebServer::start().await;
     let answer = ResponseTemplate::new(200);
     Mock::given(matchers::any()).respond_with(answer).expect(0).mount(&outside).await;
     let mut company = Company::start(SCRIPT).await;

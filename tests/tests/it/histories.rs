@@ -12,6 +12,7 @@ use callboard_tests::{
     company::Company,
     load, root,
     wait::{self, wait_for_door},
+    web::WebServer,
 };
 use client::Client;
 use proto::{
@@ -30,7 +31,7 @@ use proto::{
     view::JobView,
 };
 use serde_json::{Value, json};
-use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
+use wiremock::{Mock, ResponseTemplate, matchers};
 
 use self::presets::PRESETS;
 use super::chaos::connect;
@@ -242,7 +243,7 @@ async fn record_histories() {
         .chain(PRESETS)
         .filter(|scenario| !index.contains_key(scenario.name))
         .collect();
-    let server = MockServer::start().await;
+    let server = WebServer::start().await;
     Mock::given(matchers::any()).respond_with(ResponseTemplate::new(200)).mount(&server).await;
     let mut company = Company::start(&SCRIPT.replace("@url@", &server.uri())).await;
     company.set("TOOLS__HTTP__ALLOW_PRIVATE", "true");

@@ -13,10 +13,11 @@ use callboard_tests::{
     gate::Gate,
     load,
     wait::{member, wait_for_door},
+    web::WebServer,
 };
 use client::Client;
 use proto::wire::Presence;
-use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
+use wiremock::{Mock, ResponseTemplate, matchers};
 
 use super::chaos::approve_all;
 
@@ -74,7 +75,7 @@ async fn processes_come_and_go_under_load_and_nothing_is_lost_or_run_twice() {
     ] {
         company.set(setting, value);
     }
-    let effects = MockServer::start().await;
+    let effects = WebServer::start().await;
     let slow = ResponseTemplate::new(200).set_delay(Duration::from_millis(200));
     Mock::given(matchers::any()).respond_with(slow).mount(&effects).await;
     let supervisor = |n| company.serve(&format!("supervisor{n}"), "supervisor,interaction,door");
@@ -131,7 +132,7 @@ fn share(workers: &[&String], by: &String) -> usize {
 
 /// Checks that every job had four effects, each once. No process was killed, so no work may be
 /// repeated.
-async fn assert_once_each(effects: &MockServer, jobs: usize) {
+async fn assert_once_each(effects: &WebServer, jobs: usize) {
     let mut runs: BTreeMap<String, usize> = BTreeMap::new();
     for request in effects.received_requests().await.unwrap() {
         *runs.entry(request.url.path().to_owned()).or_default() += 1;

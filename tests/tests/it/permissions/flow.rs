@@ -8,10 +8,10 @@ use std::{
 };
 
 use broker::testing::wait::eventually_blocking;
-use callboard_tests::{installed, root};
+use callboard_tests::{installed, root, web::WebServer};
 use model::script::{Script, ScriptServer};
 use proto::{decision::pools, fact::Source, id::JobId, subject::Subjects};
-use wiremock::{Mock, MockServer, ResponseTemplate, matchers::method};
+use wiremock::{Mock, ResponseTemplate, matchers::method};
 
 use super::{broker::Brokers, tricks::until_stored};
 
@@ -184,8 +184,8 @@ async fn roles_with_no_more_than_their_rights_do_a_job_together() {
 }
 
 /// Names the webhook `audit` in the configuration of all processes. Its receiver wants no events.
-async fn unwilling(brokers: &Brokers) -> MockServer {
-    let receiver = MockServer::start().await;
+async fn unwilling(brokers: &Brokers) -> WebServer {
+    let receiver = WebServer::start().await;
     let gone = Mock::given(method("POST")).respond_with(ResponseTemplate::new(410));
     gone.mount(&receiver).await;
     let secret = brokers.dir.path().join("audit.whsec");

@@ -15,6 +15,7 @@ use broker::{
     Broker,
     memory::{self, MemoryOptions},
 };
+use callboard_tests::web::WebServer;
 use cli::{
     roles::{Company, Role, identity},
     settings::Config,
@@ -36,7 +37,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tool_actors::{CallContext, Tool, ToolFault, Toolset, search::settings::Provider};
 use wiremock::{
-    Mock, MockServer, ResponseTemplate,
+    Mock, ResponseTemplate,
     matchers::{path, query_param},
 };
 
@@ -51,7 +52,7 @@ pub(super) struct Installation {
     _tools: Tree,
     _workspace: tempfile::TempDir,
     /// The provider of the built-in search, if the scenario has one.
-    _provider: Option<MockServer>,
+    _provider: Option<WebServer>,
 }
 
 impl Installation {
@@ -98,8 +99,8 @@ impl Installation {
 }
 
 /// Starts an instance of SearXNG that finds the same results for every search.
-async fn searxng(results: &[Value]) -> MockServer {
-    let server = MockServer::start().await;
+async fn searxng(results: &[Value]) -> WebServer {
+    let server = WebServer::start().await;
     let found = json!({ "results": results, "unresponsive_engines": [] });
     let answer = ResponseTemplate::new(200).set_body_json(found);
     let search = Mock::given(path("/search")).and(query_param("format", "json"));

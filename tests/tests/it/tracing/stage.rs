@@ -9,6 +9,7 @@ use callboard_tests::{
     company::{Company, Process},
     installed, root,
     wait::{self, wait_for_door, wait_for_tool},
+    web::WebServer,
 };
 use client::Client;
 use proto::{
@@ -20,7 +21,7 @@ use proto::{
     trace::TraceContext,
 };
 use serde_json::json;
-use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
+use wiremock::{Mock, ResponseTemplate, matchers};
 
 use super::Receiver;
 use crate::chaos::connect;
@@ -62,7 +63,7 @@ rules:
 pub(super) struct Stage {
     pub(super) broker: Broker,
     pub(super) client: Client,
-    pub(super) host: MockServer,
+    pub(super) host: WebServer,
     pub(super) processes: Vec<Process>,
     _snake: Snake,
     /// The base of the other fields, so it is dropped last.
@@ -199,8 +200,8 @@ impl Snake {
 }
 
 /// Starts a server that fails the first request and answers the second one.
-async fn host() -> MockServer {
-    let server = MockServer::start().await;
+async fn host() -> WebServer {
+    let server = WebServer::start().await;
     let get = || Mock::given(matchers::method("GET"));
     let busy = ResponseTemplate::new(503);
     get().respond_with(busy).up_to_n_times(1).with_priority(1).mount(&server).await;
