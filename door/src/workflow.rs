@@ -50,19 +50,8 @@ pub(super) fn adopt(
         return Err(Failure::about(Code::InvalidRequest, PLACE, text));
     }
     fits(&definition, &input)?;
-    let called = definition.nodes.values().filter_map(|node| match &node.work {
-        Work::Tool(tool) => tools.iter().find(|spec| spec.name == tool.tool),
-        Work::Model(_)
-        | Work::Agent(_)
-        | Work::Human(_)
-        | Work::Branch {}
-        | Work::Parallel(_)
-        | Work::Map(_)
-        | Work::Wait(_)
-        | Work::Event(_)
-        | Work::Set {}
-        | Work::End(_) => None,
-    });
+    let named = definition.nodes.values().filter_map(|node| node.work.as_tool());
+    let called = named.filter_map(|tool| tools.iter().find(|spec| spec.name == tool.tool));
     let tools = called.map(|spec| (spec.name.clone(), spec.binding())).collect();
     let deadline = [submitted.agent.deadline_ms, definition.limits.deadline_ms];
     submitted.agent.deadline_ms = deadline.into_iter().flatten().min();

@@ -31,7 +31,7 @@ static SCRIPTED: LazyLock<ScriptModel> = LazyLock::new(|| {
 /// Returns the model of a world. All its processes share it, so that the script's counters cover
 /// all of them.
 pub(crate) fn scripted() -> ScriptModel {
-    SCRIPTED.anew()
+    SCRIPTED.rewound()
 }
 
 /// The model as one process reaches it.

@@ -3,7 +3,7 @@
 use ::agents::source::Mistake;
 use proto::{
     escape,
-    workflow::{Node, NodeId, Route, Work, Workflow},
+    workflow::{Node, NodeId, Paths, Route, Workflow},
 };
 
 use super::agents;
@@ -61,22 +61,9 @@ impl<'a> Outline<'a> {
             };
             self.seen.push(id);
             self.line(id, node, depth);
-            match &node.work {
-                Work::Parallel(parallel) => {
-                    for branch in &parallel.branches {
-                        self.path(&branch.start, depth + 1);
-                    }
-                }
-                Work::Map(map) => self.path(&map.start, depth + 1),
-                Work::Model(_)
-                | Work::Tool(_)
-                | Work::Agent(_)
-                | Work::Human(_)
-                | Work::Branch {}
-                | Work::Wait(_)
-                | Work::Event(_)
-                | Work::Set {}
-                | Work::End(_) => {}
+            let starts = node.work.paths().into_iter().flat_map(Paths::starts);
+            for start in starts {
+                self.path(start, depth + 1);
             }
             let targets: Vec<_> = node.targets().filter_map(|target| target.node()).collect();
             queue.extend(targets.into_iter().rev());

@@ -6,13 +6,13 @@ use proto::{
     limits,
     strict::is_deep,
     workflow::{
-        Agent, AgentTask, End, Entered, Event, Human, Map, Move, Node, NodeId, Parallel, Path,
-        Pause, TemplateValue, Visit, Wait, Work, WorkflowEnd,
+        Agent, AgentTask, End, Entered, Human, Map, Move, Node, NodeId, Parallel, Path, Pause,
+        TemplateValue, Visit, Wait, Work, WorkflowEnd,
     },
 };
 use serde_json::Value;
 
-use super::planner::{Over, Planner, state_as_value};
+use super::planner::{Over, Planner};
 use crate::text::Text;
 
 impl Planner<'_> {
@@ -89,22 +89,21 @@ impl Planner<'_> {
                     }
                     Ok(Entered::Child { agent: agent.clone(), task: self.text(path, task)? })
                 }
-                AgentTask::Workflow { workflow, .. } => {
-                    let (node, name) = (visit.node.as_str(), workflow.as_str());
-                    let text = Text::NoSubWorkflow { node: &node, workflow: &name };
-                    Err(text.text(self.open.language()))
-                }
+                AgentTask::Workflow { .. } => Err(self.not_run(visit, "workflow")),
             },
             Work::Human(human) => self.human(path, human),
             Work::Wait(wait) => Ok(Entered::Wait { until: self.until(path, wait)? }),
-            Work::Event(Event { event, timeout, .. }) => {
-                let until = timeout.as_ref().map(|timeout| self.after(timeout.after_ms));
-                Ok(Entered::Event { event: event.clone(), until: until.transpose()? })
-            }
+            Work::Event(_) => Err(self.not_run(visit, "event")),
             Work::Branch {} | Work::Set {} | Work::Parallel(_) | Work::Map(_) | Work::End(_) => {
                 Ok(Entered::Passed)
             }
         }
+    }
+
+    /// Returns the error of a node that this release does not run. The front door refuses such files.
+    fn not_run(&self, visit: &Visit, kind: &str) -> String {
+        let (node, kind) = (&visit.node.as_str(), &kind);
+        Text::NodeNotRun { node, kind }.text(self.open.language())
     }
 
     fn human(&self, path: &Path, human: &Human) -> Result<Entered, String> {
@@ -190,7 +189,7 @@ impl Planner<'_> {
             End::Output(Some(output)) => self.value(path, output),
             End::Output(None) => match &self.graph.run().definition.output {
                 Some(output) => self.evaluated_output(output),
-                None => Ok(state_as_value(&self.graph)),
+                None => Ok(self.graph.state_as_value()),
             },
         };
         match output.and_then(|output| self.within_bound(output)) {

@@ -1,11 +1,13 @@
 //! Workflows: the way of a job through the graph of its submission.
 //!
-//! The planner is deterministic and runs when a job decides. It takes the steps that
-//! have ended, evaluates writes, conditions and templates, and chooses moves. The log records the
+//! The planner is deterministic and runs when a job decides. It takes the steps that have ended,
+//! evaluates writes, conditions and templates, and chooses moves. The log records the
 //! moves with their values, and the fold applies them without evaluating anything: a newer engine of
 //! templates cannot change an old log.
 
+mod due;
 mod entering;
+mod joining;
 mod planner;
 mod visiting;
 
@@ -17,11 +19,11 @@ use proto::{
     id::{TimerName, WorkId},
     job::Outcome,
     step::StepState,
-    workflow::{Advance, Move, NodeId, Visit, Work, Workflow, WorkflowEnd, WorkflowRun},
+    workflow::{Advance, Move, NodeId, Paths, Visit, Workflow, WorkflowEnd, WorkflowRun},
 };
 use serde_json::json;
 
-use self::planner::{Planner, due};
+use self::{due::due, planner::Planner};
 use crate::{
     names,
     state::{ActiveJob, Graph, Job, Stage},
@@ -30,19 +32,8 @@ use crate::{
 
 /// Returns the first node that a workflow names and does not have. The checker finds such names.
 fn missing(definition: &Workflow) -> Option<&NodeId> {
-    let starts = definition.nodes.values().flat_map(|node| match &node.work {
-        Work::Parallel(parallel) => parallel.branches.iter().map(|one| &one.start).collect(),
-        Work::Map(map) => vec![&map.start],
-        Work::Model(_)
-        | Work::Tool(_)
-        | Work::Agent(_)
-        | Work::Human(_)
-        | Work::Branch {}
-        | Work::Wait(_)
-        | Work::Event(_)
-        | Work::Set {}
-        | Work::End(_) => Vec::new(),
-    });
+    let split = definition.nodes.values().filter_map(|node| node.work.paths());
+    let starts = split.flat_map(Paths::starts);
     let targets = definition.nodes.values().flat_map(|node| node.targets());
     let named = targets.filter_map(|target| target.node()).chain(starts);
     let mut named = named.chain([&definition.start]);

@@ -3,8 +3,6 @@
 //! The planner applies each move to a copy of the place, so that its next choice sees what the fold
 //! will see.
 
-use std::collections::BTreeMap;
-
 use agents::workflow::{
     evaluate::{EvalError, Evaluator, Item, OUTPUT_BYTES_MAX, Scope},
     schema,
@@ -13,16 +11,17 @@ use jiff::Timestamp;
 use proto::{
     job::FailReason,
     workflow::{
-        Agent, AgentTask, Expression, Key, MOVES_MAX, Map, Move, Node, NodeId, Path,
-        STATE_BYTES_MAX, STATE_KEYS_MAX, Target, TemplateValue, Visit, Work, WorkflowEnd, Yield,
+        Agent, AgentTask, Expression, Key, MOVES_MAX, Map, Move, Node, Path, STATE_BYTES_MAX,
+        STATE_KEYS_MAX, Target, TemplateValue, Visit, Work, WorkflowEnd, Yield,
     },
 };
 use serde::Serialize;
-use serde_json::{Map as Fields, Value};
+use serde_json::Value;
 
+use super::due::{Due, due};
 use crate::{
     nodes::VisitEnd,
-    state::{ActiveJob, Graph, Split, TokenAt},
+    state::{ActiveJob, Graph},
     text::Text,
 };
 
@@ -43,14 +42,6 @@ pub(super) struct Planner<'a> {
     bytes: usize,
     /// Visit whose work is evaluated, which counts already.
     pub(super) entering: Option<Visit>,
-}
-
-/// A place at which the workflow can go on.
-pub(super) enum Due {
-    Enter(Path, NodeId),
-    Left(Path, Visit, VisitEnd),
-    Arrived(Path),
-    Item(Visit, u32),
 }
 
 /// The outcome of a node, for its expressions.
@@ -174,14 +165,17 @@ impl<'a> Planner<'a> {
     }
 
     /// Checks a value of the state against the schema of its key.
-    fn fits_schema(&self, key: &Key, value: &Value) -> Result<(), String> {
+    pub(super) fn fits_schema(&self, key: &Key, value: &Value) -> Result<(), String> {
         let slot = self.graph.run().definition.state.get(key);
         let misfit = slot.and_then(|slot| schema::misfit(&slot.schema, value));
         misfit.map_or(Ok(()), |why| Err(format!("state.{key}: {why}")))
     }
 
     /// Checks the size of a state.
-    fn fits_bound<'v>(&self, values: impl Iterator<Item = &'v Value>) -> Result<(), String> {
+    pub(super) fn fits_bound<'v>(
+        &self,
+        values: impl Iterator<Item = &'v Value>,
+    ) -> Result<(), String> {
         let max = STATE_BYTES_MAX;
         let bytes: usize = values.map(size).sum();
         let too_large = || Text::StateTooLarge { max: &max }.text(self.open.language());
@@ -260,110 +254,10 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Ends a path: the main one with the workflow, another one at its join.
-    fn arrive(
-        &mut self,
-        path: &Path,
-        last: Option<&Visit>,
-        error: Option<String>,
-    ) -> Result<(), Over> {
-        let Path::Of { split: visit, .. } = path else {
-            return Err(Over(match error {
-                None => self.output(),
-                Some(message) => self.failed(last, &message),
-            }));
-        };
-        let node = self.node(visit);
-        let (error, collected) = match error {
-            Some(error) => (Some(error), BTreeMap::new()),
-            None => match self.collect(path, &node) {
-                Ok(collected) => (None, collected),
-                Err(error) => (Some(error), BTreeMap::new()),
-            },
-        };
-        self.make(Move::Arrive { path: path.clone(), error, collected });
-        self.settle_join(visit, &node)
-    }
-
-    /// Evaluates the values that an item of a map contributes.
-    fn collect(&self, path: &Path, node: &Node) -> Result<BTreeMap<Key, Value>, String> {
-        let Work::Map(map) = &node.work else { return Ok(BTreeMap::new()) };
-        let last = self.last_outcome(path);
-        let outcome = last.as_ref().map(|(name, value)| (*name, value));
-        let each = map.collect.iter().map(|(key, template)| {
-            let value = self.scoped(path, outcome, |eval, scope| eval.value(template, scope))?;
-            Ok((key.clone(), value))
-        });
-        let collected = each.collect::<Result<BTreeMap<_, _>, String>>()?;
-        self.fits_bound(collected.values())?;
-        Ok(collected)
-    }
-
-    /// Returns the outcome of the node that a path visited last.
-    fn last_outcome(&self, path: &Path) -> Option<(Yield, Value)> {
-        let visit = self.graph.paths().get(path)?.last.as_ref()?;
-        let name = self.graph.node(&visit.node)?.work.kind().yields()?;
-        match self.open.step_of(visit)?.visit_end()? {
-            VisitEnd::Done(value) => Some((name, said(&self.node(visit).work, value))),
-            VisitEnd::Failed(_) | VisitEnd::TimedOut => None,
-        }
-    }
-
-    /// Joins the paths of a split that has what it waits for, or can no longer have it.
-    pub(super) fn settle_join(&mut self, visit: &Visit, node: &Node) -> Result<(), Over> {
-        let Some(split) = self.graph.split(visit) else { return Ok(()) };
-        let join = match &node.work {
-            Work::Parallel(parallel) => parallel.join,
-            Work::Map(map) => map.join,
-            Work::Model(_)
-            | Work::Tool(_)
-            | Work::Agent(_)
-            | Work::Human(_)
-            | Work::Branch {}
-            | Work::Wait(_)
-            | Work::Event(_)
-            | Work::Set {}
-            | Work::End(_) => return Ok(()),
-        };
-        let needed = join.needed(usize::try_from(split.paths).unwrap_or(usize::MAX));
-        let good = split.succeeded();
-        let is_met = good >= needed;
-        if !is_met && good.saturating_add(split.open()) >= needed {
-            return Ok(());
-        }
-        let error = split.first_error().map(str::to_owned);
-        let error = match (is_met, error) {
-            (true, _) => self.collected_fit(split, node).err(),
-            (false, Some(error)) => Some(error),
-            (false, None) => {
-                let text = Text::TooFewPaths { good: &good, needed: &needed };
-                Some(text.text(self.open.language()))
-            }
-        };
-        let path = self.graph.path_at(visit).cloned();
-        let path = path.expect("a split is held by a path");
-        self.make(Move::Join { visit: visit.clone(), failed: error.is_some() });
-        match error {
-            Some(error) => self.fail(&path, visit, node, error),
-            None => self.follow(&path, visit, node, None),
-        }
-    }
-
-    /// Checks the state that would hold the values of a map's items.
-    fn collected_fit(&self, split: &Split, node: &Node) -> Result<(), String> {
-        let Work::Map(map) = &node.work else { return Ok(()) };
-        let state = self.graph.with_collected(split)?;
-        for key in map.collect.keys() {
-            let Some(value) = state.get(key) else { continue };
-            self.fits_schema(key, value)?;
-        }
-        self.fits_bound(state.values())
-    }
-
     /// Returns the successful end of the workflow.
-    fn output(&self) -> WorkflowEnd {
+    pub(super) fn output(&self) -> WorkflowEnd {
         let output = match &self.graph.run().definition.output {
-            None => Ok(state_as_value(&self.graph)),
+            None => Ok(self.graph.state_as_value()),
             Some(template) => self.evaluated_output(template),
         };
         match output.and_then(|output| self.within_bound(output)) {
@@ -385,7 +279,7 @@ impl<'a> Planner<'a> {
         self.scoped(&Path::Main, None, |eval, scope| eval.value(template, scope))
     }
 
-    fn failed(&self, last: Option<&Visit>, error: &str) -> WorkflowEnd {
+    pub(super) fn failed(&self, last: Option<&Visit>, error: &str) -> WorkflowEnd {
         let message = match last {
             None => error.to_owned(),
             Some(visit) => {
@@ -397,47 +291,9 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Returns the place at which the workflow goes on. A path that is on its way goes as far as it can
-/// before another one begins.
-pub(super) fn due(open: &ActiveJob, graph: &Graph) -> Option<Due> {
-    on_its_way(graph, &Path::Main).or_else(|| {
-        graph.paths().iter().find_map(|(path, token)| {
-            let TokenAt::Visit(visit) = &token.at else { return None };
-            let end = open.step_of(visit)?.visit_end()?;
-            Some(Due::Left(path.clone(), visit.clone(), end))
-        })
-    })
-}
-
-/// Returns the first place at which a path, or one inside of it, goes on without an end of work.
-fn on_its_way(graph: &Graph, path: &Path) -> Option<Due> {
-    match &graph.paths().get(path)?.at {
-        TokenAt::Before(node) => Some(Due::Enter(path.clone(), node.clone())),
-        TokenAt::End => Some(Due::Arrived(path.clone())),
-        TokenAt::Visit(_) => None,
-        TokenAt::Split(split) => {
-            let inner = |slot| Path::Of { split: split.visit.clone(), slot };
-            let inner = (0..split.begun).find_map(|slot| on_its_way(graph, &inner(slot)));
-            inner.or_else(|| next_item(graph, split))
-        }
-    }
-}
-
-fn next_item(graph: &Graph, split: &Split) -> Option<Due> {
-    let Work::Map(map) = &graph.node(&split.visit.node)?.work else { return None };
-    let room = split.running() < usize::try_from(map.max_parallel).unwrap_or(usize::MAX);
-    let is_due = room && split.begun < split.paths;
-    is_due.then(|| Due::Item(split.visit.clone(), split.begun))
-}
-
-pub(super) fn state_as_value(graph: &Graph) -> Value {
-    let fields = graph.state().iter().map(|(key, value)| (key.to_string(), value.clone()));
-    Value::Object(fields.collect::<Fields<_, _>>())
-}
-
 /// Returns the result of a node as its expressions read it: of a child job its structured result, or
 /// its answer in words.
-fn said(work: &Work, mut value: Value) -> Value {
+pub(super) fn said(work: &Work, mut value: Value) -> Value {
     let Work::Agent(Agent { does: AgentTask::Named { .. } | AgentTask::Workflow { .. } }) = work
     else {
         return value;

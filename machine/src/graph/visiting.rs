@@ -63,8 +63,7 @@ impl ActiveJob {
                 Entered::Model { .. }
                 | Entered::Agent { .. }
                 | Entered::Human { .. }
-                | Entered::Wait { .. }
-                | Entered::Event { .. },
+                | Entered::Wait { .. },
                 _,
             ) => Some(Action::Agent),
         }
@@ -102,11 +101,6 @@ impl ActiveJob {
             Entered::Wait { until } => {
                 Exec::Sleep(Sleep { work: name, until: *until, timer: None })
             }
-            Entered::Event { until, .. } => Exec::Sleep(Sleep {
-                work: name,
-                until: until.unwrap_or(Timestamp::MAX),
-                timer: None,
-            }),
         }
     }
 
@@ -161,42 +155,27 @@ fn description_of(work: &Entered) -> String {
         | Entered::Agent { task: text }
         | Entered::Child { task: text, .. }
         | Entered::Human { ask: text, .. } => text.clone(),
-        Entered::Event { event, .. } => event.to_string(),
         Entered::Wait { until } => until.to_string(),
         Entered::Tool { .. } | Entered::Passed => String::new(),
     }
 }
 
 fn rules_of(node: &Node, work: &Entered) -> VisitRules {
-    match (&node.work, work) {
-        (Work::Model(model), Entered::Model { system, .. }) => VisitRules {
-            retry: node.retry.clone(),
+    let rules = VisitRules { retry: node.retry.clone(), ..VisitRules::default() };
+    if let (Work::Model(model), Entered::Model { system, .. }) = (&node.work, work) {
+        return VisitRules {
             system: system.clone(),
             model: model.model.clone(),
             reply: model.reply.clone().map(OutputSchema),
             tools: Some(Vec::new()),
             is_one_turn: true,
-            timed_out: false,
-        },
-        (Work::Agent(Agent { does: AgentTask::Here { tools, .. } }), _) => {
-            let (retry, tools) = (node.retry.clone(), tools.clone());
-            VisitRules { retry, tools, ..VisitRules::default() }
-        }
-        (
-            Work::Model(_)
-            | Work::Tool(_)
-            | Work::Agent(_)
-            | Work::Human(_)
-            | Work::Branch {}
-            | Work::Parallel(_)
-            | Work::Map(_)
-            | Work::Wait(_)
-            | Work::Event(_)
-            | Work::Set {}
-            | Work::End(_),
-            _,
-        ) => VisitRules::default(),
+            ..rules
+        };
     }
+    if let Work::Agent(Agent { does: AgentTask::Here { tools, .. } }) = &node.work {
+        return VisitRules { tools: tools.clone(), ..rules };
+    }
+    rules
 }
 
 /// Returns the output of a workflow as a text: a single text as it is, other values as JSON.

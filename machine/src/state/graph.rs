@@ -6,8 +6,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use proto::workflow::{
-    Entered, Key, MAPS_DEEP_MAX, Move, Node, NodeId, Path, Target, Visit, Work, WorkflowEnd,
-    WorkflowRun, apply,
+    Entered, Key, MAPS_DEEP_MAX, Move, Node, NodeId, Path, Paths, Target, Visit, Work, WorkKind,
+    WorkflowEnd, WorkflowRun, apply,
 };
 use serde_json::Value;
 
@@ -123,6 +123,12 @@ impl Graph {
 
     pub(crate) fn state(&self) -> &State {
         &self.state
+    }
+
+    /// Returns the state as an object.
+    pub(crate) fn state_as_value(&self) -> Value {
+        let fields = self.state.iter().map(|(key, value)| (key.to_string(), value.clone()));
+        Value::Object(fields.collect())
     }
 
     pub(crate) fn end(&self) -> Option<&WorkflowEnd> {
@@ -308,51 +314,18 @@ impl Graph {
         Ok(())
     }
 
-    /// `true` if the type of the node is that of the work.
+    /// `true` if the type of the node is that of the work. A node whose values cannot be evaluated is
+    /// entered without work, and left with the error.
     fn is_work_of(&self, visit: &Visit, work: &Entered) -> bool {
-        let Some(node) = self.node(&visit.node) else { return false };
-        match (&node.work, work) {
-            (Work::Model(_), Entered::Model { .. })
-            | (Work::Tool(_), Entered::Tool { .. })
-            | (Work::Agent(_), Entered::Agent { .. } | Entered::Child { .. })
-            | (Work::Human(_), Entered::Human { .. })
-            | (Work::Wait(_), Entered::Wait { .. })
-            | (Work::Event(_), Entered::Event { .. })
-            | (
-                Work::Branch {} | Work::Set {} | Work::Parallel(_) | Work::Map(_) | Work::End(_),
-                Entered::Passed,
-            ) => true,
-            // A node whose values cannot be evaluated is entered and left with the error.
-            (
-                Work::Model(_)
-                | Work::Tool(_)
-                | Work::Agent(_)
-                | Work::Human(_)
-                | Work::Wait(_)
-                | Work::Event(_),
-                Entered::Passed,
-            ) => true,
-            (
-                Work::Model(_)
-                | Work::Tool(_)
-                | Work::Agent(_)
-                | Work::Human(_)
-                | Work::Wait(_)
-                | Work::Event(_)
-                | Work::Branch {}
-                | Work::Set {}
-                | Work::Parallel(_)
-                | Work::Map(_)
-                | Work::End(_),
-                Entered::Model { .. }
-                | Entered::Tool { .. }
-                | Entered::Agent { .. }
-                | Entered::Child { .. }
-                | Entered::Human { .. }
-                | Entered::Wait { .. }
-                | Entered::Event { .. },
-            ) => false,
-        }
+        let kind = match work {
+            Entered::Passed => return self.node(&visit.node).is_some(),
+            Entered::Model { .. } => WorkKind::Model,
+            Entered::Tool { .. } => WorkKind::Tool,
+            Entered::Agent { .. } | Entered::Child { .. } => WorkKind::Agent,
+            Entered::Human { .. } => WorkKind::Human,
+            Entered::Wait { .. } => WorkKind::Wait,
+        };
+        self.node(&visit.node).is_some_and(|node| node.work.kind() == kind)
     }
 
     fn leave(&mut self, visit: &Visit, to: &Target) -> Result<(), Unfit> {
@@ -370,20 +343,12 @@ impl Graph {
 
     fn begin_split(&mut self, visit: &Visit, paths: u32, items: &[Value]) -> Result<(), Unfit> {
         let holder = self.path_at(visit).cloned().ok_or(Unfit)?;
-        let starts = match &self.node(&visit.node).ok_or(Unfit)?.work {
-            Work::Parallel(parallel) => {
+        let starts = match self.node(&visit.node).ok_or(Unfit)?.work.paths() {
+            Some(Paths::Branches(parallel)) => {
                 parallel.branches.iter().map(|branch| branch.start.clone()).collect()
             }
-            Work::Map(_) => Vec::new(),
-            Work::Model(_)
-            | Work::Tool(_)
-            | Work::Agent(_)
-            | Work::Human(_)
-            | Work::Branch {}
-            | Work::Wait(_)
-            | Work::Event(_)
-            | Work::Set {}
-            | Work::End(_) => return Err(Unfit),
+            Some(Paths::Items(_)) => Vec::new(),
+            None => return Err(Unfit),
         };
         let begun = u32::try_from(starts.len()).unwrap_or(u32::MAX);
         let count = usize::try_from(paths).unwrap_or(usize::MAX);

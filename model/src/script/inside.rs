@@ -42,8 +42,8 @@ impl ScriptModel {
     /// Creates a model that plays the same script from its beginning, without parsing it again.
     /// Clones, in contrast, share their progress.
     #[must_use]
-    pub fn anew(&self) -> Self {
-        Self { player: Arc::new(self.player.anew()), ..self.clone() }
+    pub fn rewound(&self) -> Self {
+        Self { player: Arc::new(self.player.rewound()), ..self.clone() }
     }
 }
 

@@ -37,7 +37,7 @@ impl Player {
     }
 
     /// Creates a player of the same script at its beginning.
-    pub(super) fn anew(&self) -> Self {
+    pub(super) fn rewound(&self) -> Self {
         Self::of(Arc::clone(&self.script))
     }
 

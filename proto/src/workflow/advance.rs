@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{EventName, Expression, Key, NodeId, Target, Workflow};
+use super::{Expression, Key, NodeId, Target, Workflow};
 use crate::{
     id::{AgentName, Generation, StepId, ToolName},
     interaction::Field,
@@ -225,14 +225,6 @@ pub enum Entered {
     Wait {
         /// End of the pause.
         until: Timestamp,
-    },
-    /// A wait for an event from outside.
-    Event {
-        /// Name of the event.
-        event: EventName,
-        /// End of the wait; absent without a timeout.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        until: Option<Timestamp>,
     },
     /// Nothing outside of the workflow: a branch, writes, a split or an end.
     Passed,

@@ -39,7 +39,7 @@ pub use self::{
     },
     work::{
         Agent, AgentTask, BRANCHES_MAX, Branch, End, Event, Human, ITEMS_MAX, Join, Map, Model,
-        Parallel, Pause, Timeout, Tool, Wait, Work, WorkKind, Yield,
+        Parallel, Paths, Pause, Timeout, Tool, Wait, Work, WorkKind, Yield,
     },
 };
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{NodeId, Work, Workflow};
+use super::{NodeId, Paths, Workflow};
 
 /// The part of a workflow that a node belongs to. A token never leaves its region.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,26 +41,18 @@ impl Workflow {
         let mut regions: BTreeMap<&NodeId, Region> =
             self.nodes.keys().map(|id| (id, Region::Main)).collect();
         for (id, node) in &self.nodes {
-            match &node.work {
-                Work::Parallel(parallel) => {
+            match node.work.paths() {
+                Some(Paths::Branches(parallel)) => {
                     for (branch, paths) in parallel.branches.iter().enumerate() {
                         let region = Region::Branch { parallel: id.clone(), branch };
                         regions.extend(paths.nodes.iter().map(|node| (node, region.clone())));
                     }
                 }
-                Work::Map(map) => {
+                Some(Paths::Items(map)) => {
                     let region = Region::Item { map: id.clone() };
                     regions.extend(map.nodes.iter().map(|node| (node, region.clone())));
                 }
-                Work::Model(_)
-                | Work::Tool(_)
-                | Work::Agent(_)
-                | Work::Human(_)
-                | Work::Branch {}
-                | Work::Wait(_)
-                | Work::Event(_)
-                | Work::Set {}
-                | Work::End(_) => {}
+                None => {}
             }
         }
         regions

@@ -69,6 +69,36 @@ impl Work {
         }
     }
 
+    /// Returns the paths that begin at the node: branches or items.
+    #[must_use]
+    pub fn paths(&self) -> Option<Paths<'_>> {
+        match self {
+            Self::Parallel(parallel) => Some(Paths::Branches(parallel)),
+            Self::Map(map) => Some(Paths::Items(map)),
+            Self::Model(_)
+            | Self::Tool(_)
+            | Self::Agent(_)
+            | Self::Human(_)
+            | Self::Branch {}
+            | Self::Wait(_)
+            | Self::Event(_)
+            | Self::Set {}
+            | Self::End(_) => None,
+        }
+    }
+
+    /// Returns the tool call of the node.
+    #[must_use]
+    pub fn as_tool(&self) -> Option<&Tool> {
+        if let Self::Tool(tool) = self { Some(tool) } else { None }
+    }
+
+    /// Returns the model turn of the node.
+    #[must_use]
+    pub fn as_model(&self) -> Option<&Model> {
+        if let Self::Model(model) = self { Some(model) } else { None }
+    }
+
     /// Returns the type of the node.
     #[must_use]
     pub fn kind(&self) -> WorkKind {
@@ -260,6 +290,35 @@ impl Join {
             Self::Any => 1,
             Self::AtLeast(n) => usize::try_from(n).unwrap_or(usize::MAX),
         }
+    }
+}
+
+/// The paths that begin at a parallel or map node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Paths<'a> {
+    /// Branches that run at the same time.
+    Branches(&'a Parallel),
+    /// A body that runs for each item.
+    Items(&'a Map),
+}
+
+impl<'a> Paths<'a> {
+    /// Returns the paths that the join waits for.
+    #[must_use]
+    pub fn join(self) -> Join {
+        match self {
+            Self::Branches(parallel) => parallel.join,
+            Self::Items(map) => map.join,
+        }
+    }
+
+    /// Returns the first nodes: one of each branch, or that of the body.
+    pub fn starts(self) -> impl Iterator<Item = &'a NodeId> {
+        let (branches, body) = match self {
+            Self::Branches(parallel) => (parallel.branches.as_slice(), None),
+            Self::Items(map) => ([].as_slice(), Some(&map.start)),
+        };
+        branches.iter().map(|branch| &branch.start).chain(body)
     }
 }
 

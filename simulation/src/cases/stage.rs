@@ -73,7 +73,8 @@ async fn run(case: &Case, seed: Option<u64>, with_story: bool) -> Played {
     let cast = Arc::new(Cast::new(case.parts.clone(), case.agents.clone()));
     let troupe = Arc::new(Troupe(Arc::clone(&cast)));
     let story = Story::begin(with_story);
-    let environment = Arc::new(Environment::cast(seed, case.model.anew(), troupe, story.clone()));
+    let environment =
+        Arc::new(Environment::cast(seed, case.model.rewound(), troupe, story.clone()));
     let posts = match seed {
         Some(seed) => world::posts(&environment, &Chance::new(seed, "world")),
         None => vec![

@@ -97,7 +97,7 @@ enum Step {
     Acknowledge,
 }
 
-/// What a job at rest waits for.
+/// The event that a job at rest waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// A worker has a command of the job, so its fold is kept.

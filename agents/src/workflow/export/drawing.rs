@@ -1,6 +1,6 @@
 //! The nodes and lines of a drawing, in a fixed order.
 
-use proto::workflow::{Join, Node, NodeId, Region, Target, Work, WorkKind, Workflow};
+use proto::workflow::{Join, Node, NodeId, Paths, Region, Target, Work, WorkKind, Workflow};
 
 use super::marks::{Mark, Marks};
 
@@ -77,29 +77,21 @@ impl Drawing {
         }
         let lines = lines.iter().map(|line| short(line)).collect();
         self.shape(&own, lines, form(node.work.kind()));
-        let leaves = match &node.work {
-            Work::Parallel(parallel) => {
+        let leaves = match node.work.paths() {
+            Some(Paths::Branches(parallel)) => {
                 let join = self.join(&own, parallel.join);
                 for branch in &parallel.branches {
                     self.line(&own, &node_id(&branch.start), branch.name.as_str(), false);
                 }
                 join
             }
-            Work::Map(map) => {
+            Some(Paths::Items(map)) => {
                 let join = self.join(&own, map.join);
                 let label = format!("each {} of {}", map.item, map.over);
                 self.line(&own, &node_id(&map.start), &label, false);
                 join
             }
-            Work::Model(_)
-            | Work::Tool(_)
-            | Work::Agent(_)
-            | Work::Human(_)
-            | Work::Branch {}
-            | Work::Wait(_)
-            | Work::Event(_)
-            | Work::Set {}
-            | Work::End(_) => own,
+            None => own,
         };
         let to = |target: &Target| match (target, region.joins()) {
             (Target::Node(id), _) => node_id(id),

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use petgraph::{algo::tarjan_scc, graphmap::DiGraphMap};
-use proto::workflow::{Key, Node, NodeId, Reducer, Region, Target, Work, WorkKind, Workflow};
+use proto::workflow::{
+    Key, Node, NodeId, Paths, Reducer, Region, Target, Work, WorkKind, Workflow,
+};
 
 use super::{
     fields::{Places, Reading},
@@ -74,24 +76,16 @@ fn regions(workflow: &mut Workflow, places: &Places<'_>, reading: &mut Reading) 
         let Some(node) = workflow.nodes.get(&id) else { continue };
         queue
             .extend(node.targets().filter_map(Target::node).map(|to| (to.clone(), region.clone())));
-        match &node.work {
-            Work::Parallel(parallel) => {
+        match node.work.paths() {
+            Some(Paths::Branches(parallel)) => {
                 queue.extend(parallel.branches.iter().enumerate().map(|(branch, paths)| {
                     (paths.start.clone(), Region::Branch { parallel: id.clone(), branch })
                 }));
             }
-            Work::Map(map) => {
+            Some(Paths::Items(map)) => {
                 queue.push_back((map.start.clone(), Region::Item { map: id.clone() }));
             }
-            Work::Model(_)
-            | Work::Tool(_)
-            | Work::Agent(_)
-            | Work::Human(_)
-            | Work::Branch {}
-            | Work::Wait(_)
-            | Work::Event(_)
-            | Work::Set {}
-            | Work::End(_) => {}
+            None => {}
         }
     }
     for (id, place) in places {

@@ -298,19 +298,7 @@ fn expressions(
 /// Returns the outcome of a node, with its shape.
 fn outcome(node: &Node) -> Option<(Yield, Shape<'_>)> {
     let yields = node.work.kind().yields()?;
-    let shape = match &node.work {
-        Work::Model(model) => Shape(model.reply.as_ref()),
-        Work::Tool(_)
-        | Work::Agent(_)
-        | Work::Human(_)
-        | Work::Branch {}
-        | Work::Parallel(_)
-        | Work::Map(_)
-        | Work::Wait(_)
-        | Work::Event(_)
-        | Work::Set {}
-        | Work::End(_) => Shape(None),
-    };
+    let shape = Shape(node.work.as_model().and_then(|model| model.reply.as_ref()));
     Some((yields, shape))
 }
 
