@@ -22,6 +22,7 @@ mod door;
 mod editor;
 mod events;
 mod family;
+mod files;
 mod forging;
 mod fsck;
 mod gateway;

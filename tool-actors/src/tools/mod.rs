@@ -3,14 +3,20 @@
 mod about;
 mod close_task;
 mod create_task;
+mod delete_file;
 mod echo;
+mod edit_file;
+mod find_files;
 mod http_get;
 mod http_post;
+mod list_files;
 mod list_tasks;
 mod model;
+mod move_file;
 mod read_attachment;
 mod read_file;
 mod run;
+mod search_files;
 mod slash;
 mod sleep;
 mod stop;
@@ -28,12 +34,20 @@ use serde_json::{Value, json};
 
 use self::about::{About, Argument, command, optional, required, spec, worded};
 pub use self::{
-    close_task::CloseTask, create_task::CreateTask, echo::Echo, http_get::HttpGet,
-    http_post::HttpPost, list_tasks::ListTasks, model::AskModel, read_attachment::ReadAttachment,
-    read_file::ReadFile, run::Run, slash::SlashTool, sleep::Sleep, stop::Stop,
-    update_task::UpdateTask, web_search::WebSearch, write_file::WriteFile,
+    close_task::CloseTask, create_task::CreateTask, delete_file::DeleteFile, echo::Echo,
+    edit_file::EditFile, find_files::FindFiles, http_get::HttpGet, http_post::HttpPost,
+    list_files::ListFiles, list_tasks::ListTasks, model::AskModel, move_file::MoveFile,
+    read_attachment::ReadAttachment, read_file::ReadFile, run::Run, search_files::SearchFiles,
+    slash::SlashTool, sleep::Sleep, stop::Stop, update_task::UpdateTask, web_search::WebSearch,
+    write_file::WriteFile,
 };
-use crate::{tasks::TaskError, tool::ToolFault, workspace::FileError};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    tasks::TaskError,
+    tool::{CallContext, ToolFault},
+    workspace::{FileError, Workspace, Workspaces},
+};
 
 messages::texts!(tools);
 
@@ -70,6 +84,12 @@ fn not_done(error: &FileError, language: Language) -> Result<ToolResult, ToolFau
         | FileError::Protected(_)
         | FileError::TooLarge { .. }
         | FileError::KeyUsed(_)
+        | FileError::Binary(_)
+        | FileError::NoMatch(_)
+        | FileError::Ambiguous { .. }
+        | FileError::Pattern { .. }
+        | FileError::Exists(_)
+        | FileError::Shared(_)
         | FileError::Failed { .. } => return Ok(ToolResult::failed(error.text(language))),
         FileError::Unknown(_) => Fault::Unknown,
         FileError::Full(_) | FileError::Busy | FileError::Canceled | FileError::Unsupported => {
@@ -85,6 +105,36 @@ pub(crate) async fn unblocked<T: Send + 'static>(
 ) -> Result<T, ToolFault> {
     let joined = tokio::task::spawn_blocking(work).await;
     joined.map_err(|_| ToolFault::internal("the tool broke"))
+}
+
+/// Runs blocking work on the workspace of the calling job. The work can see that the call has been
+/// cancelled.
+async fn on_workspace<T: Send + 'static>(
+    workspaces: &Workspaces,
+    context: &CallContext,
+    work: impl FnOnce(&Workspace, &CancellationToken) -> T + Send + 'static,
+) -> Result<T, ToolFault> {
+    let owner = context.files.owner(&context.job).await?;
+    // Dropping this future cancels the token too, because the blocking thread outlives it.
+    let canceled = context.canceled.child_token();
+    let _guard = canceled.clone().drop_guard();
+    let workspace = workspaces.of(&owner);
+    unblocked(move || work(&workspace, &canceled)).await
+}
+
+/// The schema of the path of a file.
+fn path_schema() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": 1024})
+}
+
+/// The argument that names the directory of a search.
+fn directory() -> Argument {
+    optional("path", About::DirectoryPath, json!({"type": "string", "maxLength": 1024}))
+}
+
+/// The schema of a pattern.
+fn pattern_schema() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": 1024})
 }
 
 /// The schema of a task's id.

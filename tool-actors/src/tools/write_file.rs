@@ -5,10 +5,10 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{About, Text, not_done, optional, read, required, spec, unblocked};
+use super::{About, Text, not_done, on_workspace, optional, path_schema, read, required, spec};
 use crate::{
     tool::{CallContext, Tool, ToolFault},
-    workspace::{Workspaces, Write},
+    workspace::{Change, Workspaces, Write},
 };
 
 /// The tool `write_file` on the job's workspace.
@@ -26,10 +26,9 @@ struct Args {
 #[async_trait]
 impl Tool for WriteFile {
     fn spec(&self) -> ToolSpec {
-        let path = json!({"type": "string", "minLength": 1, "maxLength": 1024});
         let content = json!({"type": "string", "maxLength": 1_048_576});
         let arguments = [
-            required("path", About::WritePath, path),
+            required("path", About::WritePath, path_schema()),
             required("content", About::WriteContent, content),
             optional("append", About::WriteAppend, json!({"type": "boolean"})),
         ];
@@ -38,14 +37,12 @@ impl Tool for WriteFile {
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
         let Args { path, content, append } = read(args)?;
-        let owner = context.files.owner(&context.job).await?;
-        let key = context.idempotency_key;
-        let write = Write { path, content, append, key };
-        // Dropping this future cancels the token too, because the blocking thread outlives it.
-        let canceled = context.canceled.child_token();
-        let _guard = canceled.clone().drop_guard();
-        let workspace = self.0.of(&owner);
-        match unblocked(move || workspace.write(&write, &canceled)).await? {
+        let change = if append { Change::Append(content) } else { Change::Replace(content) };
+        let write = Write { path, change, key: context.idempotency_key.clone() };
+        let written = on_workspace(&self.0, &context, move |workspace, canceled| {
+            workspace.write(&write, canceled)
+        });
+        match written.await? {
             Err(error) => not_done(&error, context.language),
             Ok(written) => {
                 let path = written.path.clone();

@@ -42,6 +42,28 @@ pub enum FileError {
         /// The limit in bytes.
         max: u64,
     },
+    /// The file is no text in UTF-8.
+    Binary(String),
+    /// The text to replace does not occur in the file; nothing was written.
+    NoMatch(String),
+    /// The text to replace occurs more than once; nothing was written.
+    Ambiguous {
+        /// Path of the file.
+        path: String,
+        /// Number of occurrences.
+        times: usize,
+    },
+    /// A pattern of paths or lines cannot be read.
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// Reason, in the words of the library that reads it.
+        why: String,
+    },
+    /// A file with the new path exists; nothing was moved.
+    Exists(String),
+    /// The file is one that all jobs may read; only the job's own files move or go.
+    Shared(String),
     /// A repeat found the file changed by another writer, so the outcome of the first attempt is
     /// unknown.
     Unknown(String),
@@ -100,6 +122,12 @@ impl FileError {
             }
             Self::Protected(path) => Text::Protected { path },
             Self::TooLarge { path, max } => Text::TooLarge { path, max },
+            Self::Binary(path) => Text::Binary { path },
+            Self::NoMatch(path) => Text::NoMatch { path },
+            Self::Ambiguous { path, times } => Text::Ambiguous { path, times },
+            Self::Pattern { pattern, why } => Text::Pattern { pattern, why },
+            Self::Exists(path) => Text::Exists { path },
+            Self::Shared(path) => Text::Shared { path },
             Self::Unknown(path) => Text::Unknown { path },
             Self::KeyUsed(path) => Text::KeyUsed { path },
             Self::Full(path) => Text::Full { path },

@@ -42,10 +42,12 @@ pub(super) struct Entry {
     /// SHA-256 of the request; absent in entries of earlier releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) asked: Option<String>,
-    /// SHA-256 of the file before the write; absent if there was none.
+    /// State of the file before the write: its SHA-256, or for a move or a removal the identity of
+    /// the file; absent if there was none.
     pub(super) before: Option<String>,
-    /// SHA-256 of the file after the write.
-    pub(super) after: String,
+    /// SHA-256 of the file after the write; absent for a move or a removal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) after: Option<String>,
     pub(super) result: Written,
     pub(super) done: bool,
 }

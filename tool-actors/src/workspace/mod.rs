@@ -9,10 +9,13 @@
 //! with one name are accessed. A write is atomic and applied once per idempotency key.
 
 mod error;
+mod finding;
 mod journal;
 mod path;
 mod read;
+mod relocate;
 pub(crate) mod remove;
+mod tree;
 mod unused;
 mod write;
 
@@ -32,9 +35,12 @@ use rustix::{
 use self::error::Text;
 pub use self::{
     error::FileError,
-    read::Content,
+    finding::{Found, Match, Search},
+    read::{Content, Lines},
+    relocate::Relocation,
+    tree::{Listed, ListedKind, Listing},
     unused::{Period, PutAway},
-    write::{Write, Written},
+    write::{Change, Edit, Write, Written},
 };
 
 /// Number of repeats of a path lookup that a concurrent rename disturbed.

@@ -48,6 +48,23 @@ pub(super) fn writable<'a>(path: &'a str, protected: &[String]) -> Result<Vec<&'
     Ok(names)
 }
 
+/// Splits the path of a directory to read into its names, outermost first; none for the workspace.
+pub(super) fn directory(path: &str) -> Result<Vec<&str>, FileError> {
+    let refuse =
+        |why: Text<'_>| FileError::Path { path: path.chars().take(200).collect(), why: why.into() };
+    if path.contains('\0') || path.len() > PATH_BYTES_MAX {
+        return Err(refuse(Text::Length { max: &PATH_BYTES_MAX }));
+    }
+    if path.starts_with('/') {
+        return Err(refuse(Text::Absolute));
+    }
+    let names: Vec<_> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+    if names.contains(&"..") {
+        return Err(refuse(Text::Parent));
+    }
+    Ok(names)
+}
+
 /// `true` if a path can name a file that all jobs may read. The workspaces and hidden directories
 /// beside these files are none.
 pub(super) fn is_shared(path: &str) -> bool {

@@ -1,6 +1,10 @@
 //! Reads of files beneath the workspace.
 
-use std::{fs::File, io::Read};
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    num::NonZeroUsize,
+};
 
 use rustix::fs::OFlags;
 
@@ -17,28 +21,66 @@ pub struct Content {
     pub truncated: bool,
 }
 
+/// A range of the lines of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lines {
+    /// Number of the first line, from 1.
+    pub from: NonZeroUsize,
+    /// Most lines to read.
+    pub count: usize,
+}
+
 impl Workspace {
+    /// Reads a range of the lines of a file, up to the configured number of bytes. `truncated` says
+    /// that the file goes on after them.
+    ///
+    /// # Errors
+    /// If the file is missing or not regular, or its path leaves the workspace.
+    pub fn read_lines(&self, path: &str, lines: Lines) -> Result<Content, FileError> {
+        let (file, size) = self.regular(path)?;
+        let failed = |error: std::io::Error| FileError::io(path, &error);
+        let mut file = BufReader::new(file);
+        for _ in 1..lines.from.get() {
+            if file.skip_until(b'\n').map_err(failed)? == 0 {
+                break;
+            }
+        }
+        let (mut bytes, max) = (Vec::new(), self.all.limits.read_bytes_max);
+        for _ in 0..lines.count {
+            let room = (max - bytes.len()) as u64;
+            if file.by_ref().take(room).read_until(b'\n', &mut bytes).map_err(failed)? == 0 {
+                break;
+            }
+        }
+        let truncated = !file.fill_buf().map_err(failed)?.is_empty();
+        Ok(Content { bytes, size, truncated })
+    }
+
     /// Reads a file, up to the configured number of bytes. Follows symbolic links that stay beneath
     /// the job's own workspace.
     ///
     /// # Errors
     /// If the file is missing or not regular, or its path leaves the workspace.
     pub fn read(&self, path: &str) -> Result<Content, FileError> {
+        let (file, size) = self.regular(path)?;
+        let max = self.all.limits.read_bytes_max;
+        let mut bytes = Vec::new();
+        let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
+        file.take(limit).read_to_end(&mut bytes).map_err(|e| FileError::io(path, &e))?;
+        let truncated = bytes.len() > max;
+        bytes.truncate(max);
+        Ok(Content { bytes, size, truncated })
+    }
+
+    /// Opens a regular file, and returns it with its size in bytes.
+    pub(super) fn regular(&self, path: &str) -> Result<(File, u64), FileError> {
         if path.is_empty() || path.contains('\0') {
             let why = Text::NoPath.into();
             return Err(FileError::Path { path: path.chars().take(200).collect(), why });
         }
         // Without `NONBLOCK` the open would wait for a pipe's other end; pipes are refused below.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
-        let fd = self.open(path, flags)?;
+        let fd = self.open(path, OFlags::RDONLY | OFlags::NONBLOCK)?;
         let stat = plain_file(path, &fd)?;
-        let max = self.all.limits.read_bytes_max;
-        let mut bytes = Vec::new();
-        let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
-        File::from(fd).take(limit).read_to_end(&mut bytes).map_err(|e| FileError::io(path, &e))?;
-        let truncated = bytes.len() > max;
-        bytes.truncate(max);
-        let size = u64::try_from(stat.st_size).unwrap_or_default();
-        Ok(Content { bytes, size, truncated })
+        Ok((File::from(fd), u64::try_from(stat.st_size).unwrap_or_default()))
     }
 }

@@ -8,6 +8,7 @@ use rustix::{
     io::Errno,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -21,20 +22,76 @@ use super::{
 pub struct Write {
     /// Path relative to the workspace. Missing directories are created.
     pub path: String,
-    /// The text to write.
-    pub content: String,
-    /// Appends to the file instead of replacing it.
-    pub append: bool,
+    /// The change of the file's content.
+    pub change: Change,
     /// Idempotency key: a repeat writes nothing and returns the first result. Another request under
     /// the same key is refused.
     pub key: String,
 }
 
+/// A change of a file's content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The text becomes the whole content.
+    Replace(String),
+    /// The text follows the content.
+    Append(String),
+    /// A part of the content becomes another text.
+    Edit(Edit),
+}
+
+/// An exact replacement in a text file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// The text to replace.
+    pub old: String,
+    /// The text in its place.
+    pub new: String,
+    /// Replaces the text wherever it occurs. Otherwise it must occur once.
+    pub all: bool,
+}
+
 impl Write {
     /// Returns the SHA-256 of everything but the key.
     fn digest(&self) -> String {
-        let Self { path, content, append, key: _ } = self;
-        digest::of_json(&serde_json::json!([path, content, append]))
+        let Self { path, change, key: _ } = self;
+        digest::of_json(&match change {
+            Change::Replace(content) => json!([path, content, false]),
+            Change::Append(content) => json!([path, content, true]),
+            Change::Edit(Edit { old, new, all }) => {
+                json!([path, { "old": old, "new": new, "all": all }])
+            }
+        })
+    }
+
+    /// Returns the content after the change, and the number of replacements of an edit.
+    fn applied(&self, before: Option<&Present>) -> Result<(Vec<u8>, Option<usize>), FileError> {
+        match &self.change {
+            Change::Replace(content) => Ok((content.clone().into_bytes(), None)),
+            Change::Append(content) => {
+                let mut bytes = before.map(|before| before.bytes.clone()).unwrap_or_default();
+                bytes.extend_from_slice(content.as_bytes());
+                Ok((bytes, None))
+            }
+            Change::Edit(edit) => {
+                let before = before.ok_or_else(|| FileError::Missing(self.path.clone()))?;
+                let (text, times) = edit.applied(&self.path, &before.bytes)?;
+                Ok((text.into_bytes(), Some(times)))
+            }
+        }
+    }
+}
+
+impl Edit {
+    fn applied(&self, path: &str, before: &[u8]) -> Result<(String, usize), FileError> {
+        let text = str::from_utf8(before).map_err(|_| FileError::Binary(path.to_owned()))?;
+        match text.matches(&self.old).count() {
+            0 => Err(FileError::NoMatch(path.to_owned())),
+            times if times > 1 && !self.all => {
+                Err(FileError::Ambiguous { path: path.to_owned(), times })
+            }
+            times => Ok((text.replace(&self.old, &self.new), times)),
+        }
     }
 }
 
@@ -47,6 +104,9 @@ pub struct Written {
     pub bytes: u64,
     /// `true` if the file did not exist before.
     pub created: bool,
+    /// Number of replacements of an edit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<usize>,
 }
 
 /// A file before a write.
@@ -59,8 +119,8 @@ impl Workspace {
     /// Writes a file atomically, once per idempotency key.
     ///
     /// # Errors
-    /// If the path is not writable, the disk is full, or the operation was cancelled; then nothing
-    /// was written. [`FileError::KeyUsed`] if the key belongs to another request.
+    /// If the path is not writable, an edit does not fit the file, the disk is full, or the operation
+    /// was cancelled; then nothing was written. [`FileError::KeyUsed`] if the key belongs to another request.
     /// [`FileError::Unknown`] if an earlier attempt was interrupted and its outcome
     /// cannot be determined.
     pub fn write(&self, write: &Write, canceled: &CancellationToken) -> Result<Written, FileError> {
@@ -95,7 +155,7 @@ impl Workspace {
             journal.forget(&write.key);
             return Err(FileError::Canceled);
         }
-        let bytes = content(write, before);
+        let (bytes, _) = write.applied(before)?;
         let mode = before.map(|before| before.mode);
         if let Err(error) = journal.replace(&parent, name, &write.path, &bytes, mode) {
             journal.forget(&write.key);
@@ -111,17 +171,18 @@ impl Workspace {
         present: Option<&Present>,
         before: Option<&Present>,
     ) -> Result<Entry, FileError> {
-        let bytes = content(write, before);
+        let (bytes, replaced) = write.applied(before)?;
         let (size, max) = (bytes.len() as u64, self.all.limits.file_bytes_max);
         if size > max {
             return Err(FileError::TooLarge { path: write.path.clone(), max });
         }
-        let result = Written { path: write.path.clone(), bytes: size, created: before.is_none() };
+        let created = before.is_none();
+        let result = Written { path: write.path.clone(), bytes: size, created, replaced };
         let entry = Entry {
             path: write.path.clone(),
             asked: Some(write.digest()),
             before: present.map(|present| digest::of_bytes(&present.bytes)),
-            after: digest::of_bytes(&bytes),
+            after: Some(digest::of_bytes(&bytes)),
             result,
             done: false,
         };
@@ -204,7 +265,7 @@ enum Cut {
 impl Cut {
     fn of(entry: &Entry, present: Option<&Present>) -> Self {
         let now = present.map(|present| digest::of_bytes(&present.bytes));
-        if now.as_ref() == Some(&entry.after) {
+        if now == entry.after {
             Self::AfterWriting
         } else if now == entry.before {
             Self::BeforeWriting
@@ -214,16 +275,7 @@ impl Cut {
     }
 }
 
-fn content(write: &Write, present: Option<&Present>) -> Vec<u8> {
-    let mut bytes = match present {
-        Some(present) if write.append => present.bytes.clone(),
-        Some(_) | None => Vec::new(),
-    };
-    bytes.extend_from_slice(write.content.as_bytes());
-    bytes
-}
-
-fn finish(journal: &Journal, key: &str, mut entry: Entry) -> Result<Written, FileError> {
+pub(super) fn finish(journal: &Journal, key: &str, mut entry: Entry) -> Result<Written, FileError> {
     entry.done = true;
     journal.note(key, &entry)?;
     Ok(entry.result)

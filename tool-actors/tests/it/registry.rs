@@ -51,20 +51,26 @@ async fn the_built_in_tools_are_announced_and_answer() {
         [
             "complete_task",
             "create_task",
+            "delete_file",
             "delete_task",
             "echo",
+            "edit_file",
+            "find_files",
             "http_get",
             "http_post",
+            "list_files",
             "list_tasks",
             "model",
+            "move_file",
             "read_attachment",
             "read_file",
             "schedule",
+            "search_files",
             "sleep",
             "stop",
             "todo",
             "update_task",
-            "write_file"
+            "write_file",
         ]
     );
     assert!(registry.refused().is_empty());

@@ -13,6 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 
+mod changes;
+mod looking;
+
 /// A workspace, a file of another one, and paths that seem to lead there.
 struct Place {
     outer: TempDir,
@@ -62,8 +65,20 @@ impl Place {
         append: bool,
         key: &str,
     ) -> Result<Written, FileError> {
-        let write = Write { path: path.into(), content: content.into(), append, key: key.into() };
+        let content = content.to_owned();
+        let change = if append { Change::Append(content) } else { Change::Replace(content) };
+        self.change(path, change, key)
+    }
+
+    fn change(&self, path: &str, change: Change, key: &str) -> Result<Written, FileError> {
+        let write = Write { path: path.into(), change, key: key.into() };
         self.workspace.write(&write, &CancellationToken::new())
+    }
+
+    fn relocate(&self, from: &str, to: Option<&str>, key: &str) -> Result<u64, FileError> {
+        let to = to.map(str::to_owned);
+        let relocation = Relocation { from: from.into(), to, key: key.into() };
+        self.workspace.relocate(&relocation, &CancellationToken::new())
     }
 
     fn text(&self, path: impl AsRef<Path>) -> String {
@@ -147,7 +162,10 @@ fn nothing_but_plain_unprotected_files_beneath_the_workspace_is_written(#[case] 
 fn a_file_is_written_whole_with_the_directories_on_the_way() {
     let place = Place::new();
     let written = place.write("a/b/c.txt", "text", false, "1").unwrap();
-    assert_eq!(written, Written { path: "a/b/c.txt".into(), bytes: 4, created: true });
+    assert_eq!(
+        written,
+        Written { path: "a/b/c.txt".into(), bytes: 4, created: true, replaced: None }
+    );
     assert_eq!(place.text("a/b/c.txt"), "text");
     assert!(!place.write("a/b/c.txt", "new", false, "2").unwrap().created);
     assert_eq!(place.text("a/b/c.txt"), "new");
@@ -251,8 +269,8 @@ fn a_canceled_write_writes_nothing_and_can_be_made_later() {
     let place = Place::new();
     let canceled = CancellationToken::new();
     canceled.cancel();
-    let (path, content) = ("plain.txt".to_owned(), "x".to_owned());
-    let write = Write { path, content, append: true, key: "key".into() };
+    let change = Change::Append("x".to_owned());
+    let write = Write { path: "plain.txt".to_owned(), change, key: "key".into() };
     assert_eq!(place.workspace.write(&write, &canceled).unwrap_err(), FileError::Canceled);
     assert_eq!(place.text("plain.txt"), "plain");
     place.workspace.write(&write, &CancellationToken::new()).unwrap();
@@ -356,7 +374,8 @@ fn nothing_of_another_job_is_read(
         [Owner::Job(id("theirs")), Owner::Conversation(ConversationId::new("theirs").unwrap())];
     for owner in theirs {
         let key = format!("{owner:?}");
-        let write = Write { path: "note".into(), content: "private".into(), append: false, key };
+        let change = Change::Replace("private".to_owned());
+        let write = Write { path: "note".into(), change, key };
         place.all.of(&owner).write(&write, &CancellationToken::new()).unwrap();
     }
     let mine = place.all.of(&Owner::Job(id(if has_own { "mine" } else { "new" })));
