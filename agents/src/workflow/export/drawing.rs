@@ -23,6 +23,8 @@ pub(super) struct Shape {
     pub(super) form: Form,
     /// State in a job; absent without a job, and for what has none.
     pub(super) state: Option<StepState>,
+    /// Identifier of the node whose paths a join waits for.
+    pub(super) joins: Option<String>,
 }
 
 /// The forms of nodes.
@@ -90,7 +92,7 @@ impl Drawing {
     }
 
     fn shape(&mut self, id: &str, lines: Vec<String>, form: Form, state: Option<StepState>) {
-        self.shapes.push(Shape { id: id.to_owned(), lines, form, state });
+        self.shapes.push(Shape { id: id.to_owned(), lines, form, state, joins: None });
     }
 
     fn node(&mut self, id: &NodeId, node: &Node, mark: Option<&Mark>) {
@@ -106,7 +108,13 @@ impl Drawing {
                 Join::Any => "join any".to_owned(),
                 Join::AtLeast(n) => format!("join at least {n}"),
             };
-            self.shape(&join_id(&own), vec![label], Form::Bar, None);
+            self.shapes.push(Shape {
+                id: join_id(&own),
+                lines: vec![label],
+                form: Form::Bar,
+                state: None,
+                joins: Some(own),
+            });
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod dot;
 mod drawing;
+mod layers;
 mod marks;
 mod mermaid;
 mod svg;
