@@ -293,14 +293,10 @@ fn node(style: &Style, event: &NodeEvent) -> Option<Line> {
     };
     let text = match phase {
         NodePhase::Entered { kind } => {
-            let entered = Text::NodeEntered { visit, kind: &kind.as_str() };
-            let line = line("◇", Tone::Dim, entered);
+            let head = line("◇", Tone::Dim, Text::NodeEntered { visit, kind: &kind.as_str() });
             let is_titled = label.as_str() != visit.node.as_str();
-            return Some(if is_titled {
-                line.add(Tone::Dim, format!(" {}", words(label)))
-            } else {
-                line
-            });
+            let title = if is_titled { format!(" {}", words(label)) } else { String::new() };
+            return Some(head.add(Tone::Dim, title));
         }
         NodePhase::Ended { state: StepState::Completed, .. } => return None,
         NodePhase::Ended { state: StepState::Skipped, .. } => {
