@@ -30,8 +30,8 @@ impl Answers<GetGraph> for Door {
                 graph(&past)?
             }
         };
-        let graph =
-            shown.ok_or_else(|| Failure::about(Code::NotFound, "job", Text::NoGraph { job: &job }))?;
+        let graph = shown
+            .ok_or_else(|| Failure::about(Code::NotFound, "job", Text::NoGraph { job: &job }))?;
         truncate::graph(graph)
     }
 }

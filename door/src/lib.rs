@@ -47,8 +47,8 @@ use proto::{
     budget::Price,
     door::{
         self, About, AgentRevisions, Batch, Count, Dead, Download, DropAgent, Get, GetAbout,
-        GetCrew, GetGraph, GetTools, GetUsage, List, Preview, RefusedTool, SendSignal, Server, SetAgent,
-        Submit, Tools, Upload, Verb,
+        GetCrew, GetGraph, GetTools, GetUsage, List, Preview, RefusedTool, SendSignal, Server,
+        SetAgent, Submit, Tools, Upload, Verb,
     },
     error::Failure,
     id::ToolName,

@@ -61,7 +61,11 @@ async fn every_page_is_accessible() {
     stage.submit(&json!({"id": "family", "goal": "Say it twice", "agent": {"name": "default", "agents": ["react"], "confirm": false}, "plan": {"title": "one", "steps": [
         {"id": "first", "title": "Say one", "description": "echo", "tool": "react", "args": {"goal": "Say one"}},
     ]}})).await;
-    stage.submit(&json!({"id": "flow", "goal": "Go round", "workflow": {"source": FLOW, "input": {}}})).await;
+    stage
+        .submit(
+            &json!({"id": "flow", "goal": "Go round", "workflow": {"source": FLOW, "input": {}}}),
+        )
+        .await;
     stage.until("flow", "completed").await;
     stage.until("done", "completed").await;
     stage.until("family", "completed").await;

@@ -92,8 +92,7 @@ fn a_workflow_that_runs() {
 fn a_value_that_the_summary_has_is_told_once() {
     let style = Style::plain(None);
     let told = |summary: &str, value: serde_json::Value| {
-        let outcome =
-            Outcome::Completed { summary: summary.to_owned(), results: json!({}), value };
+        let outcome = Outcome::Completed { summary: summary.to_owned(), results: json!({}), value };
         describe::ending(&style, &outcome, None)
     };
     let value = json!({"mark": 9, "text": "good"});

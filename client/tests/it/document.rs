@@ -9,8 +9,8 @@ use std::path::Path;
 use proto::{
     door::{
         AgentRevisions, Agents, Batch, Count, Dead, Download, DropAgent, Get, GetAbout, GetCrew,
-        GetGraph, GetTools, GetUsage, GiveAnswer, Inbox, Link, List, Preview, Redeem, Refusal, Request,
-        SendSignal, SetAgent, Submit, Unlink, Uploaded, Verb, VerbSpec, Watch,
+        GetGraph, GetTools, GetUsage, GiveAnswer, Inbox, Link, List, Preview, Redeem, Refusal,
+        Request, SendSignal, SetAgent, Submit, Unlink, Uploaded, Verb, VerbSpec, Watch,
     },
     error::Code,
     strict,

@@ -8,9 +8,8 @@ use proto::{
     spent::Spent,
     step::StepState,
     workflow::{
-        EdgeKind, Expression, GraphEdge, GraphNode, NodeId, NodeView, Path, Paths, Place,
-        Region, SHOWN_BYTES_MAX, Visit, VisitView, Work, Workflow, WorkflowGraph,
-        WorkflowView, shown,
+        EdgeKind, Expression, GraphEdge, GraphNode, NodeId, NodeView, Path, Paths, Place, Region,
+        SHOWN_BYTES_MAX, Visit, VisitView, Work, Workflow, WorkflowGraph, WorkflowView, shown,
     },
 };
 use serde_json::{Map, Value};

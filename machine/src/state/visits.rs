@@ -43,11 +43,7 @@ pub(crate) struct VisitedEnd {
 #[derive(Debug, Clone)]
 pub(crate) enum Over {
     /// The path went on.
-    Left {
-        to: Target,
-        when: Option<Expression>,
-        error: Option<String>,
-    },
+    Left { to: Target, when: Option<Expression>, error: Option<String> },
     /// The path ended with an error.
     Failed(String),
     /// The path ended with the workflow, or was cancelled.

@@ -187,7 +187,9 @@ fn the_events_of_nodes_tell_entries_ends_and_conditions() {
         assert!(one.id < next.id);
         assert!(one.id.seq != next.id.seq || !is_node(one) || is_node(next));
     }
-    assert!(matches!(&events.last().unwrap().happened, Happened::Job(job) if job.state.is_terminal()));
+    assert!(
+        matches!(&events.last().unwrap().happened, Happened::Job(job) if job.state.is_terminal())
+    );
 }
 
 /// Two branches, of which the first that ends wins.
@@ -325,7 +327,10 @@ fn the_progress_in_a_view_is_small() {
     // The most visits that a workflow may have: 500 nodes, one after another.
     let node = |n: usize| {
         let to = if n < 499 { format!("a-rather-long-name-{}", n + 1) } else { "end".to_owned() };
-        (format!("a-rather-long-name-{n}"), json!({"work": {"type": "branch"}, "next": [{"to": to}]}))
+        (
+            format!("a-rather-long-name-{n}"),
+            json!({"work": {"type": "branch"}, "next": [{"to": to}]}),
+        )
     };
     let nodes: BTreeMap<String, Value> = (0..500).map(node).collect();
     let mut p = submit(json!({

@@ -9,9 +9,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{
     About, AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, AnswerTaken, Batch,
     Batched, Count, Counted, Crew, Dead, DeadLetters, Download, Downloaded, DropAgent, Get,
-    GetAbout, GetCrew, GetGraph, GetTools, GetUsage, GiveAnswer, Inbox, InboxPage, Link, Linked, List,
-    Listed, Preview, Previewed, Redeem, Redeemed, Role, SendSignal, SetAgent, Signaled, Submit,
-    Submitted, Tools, Unlink, Unlinked, Upload, Uploaded, UsageReport, Watch, Watched,
+    GetAbout, GetCrew, GetGraph, GetTools, GetUsage, GiveAnswer, Inbox, InboxPage, Link, Linked,
+    List, Listed, Preview, Previewed, Redeem, Redeemed, Role, SendSignal, SetAgent, Signaled,
+    Submit, Submitted, Tools, Unlink, Unlinked, Upload, Uploaded, UsageReport, Watch, Watched,
 };
 use crate::{view::JobView, workflow::WorkflowGraph};
 

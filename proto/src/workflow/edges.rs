@@ -74,9 +74,7 @@ impl TryFrom<String> for Place {
 }
 
 /// The kinds of edges.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EdgeKind {
     /// A route, after work that succeeded.

@@ -5,7 +5,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Edge, Expression, Key, Limits, NodeId, Path, Place, Visit, WorkKind, Workflow, WorkflowName};
+use super::{
+    Edge, Expression, Key, Limits, NodeId, Path, Place, Visit, WorkKind, Workflow, WorkflowName,
+};
 use crate::{
     id::{JobId, Seq},
     spent::Spent,
@@ -168,5 +170,9 @@ pub struct VisitView {
 #[must_use]
 pub fn shown(value: &Value, bytes_max: usize) -> Value {
     let bytes = value.to_string().len();
-    if bytes <= bytes_max { value.clone() } else { serde_json::json!({"left_out": {"bytes": bytes}}) }
+    if bytes <= bytes_max {
+        value.clone()
+    } else {
+        serde_json::json!({"left_out": {"bytes": bytes}})
+    }
 }

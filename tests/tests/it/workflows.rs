@@ -152,7 +152,8 @@ async fn the_graph_of_a_job_shows_its_loop_now_and_at_an_earlier_record() {
     let before = client.call(&GetGraph { job: id.clone(), at: first }).await.unwrap();
     assert!(before.visits.is_empty() && before.edges.iter().all(|edge| edge.taken == 0));
 
-    let drawn = printed(&company, &["workflow", "graph", "--job", "improve", "--format", "mermaid"]);
+    let drawn =
+        printed(&company, &["workflow", "graph", "--job", "improve", "--format", "mermaid"]);
     assert!(drawn.contains("✓ completed · ×2") && drawn.contains("classDef completed"), "{drawn}");
     let drawn = printed(&company, &["workflow", "graph", "--job", "improve", "--at", "1"]);
     assert!(drawn.contains("○ pending") && !drawn.contains("completed"), "{drawn}");
@@ -160,7 +161,10 @@ async fn the_graph_of_a_job_shows_its_loop_now_and_at_an_earlier_record() {
     // The output is told once.
     let told = printed(&company, &["jobs", "describe", "improve"]);
     assert!(told.contains("improve 1"), "{told}");
-    client.submit(Submit { id: Some(JobId::new("planless").unwrap()), ..Submit::goal("x") }).await.unwrap();
+    client
+        .submit(Submit { id: Some(JobId::new("planless").unwrap()), ..Submit::goal("x") })
+        .await
+        .unwrap();
     let planless = GetGraph { job: JobId::new("planless").unwrap(), at: None };
     let refused = client.call(&planless).await.unwrap_err();
     assert_eq!((refused.code, refused.field.as_deref()), (Code::NotFound, Some("job")));

@@ -5,8 +5,8 @@ use proto::{
     escape,
     event::{
         Descendant, ErrorEvent, ErrorScope, Happened, InteractionEvent, JobEvent, MessageEvent,
-        NodeEvent, NodePhase, NoticeEvent, PlanEvent, PlanPhase, StepEvent, StepPhase, Stream, ToolEvent, ToolPhase,
-        UsageEvent,
+        NodeEvent, NodePhase, NoticeEvent, PlanEvent, PlanPhase, StepEvent, StepPhase, Stream,
+        ToolEvent, ToolPhase, UsageEvent,
     },
     id::StepId,
     interaction::{Answer, Verdict},

@@ -65,7 +65,6 @@ fn failures(nodes: &[NodeView]) -> String {
 #[cfg(test)]
 mod tests {
     use proto::lang::Language;
-    use rstest::rstest;
     use serde_json::json;
 
     use super::*;
@@ -83,20 +82,21 @@ mod tests {
         line(&style, &workflow).render(&style)
     }
 
-    #[rstest]
-    #[case(&["answer--3"], 0, "ticket 2 · at answer--3 · 7 of 200 visits")]
-    #[case(
-        &["judge--1--0", "judge--1--1", "answer--3"], 2,
-        "ticket 2 · at answer--3, judge ×2 · 7 of 200 visits · ⚠ answer ✗2"
-    )]
-    #[case(&["a--1", "b--1", "c--1", "d--1"], 0, "ticket 2 · at a--1, b--1, c--1, +1 · 7 of 200 visits")]
-    #[case(&[], 1, "ticket 2 · 7 of 200 visits · ⚠ answer ✗1")]
-    fn the_line_says_where_a_job_is_and_what_failed(
-        #[case] current: &[&str],
-        #[case] failed: u32,
-        #[case] expected: &str,
-    ) {
-        assert_eq!(shown(Language::En, current, failed), expected);
+    #[test]
+    fn the_line_says_where_a_job_is_and_what_failed() {
+        let cases: [(&[&str], u32, &str); 4] = [
+            (&["answer--3"], 0, "at answer--3 · 7 of 200 visits"),
+            (
+                &["judge--1--0", "judge--1--1", "answer--3"],
+                2,
+                "at answer--3, judge ×2 · 7 of 200 visits · ⚠ answer ✗2",
+            ),
+            (&["a--1", "b--1", "c--1", "d--1"], 0, "at a--1, b--1, c--1, +1 · 7 of 200 visits"),
+            (&[], 1, "7 of 200 visits · ⚠ answer ✗1"),
+        ];
+        for (current, failed, expected) in cases {
+            assert_eq!(shown(Language::En, current, failed), format!("ticket 2 · {expected}"));
+        }
     }
 
     #[test]

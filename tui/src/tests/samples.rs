@@ -221,7 +221,10 @@ pub(super) fn node_events() -> Vec<Value> {
         ("find", json!({"phase": "ended", "state": "failed", "error": "timeout\u{1b}[2J"})),
         ("find", json!({"phase": "routed", "to": "write", "way": "error"})),
         ("good", json!({"phase": "ended", "state": "completed"})),
-        ("good", json!({"phase": "routed", "to": "write", "way": "next", "when": "state.mark < 8"})),
+        (
+            "good",
+            json!({"phase": "routed", "to": "write", "way": "next", "when": "state.mark < 8"}),
+        ),
         ("ask", json!({"phase": "routed", "to": "end", "way": "timeout"})),
         ("slow", json!({"phase": "ended", "state": "skipped"})),
         ("last", json!({"phase": "ended", "state": "canceled"})),

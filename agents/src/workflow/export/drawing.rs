@@ -123,9 +123,7 @@ impl Drawing {
 fn line(edge: &Edge, taken: Option<u32>) -> Line {
     let name = || edge.name.clone().unwrap_or_default();
     let (label, is_dashed) = match edge.kind {
-        EdgeKind::Next => {
-            (edge.when.as_ref().map(ToString::to_string).unwrap_or_default(), false)
-        }
+        EdgeKind::Next => (edge.when.as_ref().map(ToString::to_string).unwrap_or_default(), false),
         EdgeKind::Branch => (name(), false),
         EdgeKind::Item => (format!("each {}", name()), false),
         EdgeKind::Timeout => (after(edge.after_ms.unwrap_or_default()), true),
@@ -144,7 +142,10 @@ fn after(ms: u64) -> String {
     const UNITS: [(u64, &str); 4] =
         [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")];
     let unit = UNITS.into_iter().find(|(unit, _)| ms >= *unit && ms % unit == 0);
-    unit.map_or_else(|| format!("after {ms} ms"), |(unit, name)| format!("after {} {name}", ms / unit))
+    unit.map_or_else(
+        || format!("after {ms} ms"),
+        |(unit, name)| format!("after {} {name}", ms / unit),
+    )
 }
 
 /// Identifier of the end.

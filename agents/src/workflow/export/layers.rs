@@ -38,11 +38,7 @@ pub(super) enum Route {
     /// Points from the lower side of a node to the upper side of another one.
     Forwards(Vec<Point>),
     /// From the right side of a node over a lane to the right side of an earlier one.
-    Back {
-        from: Point,
-        lane: f64,
-        to: Point,
-    },
+    Back { from: Point, lane: f64, to: Point },
 }
 
 /// Places nodes, of which the first is the start. `above` has pairs of which the second is below the
@@ -66,7 +62,8 @@ pub(super) fn layout(sizes: &[Size], lines: &[(usize, usize)], above: &[(usize, 
     let rank = |node: usize| grid.ranks.get(node).copied().unwrap_or_default();
     let size = |node: usize| sizes.get(node).copied().unwrap_or(Size { width: 0.0, height: 0.0 });
     let centre = |node: usize| (at(&x, node), top(rank(node)) + height(rank(node)) / 2.0);
-    let mut right = (0..sizes.len()).map(|node| at(&x, node) + size(node).width / 2.0).fold(0.0, f64::max);
+    let mut right =
+        (0..sizes.len()).map(|node| at(&x, node) + size(node).width / 2.0).fold(0.0, f64::max);
     let mut lanes: Vec<(f64, usize, usize)> = Vec::new();
     let mut order: Vec<usize> = (0..lines.len()).collect();
     // Short lines back are inside of long ones.
@@ -351,7 +348,8 @@ fn pack(wishes: &[f64], widths: &[f64]) -> Vec<f64> {
             blocks.push(joined);
         }
     }
-    let places = blocks.iter().flat_map(|(sum, count)| std::iter::repeat_n(sum / number(*count), *count));
+    let places =
+        blocks.iter().flat_map(|(sum, count)| std::iter::repeat_n(sum / number(*count), *count));
     places.zip(offsets).map(|(place, offset)| place + offset).collect()
 }
 
@@ -367,7 +365,8 @@ mod tests {
 
     #[test]
     fn nodes_do_not_overlap_and_lie_inside_of_the_drawing() {
-        let lines = [(0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 5), (4, 5), (5, 1), (0, 5), (4, 4)];
+        let lines =
+            [(0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 5), (4, 5), (5, 1), (0, 5), (4, 4)];
         let Layout { nodes, size, .. } = placed(6, &lines);
         for (n, (x, y)) in nodes.iter().enumerate() {
             assert!(*x >= 49.0 && *x + 49.0 <= size.width && *y + 19.0 <= size.height, "{nodes:?}");

@@ -185,7 +185,16 @@ fn back((x0, y0): Point, lane: f64, (x1, y1): Point) -> (String, String) {
         lane - radius,
         x1 + 6.0
     );
-    (path, format!("M{:.1} {:.1}L{x1:.1} {y1:.1}L{:.1} {:.1}z", x1 + 8.0, y1 - 4.5, x1 + 8.0, y1 + 4.5))
+    (
+        path,
+        format!(
+            "M{:.1} {:.1}L{x1:.1} {y1:.1}L{:.1} {:.1}z",
+            x1 + 8.0,
+            y1 - 4.5,
+            x1 + 8.0,
+            y1 + 4.5
+        ),
+    )
 }
 
 /// A label, and its right end.
@@ -212,7 +221,11 @@ fn label(line: &Line, route: &Route) -> Label {
         Route::Back { from, lane, to } => (lane + wide / 2.0 + 6.0, f64::midpoint(from.1, to.1)),
     };
     let class = if line.is_used() { "label used" } else { "label" };
-    let full = if short == line.label { String::new() } else { format!("<title>{}</title>", escaped(&line.label)) };
+    let full = if short == line.label {
+        String::new()
+    } else {
+        format!("<title>{}</title>", escaped(&line.label))
+    };
     let text = format!(
         "<text x=\"{x:.1}\" y=\"{:.1}\" class=\"{class}\">{full}{}</text>\n",
         y + 4.0,

@@ -28,8 +28,7 @@ nodes:
 fn drawn(format: Format) -> String {
     let workflow =
         read("w.yaml", TEXT, &Known::default()).unwrap_or_else(|e| panic!("{e}")).workflow;
-    let mark =
-        Mark { state: StepState::Running, visits: 2, failed: 1, cost: "$0.01".to_owned() };
+    let mark = Mark { state: StepState::Running, visits: 2, failed: 1, cost: "$0.01".to_owned() };
     let nodes = [(NodeId::new("h").unwrap(), mark)].into_iter().collect();
     let taken = workflow.edges().iter().map(|edge| u32::from(edge.when.is_some()) * 2).collect();
     let marks = Marks { nodes, taken: Some(taken) };
@@ -54,7 +53,8 @@ fn a_drawing_in_mermaid_escapes_what_mermaid_reads() {
 fn an_image_has_every_label_and_no_markup_of_an_author() {
     let image = drawn(Format::Svg);
     assert!(image.starts_with("<?xml") && image.ends_with("</svg>"), "{image}");
-    for label in ["▸ running · ×2 · ✗1 · $0.01", "tool pay", "join any", "each item of state.list"] {
+    for label in ["▸ running · ×2 · ✗1 · $0.01", "tool pay", "join any", "each item of state.list"]
+    {
         assert!(image.contains(label), "{label}\n{image}");
     }
     assert!(!image.contains("<b>") && !image.contains("NaN"), "{image}");
