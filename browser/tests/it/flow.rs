@@ -112,10 +112,12 @@ async fn the_graph_follows_a_loop_across_kills_and_reloads() {
     // The editor sends the notes back, so the loop goes on.
     stage.answer("notes", "q1", &json!({"decision": "respond", "value": {"publish": false}})).await;
     page.find(".graph .node", "×3").await;
-    page.find(".graph .edge-label", "×2").await;
+    // The third draft is bad, and the workflow gives up. Every event is there at the end of the stream.
+    page.find(".live-dot.off", "").await;
     let live: Vec<String> = page.value(NODES).await;
     // A page that opens now reads the stored events.
     let fresh = stage.page(&Look::default(), "/jobs/notes").await;
+    fresh.find(".live-dot.off", "").await;
     fresh.find(".graph .node", "×3").await;
     assert_eq!(live, fresh.value::<Vec<String>>(NODES).await);
     fresh.is_clean(&stage.host).await;

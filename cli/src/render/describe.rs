@@ -71,6 +71,10 @@ pub(crate) fn whole(style: &Style, view: &JobView, agent: Option<&Agent>) -> Str
             (Text::IgnoredLabel, plain(ignored)),
         ],
     );
+    if let Some(graph) = &view.graph {
+        let line = tui::render::workflow::line(style, graph);
+        out.push_str(&format!("\n  {}\n", line.render(style)));
+    }
     if let Some(plan) = &view.plan {
         out.push('\n');
         let lines = tree::plan_lines(style, plan, &Said::new()).into_iter();

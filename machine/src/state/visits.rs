@@ -1,7 +1,10 @@
 //! The visits of a workflow, in the order in which paths entered nodes. The place of the workflow
 //! ([`Graph`](super::Graph)) holds only what further moves depend on; this is the record of the way.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use jiff::Timestamp;
 use proto::{
@@ -19,7 +22,17 @@ pub(crate) struct Visits {
     /// Beginnings and ends of the last advance, in their order.
     trail: Vec<Trail>,
     /// Digest of the definition, once it was asked for.
-    digest: Arc<OnceLock<String>>,
+    digest: Digest,
+}
+
+/// A digest that is computed once. It is no part of the state: folds with and without it are equal.
+#[derive(Clone, Default)]
+struct Digest(Arc<OnceLock<String>>);
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Digest")
+    }
 }
 
 /// A visit of a node.
@@ -72,7 +85,7 @@ impl Visits {
 
     /// Returns the digest of the job's workflow, which is computed once.
     pub(crate) fn digest(&self, definition: &Workflow) -> &str {
-        self.digest.get_or_init(|| definition.digest())
+        self.digest.0.get_or_init(|| definition.digest())
     }
 
     /// Begins the record of another advance.

@@ -10,7 +10,7 @@ const LANE: f64 = 18.0;
 /// Sweeps that order layers, and that move nodes towards their neighbours.
 const SWEEPS: usize = 8;
 /// Layers that a line passes with a bend in each.
-const BENDS_MAX: usize = 16;
+const MOST_BENDS: usize = 16;
 
 /// The size of a node, in pixels.
 #[derive(Debug, Clone, Copy)]
@@ -201,7 +201,7 @@ impl Grid {
         let rank = |ranks: &[usize], node: usize| ranks.get(node).copied().unwrap_or_default();
         let (first, last) = (rank(&self.ranks, from) + 1, rank(&self.ranks, to));
         // A line across very many layers is drawn straight.
-        let last = if last.saturating_sub(first) > BENDS_MAX { first } else { last };
+        let last = if last.saturating_sub(first) > MOST_BENDS { first } else { last };
         let mut bends = Vec::new();
         let mut at = from;
         for layer in first..last {

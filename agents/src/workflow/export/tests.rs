@@ -52,7 +52,7 @@ fn a_drawing_in_mermaid_escapes_what_mermaid_reads() {
 #[test]
 fn an_image_has_every_label_and_no_markup_of_an_author() {
     let image = drawn(Format::Svg);
-    assert!(image.starts_with("<?xml") && image.ends_with("</svg>"), "{image}");
+    assert!(image.starts_with("<?xml") && image.ends_with("</svg>\n"), "{image}");
     for label in ["▸ running · ×2 · ✗1 · $0.01", "tool pay", "join any", "each item of state.list"]
     {
         assert!(image.contains(label), "{label}\n{image}");

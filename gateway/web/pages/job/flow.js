@@ -14,6 +14,8 @@ import { badge, hasEnded, mark, tone } from '../../parts/mark.js';
 import { copyButton, errorBox, icon, plain, segments, skeleton } from '../../parts/ui.js';
 
 const BOX = { width: 216, height: 62, gapX: 28, gapY: 56 };
+/** Space above and below a join in its box, in pixels. */
+const SIGN = 18;
 /** Characters of a condition in the graph. */
 const LABEL = 30;
 /** Time between two reads of the graph of a running job, in milliseconds. */
@@ -66,9 +68,11 @@ function graph(page, fold, flow) {
     const dashed = edge.ways.every((way) => ['error', 'timeout'].includes(ways[way].kind));
     const classes = `${times ? 'lit' : ''} ${dashed ? 'dashed' : ''} ${near && (edge.from === near || edge.to === near) ? 'focus' : ''}`;
     const [x, y] = edge.points[3] ?? [0, 0];
+    // A join and the end are lower than a node.
+    const cut = (/** @type {[number, number]} */ [left, top], /** @type {number} */ n) => /** @type {[number, number]} */ ([left, top + (n === 0 && !at.has(edge.from) ? -SIGN : n === edge.points.length - 1 && !at.has(edge.to) ? SIGN : 0)]);
     const line = edge.back
       ? svg`<path class="edge ${classes}" d=${lane(edge.points)}></path><path class="arrow ${classes}" d="M${x + 7} ${y - 4}L${x + 1} ${y}L${x + 7} ${y + 4}z"></path>`
-      : arrow(edge, classes);
+      : arrow({ ...edge, points: edge.points.map(cut) }, classes);
     return [line, label(edge, edge.ways.map((way) => ways[way]), times)];
   });
   const over = hasEnded(fold.state);
@@ -139,7 +143,7 @@ export function nodePanel(page, view, fold, id) {
 function visitView(visit, now, open) {
   const way = visit.to ? t('flow_went', { to: placeWords(visit.to) }) : '';
   const step = visit.input !== undefined;
-  return html`<details class="call" ?open=${open}><summary class="line">${mark(visit.state)}<span class="mono">${visit.visit}</span><span class="cut grow muted">${plain(visit.error ?? way)}</span><span class="num muted">${duration((visit.ended ? ms(visit.ended) : now) - ms(visit.entered))}</span></summary>
+  return html`<details class="call" ?open=${open}><summary class="line">${mark(visit.state)}<span class="mono">${visit.visit}</span><span class="cut grow muted">${plain(visit.error ?? '')}</span><span class="num muted">${duration((visit.ended ? ms(visit.ended) : now) - ms(visit.entered))}</span></summary>
     ${way ? html`<p class="muted">${way}${visit.when ? html`, ${t('flow_because')} <code>${plain(visit.when)}</code>` : nothing}</p>` : nothing}
     ${visit.error ? html`<p class="failed-text">${plain(visit.error)}</p>` : nothing}
     ${value(t('flow_input'), visit.input)}${value(t('flow_output'), visit.output)}
