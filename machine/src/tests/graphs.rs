@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proto::{
     event::{Event, Happened, NodePhase},
     fact::Signal,
+    interaction::{Answer, Verdict},
     message::Usage,
     step::StepState,
     workflow::{GraphEdge, VisitView, WorkflowGraph},
@@ -237,7 +238,9 @@ fn the_way_of_a_question_is_its_answer_or_its_time(#[case] late: bool, #[case] w
     if late {
         p.fire("ask-q1");
     } else {
-        p.answer("q1", proto::interaction::Verdict::Respond, Some("yes"));
+        let value = Some(json!("yes"));
+        let decision = Verdict::Respond;
+        p.answer_with("q1", Answer { decision, value, text: None, digest: None });
     }
     p.drive();
     assert!(taken(&graph(&p)).contains(way), "{}", taken(&graph(&p)));

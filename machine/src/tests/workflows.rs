@@ -175,7 +175,11 @@ fn a_fold_never_evaluates_an_expression() {
     let broken = text.replace("state.", "}} no template {{").replace("reply.", "( no expression");
     assert_ne!(text, broken);
     run.definition = serde_json::from_str(&broken).unwrap();
-    assert_eq!(p.folded().view().unwrap(), whole);
+    let mut folded = p.folded().view().unwrap();
+    // The digest is that of the definition, which is another one.
+    let digest = whole.graph.as_ref().unwrap().digest.clone();
+    folded.graph.as_mut().unwrap().digest = digest;
+    assert_eq!(folded, whole);
 }
 
 #[test]

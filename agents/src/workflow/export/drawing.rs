@@ -43,6 +43,7 @@ pub(super) enum Form {
 }
 
 /// A line between two nodes.
+#[derive(Clone)]
 pub(super) struct Line {
     pub(super) from: String,
     pub(super) to: String,

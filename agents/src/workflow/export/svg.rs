@@ -1,6 +1,6 @@
 //! Drawings as images.
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use proto::step::StepState;
 
@@ -27,8 +27,8 @@ const STYLE: &str = "text{font:13px system-ui,'DejaVu Sans','Noto Sans CJK SC',s
 pub(super) fn write(drawing: &Drawing) -> String {
     let sizes: Vec<Size> = drawing.shapes.iter().map(size).collect();
     let place = |id: &str| drawing.shapes.iter().position(|shape| shape.id == id);
-    let drawn: Vec<(&Line, (usize, usize))> = drawing
-        .lines
+    let merged = merged(&drawing.lines);
+    let drawn: Vec<(&Line, (usize, usize))> = merged
         .iter()
         .filter_map(|line| Some((line, (place(&line.from)?, place(&line.to)?))))
         .collect();
@@ -41,7 +41,34 @@ pub(super) fn write(drawing: &Drawing) -> String {
         .filter_map(|(join, shape)| Some((place(shape.joins.as_deref()?)?, join)))
         .collect();
     let Layout { nodes, lines, size } = layout(&sizes, &ends, &joins);
-    let labels = drawn.iter().zip(&lines).map(|((line, _), route)| label(line, route));
+    let lines: Vec<Route> = ends
+        .iter()
+        .zip(lines)
+        .map(|((from, to), route)| {
+            let corner = |node: &usize, (x, y): Point| {
+                let is_pointed =
+                    drawing.shapes.get(*node).is_some_and(|shape| shape.form == Form::Diamond);
+                let middle = nodes.get(*node).map_or(y, |(_, middle)| *middle);
+                (x, if is_pointed { middle } else { y })
+            };
+            match route {
+                Route::Forwards(points) => Route::Forwards(points),
+                Route::Back { from: start, lane, to: end } => {
+                    Route::Back { from: corner(from, start), lane, to: corner(to, end) }
+                }
+            }
+        })
+        .collect();
+    // Labels of the lines of one node are above each other, because they are near each other.
+    let mut before: BTreeMap<&str, f64> = BTreeMap::new();
+    let labels = drawn.iter().zip(&lines).map(|((line, _), route)| {
+        let step = before.entry(line.from.as_str()).or_default();
+        let label = label(line, route, *step);
+        if !line.label.is_empty() {
+            *step += 13.0;
+        }
+        label
+    });
     let labels: Vec<Label> = labels.collect();
     let widest = labels.iter().map(|label| label.right).fold(size.width, f64::max);
     let (width, height) = (widest + 2.0 * MARGIN, size.height + 2.0 * MARGIN);
@@ -61,6 +88,24 @@ pub(super) fn write(drawing: &Drawing) -> String {
     }
     out.push_str("</svg>\n");
     out
+}
+
+/// Returns the lines with those between the same shapes as one.
+fn merged(lines: &[Line]) -> Vec<Line> {
+    let mut merged: Vec<Line> = Vec::new();
+    for line in lines {
+        match merged.iter_mut().find(|one| one.from == line.from && one.to == line.to) {
+            None => merged.push(line.clone()),
+            Some(one) => {
+                let labels = [one.label.as_str(), line.label.as_str()];
+                let told: Vec<&str> = labels.into_iter().filter(|text| !text.is_empty()).collect();
+                one.label = told.join(" · ");
+                one.is_dashed &= line.is_dashed;
+                one.taken = one.taken.zip(line.taken).map(|(one, other)| one.saturating_add(other));
+            }
+        }
+    }
+    merged
 }
 
 /// Returns the columns of a text; letters of East Asia take two.
@@ -204,7 +249,7 @@ struct Label {
 }
 
 /// Returns the label of a line: in the middle of its first part, or beside its lane.
-fn label(line: &Line, route: &Route) -> Label {
+fn label(line: &Line, route: &Route, below: f64) -> Label {
     if line.label.is_empty() {
         return Label { text: String::new(), right: 0.0 };
     }
@@ -215,7 +260,7 @@ fn label(line: &Line, route: &Route) -> Label {
     let wide = columns(&short) * LABEL_COLUMN;
     let (x, y) = match route {
         Route::Forwards(points) => match points.as_slice() {
-            [(x0, y0), (x1, y1), ..] => (f64::midpoint(*x0, *x1), f64::midpoint(*y0, *y1)),
+            [(x0, y0), (x1, y1), ..] => (f64::midpoint(*x0, *x1), f64::midpoint(*y0, *y1) - 8.0 + below),
             [_] | [] => (0.0, 0.0),
         },
         Route::Back { from, lane, to } => (lane + wide / 2.0 + 6.0, f64::midpoint(from.1, to.1)),
