@@ -260,7 +260,9 @@ fn label(line: &Line, route: &Route, below: f64) -> Label {
     let wide = columns(&short) * LABEL_COLUMN;
     let (x, y) = match route {
         Route::Forwards(points) => match points.as_slice() {
-            [(x0, y0), (x1, y1), ..] => (f64::midpoint(*x0, *x1), f64::midpoint(*y0, *y1) - 8.0 + below),
+            [(x0, y0), (x1, y1), ..] => {
+                (f64::midpoint(*x0, *x1), f64::midpoint(*y0, *y1) - 8.0 + below)
+            }
             [_] | [] => (0.0, 0.0),
         },
         Route::Back { from, lane, to } => (lane + wide / 2.0 + 6.0, f64::midpoint(from.1, to.1)),
