@@ -9,6 +9,7 @@ use proto::{
     limits,
     notice::Notice,
     record::{Known, Unreadable},
+    spent::Spent,
     subject::Family,
 };
 
@@ -238,7 +239,7 @@ impl ActiveJob {
             && let Some(plan) = self.plan_of_calls(&mut calls)
         {
             self.confirm_calls(at.time, plan);
-            self.spent_on_turn(turned, model.as_deref());
+            let _ = self.spent_on_turn(turned, model.as_deref());
             return Counted::Yes;
         }
         let language = self.language();
@@ -275,17 +276,19 @@ impl ActiveJob {
                 }
             }
         }
-        self.spent_on_turn(turned, model.as_deref());
+        let spent = self.spent_on_turn(turned, model.as_deref());
+        if let Some(step) = self.execution.steps_mut().get_mut(index) {
+            step.spent += spent;
+        }
         Counted::Yes
     }
 
-    /// Adds the cost of a turn, by the price of the model that answered.
     /// Charges a turn at the price of the model that answered: by default that of its node, or of the
     /// agent.
-    fn spent_on_turn(&mut self, turned: &Turned, of_node: Option<&str>) {
+    fn spent_on_turn(&mut self, turned: &Turned, of_node: Option<&str>) -> Spent {
         let answered = turned.answered.as_ref().map(|answered| answered.model.as_str());
         let model = answered.or(of_node).or(self.brief.agent.model.as_deref());
-        self.spending.model(&self.brief, model, turned.usage);
+        self.spending.model(&self.brief, model, turned.usage)
     }
 
     /// Counts an intent unless the call is of another pool.
@@ -299,10 +302,14 @@ impl ActiveJob {
         // Only a child's own report ends the call of a sub-agent.
         let awaits = |call: &Call| !call.is_agent() && call.awaits(&called.work, called.attempt);
         let is_theirs = |call: &Call| awaits(call) && source.may_call(&call.binding.pool);
-        let Some((call, is_step)) = self.execution.call_mut(is_theirs) else { return Counted::No };
-        call.answered(called, is_step, at);
-        self.spending.tool(&self.brief, call.tool.clone(), &called.cost);
-        Counted::Yes
+        for step in self.execution.steps_mut() {
+            let Some((call, is_step)) = step.call_mut(is_theirs) else { continue };
+            call.answered(called, is_step, at);
+            let tool = call.tool.clone();
+            step.spent += self.spending.tool(&self.brief, tool, &called.cost);
+            return Counted::Yes;
+        }
+        Counted::No
     }
 
     fn fired(&mut self, at: Timestamp, job: &JobId, fired: &Fired) -> Counted {

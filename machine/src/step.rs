@@ -13,6 +13,7 @@ use proto::{
     observe::Observe,
     outline::Item,
     plan::Step,
+    spent::Spent,
     step::StepState,
     view::CallView,
 };
@@ -52,6 +53,8 @@ pub(super) struct StepRun {
     pub(super) attachments: Vec<String>,
     pub(super) attempted: u32,
     pub(super) turns: u32,
+    /// Cost of its model turns and tool calls. The cost of a child job is its own.
+    pub(super) spent: Spent,
     /// Calls of finished turns.
     pub(super) calls: Vec<CallView>,
     /// The loop guard's record of the run; `None` until its first turn is over.
@@ -113,6 +116,7 @@ impl StepRun {
             attachments: Vec::new(),
             attempted: 0,
             turns: 0,
+            spent: Spent::default(),
             calls: Vec::new(),
             watch: None,
             notices: Vec::new(),

@@ -40,6 +40,7 @@ impl Job {
             language: open.language(),
             files: open.brief.files_told(),
             labels: open.brief.labels.clone(),
+            graph: open.workflow_view().map(Box::new),
             plan: open.plan_view(),
             successful_steps,
             failed_steps,

@@ -39,7 +39,7 @@ impl StepRun {
         if !self.state.is_terminal() {
             return None;
         }
-        if self.rules.as_deref().is_some_and(|rules| rules.timed_out) {
+        if self.is_timed_out() {
             return Some(VisitEnd::TimedOut);
         }
         let error = || self.response.clone().unwrap_or_default();
@@ -47,6 +47,11 @@ impl StepRun {
             Some(result) => VisitEnd::Done(result.clone()),
             None => VisitEnd::Failed(error()),
         })
+    }
+
+    /// Returns `true` if the time of the visit was up.
+    pub(super) fn is_timed_out(&self) -> bool {
+        self.rules.as_deref().is_some_and(|rules| rules.timed_out)
     }
 
     /// Returns `true` if the step is a question for the answer to this work.

@@ -7,6 +7,7 @@ mod agents;
 mod batch;
 mod files;
 mod filter;
+mod graph;
 mod inbox;
 mod installation;
 mod jobs;
@@ -32,6 +33,7 @@ pub use self::{
     batch::{Batch, BatchOutcome, BatchSignal, Batched},
     files::{Data, Download, Downloaded, FileSource, SubmitFile, Upload, Uploaded},
     filter::{Filter, InvalidSearchText, SearchText},
+    graph::GetGraph,
     inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
     installation::{About, Crew, GetAbout, GetCrew, PoolQueue},
     jobs::{Count, Counted, List, Listed},

@@ -27,6 +27,7 @@ use crate::{
     spent::Spent,
     step::StepState,
     why::Why,
+    workflow::WorkflowView,
 };
 
 /// A job at one position of its log.
@@ -65,6 +66,9 @@ pub struct JobView {
     /// Labels of the submission.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
+    /// Progress through the workflow; absent for a job with a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Box<WorkflowView>>,
     /// Plan in force, or the proposed plan that awaits confirmation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanView>,

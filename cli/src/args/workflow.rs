@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use proto::point::Point;
 
 /// `workflow`.
 #[derive(Debug, Subcommand)]
@@ -11,7 +12,7 @@ pub(crate) enum WorkflowCommand {
     Check(CheckWorkflowArgs),
     /// Print the outline of a workflow file
     Show(WorkflowFile),
-    /// Print a workflow file as a graph
+    /// Print a workflow file, or the workflow of a job with its states, as a graph
     Graph(GraphArgs),
 }
 
@@ -42,14 +43,29 @@ pub(crate) struct WorkflowFile {
 
 /// `workflow graph`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = GRAPH_HELP)]
 pub(crate) struct GraphArgs {
     /// Workflow file
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "job", conflicts_with = "job")]
+    pub(crate) file: Option<PathBuf>,
+    /// Job whose workflow is drawn, with the states and visits of its nodes
+    #[arg(long, value_name = "JOB")]
+    pub(crate) job: Option<String>,
+    /// Record or snapshot of the job's log at which to draw it
+    #[arg(long, value_name = "POINT", requires = "job")]
+    pub(crate) at: Option<Point>,
     /// Language of the graph
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = GraphFormat::Dot)]
     pub(crate) format: GraphFormat,
 }
+
+const GRAPH_HELP: &str = "\
+With a job, each node has its state as a sign and a colour, its visits and its cost. Lines that paths \
+took are thick, with their number if they were taken more than once.
+
+Examples:
+  callboard workflow graph examples/workflows/ticket.yaml --format mermaid
+  callboard workflow graph --job report-7 --format svg > report-7.svg";
 
 /// The languages of graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -9,6 +9,7 @@ mod due;
 mod entering;
 mod joining;
 mod planner;
+mod view;
 mod visiting;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use proto::{
 };
 use serde_json::json;
 
+pub(crate) use self::view::{Way, way};
 use self::{due::due, planner::Planner};
 use crate::{
     names,
@@ -115,6 +117,7 @@ impl ActiveJob {
     /// Applies recorded moves, and returns `true` if they can follow.
     pub(super) fn advanced(&mut self, at: Timestamp, advance: &Advance) -> bool {
         let Some(mut graph) = self.graph.take() else { return false };
+        self.visits.begin_advance();
         let follows = graph.advances().saturating_add(1) == advance.n
             && advance.moves.iter().all(|one| self.moved(&mut graph, one, at));
         graph.count_advance();
@@ -124,6 +127,7 @@ impl ActiveJob {
 
     fn moved(&mut self, graph: &mut Graph, one: &Move, at: Timestamp) -> bool {
         let Ok(canceled) = graph.apply(one) else { return false };
+        self.visits.record(one, &canceled, at);
         for visit in canceled {
             self.skip_visit(&visit, at);
         }

@@ -10,6 +10,7 @@ mod questions;
 mod spending;
 mod steering;
 mod timers;
+mod visits;
 
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ pub(super) use self::{
     planning::{Planning, Stage},
     questions::{AskState, AskedQuestion, Questions},
     spending::Spending,
+    visits::{Over, Trail, Visited, Visits},
 };
 use self::{brief::JobLanguage, lineage::Lineage, steering::Steering, timers::Timers};
 use crate::{at::At, attempts::Attempts};
@@ -129,6 +131,8 @@ pub(super) struct ActiveJob {
     pub(super) execution: Execution,
     /// Place of the workflow; absent for a job with a plan.
     pub(super) graph: Option<Box<Graph>>,
+    /// Visits of the workflow; empty for a job with a plan.
+    pub(super) visits: Visits,
     pub(super) questions: Questions,
     pub(super) family: Family,
     pub(super) spending: Spending,
@@ -285,6 +289,7 @@ impl ActiveJob {
             planning: Planning::new(),
             execution: Execution::default(),
             graph: None,
+            visits: Visits::default(),
             questions: Questions::default(),
             spending: Spending::default(),
             steering: Steering::default(),

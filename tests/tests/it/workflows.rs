@@ -6,11 +6,12 @@ use callboard_tests::{
 };
 use client::Client;
 use proto::{
-    door::{GiveAnswer, Submit, SubmitWorkflow},
+    door::{GetGraph, GiveAnswer, Submit, SubmitWorkflow},
     error::Code,
-    id::JobId,
+    id::{JobId, Seq},
     interaction::Verdict,
     job::{JobState, Outcome},
+    point::Point,
 };
 use serde_json::{Value, json};
 
@@ -117,4 +118,54 @@ async fn a_workflow_survives_the_death_of_every_process() {
     client.call(&answer).await.unwrap();
     let view = until(&client, &id, JobState::Completed).await;
     assert_eq!(value(view.outcome.as_ref()), json!({"said": "red"}));
+}
+
+/// Runs the program, and returns what it printed.
+fn printed(company: &Company, args: &[&str]) -> String {
+    let output = company.command().args(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_graph_of_a_job_shows_its_loop_now_and_at_an_earlier_record() {
+    let company = Company::start(SCRIPT).await;
+    let _process = company.serve("all", "all");
+    let client = Client::new(&connect(&company).await);
+    wait_for_door(&client).await;
+    let id = JobId::new("improve").unwrap();
+    client.submit(job("improve", IMPROVE, json!({"task": "Write"}))).await.unwrap();
+    let view = until(&client, &id, JobState::Completed).await;
+    let progress = view.graph.unwrap();
+    assert_eq!((progress.name.as_str(), progress.current.len()), ("improve", 0));
+
+    let graph = client.call(&GetGraph { job: id.clone(), at: None }).await.unwrap();
+    assert_eq!((graph.seq, &graph.digest), (view.seq, &progress.digest));
+    let visits: Vec<String> = graph.visits.iter().map(|v| v.visit.to_string()).collect();
+    assert!(visits.contains(&"draft--2".to_owned()), "{visits:?}");
+    assert!(graph.edges.iter().any(|edge| edge.taken == 2), "{:?}", graph.edges);
+    let judged = graph.visits.iter().find(|v| v.visit.to_string() == "judge--2").unwrap();
+    assert_eq!(judged.output["mark"], json!(9));
+
+    // After its first record the job has entered no node. It is the only job of its shard.
+    let first = Some(Point::Seq(Seq(1)));
+    let before = client.call(&GetGraph { job: id.clone(), at: first }).await.unwrap();
+    assert!(before.visits.is_empty() && before.edges.iter().all(|edge| edge.taken == 0));
+
+    let drawn =
+        printed(&company, &["workflow", "graph", "--job", "improve", "--format", "mermaid"]);
+    assert!(drawn.contains("✓ completed · ×2") && drawn.contains("classDef completed"), "{drawn}");
+    let drawn = printed(&company, &["workflow", "graph", "--job", "improve", "--at", "1"]);
+    assert!(drawn.contains("○ pending") && !drawn.contains("completed"), "{drawn}");
+
+    // The output is told once.
+    let told = printed(&company, &["jobs", "describe", "improve"]);
+    assert!(told.contains("improve 1"), "{told}");
+    client
+        .submit(Submit { id: Some(JobId::new("planless").unwrap()), ..Submit::goal("x") })
+        .await
+        .unwrap();
+    let planless = GetGraph { job: JobId::new("planless").unwrap(), at: None };
+    let refused = client.call(&planless).await.unwrap_err();
+    assert_eq!((refused.code, refused.field.as_deref()), (Code::NotFound, Some("job")));
 }
