@@ -69,7 +69,6 @@ fn wrong(mistakes: &Mistakes) -> Failure {
 fn not_run(definition: &Workflow) -> Option<(&str, &'static str)> {
     let mut nodes = definition.nodes.iter();
     nodes.find_map(|(id, node)| match &node.work {
-        Work::Event(_) => Some((id.as_str(), "event")),
         Work::Agent(Agent { does: AgentTask::Workflow { .. } }) => Some((id.as_str(), "workflow")),
         Work::Agent(_)
         | Work::Model(_)
@@ -79,6 +78,7 @@ fn not_run(definition: &Workflow) -> Option<(&str, &'static str)> {
         | Work::Parallel(_)
         | Work::Map(_)
         | Work::Wait(_)
+        | Work::Event(_)
         | Work::Set {}
         | Work::End(_) => None,
     })

@@ -86,6 +86,7 @@ impl Job {
                     | Signal::Retry
                     | Signal::Steer { .. }
                     | Signal::Snapshot { .. }
+                    | Signal::Event { .. }
                     | Signal::RollBack { .. } => None,
                 };
                 let (signal, parent_seq) = (signal.clone(), Some(open.family.halted()));

@@ -93,7 +93,10 @@ impl Planner<'_> {
             },
             Work::Human(human) => self.human(path, human),
             Work::Wait(wait) => Ok(Entered::Wait { until: self.until(path, wait)? }),
-            Work::Event(_) => Err(self.not_run(visit, "event")),
+            Work::Event(event) => {
+                let within = event.timeout.as_ref().map(|timeout| self.after(timeout.after_ms));
+                Ok(Entered::Event { until: within.transpose()? })
+            }
             Work::Branch {} | Work::Set {} | Work::Parallel(_) | Work::Map(_) | Work::End(_) => {
                 Ok(Entered::Passed)
             }

@@ -24,7 +24,13 @@ use crate::{
 
 impl ActiveJob {
     /// Begins the work of a visit, and returns `true` if the workflow has it.
-    pub(super) fn begin_visit(&mut self, graph: &Graph, visit: &Visit, work: &Entered) -> bool {
+    pub(super) fn begin_visit(
+        &mut self,
+        graph: &Graph,
+        visit: &Visit,
+        work: &Entered,
+        at: Timestamp,
+    ) -> bool {
         let Some(node) = graph.node(&visit.node) else { return false };
         let Some(action) = self.action_of(graph, node, work) else {
             // A branch, writes, a split or an end has no step.
@@ -42,6 +48,9 @@ impl ActiveJob {
         run.rules = Some(Box::new(rules_of(node, work)));
         run.exec = self.exec_of(&run, node, work, &id);
         run.become_state(StepState::Ready);
+        if run.sleep().is_some_and(Sleep::is_waiting) {
+            run.asked_about(at);
+        }
         self.execution.visit(run);
         true
     }
@@ -63,7 +72,8 @@ impl ActiveJob {
                 Entered::Model { .. }
                 | Entered::Agent { .. }
                 | Entered::Human { .. }
-                | Entered::Wait { .. },
+                | Entered::Wait { .. }
+                | Entered::Event { .. },
                 _,
             ) => Some(Action::Agent),
         }
@@ -99,7 +109,11 @@ impl ActiveJob {
                 ask: None,
             })),
             Entered::Wait { until } => {
-                Exec::Sleep(Sleep { work: name, until: *until, timer: None })
+                Exec::Sleep(Sleep::new(name, None, Some(*until)))
+            }
+            Entered::Event { until } => {
+                let event = node.work.as_event().map(|event| event.event.clone());
+                Exec::Sleep(Sleep::new(name, event, *until))
             }
         }
     }
@@ -129,7 +143,7 @@ impl ActiveJob {
         };
         // A timer of this name may remain from a wait that was never stored.
         let latest = at.saturating_add(TIMER_SLACK).unwrap_or(at);
-        if step.asleep().is_some_and(|(_, until)| until > latest) {
+        if step.sleep().and_then(|sleep| sleep.until).is_some_and(|until| until > latest) {
             return false;
         }
         step.wake(at);
@@ -156,6 +170,7 @@ fn description_of(work: &Entered) -> String {
         | Entered::Child { task: text, .. }
         | Entered::Human { ask: text, .. } => text.clone(),
         Entered::Wait { until } => until.to_string(),
+        Entered::Event { until } => until.map(|until| until.to_string()).unwrap_or_default(),
         Entered::Tool { .. } | Entered::Passed => String::new(),
     }
 }

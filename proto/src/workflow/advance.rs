@@ -20,6 +20,12 @@ use crate::{
 /// Maximum number of moves in one advance. Further moves follow in the next one.
 pub const MOVES_MAX: usize = 256;
 
+/// Maximum number of events that a job keeps until a node receives them. Further ones are refused.
+pub const EVENTS_MAX: usize = 64;
+
+/// Maximum size of the content of an event, in bytes of JSON.
+pub const EVENT_DATA_BYTES_MAX: usize = 16 * 1024;
+
 /// Maximum nesting of map nodes.
 pub const MAPS_DEEP_MAX: usize = 4;
 
@@ -133,6 +139,13 @@ pub enum Move {
         /// Written value.
         value: Value,
     },
+    /// A visit receives an event, which ends its work. The job keeps the event no longer.
+    Receive {
+        /// Visit of an `event` node.
+        visit: Visit,
+        /// Number of the event among those that the job counted, from 1.
+        event: u32,
+    },
     /// The work of a visit is over, and its path leaves.
     Leave {
         /// Visit that is left.
@@ -225,6 +238,12 @@ pub enum Entered {
     Wait {
         /// End of the pause.
         until: Timestamp,
+    },
+    /// A wait for an event.
+    Event {
+        /// End of the wait; absent when it has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
     },
     /// Nothing outside of the workflow: a branch, writes, a split or an end.
     Passed,

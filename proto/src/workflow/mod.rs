@@ -20,7 +20,7 @@ mod work;
 
 pub use self::{
     advance::{
-        Advance, Entered, InvalidVisit, MAPS_DEEP_MAX, MOVES_MAX, Move, Path, Visit, WorkflowEnd,
+        Advance, EVENT_DATA_BYTES_MAX, EVENTS_MAX, Entered, InvalidVisit, MAPS_DEEP_MAX, MOVES_MAX, Move, Path, Visit, WorkflowEnd,
         WorkflowRun,
     },
     form::FormField,

@@ -99,6 +99,12 @@ impl Work {
         if let Self::Model(model) = self { Some(model) } else { None }
     }
 
+    /// Returns the event for which the node waits.
+    #[must_use]
+    pub fn as_event(&self) -> Option<&Event> {
+        if let Self::Event(event) = self { Some(event) } else { None }
+    }
+
     /// Returns the type of the node.
     #[must_use]
     pub fn kind(&self) -> WorkKind {

@@ -90,6 +90,60 @@ async fn a_loop_improves_a_draft_until_it_is_good() {
     assert!(refused.message.contains("did you mean judge"), "{}", refused.message);
 }
 
+const PAYMENT: &str = include_str!("../../../examples/workflows/payment.yaml");
+
+/// Reports an event to a job.
+fn event(job: &JobId, data: Value) -> SendSignal {
+    let signal = Order::Event { name: EventName::new("payment").unwrap(), data };
+    SendSignal { job: job.clone(), signal, expected_seq: None, reason: None, by: None }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_wakes_a_job_whose_processes_died() {
+    let company = Company::start(SCRIPT).await;
+    let process = company.serve("all", "all");
+    let client = Client::new(&connect(&company).await);
+    wait_for_door(&client).await;
+    let id = JobId::new("order").unwrap();
+    let source = PAYMENT.replace("for: 10m", "for: 10ms");
+    client.submit(job("order", &source, json!({"order": "o-1"}))).await.unwrap();
+    let waits = |view: &JobView| view.why.iter().any(|why| why.reason.code() == "event");
+    let view = until_view(&client, &id, waits).await;
+    let why = &view.why[0];
+    assert!(why.until.is_some_and(|until| until > why.since), "{why:?}");
+
+    let refused = client.call(&event(&id, json!({"text": "x".repeat(17_000)}))).await.unwrap_err();
+    assert_eq!(
+        (refused.code, refused.field.as_deref()),
+        (Code::TooLarge, Some("signal.event.data"))
+    );
+    client.call(&event(&id, json!({"order": "another", "amount": 1}))).await.unwrap();
+    // Dropping a process kills it.
+    drop(process);
+    let _process = company.serve("all", "all");
+    wait_for_door(&client).await;
+    client.call(&event(&id, json!({"order": "o-1", "amount": 12.5}))).await.unwrap();
+    let view = until(&client, &id, JobState::InputRequired).await;
+    assert!(view.questions[0].prompt.contains("paid (12.5)"), "{}", view.questions[0].prompt);
+    client.call(&answer(&id, &view, "Main Street 1")).await.unwrap();
+    let view = until(&client, &id, JobState::Completed).await;
+    assert_eq!(value(view.outcome.as_ref()), json!({"amount": 12.5}));
+}
+
+/// Answers the first open question of a job.
+fn answer(job: &JobId, view: &JobView, text: &str) -> GiveAnswer {
+    GiveAnswer {
+        job: job.clone(),
+        ask: view.questions[0].id.clone(),
+        decision: Verdict::Respond,
+        value: Some(json!(text)),
+        text: None,
+        digest: None,
+        by: Some("ann".to_owned()),
+        four_eyes: false,
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_workflow_survives_the_death_of_every_process() {
     let company = Company::start(SCRIPT).await;
@@ -104,17 +158,7 @@ async fn a_workflow_survives_the_death_of_every_process() {
     drop(process);
     let _process = company.serve("all", "all");
     wait_for_door(&client).await;
-    let answer = GiveAnswer {
-        job: id.clone(),
-        ask: view.questions[0].id.clone(),
-        decision: Verdict::Respond,
-        value: Some(json!("red")),
-        text: None,
-        digest: None,
-        by: Some("ann".to_owned()),
-        four_eyes: false,
-    };
-    client.call(&answer).await.unwrap();
+    client.call(&answer(&id, &view, "red")).await.unwrap();
     let view = until(&client, &id, JobState::Completed).await;
     assert_eq!(value(view.outcome.as_ref()), json!({"said": "red"}));
 }
