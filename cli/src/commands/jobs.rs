@@ -22,8 +22,8 @@ use super::{
 use crate::{
     answer::keyboard::Keyboard,
     args::{
-        EventArgs, FilterArgs, Global, JobsCommand, ListArgs, PlanArgs, PlanForm, SignalArgs, SpansArgs,
-        SteerArgs,
+        EventArgs, FilterArgs, Global, JobsCommand, ListArgs, PlanArgs, PlanForm, SignalArgs,
+        SpansArgs, SteerArgs,
     },
     connect,
     exit::Exit,

@@ -20,7 +20,10 @@ use proto::{
     id::{TimerName, WorkId},
     job::Outcome,
     step::StepState,
-    workflow::{Advance, EVENTS_MAX, EventName, Move, NodeId, Paths, Visit, Workflow, WorkflowEnd, WorkflowRun},
+    workflow::{
+        Advance, EVENTS_MAX, EventName, Move, NodeId, Paths, Visit, Workflow, WorkflowEnd,
+        WorkflowRun,
+    },
 };
 use serde_json::{Value, json};
 

@@ -6,8 +6,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use proto::workflow::{
-    EVENTS_MAX, Entered, EventName, Key, MAPS_DEEP_MAX, Move, Node, NodeId, Path, Paths, Target, Visit, Work, WorkKind,
-    WorkflowEnd, WorkflowRun, apply,
+    EVENTS_MAX, Entered, EventName, Key, MAPS_DEEP_MAX, Move, Node, NodeId, Path, Paths, Target,
+    Visit, Work, WorkKind, WorkflowEnd, WorkflowRun, apply,
 };
 use serde_json::{Value, json};
 
@@ -376,7 +376,9 @@ impl Graph {
             Entered::Passed => return self.node(&visit.node).is_some(),
             Entered::Model { .. } => WorkKind::Model,
             Entered::Tool { .. } => WorkKind::Tool,
-            Entered::Agent { .. } | Entered::Child { .. } => WorkKind::Agent,
+            Entered::Agent { .. } | Entered::Child { .. } | Entered::Workflow { .. } => {
+                WorkKind::Agent
+            }
             Entered::Human { .. } => WorkKind::Human,
             Entered::Wait { .. } => WorkKind::Wait,
             Entered::Event { .. } => WorkKind::Event,

@@ -3,6 +3,7 @@
 mod back;
 mod bounds;
 mod ends;
+mod sub_workflows;
 
 use std::collections::BTreeMap;
 

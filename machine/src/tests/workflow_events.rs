@@ -1,5 +1,7 @@
 //! Events from outside that workflows wait for.
 
+use std::collections::BTreeMap;
+
 use jiff::SignedDuration;
 use proto::{
     fact::{Signal, Submitted},
@@ -23,8 +25,8 @@ fn submit(nodes: Value) -> Play {
         },
     });
     let definition: Workflow = serde_json::from_value(definition).unwrap();
-    let (input, tools) = (json!({"order": "o-1"}), std::collections::BTreeMap::new());
-    let run = WorkflowRun { definition, input, tools };
+    let (input, tools) = (json!({"order": "o-1"}), BTreeMap::new());
+    let run = WorkflowRun { definition, input, tools, workflows: BTreeMap::new() };
     let submitted = Play::submitted(agent(|_| {}), Language::En);
     let rules = Rules::WORKFLOWS;
     Play::submit_as(Submitted { workflow: Some(Box::new(run)), rules, ..submitted })

@@ -68,7 +68,12 @@ impl Script for Chance<'_> {
 fn played(workflow: &Workflow, number: u64) -> Play {
     let chance = Chance { workflow, number };
     let tools = [(ToolName::new("work").unwrap(), binding())].into_iter().collect();
-    let run = WorkflowRun { definition: workflow.clone(), input: json!({}), tools };
+    let run = WorkflowRun {
+        definition: workflow.clone(),
+        input: json!({}),
+        tools,
+        workflows: Default::default(),
+    };
     let submitted = Play::submitted(agent(|_| {}), Language::En);
     let rules = Rules::WORKFLOWS;
     let mut p = Play::submit_as(Submitted { workflow: Some(Box::new(run)), rules, ..submitted });

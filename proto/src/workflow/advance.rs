@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Expression, Key, NodeId, Target, Workflow};
+use super::{Expression, Key, NodeId, Target, Workflow, WorkflowName};
 use crate::{
     id::{AgentName, Generation, StepId, ToolName},
     interaction::Field,
@@ -19,6 +19,9 @@ use crate::{
 
 /// Maximum number of moves in one advance. Further moves follow in the next one.
 pub const MOVES_MAX: usize = 256;
+
+/// Maximum number of workflows that one workflow runs as child jobs, directly or through others.
+pub const SUB_WORKFLOWS_MAX: usize = 32;
 
 /// Maximum number of events that a job keeps until a node receives them. Further ones are refused.
 pub const EVENTS_MAX: usize = 64;
@@ -41,6 +44,38 @@ pub struct WorkflowRun {
     /// Tools that the nodes of type `tool` call.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<ToolName, Binding>,
+    /// Workflows that the nodes run as child jobs, directly or through others.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub workflows: BTreeMap<WorkflowName, SubWorkflow>,
+}
+
+/// A workflow that a node of another one runs as a child job, as it was at the submission.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SubWorkflow {
+    /// Definition.
+    pub definition: Workflow,
+    /// Tools that the nodes of type `tool` call.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<ToolName, Binding>,
+}
+
+impl WorkflowRun {
+    /// Returns the run of a sub-workflow with this input, or `None` for an unknown name. It holds
+    /// only the workflows that it runs itself, directly or through others.
+    #[must_use]
+    pub fn below(&self, name: &WorkflowName, input: Value) -> Option<Self> {
+        let SubWorkflow { definition, tools } = self.workflows.get(name)?.clone();
+        let mut workflows = BTreeMap::new();
+        let mut wanted: Vec<&WorkflowName> = definition.sub_workflows().collect();
+        while let Some(name) = wanted.pop() {
+            let Some((name, sub)) = self.workflows.get_key_value(name) else { continue };
+            if !workflows.contains_key(name) {
+                workflows.insert(name.clone(), sub.clone());
+                wanted.extend(sub.definition.sub_workflows());
+            }
+        }
+        Some(Self { definition, input, tools, workflows })
+    }
 }
 
 /// A choice of the supervisor about the way of a workflow.
@@ -225,6 +260,13 @@ pub enum Entered {
         agent: AgentName,
         /// Task of the child job.
         task: String,
+    },
+    /// A child job that runs a workflow.
+    Workflow {
+        /// Workflow of the child job.
+        workflow: WorkflowName,
+        /// Input, an object.
+        input: Value,
     },
     /// A question to a person.
     Human {

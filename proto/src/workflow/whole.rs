@@ -101,6 +101,11 @@ impl Workflow {
         self.nodes.values().filter_map(|node| Some(&node.work.as_event()?.event))
     }
 
+    /// Returns the names of the workflows that nodes run as child jobs, in the order of the nodes.
+    pub fn sub_workflows(&self) -> impl Iterator<Item = &WorkflowName> {
+        self.nodes.values().filter_map(|node| node.work.as_workflow())
+    }
+
     /// Returns the state at the start: the initial values by key.
     #[must_use]
     pub fn initial_state(&self) -> BTreeMap<Key, Value> {
