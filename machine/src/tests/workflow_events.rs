@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use proto::{
     fact::{Signal, Submitted},
+    interaction::Answer,
     job::{FailReason, Outcome},
     lang::Language,
     rules::Rules,
@@ -103,7 +104,7 @@ fn an_event_that_arrives_before_its_node_is_entered_is_kept() {
     p.signal(event(json!(1)));
     p.signal(event(json!(2)));
     refolds(&p);
-    p.answer("q1", proto::interaction::Verdict::Respond, Some("yes"));
+    p.answer_with("q1", Answer::respond(json!("yes")));
     p.drive();
     assert_eq!(said(&p), json!(1), "the first one, in the order of arrival");
 }

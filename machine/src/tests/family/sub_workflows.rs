@@ -96,14 +96,6 @@ fn an_input_that_does_not_fit_is_an_error_of_the_node() {
 }
 
 #[test]
-fn a_job_without_depth_left_runs_no_sub_workflow() {
-    let mut kin = begun(run(&json!({"n": 1})), |a| a.budget.depth = 0);
-    assert_eq!(kin.submitted, 0);
-    let Outcome::Failed { reason, .. } = kin.root().outcome() else { panic!("not failed") };
-    assert_eq!(reason, FailReason::BudgetExceeded);
-}
-
-#[test]
 fn a_cancellation_ends_the_sub_workflow() {
     let mut kin = begun(run(&json!({"n": 1})), |_| {});
     kin.root().signal(Signal::Cancel);
