@@ -13,6 +13,7 @@ mod dead_letters;
 mod descendants;
 mod direct;
 mod download;
+mod events;
 mod files;
 mod fold;
 mod folds;

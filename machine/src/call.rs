@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use proto::{
     agent::{Agent, Hosts},
-    decision::{CallWork, Wait},
+    decision::{CallWork, SpawnedWorkflow, Wait},
     fact::Called,
     family::{self, Task},
     id::{AskId, Attempt, JobId, Seq, StepId, ToolName, WorkId},
@@ -44,6 +44,8 @@ pub(super) struct Call {
     pub(super) retry: Option<RetryPolicy>,
     /// `true` if the call is a child job in which a question waits for a person.
     pub(super) asks_below: bool,
+    /// Workflow that the child job of the call runs.
+    pub(super) workflow: Option<Box<SpawnedWorkflow>>,
     pub(super) end: Option<CallEnd>,
 }
 
@@ -110,6 +112,7 @@ impl Call {
             key: None,
             retry: None,
             asks_below: false,
+            workflow: None,
             end: None,
         }
     }

@@ -69,11 +69,12 @@ impl ActiveJob {
                 if !call.is_agent() || call.end.is_some() || call.attempts.count() > 0 {
                     return;
                 }
-                if family.callee(agent, call.tool.as_str()).is_none() {
+                let is_agent = call.workflow.is_none();
+                if is_agent && family.callee(agent, call.tool.as_str()).is_none() {
                     call.refuse(kin_text::no_such_agent(language, agent, call.tool.as_str()));
                 } else if let Some(why) = no_further {
                     call.refuse(why.to_owned());
-                } else if let Err(why) = call.task() {
+                } else if is_agent && let Err(why) = call.task() {
                     call.refuse(Text::NoTask { why: &why }.text(language));
                 }
             });

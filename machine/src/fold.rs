@@ -214,6 +214,7 @@ impl ActiveJob {
             Signal::Resume => self.steering.resume(),
             Signal::Retry => return Counted::from(self.try_again()),
             Signal::Steer { text } => self.steered(text),
+            Signal::Event { name, data } => return self.heard_event(name, data),
             Signal::Snapshot { name, at: earlier } => {
                 return Counted::from(self.lineage.name(at, name, *earlier));
             }
@@ -441,7 +442,7 @@ impl ActiveJob {
                 Exec::Tool(_) | Exec::Acting(_) => step
                     .call_mut(|call| call.work == wait.work)
                     .is_some_and(|(call, _)| call.attempts.waits(wait)),
-                Exec::Sleep(sleep) if sleep.work == wait.work && sleep.timer.is_none() => {
+                Exec::Sleep(sleep) if sleep.work == wait.work && !sleep.is_waiting() => {
                     sleep.timer = Some(wait.timer.clone());
                     true
                 }

@@ -237,7 +237,7 @@ impl StepRun {
                 inquiry.work = names::step(generation, revision, &id);
             }
             Exec::Sleep(sleep) => {
-                sleep.timer = None;
+                (sleep.timer, sleep.is_late) = (None, false);
                 sleep.work = names::step(generation, revision, &id);
             }
             Exec::NotBegun | Exec::Ended => {}

@@ -95,7 +95,7 @@ pub(super) enum Exec {
     Rerun(Attempts),
     /// The step is one question to a person.
     Asked(Box<Inquiry>),
-    /// The step is a pause.
+    /// The step is a pause, or a wait for an event.
     Sleep(Sleep),
     /// The step has ended.
     Ended,
@@ -200,7 +200,7 @@ impl StepRun {
         let next = match &self.exec {
             Exec::NotBegun | Exec::Ended => return,
             Exec::Asked(inquiry) if inquiry.ask.is_some() => StepState::Waiting,
-            Exec::Sleep(sleep) if sleep.timer.is_some() => StepState::Waiting,
+            Exec::Sleep(sleep) if sleep.is_waiting() => StepState::Waiting,
             Exec::Tool(call) if call.is_waiting() => StepState::Waiting,
             Exec::Acting(acting) if acting.is_waiting() => StepState::Waiting,
             Exec::Rerun(attempts) if attempts.timer().is_some() => StepState::Waiting,

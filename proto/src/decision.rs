@@ -36,6 +36,7 @@ use crate::{
     source::Source,
     tool::Effect,
     work_error::WorkError,
+    workflow::WorkflowName,
 };
 
 /// A choice of the supervisor.
@@ -351,6 +352,18 @@ pub struct SpawnWork {
     pub goal: String,
     /// Language of the child.
     pub language: Language,
+    /// Workflow that the child runs, whose definition the submission of this job holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<SpawnedWorkflow>,
+}
+
+/// A workflow that a child job runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SpawnedWorkflow {
+    /// Name of the workflow.
+    pub workflow: WorkflowName,
+    /// Input, an object.
+    pub input: Value,
 }
 
 /// The command to ask a user.

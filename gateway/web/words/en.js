@@ -285,6 +285,8 @@ export default {
   why_outage: '{work} waits for a service that cannot be reached: {error}',
   why_pausing: 'The workflow pauses at {step}',
   why_pausing_for: 'The workflow pauses at {step} for {time}',
+  why_event: 'The workflow waits at {step} for the event {event}',
+  why_event_for: 'The workflow waits at {step} for the event {event}, at most {time} more',
   why_retry: 'Attempt {attempt} of {max} follows: {error}',
   why_retry_at: 'Attempt {attempt} of {max} in {time}: {error}',
   why_child: 'The sub-agent {path} has not ended',

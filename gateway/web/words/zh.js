@@ -285,6 +285,8 @@ export default {
   why_outage: '{work} 正在等待无法连接的服务：{error}',
   why_pausing: '工作流在 {step} 处暂停',
   why_pausing_for: '工作流在 {step} 处暂停，还有{time}',
+  why_event: '工作流在 {step} 处等待事件 {event}',
+  why_event_for: '工作流在 {step} 处等待事件 {event}，最多还有{time}',
   why_retry: '第 {attempt} 次尝试（最多 {max} 次）：{error}',
   why_retry_at: '{time}后第 {attempt} 次尝试（最多 {max} 次）：{error}',
   why_child: '子智能体 {path} 尚未结束',

@@ -43,5 +43,6 @@ mod transitions;
 mod turning;
 mod unreadable;
 mod why;
+mod workflow_events;
 mod workflows;
 mod workflows_by_chance;

@@ -1,5 +1,7 @@
 //! Workflows: routes, loops, joins, maps, people and pauses, and what a fold makes of their log.
 
+use std::collections::BTreeMap;
+
 use proto::{
     agent::{Agent, Dispatch, OnFailure, ReplanWhen},
     decision::Decision,
@@ -30,7 +32,7 @@ fn submit_as(mut definition: Value, input: Value, agent: Agent) -> Play {
     definition["version"] = json!(1);
     let definition: Workflow = serde_json::from_value(definition).unwrap();
     let tools = [(ToolName::new("tool").unwrap(), binding())].into_iter().collect();
-    let run = WorkflowRun { definition, input, tools };
+    let run = WorkflowRun { definition, input, tools, workflows: BTreeMap::new() };
     let submitted = Play::submitted(agent, Language::En);
     Play::submit_as(Submitted { workflow: Some(Box::new(run)), ..submitted })
 }

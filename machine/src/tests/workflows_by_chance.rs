@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use agents::workflow::testing::{Ended, Failure, Ready, Run, Script, Visit, drawn, run};
 use proptest::prelude::*;
 use proto::{
-    fact::{Submitted, TurnReply},
+    fact::{Signal, Submitted, TurnReply},
     id::ToolName,
     interaction::Verdict,
     job::{FailReason, Outcome},
@@ -47,7 +47,7 @@ impl Chance<'_> {
             Work::Model(_) => Ok(json!("text")),
             Work::Tool(_) if drawn == 0 => Err(Failure::Error),
             Work::Tool(_) => Ok(json!({"yes": drawn < 5})),
-            Work::Human(_) if drawn < 3 => Err(Failure::Timeout),
+            Work::Human(_) | Work::Event(_) if drawn < 3 => Err(Failure::Timeout),
             _ => Ok(json!({"text": "fine"})),
         }
     }
@@ -68,7 +68,12 @@ impl Script for Chance<'_> {
 fn played(workflow: &Workflow, number: u64) -> Play {
     let chance = Chance { workflow, number };
     let tools = [(ToolName::new("work").unwrap(), binding())].into_iter().collect();
-    let run = WorkflowRun { definition: workflow.clone(), input: json!({}), tools };
+    let run = WorkflowRun {
+        definition: workflow.clone(),
+        input: json!({}),
+        tools,
+        workflows: Default::default(),
+    };
     let submitted = Play::submitted(agent(|_| {}), Language::En);
     let rules = Rules::WORKFLOWS;
     let mut p = Play::submit_as(Submitted { workflow: Some(Box::new(run)), rules, ..submitted });
@@ -101,6 +106,16 @@ fn played(workflow: &Workflow, number: u64) -> Play {
                     Err(_) => p.fire(&format!("ask-{ask}")),
                 }
             }
+            (Exec::Sleep(sleep), Ok(_)) => {
+                let name = sleep.event.clone().unwrap();
+                let visit: proto::workflow::Visit = id.parse().unwrap();
+                let data = json!({"visit": visit.number, "item": visit.items.first()});
+                p.signal(Signal::Event { name, data });
+            }
+            (Exec::Sleep(sleep), Err(_)) => {
+                let timer = sleep.timer.clone().unwrap();
+                p.fire(timer.as_str());
+            }
             (exec, outcome) => panic!("{exec:?} {outcome:?}"),
         }
         p.drive();
@@ -111,7 +126,10 @@ fn played(workflow: &Workflow, number: u64) -> Play {
 /// Returns the visits of nodes with work of their own, in the order of their names.
 fn visits(run: &Run, workflow: &Workflow) -> Vec<String> {
     let has_step = |visit: &&Visit| {
-        matches!(workflow.nodes[&visit.node].work, Work::Model(_) | Work::Tool(_) | Work::Human(_))
+        matches!(
+            workflow.nodes[&visit.node].work,
+            Work::Model(_) | Work::Tool(_) | Work::Human(_) | Work::Event(_)
+        )
     };
     let mut names: Vec<_> = run.trace.iter().filter(has_step).map(name).collect();
     names.sort();

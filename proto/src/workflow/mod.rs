@@ -22,8 +22,8 @@ mod work;
 
 pub use self::{
     advance::{
-        Advance, Entered, InvalidVisit, MAPS_DEEP_MAX, MOVES_MAX, Move, Path, Visit, WorkflowEnd,
-        WorkflowRun,
+        Advance, EVENT_DATA_BYTES_MAX, EVENTS_MAX, Entered, InvalidVisit, MAPS_DEEP_MAX, MOVES_MAX,
+        Move, Path, SUB_WORKFLOWS_MAX, SubWorkflow, Visit, WorkflowEnd, WorkflowRun,
     },
     edges::{Edge, EdgeKind, Place},
     form::FormField,

@@ -101,6 +101,21 @@ impl Work {
         if let Self::Model(model) = self { Some(model) } else { None }
     }
 
+    /// Returns the name of the workflow that the node runs as a child job.
+    #[must_use]
+    pub fn as_workflow(&self) -> Option<&WorkflowName> {
+        let Self::Agent(Agent { does: AgentTask::Workflow { workflow, .. } }) = self else {
+            return None;
+        };
+        Some(workflow)
+    }
+
+    /// Returns the event for which the node waits.
+    #[must_use]
+    pub fn as_event(&self) -> Option<&Event> {
+        if let Self::Event(event) = self { Some(event) } else { None }
+    }
+
     /// Returns the type of the node.
     #[must_use]
     pub fn kind(&self) -> WorkKind {

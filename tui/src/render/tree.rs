@@ -143,6 +143,7 @@ pub fn why(style: &Style, view: &JobView) -> Option<String> {
         | Reason::Outage { .. }
         | Reason::Retry { .. }
         | Reason::Pausing { .. }
+        | Reason::Event { .. }
         | Reason::Child { .. }
         | Reason::Queued { .. }
         | Reason::Sent { .. }

@@ -66,7 +66,7 @@ impl Draw<'_> {
 
     fn part(&mut self, then: &str, depth: u32) -> String {
         let id = self.id();
-        match self.choose(if depth < DEPTH { 8 } else { 4 }) {
+        match self.choose(if depth < DEPTH { 9 } else { 5 }) {
             0 => self.node(&id, json!({"type": "model", "prompt": "{{ state.count }}"}), then),
             1 => self.node(&id, json!({"type": "tool", "tool": "work", "on_error": then}), then),
             2 => self.node(&id, json!({"type": "set"}), then),
@@ -75,9 +75,10 @@ impl Draw<'_> {
                     json!({"type": "human", "ask": "x", "deadline": {"after": "1h", "then": then}});
                 self.node(&id, ask, then)
             }
-            4 => self.choice(&id, then, depth),
-            5 => self.circle(&id, then),
-            6 => self.parallel(&id, then, depth),
+            4 => self.event(&id, then),
+            5 => self.choice(&id, then, depth),
+            6 => self.circle(&id, then),
+            7 => self.parallel(&id, then, depth),
             _ if self.in_map => self.parallel(&id, then, depth),
             _ => self.map(&id, then, depth),
         }
@@ -89,6 +90,18 @@ impl Draw<'_> {
         node["write"] = json!({"log": id, "count": 1});
         node["next"] = Value::from(then);
         self.nodes.insert(id.to_owned(), node);
+    }
+
+    /// Draws a wait for an event that names its visit, and its item inside of a map.
+    fn event(&mut self, id: &str, then: &str) {
+        let visit = format!("event.data.visit == visits.{id}");
+        let fits = match self.in_map {
+            true => format!("{visit} and event.data.item == index"),
+            false => visit,
+        };
+        let timeout = json!({"after": "1h", "then": then});
+        let node = json!({"type": "event", "event": id, "match": fits, "timeout": timeout});
+        self.node(id, node, then);
     }
 
     fn choice(&mut self, id: &str, then: &str, depth: u32) {
