@@ -7,6 +7,7 @@
 
 mod due;
 mod entering;
+mod evaluation;
 mod joining;
 mod planner;
 mod visiting;
@@ -23,6 +24,8 @@ use proto::{
 };
 use serde_json::json;
 
+#[cfg(test)]
+pub(crate) use self::evaluation::without_evaluator;
 use self::{due::due, planner::Planner};
 use crate::{
     names,

@@ -18,7 +18,10 @@ use proto::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::due::{Due, due};
+use super::{
+    due::{Due, due},
+    evaluation::evaluator,
+};
 use crate::{
     nodes::VisitEnd,
     state::{ActiveJob, Graph},
@@ -52,12 +55,11 @@ pub(super) struct Over(pub(super) WorkflowEnd);
 
 impl<'a> Planner<'a> {
     pub(super) fn new(open: &'a ActiveJob, graph: &Graph, now: Timestamp) -> Self {
-        let evaluator = Evaluator::new();
         Self {
             open,
             graph: graph.clone(),
             now,
-            evaluator,
+            evaluator: evaluator(),
             moves: Vec::new(),
             bytes: 0,
             entering: None,

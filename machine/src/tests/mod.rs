@@ -42,5 +42,6 @@ mod transitions;
 mod turning;
 mod unreadable;
 mod why;
+mod workflow_folds;
 mod workflows;
 mod workflows_by_chance;
