@@ -1,4 +1,7 @@
-//! `workflow`: checks, outlines and draws workflow files, without a server.
+//! `workflow`: checks, outlines, draws, simulates and imports workflow files, without a server.
+
+mod import;
+mod simulate;
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -32,6 +35,8 @@ pub(super) async fn run(global: &Global, output: Output, command: WorkflowComman
         WorkflowCommand::Check(args) => Box::pin(check(global, output, &args)).await,
         WorkflowCommand::Show(args) => show(output, &args),
         WorkflowCommand::Graph(args) => graph(output, &args),
+        WorkflowCommand::Simulate(args) => Box::pin(simulate::run(global, output, &args)).await,
+        WorkflowCommand::Import(args) => import::run(output, &args),
     }
 }
 

@@ -286,13 +286,7 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
 }
 
 /// Submits a job, and performs the acts of people on it.
-async fn perform(
-    client: &Client,
-    name: &str,
-    submit: Submit,
-    agent: Agent,
-    acts: &[Act],
-) -> JobId {
+async fn perform(client: &Client, name: &str, submit: Submit, agent: Agent, acts: &[Act]) -> JobId {
     let id = JobId::new(name).unwrap();
     let agent = Some(AgentChoice::Inline(Box::new(agent)));
     client.submit(Submit { id: Some(id.clone()), agent, ..submit }).await.unwrap();
