@@ -120,10 +120,9 @@ impl Lines<'_> {
             return;
         }
         let is_compared = match expectation {
-            Expectation::Path
-            | Expectation::Steps
-            | Expectation::Visits
-            | Expectation::Output => true,
+            Expectation::Path | Expectation::Steps | Expectation::Visits | Expectation::Output => {
+                true
+            }
             Expectation::Result => matches!(about.as_str(), "text" | "json"),
             Expectation::Submission
             | Expectation::Script

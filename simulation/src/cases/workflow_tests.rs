@@ -138,3 +138,115 @@ fn expectations_of_workflows_are_refused_in_tests_of_agents() {
     let mistake = Suite::parse(text, sources).unwrap_err();
     assert!(mistake.text("t", Language::En).starts_with("t:4:5: `input`, `visits`"), "{mistake:?}");
 }
+
+/// Returns the shipped workflow of a name, with cases for it.
+fn shipped(name: &str, cases: &str) -> Suite {
+    let (_, source) = agents::workflow::shipped::sources().find(|(n, _)| *n == name).unwrap();
+    let definition = read(name, source, &Known::default()).unwrap().workflow;
+    let workflow = TestedWorkflow { source: source.to_owned(), definition };
+    let read = |_: &str| Err(Words::from("no file".to_owned()));
+    let sources = Sources { agents: Catalogue::presets(), read: &read };
+    Suite::of_workflow(cases, workflow, sources).unwrap_or_else(|m| panic!("{m:?}"))
+}
+
+fn of_agent(cases: &str) -> Suite {
+    let read = |_: &str| Err(Words::from("no file".to_owned()));
+    Suite::parse(cases, Sources { agents: Catalogue::presets(), read: &read }).unwrap()
+}
+
+/// One script for the preset and the graph: a call, and an answer that has read its result.
+const LOOP: &str = r#"
+agent: react
+script:
+  rules:
+    - when: { offers: finish, turn: 1, any: 'Find the sum' }
+      reply: { calls: [{ tool: echo, args: { value: 7 } }] }
+    - when: { offers: finish, last: '7' }
+      reply: { calls: [{ tool: finish, args: { success: true, response: "it is 7" } }] }
+tools: [{ builtin: echo }]
+"#;
+
+#[test]
+fn the_graph_react_and_the_preset_react_do_the_same_on_one_script() {
+    let preset = of_agent(&format!("{LOOP}cases: [{{ name: one, goal: Find the sum }}]"));
+    let graph = shipped("react", &format!("{LOOP}cases: [{{ name: one, input: {{ task: Find the sum }} }}]"));
+    let (preset, graph) = (run(&preset.cases[0], None), run(&graph.cases[0], None));
+    assert!(preset.is_passed() && graph.is_passed(), "{preset:#?}\n{graph:#?}");
+    assert_eq!(preset.end.path, ["turn", "call echo", "turn"]);
+    assert_eq!(preset.end.path, graph.end.path);
+    assert_eq!((preset.end.state, preset.end.result), (graph.end.state, graph.end.result));
+}
+
+/// One script for both: the preset plans the calls, the graph plans sentences that an agent carries
+/// out.
+const PLANNING: &str = r#"
+script:
+  rules:
+    - when: { system: 'plan whose steps are tool calls' }
+      reply:
+        json:
+          summary: say both
+          steps:
+            - { id: step1, action: echo, params: { value: one }, description: say one }
+            - { id: step2, action: echo, params: { value: two }, description: say two, dependsOn: [step1] }
+    - when: { last: 'Plan this task in at most 20 steps' }
+      reply: { json: { steps: [say one, say two] } }
+    - when: { offers: finish, turn: 1, any: 'this step alone: say (?<word>one|two)' }
+      reply: { calls: [{ tool: echo, args: { value: "{{ captures.word }}" } }] }
+    - when: { offers: finish }
+      reply: { calls: [{ tool: finish, args: { success: true, response: said } }] }
+    - when: { last: 'from the results of its steps' }
+      reply: { text: both are said }
+tools: [{ builtin: echo }]
+"#;
+const CALLS: &str = "{ calls: [{ tool: echo, args: { value: one } }, { tool: echo, args: { value: two } }] }";
+
+#[test]
+fn the_graph_plan_and_execute_and_the_preset_plan_then_execute_make_the_same_calls() {
+    let goal = "First say one, then say two";
+    let preset = of_agent(&format!(
+        "agent: plan-then-execute\n{PLANNING}cases: [{{ name: one, goal: '{goal}', answers: [{{ kind: plan_check }}], expect: {CALLS} }}]"
+    ));
+    let graph = shipped(
+        "plan-and-execute",
+        &format!("{PLANNING}cases: [{{ name: one, input: {{ task: '{goal}' }}, expect: {CALLS} }}]"),
+    );
+    let (preset, graph) = (run(&preset.cases[0], None), run(&graph.cases[0], None));
+    assert!(preset.is_passed() && graph.is_passed(), "{preset:#?}\n{graph:#?}");
+    let calls = |report: &Report| {
+        let calls = report.end.path.iter().filter(|point| *point == "call echo");
+        calls.count()
+    };
+    assert_eq!((calls(&preset), calls(&graph)), (2, 2));
+    let way = graph.end.way.unwrap();
+    let visits = ["plan", "more", "execute", "more", "execute", "more", "answer"];
+    assert_eq!(way.visits, visits);
+    assert_eq!(way.output, json!({"answer": "both are said", "steps": ["say one", "say two"]}));
+}
+
+/// No preset has the name `human-review`, so the graph alone is held.
+#[test]
+fn the_graph_human_review_repeats_until_the_person_approves() {
+    let graph = shipped(
+        "human-review",
+        r#"
+script:
+  rules:
+    - when: { offers: finish, any: 'Requested change: shorter' }
+      reply: { calls: [{ tool: finish, args: { success: true, response: short } }] }
+    - when: { offers: finish }
+      reply: { calls: [{ tool: finish, args: { success: true, response: a long text } }] }
+cases:
+  - name: one
+    input: { task: Write }
+    answers:
+      - { prompt: a long text, value: { approved: false, text: shorter } }
+      - { prompt: short, value: { approved: true } }
+"#,
+    );
+    let report = run(&graph.cases[0], None);
+    assert!(report.is_passed(), "{report:#?}");
+    let way = report.end.way.unwrap();
+    assert_eq!(way.visits, ["work", "review", "work", "review"]);
+    assert_eq!(way.output, json!({"answer": "short"}));
+}

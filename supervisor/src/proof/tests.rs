@@ -83,8 +83,8 @@ fn a_small_job_keeps_every_claim_whatever_goes_wrong(
 
 /// A workflow with a loop and a join; one fault of any kind, and in one walk a cancellation.
 #[rstest]
-#[case::faults(1, false, 1)]
-#[case::cancel(0, true, 1)]
+#[case::faults(1, false, 1_035_956)]
+#[case::cancel(0, true, 7_095)]
 fn a_small_workflow_keeps_every_claim_whatever_goes_wrong(
     #[case] faults: u8,
     #[case] cancels: bool,

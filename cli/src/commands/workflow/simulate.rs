@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use proto::lang::Words;
-use simulation::cases::{
-    self, Case, FILE_BYTES_MAX, Sources, Suite, TestedWorkflow, never_taken,
-};
+use simulation::cases::{self, Case, FILE_BYTES_MAX, Sources, Suite, TestedWorkflow, never_taken};
 
 use super::{super::agents::chosen, text};
 use crate::{
