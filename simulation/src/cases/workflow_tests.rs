@@ -169,7 +169,10 @@ tools: [{ builtin: echo }]
 #[test]
 fn the_graph_react_and_the_preset_react_do_the_same_on_one_script() {
     let preset = of_agent(&format!("{LOOP}cases: [{{ name: one, goal: Find the sum }}]"));
-    let graph = shipped("react", &format!("{LOOP}cases: [{{ name: one, input: {{ task: Find the sum }} }}]"));
+    let graph = shipped(
+        "react",
+        &format!("{LOOP}cases: [{{ name: one, input: {{ task: Find the sum }} }}]"),
+    );
     let (preset, graph) = (run(&preset.cases[0], None), run(&graph.cases[0], None));
     assert!(preset.is_passed() && graph.is_passed(), "{preset:#?}\n{graph:#?}");
     assert_eq!(preset.end.path, ["turn", "call echo", "turn"]);
@@ -199,7 +202,8 @@ script:
       reply: { text: both are said }
 tools: [{ builtin: echo }]
 "#;
-const CALLS: &str = "{ calls: [{ tool: echo, args: { value: one } }, { tool: echo, args: { value: two } }] }";
+const CALLS: &str =
+    "{ calls: [{ tool: echo, args: { value: one } }, { tool: echo, args: { value: two } }] }";
 
 #[test]
 fn the_graph_plan_and_execute_and_the_preset_plan_then_execute_make_the_same_calls() {
@@ -209,7 +213,9 @@ fn the_graph_plan_and_execute_and_the_preset_plan_then_execute_make_the_same_cal
     ));
     let graph = shipped(
         "plan-and-execute",
-        &format!("{PLANNING}cases: [{{ name: one, input: {{ task: '{goal}' }}, expect: {CALLS} }}]"),
+        &format!(
+            "{PLANNING}cases: [{{ name: one, input: {{ task: '{goal}' }}, expect: {CALLS} }}]"
+        ),
     );
     let (preset, graph) = (run(&preset.cases[0], None), run(&graph.cases[0], None));
     assert!(preset.is_passed() && graph.is_passed(), "{preset:#?}\n{graph:#?}");

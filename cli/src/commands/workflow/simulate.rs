@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use proto::lang::Words;
 use simulation::cases::{self, Case, FILE_BYTES_MAX, Sources, Suite, TestedWorkflow, never_taken};
 
-use super::{super::agents::chosen, text};
+use super::text;
 use crate::{
     args::{Global, SimulateArgs},
+    commands::agents::chosen,
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
