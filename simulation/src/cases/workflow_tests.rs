@@ -32,7 +32,8 @@ nodes:
     on_error: end
     write: {marks: "{{ result.mark }}"}
     next: [{when: "result.mark >= 8", to: end}, {when: "visits.draft < 2", to: draft}, {to: ask}]
-  ask: {type: human, ask: "Is it good?", deadline: {after: 1h, then: end}, next: end}
+  ask: {type: human, ask: "Is it good?", deadline: {after: 10m, then: late}, next: end}
+  late: {type: set, write: {draft: late}, next: end}
 "#;
 
 fn suite(cases: &str) -> Result<Suite, Mistake> {
@@ -84,7 +85,14 @@ fn the_routes_that_no_case_took_are_those_of_the_file_without_the_taken_ones() {
     let definition = &suite.cases[0].workflow.as_ref().unwrap().definition;
     let never = never_taken(definition, [&way].into_iter());
     let never: Vec<String> = never.iter().map(ToString::to_string).collect();
-    assert_eq!(never, ["ask → end", "ask → end (timeout)", "mark → ask", "mark → end (on_error)"]);
+    let expected = [
+        "ask → end",
+        "ask → late (timeout)",
+        "late → end",
+        "mark → ask",
+        "mark → end (on_error)",
+    ];
+    assert_eq!(never, expected);
 }
 
 #[rstest]
@@ -117,7 +125,7 @@ fn a_timeout_is_a_route_on_the_virtual_clock() {
     let suite = suite("[{ name: snow, input: { topic: snow } }]").unwrap();
     let report = run(&suite.cases[0], None);
     let way = report.end.way.unwrap();
-    assert_eq!(way.visits, ["draft", "mark", "draft", "mark", "ask"]);
+    assert_eq!(way.visits, ["draft", "mark", "draft", "mark", "ask", "late"]);
     // A question that nobody answers is reported, and its deadline ends the wait.
     assert!(way.routes.iter().any(|route| route.by == By::Timeout), "{way:#?}");
 }
