@@ -57,6 +57,11 @@ fn fit(chance: &Chance, id: &str, node: &mut Value) {
             node["prompt"] = json!(format!("errand: circle {way} {{{{ visits['{id}'] }}}}"));
         }
         Some("model") => node["prompt"] = json!("errand: a word"),
+        // A world rests within half an hour, so a deadline is shorter.
+        Some("human") => {
+            let seconds = chance.number(5..=120);
+            node["deadline"]["after"] = json!(format!("{seconds}s"));
+        }
         Some(_) | None => {}
     }
 }

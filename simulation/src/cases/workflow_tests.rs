@@ -85,13 +85,8 @@ fn the_routes_that_no_case_took_are_those_of_the_file_without_the_taken_ones() {
     let definition = &suite.cases[0].workflow.as_ref().unwrap().definition;
     let never = never_taken(definition, [&way].into_iter());
     let never: Vec<String> = never.iter().map(ToString::to_string).collect();
-    let expected = [
-        "ask → end",
-        "ask → late (timeout)",
-        "late → end",
-        "mark → ask",
-        "mark → end (on_error)",
-    ];
+    let expected =
+        ["ask → end", "ask → late (timeout)", "late → end", "mark → ask", "mark → end (on_error)"];
     assert_eq!(never, expected);
 }
 
