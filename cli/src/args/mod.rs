@@ -61,7 +61,10 @@ pub(crate) use self::{
     watch::WatchArgs,
     webhooks::{HookArg, WebhooksCommand},
     worker::{CheckWorkerArgs, WorkerCommand},
-    workflow::{CheckWorkflowArgs, GraphArgs, GraphFormat, WorkflowCommand, WorkflowFile},
+    workflow::{
+        CheckWorkflowArgs, GraphArgs, GraphFormat, ImportArgs, ImportFrom, SimulateArgs,
+        WorkflowCommand, WorkflowFile,
+    },
 };
 use crate::{
     contexts::{ContextName, InUse},

@@ -1,5 +1,8 @@
-//! `workflow`: checks, outlines and draws workflow files without a server, and draws the workflows of
-//! jobs.
+//! `workflow`: checks, outlines, draws, simulates and imports workflow files without a server, and
+//! draws the workflows of jobs.
+
+mod import;
+mod simulate;
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -34,6 +37,8 @@ pub(super) async fn run(global: &Global, output: Output, command: WorkflowComman
         WorkflowCommand::Check(args) => Box::pin(check(global, output, &args)).await,
         WorkflowCommand::Show(args) => show(output, &args),
         WorkflowCommand::Graph(args) => graph(global, output, args).await,
+        WorkflowCommand::Simulate(args) => Box::pin(simulate::run(global, output, &args)).await,
+        WorkflowCommand::Import(args) => import::run(output, &args),
     }
 }
 

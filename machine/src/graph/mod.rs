@@ -7,6 +7,7 @@
 
 mod due;
 mod entering;
+mod evaluation;
 mod hearing;
 mod joining;
 mod planner;
@@ -28,6 +29,8 @@ use proto::{
 };
 use serde_json::{Value, json};
 
+#[cfg(test)]
+pub(crate) use self::evaluation::without_evaluator;
 pub(crate) use self::view::{Way, way};
 use self::{due::may_be_due, planner::Planner};
 use crate::{

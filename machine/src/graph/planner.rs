@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use super::{
     due::{Awaiting, Due, due},
+    evaluation::evaluator,
     hearing::Heard,
 };
 use crate::{
@@ -59,12 +60,11 @@ pub(super) struct Over(pub(super) WorkflowEnd);
 
 impl<'a> Planner<'a> {
     pub(super) fn new(open: &'a ActiveJob, graph: &Graph, now: Timestamp) -> Self {
-        let evaluator = Evaluator::new();
         Self {
             open,
             graph: graph.clone(),
             now,
-            evaluator,
+            evaluator: evaluator(),
             moves: Vec::new(),
             bytes: 0,
             entering: None,

@@ -44,5 +44,6 @@ mod turning;
 mod unreadable;
 mod why;
 mod workflow_events;
+mod workflow_folds;
 mod workflows;
 mod workflows_by_chance;

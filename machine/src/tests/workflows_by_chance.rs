@@ -12,6 +12,7 @@ use proto::{
     interaction::Verdict,
     job::{FailReason, Outcome},
     lang::Language,
+    record::Known,
     rules::Rules,
     workflow::{Work, Workflow, WorkflowRun},
 };
@@ -170,5 +171,23 @@ proptest! {
             steps.iter().filter(done).map(|step| step.id.to_string()).collect();
         visited.sort();
         prop_assert_eq!(visits(&expected, &workflow), visited);
+    }
+
+    /// A supervisor that dies after any record is replaced by one that reads the log.
+    #[test]
+    fn a_cold_fold_of_any_prefix_decides_what_the_log_has_next(
+        choices in prop::collection::vec(any::<u32>(), 0..60),
+        number in any::<u64>(),
+    ) {
+        let play = played(&drawn(&choices), number);
+        for pair in play.log.windows(2) {
+            let ((before, _, _), (_, _, next)) = (&pair[0], &pair[1]);
+            let decided = play.at(before.seq).decide().map(|next| next.decision);
+            match next.as_ref().unwrap() {
+                Known::Decision(stored) => prop_assert_eq!(decided.as_ref(), Some(&**stored)),
+                Known::Fact(_) => prop_assert_eq!(decided, None),
+            }
+        }
+        prop_assert!(play.at(play.last()).decide().is_none());
     }
 }

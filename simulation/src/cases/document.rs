@@ -1,4 +1,4 @@
-//! The YAML of a file with tests of an agent, before it is checked.
+//! The YAML of a file with tests of an agent or a workflow, before it is checked.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,8 @@ use serde_saphyr::Spanned;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SuiteDoc {
-    pub(super) agent: Spanned<String>,
+    #[serde(default)]
+    pub(super) agent: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) agents: Vec<Spanned<String>>,
     #[serde(default)]
@@ -76,6 +77,8 @@ pub(super) struct CaseDoc {
     #[serde(default)]
     pub(super) goal: String,
     #[serde(default)]
+    pub(super) input: Option<Value>,
+    #[serde(default)]
     pub(super) plan: Option<Value>,
     #[serde(default)]
     pub(super) language: Option<Language>,
@@ -120,6 +123,8 @@ pub(super) struct ExpectDoc {
     pub(super) result: Option<ResultExpected>,
     pub(super) steps: BTreeMap<String, Value>,
     pub(super) path: Option<PathDoc>,
+    pub(super) visits: Option<PathDoc>,
+    pub(super) output: Option<Value>,
     pub(super) calls: Vec<CallDoc>,
     pub(super) not_called: Vec<ToolName>,
     pub(super) effects: BTreeMap<ToolName, u32>,

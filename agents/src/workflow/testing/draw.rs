@@ -19,27 +19,33 @@ pub fn known() -> Known {
 
 /// Draws a valid workflow. Each number is a choice; after the last one every choice is 0.
 ///
-/// Every node appends its id to the key `log` and adds 1 to `count`. Conditions read `count`, the
-/// visits and the outcome's field `yes`, so a script decides the path.
-///
 /// # Panics
 /// Panics when the drawn workflow has a mistake, which is an error of this module.
 #[must_use]
 #[expect(clippy::panic, reason = "a tool of tests, whose own error this would be")]
 pub fn drawn(choices: &[u32]) -> Workflow {
+    let file = drawn_file(choices);
+    let checked = read("drawn", &file.to_string(), &known());
+    checked.map(|checked| checked.workflow).unwrap_or_else(|wrong| panic!("{wrong}\n{file:#}"))
+}
+
+/// Draws the file of a valid workflow, as [`drawn`] reads it.
+///
+/// Every node appends its id to the key `log` and adds 1 to `count`. Conditions read `count`, the
+/// visits and the outcome's field `yes`, so a script decides the path.
+#[must_use]
+pub fn drawn_file(choices: &[u32]) -> Value {
     let mut draw = Draw { choices: choices.iter(), nodes: Map::new(), next: 0, in_map: false };
     let length = 1 + draw.choose(4);
     let start = draw.chain(length, "end", 0);
-    let file = json!({
+    json!({
         "workflow": "drawn", "version": 1, "start": start, "nodes": draw.nodes,
         "limits": {"steps": 60, "visits": 4},
         "state": {
             "log": {"schema": {"type": "array"}, "reduce": "append", "initial": []},
             "count": {"schema": {"type": "integer"}, "reduce": "sum", "initial": 0},
         },
-    });
-    let checked = read("drawn", &file.to_string(), &known());
-    checked.map(|checked| checked.workflow).unwrap_or_else(|wrong| panic!("{wrong}\n{file:#}"))
+    })
 }
 
 struct Draw<'a> {
