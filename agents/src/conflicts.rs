@@ -14,6 +14,8 @@ use proto::agent::{Agent, InvalidAgent};
 use serde_json::Value;
 
 pub use self::rule::Clash;
+pub(crate) use self::rule::Text;
+use crate::argument_rules;
 
 /// Returns all conflicts of the table.
 pub fn clashes() -> impl Iterator<Item = &'static Clash> {
@@ -59,6 +61,7 @@ pub(super) fn all(agent: &Agent, written: &Value) -> Vec<&'static Clash> {
 /// Returns the first field that is out of bounds or contradicts another one.
 pub fn check(agent: &Agent) -> Result<(), InvalidAgent> {
     agent.check_bounds()?;
+    argument_rules::check(agent)?;
     contradiction(agent).map_or(Ok(()), refuse)
 }
 

@@ -134,10 +134,10 @@ impl Job {
             Fact::Planned(planned) => open.planned(at.time, planned),
             Fact::Turned(turned) => open.turned(at, turned),
             Fact::Started(started) => open.started(source, started),
-            Fact::Called(called) => open.called(at.time, source, called),
+            Fact::Called(called) => open.called(at, source, called),
             Fact::Answered(answered) => open.answered(at, &self.id, answered),
             Fact::Fired(fired) => open.fired(at.time, &self.id, fired),
-            Fact::Child(said) => open.heard_child(at.time, said),
+            Fact::Child(said) => open.heard_child(at, said),
         }
     }
 
@@ -295,13 +295,17 @@ impl ActiveJob {
         Counted::from(self.execution.call_mut(is_foreign).is_none())
     }
 
-    fn called(&mut self, at: Timestamp, source: &Source, called: &Called) -> Counted {
+    fn called(&mut self, at: At, source: &Source, called: &Called) -> Counted {
         // Only a child's own report ends the call of a sub-agent.
         let awaits = |call: &Call| !call.is_agent() && call.awaits(&called.work, called.attempt);
         let is_theirs = |call: &Call| awaits(call) && source.may_call(&call.binding.pool);
         let Some((call, is_step)) = self.execution.call_mut(is_theirs) else { return Counted::No };
-        call.answered(called, is_step, at);
-        self.spending.tool(&self.brief, call.tool.clone(), &called.cost);
+        call.answered(called, is_step, at.time);
+        let (tool, untrusted) = (call.tool.clone(), call.binding.untrusted);
+        self.spending.tool(&self.brief, tool.clone(), &called.cost);
+        if untrusted {
+            self.saw_outside(&tool, at.seq);
+        }
         Counted::Yes
     }
 

@@ -259,6 +259,7 @@ fn plan(in_order: bool) -> Plan {
                 effect: Effect::Idempotent,
                 approval: Approval::Never,
                 destructive: false,
+                untrusted: false,
                 version: "1".into(),
             },
         },
