@@ -89,7 +89,9 @@ impl ActiveJob {
         let (language, number) = (self.language(), &(n + 1));
         let text = match rule.why.as_str() {
             "" => Text::ByRule { number }.text(language),
-            why => Text::ByRuleBecause { number, why: &excerpt::line(why, WHY_CHARS) }.text(language),
+            why => {
+                Text::ByRuleBecause { number, why: &excerpt::line(why, WHY_CHARS) }.text(language)
+            }
         };
         match &self.mark {
             Some(mark) => format!("{text} {}", self.mark_text(mark)),

@@ -7,7 +7,7 @@ use crate::{
     bounds::Text as Bound,
     escape, excerpt,
     fence::fenced,
-    id::{ConversationId, JobId, StepId},
+    id::{ConversationId, JobId, StepId, ToolName},
     job::JobState,
     lang::{Language, Words},
     step::StepState,
@@ -132,8 +132,16 @@ pub fn told(language: Language, earlier: &[Exchange]) -> String {
     let results = Text::Results.text(language);
     let mut text = Text::Head.text(language);
     for (number, one) in earlier.iter().enumerate() {
-        let Exchange { untrusted: _, job: _, goal: said, state, response, results: found, plan, omitted_steps } =
-            one;
+        let Exchange {
+            untrusted: _,
+            job: _,
+            goal: said,
+            state,
+            response,
+            results: found,
+            plan,
+            omitted_steps,
+        } = one;
         let (said, response, found) = (fenced(said), fenced(response), fenced(found));
         text.push_str(&format!(
             "\n\n[{}] {goal}: {said}\n{answer} ({state}): {response}",

@@ -39,6 +39,7 @@ mod rolling;
 mod steering;
 mod summarising;
 mod transitions;
+mod trusting;
 mod turning;
 mod unreadable;
 mod why;
