@@ -180,6 +180,7 @@ mod tests {
             spent: proto::spent::Spent::default(),
             tools: Vec::new(),
             budget: Vec::new(),
+            untrusted: None,
             conversation: None,
             generation: proto::id::Generation::FIRST,
             forked: None,

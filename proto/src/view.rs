@@ -35,7 +35,7 @@ pub struct Mark {
     /// Tool or sub-agent whose result marked the job.
     pub tool: ToolName,
     /// Position of the result in the log; absent when the job was marked from its beginning, by the
-    /// job that delegated it or by its conversation.
+    /// job that delegated it, by its conversation or by the source of its fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<Seq>,
 }
