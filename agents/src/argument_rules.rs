@@ -1,13 +1,8 @@
 //! The argument schemas of rules for calls: their check, and the calls that they cover.
 
 use jsonschema::{PatternOptions, Validator};
-use proto::{
-    agent::{Agent, CallRule, Consequence, InvalidAgent},
-    lang::Words,
-};
+use proto::agent::{Agent, CallRule, Consequence};
 use serde_json::Value;
-
-use crate::conflicts;
 
 /// Maximum size of a compiled pattern, in bytes.
 const RULE_PATTERN_BYTES_MAX: usize = 1024 * 1024;
@@ -20,19 +15,13 @@ fn compile(schema: &Value) -> Option<Validator> {
     jsonschema::options().offline().with_pattern_options(patterns).build(schema).ok()
 }
 
-/// Checks that every argument schema of an agent's rules can be used.
-///
-/// # Errors
-/// Returns the field of the first schema that cannot be compiled.
-pub fn check(agent: &Agent) -> Result<(), InvalidAgent> {
-    for (n, rule) in agent.approval.rules.iter().enumerate() {
-        if rule.args.as_ref().is_some_and(|args| compile(args).is_none()) {
-            let field = format!("approval.rules[{n}].args");
-            let why = Words::new(|language| conflicts::Text::RuleSchema.text(language));
-            return Err(InvalidAgent { field, why });
-        }
-    }
-    Ok(())
+/// Returns the field of the first argument schema of an agent's rules that cannot be compiled.
+#[must_use]
+pub fn unusable(agent: &Agent) -> Option<String> {
+    let mut rules = agent.approval.rules.iter();
+    let n =
+        rules.position(|rule| rule.args.as_ref().is_some_and(|args| compile(args).is_none()))?;
+    Some(format!("approval.rules[{n}].args"))
 }
 
 /// Returns `true` if a rule covers these arguments. A schema that cannot be used covers all calls
