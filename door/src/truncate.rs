@@ -205,6 +205,7 @@ mod tests {
             spent: proto::spent::Spent::default(),
             tools: Vec::new(),
             budget: Vec::new(),
+            untrusted: None,
             conversation: None,
             generation: proto::id::Generation::FIRST,
             forked: None,

@@ -135,10 +135,10 @@ impl Job {
             Fact::Planned(planned) => open.planned(at.time, planned),
             Fact::Turned(turned) => open.turned(at, turned),
             Fact::Started(started) => open.started(source, started),
-            Fact::Called(called) => open.called(at.time, source, called),
+            Fact::Called(called) => open.called(at, source, called),
             Fact::Answered(answered) => open.answered(at, &self.id, answered),
             Fact::Fired(fired) => open.fired(at.time, &self.id, fired),
-            Fact::Child(said) => open.heard_child(at.time, said),
+            Fact::Child(said) => open.heard_child(at, said),
         }
     }
 
@@ -299,18 +299,23 @@ impl ActiveJob {
         Counted::from(self.execution.call_mut(is_foreign).is_none())
     }
 
-    fn called(&mut self, at: Timestamp, source: &Source, called: &Called) -> Counted {
+    fn called(&mut self, at: At, source: &Source, called: &Called) -> Counted {
         // Only a child's own report ends the call of a sub-agent.
         let awaits = |call: &Call| !call.is_agent() && call.awaits(&called.work, called.attempt);
         let is_theirs = |call: &Call| awaits(call) && source.may_call(&call.binding.pool);
-        for step in self.execution.steps_mut() {
-            let Some((call, is_step)) = step.call_mut(is_theirs) else { continue };
-            call.answered(called, is_step, at);
-            let tool = call.tool.clone();
-            step.spent += self.spending.tool(&self.brief, tool, &called.cost);
-            return Counted::Yes;
+        let (spending, brief) = (&mut self.spending, &self.brief);
+        let answered = self.execution.steps_mut().find_map(|step| {
+            let (call, is_step) = step.call_mut(is_theirs)?;
+            call.answered(called, is_step, at.time);
+            let (tool, untrusted) = (call.tool.clone(), call.binding.untrusted);
+            step.spent += spending.tool(brief, tool.clone(), &called.cost);
+            Some((tool, untrusted))
+        });
+        let Some((tool, untrusted)) = answered else { return Counted::No };
+        if untrusted {
+            self.saw_outside(&tool, at.seq);
         }
-        Counted::No
+        Counted::Yes
     }
 
     fn fired(&mut self, at: Timestamp, job: &JobId, fired: &Fired) -> Counted {

@@ -62,6 +62,7 @@ mod text;
 pub mod timeline;
 pub mod transcript;
 mod transitions;
+mod trust;
 mod turn;
 mod unreadable;
 mod view;

@@ -178,6 +178,8 @@ impl Job {
             }
         };
         share.bound(&mut agent, &open.brief.agent);
+        let marked = open.mark.as_ref().map(|mark| &mark.tool);
+        agent.approval = open.brief.agent.approval.passed_on(&agent.approval, marked);
         if let Some(ms) = open.brief.agent.deadline_ms {
             let left = ms.saturating_sub(self.age_ms()).max(1);
             agent.deadline_ms = Some(agent.deadline_ms.map_or(left, |own| own.min(left)));

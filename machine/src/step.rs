@@ -353,7 +353,8 @@ impl StepRun {
     pub(super) fn attach(&mut self, work: &WorkId, id: &AskId) -> Option<bool> {
         let approved = self.call_mut(|call| names::approval(&call.work) == *work);
         if let Some((call, _)) = approved {
-            let wanted = call.agreement == Agreement::Wanted;
+            // A rule of the agent may ask about a call that needs no approval by itself.
+            let wanted = matches!(call.agreement, Agreement::Wanted | Agreement::NotNeeded);
             call.agreement = Agreement::Asked(id.clone());
             return wanted.then_some(false);
         }

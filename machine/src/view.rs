@@ -58,6 +58,7 @@ impl Job {
             spent: open.spending.bill().total(),
             tools: open.spending.tools().cloned().collect(),
             budget: open.gauges(self.age_ms()).collect(),
+            untrusted: open.mark.clone(),
             conversation: open.conversation_id(),
             generation: open.generation(),
             forked: open.lineage.origin().cloned(),

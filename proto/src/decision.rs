@@ -313,6 +313,9 @@ pub struct CallWork {
     /// `true` if a call removes or overwrites something, as the planner or the approver saw.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub destructive: bool,
+    /// `true` if results hold content from outside, as the planner or the model saw.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted: bool,
     /// Arguments, with placeholders resolved.
     pub args: Value,
     /// Key that is the same for all attempts. A tool passes it to the service on which it has an
@@ -328,7 +331,8 @@ pub struct CallWork {
     /// The only hosts that the tool may send requests to; `None` for no rule of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Hosts>,
-    /// Refusal by the supervisor, when the registry contradicts the worker's claim about the tool.
+    /// Refusal by the supervisor, when the registry contradicts the worker's claim about the tool
+    /// or a rule of the agent denies the call.
     /// No pool takes such a call, and the attempt ends with this error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<WorkError>,

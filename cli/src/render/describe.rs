@@ -35,6 +35,7 @@ pub(crate) fn whole(style: &Style, view: &JobView, agent: Option<&Agent>) -> Str
         Some(sub) => format!("{mark} {} · {sub}", view.state),
     };
     let usage = tree::usage(style, view.usage).unwrap_or_default();
+    let untrusted = view.untrusted.as_ref().map(|mark| mark.tool.to_string()).unwrap_or_default();
     let conversation = view.conversation.as_ref().map(ToString::to_string).unwrap_or_default();
     let ignored = match view.ignored {
         0 => String::new(),
@@ -63,6 +64,7 @@ pub(crate) fn whole(style: &Style, view: &JobView, agent: Option<&Agent>) -> Str
             (Text::ToolsLabel, plain(tools(style, view))),
             (Text::BudgetLabel, (budget_tone(view), budget(view))),
             (Text::ConversationLabel, plain(conversation)),
+            (Text::UntrustedLabel, plain(untrusted)),
             (Text::ParentLabel, plain(family::above(view))),
             (Text::ForkLabel, plain(points::origin(style, view))),
             (Text::GenerationLabel, plain(points::generation(style, view))),

@@ -23,6 +23,7 @@ use proto::{
     lang::Language,
     message::Usage,
     record::Unreadable,
+    view::Mark,
 };
 
 pub(super) use self::{
@@ -138,6 +139,8 @@ pub(super) struct ActiveJob {
     pub(super) spending: Spending,
     pub(super) steering: Steering,
     pub(super) timers: Timers,
+    /// First content from outside that the job has seen.
+    pub(super) mark: Option<Mark>,
     outcome: Option<Outcome>,
 }
 
@@ -282,7 +285,7 @@ impl Job {
 
 impl ActiveJob {
     pub(super) fn new(submitted: Submitted) -> Self {
-        Self {
+        let mut open = Self {
             family: Family::of(&submitted),
             brief: Arc::new(Brief::of(submitted)),
             lineage: Lineage::new(),
@@ -294,8 +297,11 @@ impl ActiveJob {
             spending: Spending::default(),
             steering: Steering::default(),
             timers: Timers::default(),
+            mark: None,
             outcome: None,
-        }
+        };
+        open.mark = open.inherited_mark();
+        open
     }
 
     pub(super) fn generation(&self) -> Generation {

@@ -40,6 +40,7 @@ mod rolling;
 mod steering;
 mod summarising;
 mod transitions;
+mod trusting;
 mod turning;
 mod unreadable;
 mod why;

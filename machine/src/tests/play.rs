@@ -60,6 +60,7 @@ pub(super) fn binding() -> Binding {
         effect: Effect::Idempotent,
         approval: Approval::Never,
         destructive: false,
+        untrusted: false,
         version: "1".into(),
     }
 }

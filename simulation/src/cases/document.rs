@@ -46,6 +46,8 @@ pub(super) struct ToolDoc {
     #[serde(default)]
     pub(super) destructive: bool,
     #[serde(default)]
+    pub(super) untrusted: bool,
+    #[serde(default)]
     pub(super) careless: bool,
     #[serde(default)]
     pub(super) results: Vec<ResultDoc>,

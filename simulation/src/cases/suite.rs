@@ -320,6 +320,7 @@ fn scripted(name: &ToolName, doc: &ToolDoc) -> Result<Part, Words> {
         concurrency: 4,
         approval: doc.approval,
         destructive: doc.destructive,
+        untrusted: doc.untrusted,
         version: "1".to_owned(),
         commands: Vec::new(),
         translations: std::collections::BTreeMap::new(),

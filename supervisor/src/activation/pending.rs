@@ -2,7 +2,7 @@
 
 use machine::{Job, Next, Tell};
 use proto::{
-    decision::{Decision, Note},
+    decision::{CallWork, Decision, Note},
     id::{Seq, TimerName},
 };
 
@@ -42,7 +42,8 @@ pub(super) struct Cleanup {
 
 impl Pending {
     pub(super) fn new(next: Next) -> Self {
-        let compared = !matches!(next.decision, Decision::Call(_));
+        // A call that a rule of the agent refuses is never sent, so the registry has no say in it.
+        let compared = !matches!(next.decision, Decision::Call(CallWork { refused: None, .. }));
         Self { next, compared, armed: 0, told: 0, is_occupied: false }
     }
 

@@ -262,6 +262,7 @@ fn binding() -> Binding {
         effect: Effect::Idempotent,
         approval: Approval::Never,
         destructive: false,
+        untrusted: false,
         version: "1".into(),
     }
 }
