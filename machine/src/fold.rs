@@ -304,7 +304,7 @@ impl ActiveJob {
         let awaits = |call: &Call| !call.is_agent() && call.awaits(&called.work, called.attempt);
         let is_theirs = |call: &Call| awaits(call) && source.may_call(&call.binding.pool);
         let (spending, brief) = (&mut self.spending, &self.brief);
-        let answered = self.execution.steps_mut().find_map(|step| {
+        let answered = self.execution.steps_mut().iter_mut().find_map(|step| {
             let (call, is_step) = step.call_mut(is_theirs)?;
             call.answered(called, is_step, at.time);
             let (tool, untrusted) = (call.tool.clone(), call.binding.untrusted);

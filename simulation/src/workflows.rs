@@ -62,6 +62,11 @@ fn fit(chance: &Chance, id: &str, node: &mut Value) {
             let seconds = chance.number(5..=120);
             node["deadline"]["after"] = json!(format!("{seconds}s"));
         }
+        // Nothing reports an event in a world, so the time for it is always up.
+        Some("event") => {
+            let seconds = chance.number(5..=120);
+            node["timeout"]["after"] = json!(format!("{seconds}s"));
+        }
         Some(_) | None => {}
     }
 }

@@ -112,7 +112,7 @@ impl Visits {
                 let (to, when, error) = (to.clone(), when.clone(), error.clone());
                 self.end(|one| one.visit == *visit, Over::Left { to, when, error }, at);
             }
-            Move::Split { .. } => {}
+            Move::Split { .. } | Move::Receive { .. } => {}
             Move::Arrive { path, error: Some(error), collected: _ } => {
                 self.end(|one| one.path == *path, Over::Failed(error.clone()), at);
             }

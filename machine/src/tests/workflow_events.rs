@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::play::{Play, agent};
 use crate::{EventRefusal, Surroundings};
 
-fn submit(nodes: Value) -> Play {
+fn submit(nodes: &Value) -> Play {
     let definition = json!({
         "workflow": "test", "version": 1, "start": "paid", "nodes": nodes,
         "state": {
@@ -74,7 +74,7 @@ fn refolds(play: &Play) {
 
 #[test]
 fn a_wait_ends_with_the_event_that_fits() {
-    let mut p = submit(payment());
+    let mut p = submit(&payment());
     p.expect(&["advance 1", "wait g0.r0.paid--1 #1"]);
     let waits = p.job.why(&Surroundings::default());
     let [why] = waits.as_slice() else { panic!("{waits:?}") };
@@ -93,7 +93,7 @@ fn a_wait_ends_with_the_event_that_fits() {
 
 #[test]
 fn an_event_that_arrives_before_its_node_is_entered_is_kept() {
-    let mut p = submit(json!({
+    let mut p = submit(&json!({
         "paid": {"work": {"type": "human", "ask": "Go?"}, "next": [{"to": "wait"}]},
         "wait": {
             "work": {"type": "event", "event": "payment"}, "write": {"said": "{{ event.data }}"},
@@ -111,7 +111,7 @@ fn an_event_that_arrives_before_its_node_is_entered_is_kept() {
 
 #[test]
 fn a_wait_without_an_event_takes_the_way_of_its_timeout() {
-    let mut p = submit(payment());
+    let mut p = submit(&payment());
     p.drive();
     p.signal(event(json!({"order": "o-2"})));
     p.fire("retry-1");
@@ -123,7 +123,7 @@ fn a_wait_without_an_event_takes_the_way_of_its_timeout() {
 
 #[test]
 fn an_event_before_the_decision_counts_although_the_timer_has_fired() {
-    let mut p = submit(payment());
+    let mut p = submit(&payment());
     p.drive();
     p.fire("retry-1");
     p.signal(event(json!({"order": "o-1", "amount": 9})));
@@ -133,7 +133,7 @@ fn an_event_before_the_decision_counts_although_the_timer_has_fired() {
 
 #[test]
 fn a_timer_between_the_decision_and_its_write_changes_nothing() {
-    let mut p = submit(payment());
+    let mut p = submit(&payment());
     p.drive();
     p.signal(event(json!({"order": "o-1", "amount": 9})));
     let next = p.job.decide().unwrap();
@@ -152,7 +152,7 @@ fn a_condition_that_cannot_be_evaluated_is_an_error_of_the_node(#[case] has_way:
     if !has_way {
         nodes["paid"].as_object_mut().unwrap().remove("on_error");
     }
-    let mut p = submit(nodes);
+    let mut p = submit(&nodes);
     p.drive();
     // The data has no field `order`.
     p.signal(event(json!({})));
@@ -170,7 +170,7 @@ fn a_condition_that_cannot_be_evaluated_is_an_error_of_the_node(#[case] has_way:
 
 #[test]
 fn a_job_keeps_a_bounded_number_of_events_of_names_that_it_waits_for() {
-    let mut p = submit(payment());
+    let mut p = submit(&payment());
     p.drive();
     let name = |name: &str| EventName::new(name).unwrap();
     p.signal(named("refund", json!(null)));
@@ -190,7 +190,7 @@ fn a_job_keeps_a_bounded_number_of_events_of_names_that_it_waits_for() {
 
 #[test]
 fn the_items_of_a_map_receive_their_own_events() {
-    let mut p = submit(json!({
+    let mut p = submit(&json!({
         "paid": {
             "work": {
                 "type": "map", "over": "['a', 'b']", "item": "one", "max_parallel": 2,
@@ -216,7 +216,7 @@ fn the_items_of_a_map_receive_their_own_events() {
 
 #[test]
 fn a_rollback_before_an_event_waits_for_it_again() {
-    let mut p = submit(payment());
+    let mut p = submit(&payment());
     p.drive();
     let before = p.last();
     p.signal(event(json!({"order": "o-1", "amount": 7})));
@@ -232,7 +232,7 @@ fn a_rollback_before_an_event_waits_for_it_again() {
 
 #[test]
 fn a_wait_that_a_join_cancels_receives_nothing() {
-    let mut p = submit(json!({
+    let mut p = submit(&json!({
         "paid": {
             "work": {
                 "type": "parallel", "join": "any",

@@ -1,7 +1,7 @@
 //! Folds of workflows evaluate nothing. [`Play`] folds every record of every test, the workflows drawn
 //! by chance too, with an evaluator that panics.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use proto::{
     fact::Submitted,
@@ -22,7 +22,12 @@ fn submitted() -> Play {
         }},
     }))
     .unwrap();
-    let run = WorkflowRun { definition, input: json!({}), tools: Default::default() };
+    let run = WorkflowRun {
+        definition,
+        input: json!({}),
+        tools: BTreeMap::default(),
+        workflows: BTreeMap::default(),
+    };
     let submitted = Play::submitted(agent(|_| {}), Language::En);
     Play::submit_as(Submitted { workflow: Some(Box::new(run)), ..submitted })
 }

@@ -167,7 +167,8 @@ impl Walk<'_> {
             Move::End { end: WorkflowEnd::Completed { output } } => {
                 self.way.output = output.clone();
             }
-            Move::Split { .. }
+            Move::Receive { .. }
+            | Move::Split { .. }
             | Move::Arrive { error: Some(_), .. }
             | Move::Join { failed: true, .. }
             | Move::End { end: WorkflowEnd::Failed { .. } } => {}

@@ -88,7 +88,7 @@ fn endings(definition: &Workflow, moves: &[Move], values: &BTreeMap<String, Valu
                 let outcome = match error {
                     Some(_) => Err(Failure::Error),
                     // Only a visit whose time was up is left without its writes.
-                    None if is_human(definition, visit) && !wrote => Err(Failure::Timeout),
+                    None if can_time_out(definition, visit) && !wrote => Err(Failure::Timeout),
                     None => Ok(value.unwrap_or_else(|| json!({}))),
                 };
                 (Some(visit), outcome)
@@ -100,7 +100,9 @@ fn endings(definition: &Workflow, moves: &[Move], values: &BTreeMap<String, Valu
             Move::End { end: WorkflowEnd::Failed { .. } } => {
                 (at.remove(&Path::Main), Err(Failure::Error))
             }
-            Move::Split { .. } | Move::Join { .. } | Move::End { .. } => (None, Ok(Value::Null)),
+            Move::Receive { .. } | Move::Split { .. } | Move::Join { .. } | Move::End { .. } => {
+                (None, Ok(Value::Null))
+            }
         };
         wrote = false;
         if let Some(visit) = visit.filter(|visit| has_work(definition, visit)) {
@@ -115,8 +117,8 @@ fn same_visit(visit: &Visit) -> testing::Visit {
     testing::Visit { node: visit.node.clone(), visit: visit.number, item }
 }
 
-fn is_human(definition: &Workflow, visit: &Visit) -> bool {
-    definition.nodes.get(&visit.node).is_some_and(|node| matches!(node.work, Work::Human(_)))
+fn can_time_out(definition: &Workflow, visit: &Visit) -> bool {
+    definition.nodes.get(&visit.node).is_some_and(|node| node.work.timeout().is_some())
 }
 
 /// Returns whether a visit has work outside of the workflow.

@@ -280,8 +280,12 @@ impl Log {
                         self.wrong.insert(claims::JOINED);
                     }
                 }
-                Move::Enter { .. } | Move::Write { .. } | Move::Leave { .. } => {}
-                Move::Split { .. } | Move::End { .. } => {}
+                Move::Enter { .. }
+                | Move::Write { .. }
+                | Move::Receive { .. }
+                | Move::Leave { .. }
+                | Move::Split { .. }
+                | Move::End { .. } => {}
             }
         }
         self.arrivals.insert(arrived);

@@ -142,7 +142,7 @@ fn line(edge: &Edge, taken: Option<u32>) -> Line {
 fn after(ms: u64) -> String {
     const UNITS: [(u64, &str); 4] =
         [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")];
-    let unit = UNITS.into_iter().find(|(unit, _)| ms >= *unit && ms % unit == 0);
+    let unit = UNITS.into_iter().find(|(unit, _)| ms >= *unit && ms.is_multiple_of(*unit));
     unit.map_or_else(
         || format!("after {ms} ms"),
         |(unit, name)| format!("after {} {name}", ms / unit),

@@ -136,72 +136,84 @@ fn one(
         "llm" => {
             let mut config = prompts(reader, data)?;
             config["write"] = write(reader, "{{ reply }}");
-            draft.node(&id, "model", titled(config));
+            draft.node(&id, "model", &titled(config));
         }
-        "if-else" => draft.node(&id, "branch", titled(json!({}))),
+        "if-else" => draft.node(&id, "branch", &titled(json!({}))),
         "question-classifier" => {
-            let names: Vec<&str> =
-                list(&data["classes"]).iter().map(|class| text_of(class, "name")).collect();
-            let asked = reader.selected(&data["query_variable_selector"])?;
-            let (instruction, _) = reader.template(text_of(data, "instruction"))?;
-            let prompt = format!(
-                "Which class fits? {}\n\n{{{{ {asked} }}}}\n\n{instruction}",
-                names.join(", ")
-            );
-            let reply = json!({
-                "type": "object", "required": ["class"], "properties": {"class": {"enum": names}},
-            });
-            let write = write(reader, "{{ reply.class }}");
-            let config = json!({"prompt": prompt.trim_end(), "reply": reply, "write": write});
-            draft.node(&id, "model", titled(config));
+            let mut config = choice(reader, data)?;
+            config["write"] = write(reader, "{{ reply.class }}");
+            draft.node(&id, "model", &titled(config));
         }
         "variable-aggregator" => {
             let read = list(&data["variables"]).iter().map(|from| reader.selected(from));
             // Only one of the branches has run, and the others have an empty text.
             let read = read.collect::<Result<Vec<_>, _>>()?.join(" or ");
             let write = write(reader, &format!("{{{{ {read} }}}}"));
-            draft.node(&id, "set", titled(json!({"write": write})));
+            draft.node(&id, "set", &titled(json!({"write": write})));
         }
         "template-transform" => {
             let text = reader.jinja(data)?;
             let write = write(reader, &text);
-            draft.node(&id, "set", titled(json!({"write": write})));
+            draft.node(&id, "set", &titled(json!({"write": write})));
         }
         "tool" => {
-            let tool = text_of(data, "tool_name");
-            let mut args = Map::new();
-            for (name, given) in data["tool_parameters"].as_object().into_iter().flatten() {
-                let value = match text_of(given, "type") {
-                    "variable" => json!(format!("{{{{ {} }}}}", reader.selected(&given["value"])?)),
-                    "mixed" => json!(reader.template(text_of(given, "value"))?.0),
-                    _ => given["value"].clone(),
-                };
-                args.insert(name.clone(), value);
-            }
+            let (tool, args) = (text_of(data, "tool_name"), arguments(reader, data)?);
             let write = write(reader, "{{ result }}");
             let config = json!({"tool": tool, "args": args, "write": write});
-            draft.node(&id, "tool", titled(config));
+            draft.node(&id, "tool", &titled(config));
         }
         "answer" => {
             let (text, _) = reader.template(text_of(data, "answer"))?;
-            draft.node(&id, "set", titled(json!({"write": {"answer": text}})));
+            draft.node(&id, "set", &titled(json!({"write": {"answer": text}})));
         }
         "end" => {
-            let mut output = Map::new();
-            for named in list(&data["outputs"]) {
-                let value = reader.selected(&named["value_selector"])?;
-                output.insert(
-                    text_of(named, "variable").to_owned(),
-                    json!(format!("{{{{ {value} }}}}")),
-                );
-            }
-            draft.node(&id, "end", titled(json!({"output": output})));
+            let output = outputs(reader, data)?;
+            draft.node(&id, "end", &titled(json!({"output": output})));
         }
         "knowledge-retrieval" => return Err(Text::Retrieval.into()),
         "code" => return Err(Text::Code.into()),
         other => return Err(Text::NoCounterpart { kind: &other }.into()),
     }
     Ok(())
+}
+
+/// Returns the prompt and the reply schema of a model that chooses a class.
+fn choice(reader: &mut Reader<'_>, data: &Value) -> Result<Value, Words> {
+    let names: Vec<&str> =
+        list(&data["classes"]).iter().map(|class| text_of(class, "name")).collect();
+    let asked = reader.selected(&data["query_variable_selector"])?;
+    let (instruction, _) = reader.template(text_of(data, "instruction"))?;
+    let names_in_line = names.join(", ");
+    let prompt = format!("Which class fits? {names_in_line}\n\n{{{{ {asked} }}}}\n\n{instruction}");
+    let reply = json!({
+        "type": "object", "required": ["class"], "properties": {"class": {"enum": names}},
+    });
+    Ok(json!({"prompt": prompt.trim_end(), "reply": reply}))
+}
+
+/// Returns the arguments of a tool node.
+fn arguments(reader: &mut Reader<'_>, data: &Value) -> Result<Map<String, Value>, Words> {
+    let mut args = Map::new();
+    for (name, given) in data["tool_parameters"].as_object().into_iter().flatten() {
+        let value = match text_of(given, "type") {
+            "variable" => json!(format!("{{{{ {} }}}}", reader.selected(&given["value"])?)),
+            "mixed" => json!(reader.template(text_of(given, "value"))?.0),
+            _ => given["value"].clone(),
+        };
+        args.insert(name.clone(), value);
+    }
+    Ok(args)
+}
+
+/// Returns the output of an end node.
+fn outputs(reader: &mut Reader<'_>, data: &Value) -> Result<Map<String, Value>, Words> {
+    let mut output = Map::new();
+    for named in list(&data["outputs"]) {
+        let value = reader.selected(&named["value_selector"])?;
+        let name = text_of(named, "variable").to_owned();
+        output.insert(name, json!(format!("{{{{ {value} }}}}")));
+    }
+    Ok(output)
 }
 
 /// Returns the prompts of a model node.
@@ -227,7 +239,7 @@ fn prompts(reader: &mut Reader<'_>, data: &Value) -> Result<Value, Words> {
     }
     // A model that is asked without words of a user reads the instructions as its task.
     let mut config = match (prompt.is_empty(), system.is_empty()) {
-        (true, true) => return Err(Text::NoModelText.into()),
+        (true, true) => return Err(Text::NoPrompt.into()),
         (true, false) => json!({"prompt": system.join("\n\n")}),
         (false, true) => json!({"prompt": prompt.join("\n\n")}),
         (false, false) => {

@@ -102,7 +102,7 @@ fn agent(draft: &mut Draft, names: &mut Names, old: &str) {
     let id = names.add(old, old, "node");
     let task = format!("{old}: {{{{ input.task }}}}\nSo far: {{{{ state.messages }}}}");
     let write = json!({"messages": "{{ result }}"});
-    draft.node(&id, "agent", json!({"title": old, "task": task, "write": write}));
+    draft.node(&id, "agent", &json!({"title": old, "task": task, "write": write}));
     draft.notes.push(Text::NoteAgent { node: &id }.into());
 }
 
@@ -156,7 +156,7 @@ fn ways(
                     "type": "object", "required": ["way"],
                     "properties": {"way": {"enum": words}},
                 });
-                draft.node(&way, "model", json!({"prompt": prompt, "reply": reply}));
+                draft.node(&way, "model", &json!({"prompt": prompt, "reply": reply}));
                 draft.notes.push(Text::NoteChoice { node: &way }.into());
                 draft.edge(&from, &way, None);
                 let last = choices.len() - 1;

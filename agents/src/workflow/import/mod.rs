@@ -123,7 +123,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn node(&mut self, id: &str, kind: &str, config: Value) {
+    fn node(&mut self, id: &str, kind: &str, config: &Value) {
         self.nodes.push(json!({"id": id, "type": kind, "config": config}));
     }
 
@@ -159,7 +159,7 @@ fn text_of<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap_or_default()
 }
 
-fn list<'a>(value: &'a Value) -> &'a [Value] {
+fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 

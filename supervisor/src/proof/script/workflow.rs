@@ -1,5 +1,7 @@
 //! The script of a workflow: two branches that join, and a loop that runs both again.
 
+use std::collections::BTreeMap;
+
 use proto::{
     fact::Submitted,
     id::ToolName,
@@ -48,6 +50,7 @@ pub(super) fn submitted(waits: bool) -> Submitted {
         definition: definition(&join),
         input: json!({}),
         tools: [(tool, super::binding())].into_iter().collect(),
+        workflows: BTreeMap::new(),
     };
     let mut submitted = super::submission();
     submitted.agent.tool.retry =

@@ -1,5 +1,7 @@
 //! The jobs that run workflows: each type of node, and each way to leave one.
 
+use std::collections::BTreeMap;
+
 use proto::{
     agent::Agent,
     door::{Submit, SubmitWorkflow},
@@ -23,7 +25,8 @@ impl Flow {
     /// Returns the submission of the flow's job.
     pub(super) fn submission(&self) -> Submit {
         let input = serde_json::from_str(self.input).unwrap();
-        let workflow = Some(SubmitWorkflow { source: self.source.to_owned(), input });
+        let (source, workflows) = (self.source.to_owned(), BTreeMap::new());
+        let workflow = Some(SubmitWorkflow { source, input, workflows });
         Submit { workflow, ..Submit::goal("run a workflow") }
     }
 
