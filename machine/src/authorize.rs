@@ -43,12 +43,10 @@ pub fn registry_refusal(call: &CallWork, registered: Option<&ToolSpec>) -> Optio
     };
     // A tool that is no longer destructive needs no further confirmation.
     let destroys = spec.destructive && !call.destructive;
-    let reveals = spec.untrusted && !call.untrusted;
     let fields = [
         ("pool", spec.pool.as_str(), call.pool.as_str()),
         ("effect", spec.effect.as_str(), call.effect.as_str()),
         ("version", spec.version.as_str(), call.version.as_str()),
-        ("untrusted", "true", if reveals { "false" } else { "true" }),
         ("destructive", "true", if destroys { "false" } else { "true" }),
     ];
     let differs = fields.into_iter().find(|(_, registered, claimed)| registered != claimed);

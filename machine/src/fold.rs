@@ -392,6 +392,12 @@ impl ActiveJob {
 
     fn sent_call(&mut self, at: At, work: &CallWork) -> bool {
         let sent = self.sent_unit(at, &work.work, work.attempt, Some(&work.idempotency_key));
+        // The registry knows what a tool reads, also where the plan is older than the mark.
+        if work.untrusted
+            && let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work)
+        {
+            call.binding.untrusted = true;
+        }
         if let Some(error) = work.refused.as_ref().filter(|_| sent)
             && let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work)
         {

@@ -6,7 +6,7 @@
 
 use agents::argument_rules;
 use proto::{
-    agent::{After, CallRule, Consequence, Narrowing},
+    agent::{After, CallRule, Consequence, Narrowing, UntrustedPolicy},
     id::{Seq, ToolName},
     view::Mark,
 };
@@ -32,6 +32,16 @@ pub(super) enum Ruling {
     Deny(String),
 }
 
+impl Ruling {
+    /// Returns the stricter of two verdicts, this one of two equals.
+    fn or(self, other: Self) -> Self {
+        match (&self, &other) {
+            (Self::Deny(_), _) | (_, Self::Run) | (Self::Ask(_), Self::Ask(_)) => self,
+            (Self::Run | Self::Ask(_), Self::Deny(_)) | (Self::Run, Self::Ask(_)) => other,
+        }
+    }
+}
+
 impl ActiveJob {
     /// Marks the job, unless it is marked already.
     pub(super) fn saw_outside(&mut self, tool: &ToolName, seq: Seq) {
@@ -47,9 +57,24 @@ impl ActiveJob {
         tool.map(|tool| Mark { tool: tool.clone(), seq: None })
     }
 
-    /// Returns the verdict of the agent's rules on a call that has not ended.
+    /// Returns the strictest verdict of the agent and of the jobs above on a call that is to be sent.
     pub(super) fn ruling(&self, call: &Call) -> Ruling {
+        if call.end.is_some() || call.attempts.to_send().is_none() {
+            return Ruling::Run;
+        }
         let approval = &self.brief.agent.approval;
+        let own = self.ruling_of(&approval.rules, approval.untrusted.as_ref(), call);
+        let above = approval.inherited.iter();
+        let above = above.map(|one| self.ruling_of(&one.rules, one.untrusted.as_ref(), call));
+        above.fold(own, Ruling::or)
+    }
+
+    fn ruling_of(
+        &self,
+        rules: &[CallRule],
+        untrusted: Option<&UntrustedPolicy>,
+        call: &Call,
+    ) -> Ruling {
         let marked = self.mark.as_ref();
         let holds = |rule: &&CallRule| {
             let is_time = match rule.after {
@@ -58,14 +83,14 @@ impl ActiveJob {
             };
             is_time && rule.names(&call.tool) && argument_rules::covers(rule, &call.args)
         };
-        if let Some((n, rule)) = approval.rules.iter().enumerate().find(|(_, rule)| holds(rule)) {
+        if let Some((n, rule)) = rules.iter().enumerate().find(|(_, rule)| holds(rule)) {
             return match rule.then {
                 Consequence::Allow => Ruling::Run,
                 Consequence::Ask => Ruling::Ask(self.rule_text(n, rule)),
                 Consequence::Deny => Ruling::Deny(self.rule_text(n, rule)),
             };
         }
-        let (Some(policy), Some(mark)) = (&approval.untrusted, marked) else { return Ruling::Run };
+        let (Some(policy), Some(mark)) = (untrusted, marked) else { return Ruling::Run };
         if !policy.covers(&call.tool, &call.binding) {
             return Ruling::Run;
         }

@@ -131,3 +131,5 @@ pub const RULE_ARGS_BYTES_MAX: usize = 8 * 1024;
 pub const RULE_WHY_BYTES_MAX: usize = 512;
 /// Maximum number of tools that a policy for content from outside leaves alone.
 pub const EXCEPT_MAX: usize = 256;
+/// Maximum number of jobs above whose rules a job has: the largest depth of a family.
+pub const INHERITED_MAX: usize = 64;

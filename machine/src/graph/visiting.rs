@@ -71,6 +71,7 @@ impl ActiveJob {
                 Some(Action::Tool { binding: spec.binding(), tool: spec.name, args })
             }
             (Entered::Workflow { workflow, input }, _) => {
+                graph.run().workflows.get(workflow)?;
                 let spec = as_tool(workflow.as_str(), self.language())?;
                 let args = input.clone();
                 Some(Action::Tool { binding: spec.binding(), tool: spec.name, args })

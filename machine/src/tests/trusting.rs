@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use proto::{
-    agent::{Agent, PlanWhen},
+    agent::{Agent, Approving, PlanWhen},
     conversation::Conversation,
     decision::{CallWork, Decision, pools},
     fact::{CallTarget, Submitted, TurnCall},
@@ -13,6 +13,7 @@ use proto::{
     interaction::{Answer, QuestionKind, Verdict},
     job::JobState,
     lang::Language,
+    record::Known,
     tool::{Approval, Binding, Effect},
     work_error::ErrorClass,
 };
@@ -20,7 +21,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::play::{Play, agent, calls};
-use crate::registry_refusal;
+use crate::{registry_refusal, state::Job};
 
 /// Tools whose results hold content from outside.
 const OUTSIDE: [&str; 5] =
@@ -275,23 +276,56 @@ fn the_first_rule_that_covers_a_call_decides(#[case] rules: Value, #[case] runs:
     assert_eq!(job.refused.is_empty(), runs);
 }
 
+#[rstest]
+#[case::an_own_exception(
+    json!({"rules": [{"tool": "*", "then": "allow"}],
+        "inherited": [{"rules": [{"tool": "write_file", "then": "deny"}]}]}))]
+#[case::an_own_exception_from_a_policy_above(
+    json!({"rules": [{"tool": "*", "then": "allow"}], "marked": "http_get",
+        "inherited": [{"untrusted": {"then": "deny"}}]}))]
+#[case::a_question_above_an_own_refusal(
+    json!({"rules": [{"tool": "write_file", "then": "deny"}],
+        "inherited": [{"rules": [{"tool": "*", "then": "ask"}]}]}))]
+fn the_strictest_verdict_of_a_job_and_of_those_above_counts(#[case] approval: Value) {
+    let first = call("write_file", json!({"path": "secret/x"}));
+    let mut job = Obedient::new(submitted(&approval), first);
+    job.run(&Value::Null);
+    assert!(job.sent.is_empty() && job.refused.len() == 1, "{:?}", job.sent);
+}
+
+#[test]
+fn rules_above_are_passed_on_once() {
+    let approving = |value: Value| serde_json::from_value::<Approving>(value).unwrap();
+    let above = approving(json!({"rules": [{"tool": "run", "then": "ask"}],
+        "inherited": [{"rules": [{"tool": "*", "then": "ask"}]}]}));
+    let below = approving(json!({"rules": [{"tool": "run", "then": "deny"}]}));
+    let child = above.passed_on(&below, None);
+    assert_eq!((child.rules, child.inherited.len()), (below.rules, 2));
+    // A sub-workflow has the rules of its job as its own.
+    assert_eq!(above.passed_on(&above.clone(), None), above);
+}
+
 #[test]
 fn a_worker_cannot_hide_that_a_tool_reads_from_outside() {
     let mut job = Obedient::new(submitted(&json!({})), call("write_file", json!({})));
     job.run(&Value::Null);
-    let sent = job.play.log.iter().find_map(|(_, _, record)| match record {
-        Ok(proto::record::Known::Decision(d)) => match &**d {
-            Decision::Call(work) => Some(work.clone()),
-            _ => None,
-        },
-        _ => None,
-    });
+    assert!(job.play.job.view().unwrap().untrusted.is_none());
     let spec = json!({"name": "write_file", "description": "d", "schema": {},
         "effect": "idempotent", "pool": "builtin", "untrusted": true});
     let spec = serde_json::from_value(spec).unwrap();
-    let refused = registry_refusal(&sent.unwrap(), Some(&spec)).unwrap();
-    assert_eq!(refused.class, ErrorClass::Permanent);
-    assert!(refused.message.contains("untrusted"), "{}", refused.message);
+    // The supervisor stores what the registry says, so the fold marks the job all the same.
+    let mut again = Job::new(job.play.job.id().clone());
+    for (at, family, record) in &mut job.play.log {
+        if let Ok(Known::Decision(decision)) = record
+            && let Decision::Call(work) = &mut **decision
+        {
+            assert_eq!(registry_refusal(work, Some(&spec)), None);
+            work.untrusted = true;
+        }
+        again.apply(*at, family, record.as_ref());
+    }
+    let mark = again.view().unwrap().untrusted.unwrap();
+    assert_eq!(mark.tool.as_str(), "write_file");
 }
 
 proptest! {

@@ -29,10 +29,26 @@ pub struct Approving {
     /// binds the jobs that an agent delegates, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untrusted: Option<UntrustedPolicy>,
+    /// Rules and policies of the jobs above, the nearest one first; the strictest verdict counts.
+    /// Callboard sets them for the jobs that an agent delegates.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inherited: Vec<Inherited>,
     /// Tool whose content from outside a job has seen before its start. Callboard sets it for the
     /// jobs that an agent delegates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marked: Option<ToolName>,
+}
+
+/// The rules and the policy of a job above.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Inherited {
+    /// Rules for calls, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<CallRule>,
+    /// Policy for calls after the job has seen content from outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untrusted: Option<UntrustedPolicy>,
 }
 
 /// A rule for the calls of some tools.
@@ -135,35 +151,28 @@ impl UntrustedPolicy {
         let is_harmless = binding.effect == Effect::Pure && !binding.untrusted;
         !is_harmless && !self.except.contains(tool)
     }
-
-    /// Returns the policy that covers what either one covers, with the stricter consequence.
-    fn and(&self, other: &Self) -> Self {
-        let in_both = |tool: &&ToolName| other.except.contains(tool);
-        let except = self.except.iter().filter(in_both).cloned().collect();
-        Self { then: self.then.max(other.then), except }
-    }
 }
 
 impl Approving {
-    /// Returns the policy of a job that this agent delegates to another one: the rules that narrow
-    /// and the stricter policy for content from outside are passed on. `marked` is the tool whose
-    /// content the delegating job has seen.
+    /// Returns the policy of a job that this agent delegates to another one, which has its own rules
+    /// and those of all jobs above. `marked` is the tool whose content the delegating job has seen.
     #[must_use]
     pub fn passed_on(&self, to: &Self, marked: Option<&ToolName>) -> Self {
-        let narrowing = self.rules.iter().filter(|rule| match rule.then {
-            Consequence::Ask | Consequence::Deny => true,
-            Consequence::Allow => false,
-        });
-        let untrusted = match (&self.untrusted, &to.untrusted) {
-            (Some(own), Some(other)) => Some(own.and(other)),
-            (own, other) => own.as_ref().or(other.as_ref()).cloned(),
+        let own = Inherited { rules: self.rules.clone(), untrusted: self.untrusted.clone() };
+        let levels = std::iter::once(own).chain(self.inherited.iter().cloned());
+        // A sub-workflow has the policies of its job, which need to be there once.
+        let is_new = |level: &Inherited| {
+            *level != Inherited::default()
+                && (level.rules != to.rules || level.untrusted != to.untrusted)
         };
-        Self {
-            four_eyes: to.four_eyes,
-            rules: narrowing.chain(&to.rules).cloned().collect(),
-            untrusted,
-            marked: marked.or(to.marked.as_ref()).cloned(),
+        let mut inherited: Vec<Inherited> = Vec::new();
+        for level in levels.filter(is_new) {
+            if !inherited.contains(&level) {
+                inherited.push(level);
+            }
         }
+        let marked = marked.or(to.marked.as_ref()).cloned();
+        Self { inherited, marked, ..to.clone() }
     }
 
     pub(super) fn check(&self) -> Checked {
@@ -171,9 +180,18 @@ impl Approving {
         if self.rules.len() > limits::RULES_MAX {
             return refuse("approval.rules", Text::Rules { max });
         }
+        let above = limits::INHERITED_MAX;
+        if self.inherited.len() > above {
+            return refuse("approval.inherited", Text::Inherited { max: &above });
+        }
         for (n, rule) in self.rules.iter().enumerate() {
             if let Err((field, why)) = rule.check() {
                 return refuse(&format!("approval.rules[{n}].{field}"), why);
+            }
+        }
+        for (n, rule) in self.inherited.iter().flat_map(|level| level.rules.iter().enumerate()) {
+            if let Err((field, why)) = rule.check() {
+                return refuse(&format!("approval.inherited[0].rules[{n}].{field}"), why);
             }
         }
         let excepted = self.untrusted.as_ref().map_or(0, |policy| policy.except.len());

@@ -165,6 +165,8 @@ pub(super) fn end(case: &Case, evidence: &Evidence) -> End {
     let path = path::of(entries);
     let count = |is: fn(&Waypoint) -> bool| path.iter().filter(|point| is(point)).count() as u64;
     let (result, _) = outcome(&view);
+    let tested = case.workflow.is_some();
+    let graph = tested.then(|| replay(&stage::job(), entries).graph()).flatten();
     End {
         state: Some(view.state),
         result,
@@ -174,7 +176,7 @@ pub(super) fn end(case: &Case, evidence: &Evidence) -> End {
         tokens: view.usage.input_tokens.saturating_add(view.usage.output_tokens),
         cost: view.spent.money,
         effects: effects(case, evidence),
-        way: case.workflow.as_ref().map(|tested| way::of(&tested.definition, entries)),
+        way: graph.map(|graph| way::of(graph, view.outcome.as_ref())),
     }
 }
 

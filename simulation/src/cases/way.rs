@@ -1,18 +1,14 @@
-//! The way of a case through its workflow: the visits, the routes, and the state at the end, from the
-//! moves that the log records.
+//! The way of a case through its workflow: the visits, the routes, and the state at the end, as the
+//! job machine tells them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::{collections::BTreeSet, fmt};
 
 use proto::{
-    decision::{Decision, Note},
-    entry::Entry,
-    workflow::{Key, Move, NodeId, Path, Target, Workflow, WorkflowEnd, apply},
+    job::Outcome,
+    workflow::{Edge, EdgeKind, Workflow, WorkflowGraph},
 };
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// A workflow under test: its file, and the checked definition.
 #[derive(Debug, Clone)]
@@ -30,7 +26,7 @@ pub struct Way {
     pub visits: Vec<String>,
     /// Routes that were taken.
     pub routes: BTreeSet<Route>,
-    /// State at the end.
+    /// State at the end; a value over 8 KiB is replaced by its size.
     pub state: Value,
     /// Output; `null` if the workflow did not succeed.
     pub output: Value,
@@ -39,9 +35,9 @@ pub struct Way {
 /// A way from a node to the next one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Route {
-    /// Node that is left.
-    pub from: NodeId,
-    /// Next node, or `end`.
+    /// Node that is left, or `join:` and the node whose paths have joined.
+    pub from: String,
+    /// Next node, `end`, or the join at which the path arrives.
     pub to: String,
     /// Reason of the choice.
     #[serde(flatten)]
@@ -74,30 +70,24 @@ impl fmt::Display for Route {
     }
 }
 
-/// Returns every route of a workflow, in the order of its nodes. The end of a branch, of an item or of
-/// the workflow behind a node without `next` is one.
+impl Route {
+    /// Returns the route of an edge; `None` for the beginning of a path inside of a node.
+    fn of(edge: &Edge) -> Option<Self> {
+        let by = match (edge.kind, &edge.when) {
+            (EdgeKind::Next, Some(when)) => By::When(when.as_str().to_owned()),
+            (EdgeKind::Next, None) => By::Otherwise,
+            (EdgeKind::Error, _) => By::OnError,
+            (EdgeKind::Timeout, _) => By::Timeout,
+            (EdgeKind::Branch | EdgeKind::Item, _) => return None,
+        };
+        Some(Self { from: edge.from.to_string(), to: edge.to.to_string(), by })
+    }
+}
+
+/// Returns every route of a workflow, in the order of its edges.
 #[must_use]
 pub fn routes(workflow: &Workflow) -> Vec<Route> {
-    let mut all = Vec::new();
-    for (id, node) in &workflow.nodes {
-        let mut add = |to: &Target, by| {
-            all.push(Route { from: id.clone(), to: to.to_string(), by });
-        };
-        for route in &node.next {
-            let when = route.when.as_ref().map(|when| By::When(when.as_str().to_owned()));
-            add(&route.to, when.unwrap_or(By::Otherwise));
-        }
-        if node.next.is_empty() && !matches!(node.work, proto::workflow::Work::End(_)) {
-            add(&Target::End, By::Otherwise);
-        }
-        if let Some(to) = &node.on_error {
-            add(to, By::OnError);
-        }
-        if let Some(timeout) = node.work.timeout() {
-            add(&timeout.then, By::Timeout);
-        }
-    }
-    all
+    workflow.edges().iter().filter_map(Route::of).collect()
 }
 
 /// Returns the routes of a workflow that no run took.
@@ -106,81 +96,17 @@ pub fn never_taken<'a>(workflow: &Workflow, ways: impl Iterator<Item = &'a Way>)
     routes(workflow).into_iter().filter(|route| !taken.contains(route)).collect()
 }
 
-/// Returns the way that a log records. Rollbacks are no part of cases.
-pub(super) fn of(workflow: &Workflow, entries: &[Entry]) -> Way {
-    let mut walk = Walk {
-        workflow,
-        way: Way::default(),
-        state: workflow.initial_state(),
-        collected: BTreeMap::new(),
+/// Returns the way of a job through its graph.
+pub(super) fn of(graph: WorkflowGraph, outcome: Option<&Outcome>) -> Way {
+    let taken = graph.edges.iter().filter(|edge| edge.taken > 0);
+    let output = match outcome {
+        Some(Outcome::Completed { value, .. }) => value.clone(),
+        Some(Outcome::Failed { .. } | Outcome::Canceled { .. }) | None => Value::Null,
     };
-    for decision in entries.iter().filter_map(Entry::decision) {
-        if let Decision::Note(Note::Advanced(advance)) = decision {
-            advance.moves.iter().for_each(|one| walk.take(one));
-        }
-    }
-    let Walk { mut way, state, .. } = walk;
-    let fields = state.into_iter().map(|(key, value)| (key.to_string(), value));
-    way.state = Value::Object(fields.collect::<Map<_, _>>());
-    way
-}
-
-struct Walk<'a> {
-    workflow: &'a Workflow,
-    way: Way,
-    state: BTreeMap<Key, Value>,
-    /// Values that items of maps contribute, by path.
-    collected: BTreeMap<Path, BTreeMap<Key, Value>>,
-}
-
-impl Walk<'_> {
-    fn take(&mut self, one: &Move) {
-        match one {
-            Move::Enter { visit, .. } => self.way.visits.push(visit.node.to_string()),
-            Move::Write { key, value } => self.write(key, value),
-            Move::Leave { visit, to, when, error } => {
-                let node = self.workflow.nodes.get(&visit.node);
-                let is_way_on = node.is_some_and(|node| {
-                    let is_last = node.next.is_empty() && *to == Target::End;
-                    is_last || node.next.iter().any(|route| route.to == *to && route.when.is_none())
-                });
-                let by = match (when, error) {
-                    (Some(when), _) => By::When(when.as_str().to_owned()),
-                    (None, Some(_)) => By::OnError,
-                    (None, None) if is_way_on => By::Otherwise,
-                    (None, None) => By::Timeout,
-                };
-                self.way.routes.insert(Route { from: visit.node.clone(), to: to.to_string(), by });
-            }
-            Move::Arrive { path, error: None, collected } => {
-                self.collected.insert(path.clone(), collected.clone());
-            }
-            Move::Join { visit, failed: false } => {
-                // The paths of a split are in the order of their numbers.
-                let all = std::mem::take(&mut self.collected);
-                let (own, rest) = all.into_iter().partition(|(path, _)| path.is_of(visit));
-                self.collected = rest;
-                let own: BTreeMap<Path, BTreeMap<Key, Value>> = own;
-                let values = own.values().flatten();
-                values.for_each(|(key, value)| self.write(key, value));
-            }
-            Move::End { end: WorkflowEnd::Completed { output } } => {
-                self.way.output = output.clone();
-            }
-            Move::Receive { .. }
-            | Move::Split { .. }
-            | Move::Arrive { error: Some(_), .. }
-            | Move::Join { failed: true, .. }
-            | Move::End { end: WorkflowEnd::Failed { .. } } => {}
-        }
-    }
-
-    fn write(&mut self, key: &Key, value: &Value) {
-        let slot = self.workflow.state.get(key);
-        let reduced = slot.map(|slot| apply(slot.reduce, self.state.get(key), value.clone()));
-        // The machine records only writes that their reducer takes.
-        if let Some(Ok(value)) = reduced {
-            self.state.insert(key.clone(), value);
-        }
+    Way {
+        visits: graph.visits.iter().map(|visit| visit.visit.node.to_string()).collect(),
+        routes: taken.filter_map(|edge| Route::of(&edge.edge)).collect(),
+        state: graph.state,
+        output,
     }
 }

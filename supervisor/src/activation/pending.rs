@@ -6,7 +6,7 @@ use proto::{
     id::{Seq, TimerName},
 };
 
-use super::{Effect, Outcome, fold::CachedFold};
+use super::{Compared, Effect, Outcome, fold::CachedFold};
 
 /// A decision that is not stored yet.
 #[cfg_attr(test, derive(Debug, Clone))]
@@ -67,10 +67,10 @@ impl Pending {
 
     pub(super) fn advance(mut self: Box<Self>, fold: &mut CachedFold, outcome: Outcome) -> Advance {
         match outcome {
-            Outcome::Compared(refused) if !self.compared => {
+            Outcome::Compared(Compared { refused, untrusted }) if !self.compared => {
                 self.compared = true;
-                if let (Decision::Call(call), Some(refused)) = (&mut self.next.decision, refused) {
-                    call.refused = Some(refused);
+                if let Decision::Call(call) = &mut self.next.decision {
+                    (call.refused, call.untrusted) = (refused, call.untrusted || untrusted);
                 }
             }
             Outcome::Done if self.compared && self.armed < self.next.arm.len() => self.armed += 1,

@@ -54,9 +54,9 @@ impl Tool for ReadFile {
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
         let args: Args = read(args)?;
         let (range, at) = (args.range(), args.path.clone());
-        let content = on_workspace(&self.0, &context, move |workspace, _| match range {
+        let content = on_workspace(&self.0, &context, move |workspace, canceled| match range {
             None => workspace.read(&at),
-            Some(lines) => workspace.read_lines(&at, lines),
+            Some(lines) => workspace.read_lines(&at, lines, canceled),
         });
         let path = args.path;
         match content.await? {

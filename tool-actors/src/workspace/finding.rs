@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    FileError, Workspace,
+    FileError, Workspace, path,
     tree::{Listed, ListedKind, Listing, Next},
 };
 
@@ -19,7 +19,11 @@ const MATCHED_BYTES_MAX: usize = 128 * 1024;
 /// Largest number of bytes that a search reads.
 const SEARCHED_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Largest size of a compiled pattern, in bytes.
-const PATTERN_BYTES_MAX: usize = 1024 * 1024;
+const PATTERN_BYTES_MAX: usize = 256 * 1024;
+/// Number of lines after which a search looks whether it was cancelled.
+const LINES_BETWEEN_LOOKS: usize = 256;
+/// Largest line that a search looks at, in bytes.
+const LINE_BYTES_MAX: usize = 64 * 1024;
 /// Length to which a line is cut, in characters.
 const LINE_CHARS: usize = 400;
 /// Bytes at the beginning of a file in which a NUL says that the file is no text.
@@ -106,6 +110,7 @@ impl Workspace {
         canceled: &CancellationToken,
     ) -> Result<Listing, FileError> {
         let (paths, mut found) = (Paths::new(pattern)?, Listing::default());
+        let directory = &path::directory(directory)?.join("/");
         let is_whole = self.walk(directory, canceled, |listed| match listed.kind {
             _ if is_hidden(&listed.path) => Next::Skip,
             ListedKind::File if paths.has(below(directory, &listed.path)) => {
@@ -140,13 +145,14 @@ impl Workspace {
                 why: error.to_string().lines().last().unwrap_or_default().to_owned(),
             })?;
         let paths = files.as_deref().map(Paths::new).transpose()?;
+        let directory = &path::directory(directory)?.join("/");
         let mut searching = Searching { found: Found::default(), read: 0, bytes: 0 };
         let is_whole = self.walk(directory, canceled, |listed| {
             let is_wanted =
                 || paths.as_ref().is_none_or(|paths| paths.has(below(directory, &listed.path)));
             match listed.kind {
                 _ if is_hidden(&listed.path) => Next::Skip,
-                ListedKind::File if is_wanted() => searching.file(self, listed, &line),
+                ListedKind::File if is_wanted() => searching.file(self, listed, &line, canceled),
                 ListedKind::File | ListedKind::Directory | ListedKind::Link | ListedKind::Other => {
                     Next::Enter
                 }
@@ -167,7 +173,13 @@ struct Searching {
 }
 
 impl Searching {
-    fn file(&mut self, workspace: &Workspace, listed: &Listed, line: &Regex) -> Next {
+    fn file(
+        &mut self,
+        workspace: &Workspace,
+        listed: &Listed,
+        line: &Regex,
+        canceled: &CancellationToken,
+    ) -> Next {
         let size = listed.bytes.unwrap_or_default();
         if size > workspace.all.limits.file_bytes_max {
             self.found.truncated = true;
@@ -192,6 +204,13 @@ impl Searching {
         self.found.files += 1;
         let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         for (n, text) in text.split(|byte| *byte == b'\n').enumerate() {
+            if n % LINES_BETWEEN_LOOKS == 0 && canceled.is_cancelled() {
+                return Next::Enter;
+            }
+            if text.len() > LINE_BYTES_MAX {
+                self.found.truncated = true;
+                continue;
+            }
             if !line.is_match(text) {
                 continue;
             }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use rustix::fs::OFlags;
+use tokio_util::sync::CancellationToken;
 
 use super::{FileError, Workspace, error::Text, plain_file};
 
@@ -35,15 +36,31 @@ impl Workspace {
     /// that the file goes on after them.
     ///
     /// # Errors
-    /// If the file is missing or not regular, or its path leaves the workspace.
-    pub fn read_lines(&self, path: &str, lines: Lines) -> Result<Content, FileError> {
+    /// If the file is missing or not regular, its path leaves the workspace, or the operation was
+    /// cancelled.
+    pub fn read_lines(
+        &self,
+        path: &str,
+        lines: Lines,
+        canceled: &CancellationToken,
+    ) -> Result<Content, FileError> {
         let (file, size) = self.regular(path)?;
         let failed = |error: std::io::Error| FileError::io(path, &error);
         let mut file = BufReader::new(file);
-        for _ in 1..lines.from.get() {
-            if file.skip_until(b'\n').map_err(failed)? == 0 {
+        let mut to_pass = lines.from.get() - 1;
+        while to_pass > 0 {
+            if canceled.is_cancelled() {
+                return Err(FileError::Canceled);
+            }
+            // A piece at a time: a line may have any length.
+            let piece = file.fill_buf().map_err(failed)?;
+            let end = piece.iter().position(|byte| *byte == b'\n');
+            let passed = end.map_or(piece.len(), |end| end + 1);
+            if passed == 0 {
                 break;
             }
+            file.consume(passed);
+            to_pass -= usize::from(end.is_some());
         }
         let (mut bytes, max) = (Vec::new(), self.all.limits.read_bytes_max);
         for _ in 0..lines.count {

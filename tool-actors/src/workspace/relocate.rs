@@ -99,8 +99,11 @@ impl Workspace {
             }
         }
         let from = self.present_place(path, &from)?;
-        let to = to.map(|(path, names)| self.new_place(path, &names)).transpose()?;
         let file = from.as_ref().map(Place::file).transpose()?.flatten();
+        if file.is_none() && begun.is_none() {
+            return Err(self.no_own_file(path));
+        }
+        let to = to.map(|(path, names)| self.new_place(path, &names)).transpose()?;
         let taken = to.as_ref().map(Place::file).transpose()?.flatten();
         let unknown = || FileError::Unknown(path.clone());
         let (entry, from) = match (begun, file, from) {

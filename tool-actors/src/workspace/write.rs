@@ -65,7 +65,11 @@ impl Write {
     }
 
     /// Returns the content after the change, and the number of replacements of an edit.
-    fn applied(&self, before: Option<&Present>) -> Result<(Vec<u8>, Option<usize>), FileError> {
+    fn applied(
+        &self,
+        before: Option<&Present>,
+        max: u64,
+    ) -> Result<(Vec<u8>, Option<usize>), FileError> {
         match &self.change {
             Change::Replace(content) => Ok((content.clone().into_bytes(), None)),
             Change::Append(content) => {
@@ -75,7 +79,7 @@ impl Write {
             }
             Change::Edit(edit) => {
                 let before = before.ok_or_else(|| FileError::Missing(self.path.clone()))?;
-                let (text, times) = edit.applied(&self.path, &before.bytes)?;
+                let (text, times) = edit.applied(&self.path, &before.bytes, max)?;
                 Ok((text.into_bytes(), Some(times)))
             }
         }
@@ -83,14 +87,21 @@ impl Write {
 }
 
 impl Edit {
-    fn applied(&self, path: &str, before: &[u8]) -> Result<(String, usize), FileError> {
+    fn applied(&self, path: &str, before: &[u8], max: u64) -> Result<(String, usize), FileError> {
         let text = str::from_utf8(before).map_err(|_| FileError::Binary(path.to_owned()))?;
         match text.matches(&self.old).count() {
             0 => Err(FileError::NoMatch(path.to_owned())),
             times if times > 1 && !self.all => {
                 Err(FileError::Ambiguous { path: path.to_owned(), times })
             }
-            times => Ok((text.replace(&self.old, &self.new), times)),
+            times => {
+                let left = text.len() - times * self.old.len();
+                let bytes = times.saturating_mul(self.new.len()).saturating_add(left);
+                if bytes as u64 > max {
+                    return Err(FileError::TooLarge { path: path.to_owned(), max });
+                }
+                Ok((text.replace(&self.old, &self.new), times))
+            }
         }
     }
 }
@@ -135,6 +146,10 @@ impl Workspace {
                 return Ok(entry.result.clone());
             }
         }
+        if matches!(write.change, Change::Edit(_)) {
+            // An edit makes no file, so it makes no directory either.
+            self.open(&write.path, OFlags::RDONLY | OFlags::NONBLOCK)?;
+        }
         let (name, parents) = names.split_last().expect("a writable path has a name");
         let parent = self.make_dirs(parents)?;
         let present = self.present(&parent, name, &write.path)?;
@@ -155,7 +170,7 @@ impl Workspace {
             journal.forget(&write.key);
             return Err(FileError::Canceled);
         }
-        let (bytes, _) = write.applied(before)?;
+        let (bytes, _) = write.applied(before, self.all.limits.file_bytes_max)?;
         let mode = before.map(|before| before.mode);
         if let Err(error) = journal.replace(&parent, name, &write.path, &bytes, mode) {
             journal.forget(&write.key);
@@ -171,7 +186,7 @@ impl Workspace {
         present: Option<&Present>,
         before: Option<&Present>,
     ) -> Result<Entry, FileError> {
-        let (bytes, replaced) = write.applied(before)?;
+        let (bytes, replaced) = write.applied(before, self.all.limits.file_bytes_max)?;
         let (size, max) = (bytes.len() as u64, self.all.limits.file_bytes_max);
         if size > max {
             return Err(FileError::TooLarge { path: write.path.clone(), max });

@@ -70,6 +70,16 @@ const AT_LEAST: &[&str] = &[
     "talk-second",
     "window",
     "zh-tasks",
+    "workflow-loop",
+    "workflow-parallel",
+    "workflow-join-fails",
+    "workflow-map",
+    "workflow-human",
+    "workflow-wait",
+    "workflow-agent",
+    "workflow-family",
+    "workflow-event",
+    "workflow-error",
 ];
 
 #[test]

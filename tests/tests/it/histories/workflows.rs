@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use proto::{
     agent::Agent,
     door::{Submit, SubmitWorkflow},
+    point::Order,
+    view::JobView,
+    workflow::EventName,
 };
 use serde_json::json;
 
@@ -38,6 +41,15 @@ impl Flow {
 }
 
 const FLOW: Flow = Flow { name: "", source: "", input: "{}", agent: NOTHING, acts: &[] };
+
+fn payment(sum: u32) -> Order {
+    Order::Event { name: EventName::new("payment").unwrap(), data: json!({ "sum": sum }) }
+}
+
+/// Returns whether the job has begun its first node.
+fn begun(view: &JobView) -> bool {
+    view.graph.as_ref().is_some_and(|graph| !graph.current.is_empty())
+}
 
 pub(super) const FLOWS: &[Flow] = &[
     // model, branch, set and end; a loop with a bound.
@@ -85,13 +97,13 @@ nodes:
         name: "workflow-join-fails",
         source: r#"
 workflow: join-fails
-state: {one: {schema: {}}}
+state: {one: {schema: {}}, two: {schema: {}}}
 start: both
 nodes:
   both: {type: parallel, branches: {first: one, second: two}, join: all, on_error: sorry, next: end}
   one: {type: tool, tool: sleep, args: {ms: 400}, next: late}
   late: {type: tool, tool: echo, args: {value: 1}, write: {one: "{{ result }}"}}
-  two: {type: set, write: {one: "{{ state.one.absent }}"}}
+  two: {type: set, write: {two: "{{ state.one.absent }}"}}
   sorry: {type: end, fail: "one of two failed"}
 "#,
         ..FLOW
@@ -123,19 +135,6 @@ nodes:
   send: {type: plan_check, ask: "Send to {{ state.name }}?", write: {sent: "{{ answer.approved }}"}, next: end}
 "#,
         acts: &[Act::Answer("Ann"), Act::Reject],
-        ..FLOW
-    },
-    // A question whose deadline passes.
-    Flow {
-        name: "workflow-expires",
-        source: r#"
-workflow: expires
-state: {name: {schema: {type: string}, initial: nobody}}
-start: ask
-nodes:
-  ask: {type: human, ask: "Whose name?", deadline: {after: 700ms, then: late}, write: {name: "{{ answer.text }}"}}
-  late: {type: set, write: {name: late}}
-"#,
         ..FLOW
     },
     // wait.
@@ -179,6 +178,19 @@ nodes:
         },
         ..FLOW
     },
+    // event, whose report fits.
+    Flow {
+        name: "workflow-event",
+        source: r#"
+workflow: event
+state: {sum: {schema: {}}}
+start: paid
+nodes:
+  paid: {type: event, event: payment, match: "event.data.sum > 1", timeout: {after: 1h, then: end}, write: {sum: "{{ event.data.sum }}"}, next: end}
+"#,
+        acts: &[Act::Order(|| payment(7), begun)],
+        ..FLOW
+    },
     // A tool that is refused for good, and the way on from it.
     Flow {
         name: "workflow-error",
@@ -187,7 +199,7 @@ workflow: error
 state: {way: {schema: {type: array}, reduce: append, initial: []}}
 start: done
 nodes:
-  done: {type: tool, tool: complete_task, args: {id: none}, on_error: other, write: {way: done}}
+  done: {type: tool, tool: complete_task, args: {id: 999}, retry: {max_attempts: 1}, on_error: other, write: {way: done}}
   other: {type: set, write: {way: other}, next: over}
   over: {type: end, fail: "went {{ state.way | join(', ') }}"}
 "#,

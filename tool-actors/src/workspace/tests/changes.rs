@@ -55,13 +55,23 @@ fn an_edit_replaces_exactly_what_it_names(
 }
 
 #[test]
+fn an_edit_that_would_make_a_file_too_large_is_refused_before_it_is_made() {
+    let place = Place::new();
+    fs::write(place.root().join("f"), "a".repeat(1 << 20)).unwrap();
+    let refused = place.change("f", edit("a", &"b".repeat(1 << 20), true), "key").unwrap_err();
+    let max = Limits::default().file_bytes_max;
+    assert_eq!(refused, FileError::TooLarge { path: "f".into(), max });
+}
+
+#[test]
 fn only_text_is_edited_and_no_edit_makes_a_file() {
     let place = Place::new();
     fs::write(place.root().join("binary"), [0xff, b'a']).unwrap();
     let refused = |path| place.change(path, edit("a", "b", false), path).unwrap_err();
     assert_eq!(refused("binary"), FileError::Binary("binary".into()));
     assert_eq!(refused("missing"), FileError::Missing("missing".into()));
-    assert!(!place.root().join("missing").exists());
+    assert_eq!(refused("a/b/missing"), FileError::Missing("a/b/missing".into()));
+    assert!(!place.root().join("missing").exists() && !place.root().join("a").exists());
 }
 
 #[test]

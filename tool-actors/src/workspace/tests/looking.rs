@@ -85,6 +85,7 @@ fn a_job_without_files_of_its_own_sees_those_for_all(#[case] path: &str) {
 #[case::of_any_depth("src/**/*.rs", "", &["src/all.rs", "src/deep/lib.rs", "src/main.rs"])]
 #[case::below_a_directory("**/*.rs", "src/deep", &["src/deep/lib.rs"])]
 #[case::relative_to_it("deep/*", "src", &["src/deep/lib.rs"])]
+#[case::however_it_is_written("deep/*", "./src//", &["src/deep/lib.rs"])]
 #[case::of_choices("*.{md,txt}", "", &["plain.txt", "shared.md", "src/readme.md"])]
 #[case::of_nothing("*.py", "", &[])]
 fn files_are_found_by_path(#[case] pattern: &str, #[case] at: &str, #[case] expected: &[&str]) {
@@ -207,7 +208,7 @@ fn lines_of_a_file_are_read(
     let place = Place::new();
     fs::write(place.root().join("f"), "one\ntwo\nthree").unwrap();
     let lines = Lines { from: NonZeroUsize::new(from).unwrap(), count };
-    let content = place.workspace.read_lines("f", lines).unwrap();
+    let content = place.workspace.read_lines("f", lines, &never()).unwrap();
     assert_eq!(String::from_utf8(content.bytes).unwrap(), expected);
     assert_eq!((content.truncated, content.size), (truncated, 13));
 }
@@ -217,6 +218,6 @@ fn lines_are_read_behind_the_largest_read() {
     let place = Place::with(Limits { read_bytes_max: 8, ..Limits::default() });
     fs::write(place.root().join("f"), "0123456789\nabcdefghijk\n").unwrap();
     let lines = Lines { from: NonZeroUsize::new(2).unwrap(), count: 5 };
-    let content = place.workspace.read_lines("f", lines).unwrap();
+    let content = place.workspace.read_lines("f", lines, &never()).unwrap();
     assert_eq!((content.bytes.as_slice(), content.truncated), (&b"abcdefgh"[..], true));
 }
