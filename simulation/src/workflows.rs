@@ -62,10 +62,14 @@ fn fit(chance: &Chance, id: &str, node: &mut Value) {
             let seconds = chance.number(5..=120);
             node["deadline"]["after"] = json!(format!("{seconds}s"));
         }
-        // Nothing reports an event in a world, so the time for it is always up.
+        // Nothing reports an event in a world, so a pause takes the place of the wait for one.
         Some("event") => {
-            let seconds = chance.number(5..=120);
-            node["timeout"]["after"] = json!(format!("{seconds}s"));
+            let seconds = chance.number(1..=60);
+            if let Some(fields) = node.as_object_mut() {
+                ["event", "match", "timeout"].iter().for_each(|field| drop(fields.remove(*field)));
+            }
+            node["type"] = json!("wait");
+            node["for"] = json!(format!("{seconds}s"));
         }
         Some(_) | None => {}
     }

@@ -240,6 +240,7 @@ export default {
   act_resume: 'Resume',
   act_retry: 'Retry',
   act_recover: 'Retry from the failure',
+  act_event: 'Report an event',
   act_steer: 'Instruct',
   act_snapshot: 'Name this point',
   act_fork: 'Fork',

@@ -240,6 +240,7 @@ export default {
   act_resume: '继续',
   act_retry: '重试',
   act_recover: '从失败处重试',
+  act_event: '报告事件',
   act_steer: '指示',
   act_snapshot: '命名此处',
   act_fork: '分叉',

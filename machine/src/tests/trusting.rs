@@ -219,8 +219,8 @@ fn a_sub_agent_has_the_mark_and_the_rules_of_the_job_that_delegates() {
     });
     let child = spawn.unwrap().agent.approval;
     assert_eq!(child.marked, Some(name("http_get")));
-    assert_eq!(child.rules.len(), 1);
-    assert!(child.untrusted.is_some());
+    assert_eq!((child.rules.len(), child.inherited.len()), (0, 1));
+    assert!(child.inherited[0].untrusted.is_some());
     // The child refuses what the parent refuses, from its first turn.
     let submitted = submitted(&serde_json::to_value(child).unwrap());
     let mut child = Obedient::new(submitted, call("write_file", json!({"path": "x"})));

@@ -157,7 +157,7 @@ function value(title, content) {
   if (content === undefined || content === null) return nothing;
   const fields = typeof content === 'object' && !Array.isArray(content) ? Object.entries(content) : [];
   const text = fields.length === 1 && typeof fields[0][1] === 'string' ? fields[0][1] : json(content);
-  return html`<div class="line"><h4 class="grow">${title}</h4>${copyButton(text)}</div><pre class="block" tabindex="0">${plain(text)}</pre>`;
+  return html`<div class="line"><h3 class="grow">${title}</h3>${copyButton(text)}</div><pre class="block" tabindex="0">${plain(text)}</pre>`;
 }
 
 /** A place in words. @param {string} place */

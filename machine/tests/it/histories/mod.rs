@@ -73,13 +73,10 @@ const AT_LEAST: &[&str] = &[
     "workflow-loop",
     "workflow-parallel",
     "workflow-join-fails",
-    "workflow-map",
     "workflow-human",
     "workflow-wait",
     "workflow-agent",
-    "workflow-family",
     "workflow-event",
-    "workflow-error",
 ];
 
 #[test]

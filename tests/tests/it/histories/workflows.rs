@@ -108,21 +108,6 @@ nodes:
 "#,
         ..FLOW
     },
-    // map; items two at a time, collected in their order.
-    Flow {
-        name: "workflow-map",
-        source: r#"
-workflow: map
-input: {type: object, required: [rows], properties: {rows: {type: array}}}
-state: {seen: {schema: {type: array}, reduce: append, initial: []}}
-start: each
-nodes:
-  each: {type: map, over: input.rows, as: row, max_parallel: 2, do: look, collect: {seen: "{{ index }}={{ row }}"}, next: end}
-  look: {type: tool, tool: echo, args: {value: "{{ row }}"}}
-"#,
-        input: r#"{"rows": ["x", "y", "z"]}"#,
-        ..FLOW
-    },
     // human with a form, and an approval.
     Flow {
         name: "workflow-human",
@@ -162,22 +147,6 @@ nodes:
 "#,
         ..FLOW
     },
-    // agent in a job of its own.
-    Flow {
-        name: "workflow-family",
-        source: r#"
-workflow: family
-state: {answer: {schema: {}}}
-start: work
-nodes:
-  work: {type: agent, agent: direct, task: "flow task", write: {answer: "{{ result }}"}}
-"#,
-        agent: |agent| {
-            agent.confirm = false;
-            agent.agents = serde_json::from_value(json!(["direct"])).unwrap();
-        },
-        ..FLOW
-    },
     // event, whose report fits.
     Flow {
         name: "workflow-event",
@@ -189,20 +158,6 @@ nodes:
   paid: {type: event, event: payment, match: "event.data.sum > 1", timeout: {after: 1h, then: end}, write: {sum: "{{ event.data.sum }}"}, next: end}
 "#,
         acts: &[Act::Order(|| payment(7), begun)],
-        ..FLOW
-    },
-    // A tool that is refused for good, and the way on from it.
-    Flow {
-        name: "workflow-error",
-        source: r#"
-workflow: error
-state: {way: {schema: {type: array}, reduce: append, initial: []}}
-start: done
-nodes:
-  done: {type: tool, tool: complete_task, args: {id: 999}, retry: {max_attempts: 1}, on_error: other, write: {way: done}}
-  other: {type: set, write: {way: other}, next: over}
-  over: {type: end, fail: "went {{ state.way | join(', ') }}"}
-"#,
         ..FLOW
     },
 ];
