@@ -62,7 +62,6 @@ mod text;
 pub mod timeline;
 pub mod transcript;
 mod transitions;
-mod trust;
 mod turn;
 mod unreadable;
 mod view;
@@ -76,7 +75,6 @@ pub use self::{
     decide::{Arm, Next},
     effects::{Effects, Repeated},
     failure::before_failure,
-    graph::EventRefusal,
     outbox::Tell,
     questions::QuestionStatus,
     replay::{Replay, replay, rollback_target},

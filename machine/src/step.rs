@@ -13,7 +13,6 @@ use proto::{
     observe::Observe,
     outline::Item,
     plan::Step,
-    spent::Spent,
     step::StepState,
     view::CallView,
 };
@@ -53,8 +52,6 @@ pub(super) struct StepRun {
     pub(super) attachments: Vec<String>,
     pub(super) attempted: u32,
     pub(super) turns: u32,
-    /// Cost of its model turns and tool calls. The cost of a child job is its own.
-    pub(super) spent: Spent,
     /// Calls of finished turns.
     pub(super) calls: Vec<CallView>,
     /// The loop guard's record of the run; `None` until its first turn is over.
@@ -95,7 +92,7 @@ pub(super) enum Exec {
     Rerun(Attempts),
     /// The step is one question to a person.
     Asked(Box<Inquiry>),
-    /// The step is a pause, or a wait for an event.
+    /// The step is a pause.
     Sleep(Sleep),
     /// The step has ended.
     Ended,
@@ -116,7 +113,6 @@ impl StepRun {
             attachments: Vec::new(),
             attempted: 0,
             turns: 0,
-            spent: Spent::default(),
             calls: Vec::new(),
             watch: None,
             notices: Vec::new(),
@@ -200,7 +196,7 @@ impl StepRun {
         let next = match &self.exec {
             Exec::NotBegun | Exec::Ended => return,
             Exec::Asked(inquiry) if inquiry.ask.is_some() => StepState::Waiting,
-            Exec::Sleep(sleep) if sleep.is_waiting() => StepState::Waiting,
+            Exec::Sleep(sleep) if sleep.timer.is_some() => StepState::Waiting,
             Exec::Tool(call) if call.is_waiting() => StepState::Waiting,
             Exec::Acting(acting) if acting.is_waiting() => StepState::Waiting,
             Exec::Rerun(attempts) if attempts.timer().is_some() => StepState::Waiting,
@@ -353,8 +349,7 @@ impl StepRun {
     pub(super) fn attach(&mut self, work: &WorkId, id: &AskId) -> Option<bool> {
         let approved = self.call_mut(|call| names::approval(&call.work) == *work);
         if let Some((call, _)) = approved {
-            // A rule of the agent may ask about a call that needs no approval by itself.
-            let wanted = matches!(call.agreement, Agreement::Wanted | Agreement::NotNeeded);
+            let wanted = call.agreement == Agreement::Wanted;
             call.agreement = Agreement::Asked(id.clone());
             return wanted.then_some(false);
         }

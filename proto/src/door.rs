@@ -7,7 +7,6 @@ mod agents;
 mod batch;
 mod files;
 mod filter;
-mod graph;
 mod inbox;
 mod installation;
 mod jobs;
@@ -33,7 +32,6 @@ pub use self::{
     batch::{Batch, BatchOutcome, BatchSignal, Batched},
     files::{Data, Download, Downloaded, FileSource, SubmitFile, Upload, Uploaded},
     filter::{Filter, InvalidSearchText, SearchText},
-    graph::GetGraph,
     inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
     installation::{About, Crew, GetAbout, GetCrew, PoolQueue},
     jobs::{Count, Counted, List, Listed},
@@ -56,7 +54,6 @@ use crate::{
     refusal::Warnings,
     tool::ToolSpec,
     view::JobView,
-    workflow::WorkflowName,
 };
 
 /// The request to submit a job.
@@ -124,9 +121,6 @@ pub struct SubmitWorkflow {
     /// Input: a JSON object that fits the workflow's schema; empty when absent.
     #[serde(default = "empty")]
     pub input: Value,
-    /// Files of the workflows that nodes run as child jobs, by name; each is at most 256 KiB.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub workflows: BTreeMap<WorkflowName, String>,
 }
 
 /// A tool call that a user requests by name.

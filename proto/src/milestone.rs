@@ -47,8 +47,7 @@ const fn may_reopen(signal: &Signal) -> bool {
         | Signal::Pause
         | Signal::Resume
         | Signal::Steer { .. }
-        | Signal::Snapshot { .. }
-        | Signal::Event { .. } => false,
+        | Signal::Snapshot { .. } => false,
     }
 }
 

@@ -36,7 +36,6 @@ mod tests;
 mod tools;
 mod verdict;
 mod wire;
-mod workflows;
 mod workload;
 mod world;
 

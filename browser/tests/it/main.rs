@@ -4,7 +4,6 @@
 
 mod access;
 mod costs;
-mod flow;
 mod flows;
 mod hostile;
 mod job;

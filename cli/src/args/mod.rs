@@ -41,10 +41,7 @@ pub(crate) use self::{
     inbox::{
         Answering, ApproveArgs, InboxCommand, InboxListArgs, LinkArgs, QuestionArg, RejectArgs,
     },
-    jobs::{
-        EventArgs, FilesArgs, JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SpansArgs,
-        SteerArgs,
-    },
+    jobs::{FilesArgs, JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SpansArgs, SteerArgs},
     mcp::{McpCommand, TrustArgs},
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
     positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
@@ -61,10 +58,7 @@ pub(crate) use self::{
     watch::WatchArgs,
     webhooks::{HookArg, WebhooksCommand},
     worker::{CheckWorkerArgs, WorkerCommand},
-    workflow::{
-        CheckWorkflowArgs, GraphArgs, GraphFormat, ImportArgs, ImportFrom, SimulateArgs,
-        WorkflowCommand, WorkflowFile,
-    },
+    workflow::{CheckWorkflowArgs, GraphArgs, GraphFormat, WorkflowCommand, WorkflowFile},
 };
 use crate::{
     contexts::{ContextName, InUse},

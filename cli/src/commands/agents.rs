@@ -15,7 +15,6 @@ use proto::{
 };
 use serde::{Serialize, Serializer};
 
-pub(super) use self::test::chosen;
 use super::jobs::caller;
 use crate::{
     agents::{self, AgentsError},

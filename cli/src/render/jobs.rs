@@ -122,7 +122,6 @@ fn held(job: &JobSummary) -> Piece {
         | Reason::Outage { .. }
         | Reason::Retry { .. }
         | Reason::Pausing { .. }
-        | Reason::Event { .. }
         | Reason::Child { .. }
         | Reason::Queued { .. }
         | Reason::Sent { .. }

@@ -106,8 +106,7 @@ impl Change {
             | Happened::Plan(_)
             | Happened::Step(_)
             | Happened::Notice(_)
-            | Happened::Turn(_)
-            | Happened::Node(_) => None,
+            | Happened::Turn(_) => None,
         }
     }
 }

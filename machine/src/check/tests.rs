@@ -95,7 +95,6 @@ fn answer(decision: &Decision) -> Option<Fact> {
                 effect: Effect::Pure,
                 approval: Approval::Never,
                 destructive: false,
-                untrusted: false,
                 version: "1".into(),
             },
         },

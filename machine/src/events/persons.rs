@@ -73,9 +73,7 @@ fn signal(signaled: &Signaled) -> InteractionEvent {
         Signal::Steer { text } => return InteractionEvent::Told { text: text.clone(), reason, by },
         Signal::RollBack { to, .. } => Some(Point::Seq(*to)),
         Signal::Snapshot { name, at: _ } => Some(Point::Name(name.clone())),
-        Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry | Signal::Event { .. } => {
-            None
-        }
+        Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry => None,
     };
     let signal = signaled.signal.word().to_owned();
     InteractionEvent::Signaled { signal, to, reason, by }

@@ -77,7 +77,6 @@ impl ChildInstruction {
             Signal::Retry
             | Signal::Steer { .. }
             | Signal::Snapshot { .. }
-            | Signal::Event { .. }
             | Signal::RollBack { .. } => None,
         }
     }

@@ -3,7 +3,6 @@
 mod back;
 mod bounds;
 mod ends;
-mod sub_workflows;
 
 use std::collections::BTreeMap;
 
@@ -162,7 +161,9 @@ impl Kin {
                 return;
             }
             for tell in tells {
-                (0..self.times).for_each(|_| self.hear(tell.clone()));
+                for _ in 0..self.times {
+                    self.hear(tell.clone());
+                }
             }
         }
         panic!("the family never rests");

@@ -18,7 +18,7 @@ mod summary;
 mod tool;
 
 pub use self::{
-    approving::{After, Approving, CallRule, Consequence, Inherited, Narrowing, UntrustedPolicy},
+    approving::Approving,
     ask::Asking,
     checked::InvalidAgent,
     hosts::Hosts,

@@ -167,7 +167,6 @@ impl Agent {
         self.ask.check()?;
         self.step.check()?;
         self.tool.check()?;
-        self.approval.check()?;
         self.check_presets()?;
         self.replan.check()?;
         for (axis, checked) in [

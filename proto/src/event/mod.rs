@@ -4,16 +4,12 @@
 //! and no decision depends on one.
 
 mod id;
-mod node;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::{
-    id::EventId,
-    node::{NodeEvent, NodePhase},
-};
+pub use self::id::EventId;
 use crate::{
     decision::Closed,
     id::{AskId, Attempt, JobId, StepId, ToolName, WorkId},
@@ -74,8 +70,6 @@ pub enum Happened {
     Notice(NoticeEvent),
     /// A model call began: a turn of a step, or a round of planning.
     Turn(TurnEvent),
-    /// A path of a workflow entered a node, ended a visit, or took a way on.
-    Node(NodeEvent),
 }
 
 impl Happened {

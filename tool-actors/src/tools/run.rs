@@ -66,7 +66,6 @@ impl Tool for Run {
             concurrency: settings.concurrency,
             approval: settings.approval,
             destructive: true,
-            untrusted: true,
             ..spec("run", About::Run, Effect::Once, &arguments)
         }
     }

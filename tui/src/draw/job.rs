@@ -170,7 +170,6 @@ fn messages(job: &JobScreen, room: usize) -> Vec<Line> {
         | Happened::Step(_)
         | Happened::Job(_)
         | Happened::Turn(_)
-        | Happened::Node(_)
         | Happened::Notice(_) => None,
     });
     let last: Vec<_> = messages.collect();

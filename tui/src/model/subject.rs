@@ -180,7 +180,6 @@ fn needs_operator(reason: &Reason) -> bool {
         Reason::Question { .. }
         | Reason::Retry { .. }
         | Reason::Pausing { .. }
-        | Reason::Event { .. }
         | Reason::Queued { .. }
         | Reason::Sent { .. }
         | Reason::Running { .. }

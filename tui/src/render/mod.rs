@@ -13,4 +13,3 @@ pub mod style;
 pub mod text;
 pub mod tree;
 mod words;
-pub mod workflow;

@@ -5,7 +5,7 @@ mod draw;
 mod interpret;
 
 pub use self::{
-    draw::{drawn, drawn_file, known},
+    draw::{drawn, known},
     interpret::{Ended, Failure, Ready, Run, Script, Visit, run},
 };
 

@@ -3,7 +3,6 @@
 
 mod agent;
 mod examples;
-mod interfaces;
 mod limits;
 
 use crate::{
