@@ -5,10 +5,10 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{About, Text, not_done, on_workspace, optional, path_schema, read, required, spec};
+use super::{About, Text, not_done, optional, path_schema, read, required, spec, write};
 use crate::{
     tool::{CallContext, Tool, ToolFault},
-    workspace::{Change, Edit, Workspaces, Write},
+    workspace::{Change, Edit, Workspaces},
 };
 
 /// The tool `edit_file` on the job's workspace.
@@ -41,11 +41,7 @@ impl Tool for EditFile {
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
         let Args { path, old, new, all } = read(args)?;
         let change = Change::Edit(Edit { old, new, all });
-        let write = Write { path, change, key: context.idempotency_key.clone() };
-        let written = on_workspace(&self.0, &context, move |workspace, canceled| {
-            workspace.write(&write, canceled)
-        });
-        match written.await? {
+        match write(&self.0, &context, path, change).await? {
             Err(error) => not_done(&error, context.language),
             Ok(written) => {
                 let times = written.replaced.unwrap_or_default();

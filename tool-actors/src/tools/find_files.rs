@@ -3,9 +3,11 @@
 use async_trait::async_trait;
 use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{About, Text, directory, not_done, on_workspace, pattern_schema, read, required, spec};
+use super::{
+    About, Text, directory, listed, not_done, on_workspace, pattern_schema, read, required, spec,
+};
 use crate::{
     tool::{CallContext, Tool, ToolFault},
     workspace::Workspaces,
@@ -38,9 +40,8 @@ impl Tool for FindFiles {
             Err(error) => not_done(&error, context.language),
             Ok(listing) => {
                 let count = listing.entries.len();
-                let data = json!({ "files": listing.entries, "truncated": listing.truncated });
-                Ok(ToolResult::ok(data)
-                    .with_message(Text::FilesFound { count: &count }.text(context.language)))
+                let message = Text::FilesFound { count: &count }.text(context.language);
+                Ok(listed(listing, message))
             }
         }
     }

@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{About, Text, directory, not_done, on_workspace, read, spec};
+use super::{About, Text, directory, listed, not_done, on_workspace, read, spec};
 use crate::{
     tool::{CallContext, Tool, ToolFault},
     workspace::Workspaces,
@@ -29,14 +29,13 @@ impl Tool for ListFiles {
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
         let Args { path } = read(args)?;
-        let listed = on_workspace(&self.0, &context, move |workspace, _| workspace.list(&path));
-        match listed.await? {
+        let found = on_workspace(&self.0, &context, move |workspace, _| workspace.list(&path));
+        match found.await? {
             Err(error) => not_done(&error, context.language),
             Ok(listing) => {
                 let count = listing.entries.len();
-                let data = json!({ "files": listing.entries, "truncated": listing.truncated });
-                Ok(ToolResult::ok(data)
-                    .with_message(Text::FilesListed { count: &count }.text(context.language)))
+                let message = Text::FilesListed { count: &count }.text(context.language);
+                Ok(listed(listing, message))
             }
         }
     }

@@ -46,7 +46,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     tasks::TaskError,
     tool::{CallContext, ToolFault},
-    workspace::{FileError, Workspace, Workspaces},
+    workspace::{Change, FileError, Listing, Workspace, Workspaces, Write, Written},
 };
 
 messages::texts!(tools);
@@ -120,6 +120,24 @@ async fn on_workspace<T: Send + 'static>(
     let _guard = canceled.clone().drop_guard();
     let workspace = workspaces.of(&owner);
     unblocked(move || work(&workspace, &canceled)).await
+}
+
+/// Changes a file of the workspace of the calling job, once per idempotency key.
+async fn write(
+    workspaces: &Workspaces,
+    context: &CallContext,
+    path: String,
+    change: Change,
+) -> Result<Result<Written, FileError>, ToolFault> {
+    let write = Write { path, change, key: context.idempotency_key.clone() };
+    on_workspace(workspaces, context, move |workspace, canceled| workspace.write(&write, canceled))
+        .await
+}
+
+/// Returns a list of files as the result of a tool.
+fn listed(listing: Listing, message: String) -> ToolResult {
+    let Listing { entries, truncated, .. } = listing;
+    ToolResult::ok(json!({ "files": entries, "truncated": truncated })).with_message(message)
 }
 
 /// The schema of the path of a file.

@@ -173,6 +173,7 @@ struct Searching {
 }
 
 impl Searching {
+    /// Searches a file.
     fn file(
         &mut self,
         workspace: &Workspace,
@@ -181,19 +182,15 @@ impl Searching {
         canceled: &CancellationToken,
     ) -> Next {
         let size = listed.bytes.unwrap_or_default();
-        if size > workspace.all.limits.file_bytes_max {
-            self.found.truncated = true;
-            return Next::Skip;
-        }
         if self.read.saturating_add(size) > SEARCHED_BYTES_MAX {
             self.found.truncated = true;
             return Next::End;
         }
-        let mut bytes = Vec::new();
-        // What cannot be read, as a file with two names, is no file of the workspace.
+        let max = workspace.all.limits.file_bytes_max;
+        // The tools do not read every file, for example one that has a second name.
         let Ok((file, _)) = workspace.regular(&listed.path) else { return Next::Skip };
-        let limit = workspace.all.limits.file_bytes_max;
-        if file.take(limit).read_to_end(&mut bytes).is_err() {
+        let mut bytes = Vec::new();
+        if size > max || file.take(max).read_to_end(&mut bytes).is_err() {
             self.found.truncated = true;
             return Next::Skip;
         }
@@ -209,23 +206,23 @@ impl Searching {
             }
             if text.len() > LINE_BYTES_MAX {
                 self.found.truncated = true;
-                continue;
-            }
-            if !line.is_match(text) {
-                continue;
-            }
-            let text: String = String::from_utf8_lossy(text)
-                .trim_end_matches('\r')
-                .chars()
-                .take(LINE_CHARS)
-                .collect();
-            self.bytes += listed.path.len() + text.len();
-            if self.found.matches.len() == MATCHES_MAX || self.bytes > MATCHED_BYTES_MAX {
-                self.found.truncated = true;
+            } else if line.is_match(text) && self.add(&listed.path, n + 1, text) == Next::End {
                 return Next::End;
             }
-            self.found.matches.push(Match { path: listed.path.clone(), line: n + 1, text });
         }
+        Next::Enter
+    }
+
+    /// Adds a line, and returns whether there is room for another one.
+    fn add(&mut self, path: &str, line: usize, text: &[u8]) -> Next {
+        let text = String::from_utf8_lossy(text);
+        let text: String = text.trim_end_matches('\r').chars().take(LINE_CHARS).collect();
+        self.bytes += path.len() + text.len();
+        if self.found.matches.len() == MATCHES_MAX || self.bytes > MATCHED_BYTES_MAX {
+            self.found.truncated = true;
+            return Next::End;
+        }
+        self.found.matches.push(Match { path: path.to_owned(), line, text });
         Next::Enter
     }
 }

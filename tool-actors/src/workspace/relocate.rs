@@ -79,9 +79,9 @@ impl Workspace {
     /// taken, or the operation was cancelled; then nothing was changed. [`FileError::KeyUsed`] if the
     /// key belongs to another request. [`FileError::Unknown`] if an earlier attempt was interrupted
     /// and its outcome cannot be determined.
-    pub fn relocate(
+    pub fn relocate<'r>(
         &self,
-        relocation: &Relocation,
+        relocation: &'r Relocation,
         canceled: &CancellationToken,
     ) -> Result<u64, FileError> {
         let Relocation { from: path, to: new, key } = relocation;
@@ -98,34 +98,32 @@ impl Workspace {
                 return Ok(entry.result.bytes);
             }
         }
-        let from = self.present_place(path, &from)?;
-        let file = from.as_ref().map(Place::file).transpose()?.flatten();
-        if file.is_none() && begun.is_none() {
-            return Err(self.no_own_file(path));
-        }
-        let to = to.map(|(path, names)| self.new_place(path, &names)).transpose()?;
-        let taken = to.as_ref().map(Place::file).transpose()?.flatten();
         let unknown = || FileError::Unknown(path.clone());
-        let (entry, from) = match (begun, file, from) {
-            (Some(entry), None, _) => {
-                let has_arrived = to.is_none() || taken.map(|file| file.text) == entry.before;
-                return match has_arrived {
-                    true => finish(&journal, key, entry).map(|done| done.bytes),
-                    false => Err(unknown()),
-                };
+        let place = |to: Option<(&'r str, Vec<&'r str>)>| {
+            to.map(|(path, names)| self.new_place(path, &names)).transpose()
+        };
+        let Some((from, file)) = self.present_file(path, &from)? else {
+            let Some(entry) = begun else { return Err(self.no_own_file(path)) };
+            let has_arrived = match place(to)? {
+                None => true,
+                Some(to) => to.file()?.map(|file| file.text) == entry.before,
+            };
+            if !has_arrived {
+                return Err(unknown());
             }
-            (None, None, _) => return Err(self.no_own_file(path)),
-            (Some(entry), Some(file), Some(from)) => {
-                let is_as_before = taken.is_none() && entry.before == Some(file.text);
-                (is_as_before.then_some(entry).ok_or_else(unknown)?, from)
-            }
-            (None, Some(file), Some(from)) => {
+            return finish(&journal, key, entry).map(|done| done.bytes);
+        };
+        let to = place(to)?;
+        let taken = to.as_ref().map(Place::file).transpose()?.flatten();
+        let entry = match begun {
+            Some(entry) if taken.is_none() && entry.before.as_ref() == Some(&file.text) => entry,
+            Some(_) => return Err(unknown()),
+            None => {
                 if let Some(to) = &to {
                     self.is_free(to.path, taken.as_ref())?;
                 }
-                (begin(&journal, relocation, &file)?, from)
+                begin(&journal, relocation, &file)?
             }
-            (_, Some(_), None) => return Err(unknown()),
         };
         if canceled.is_cancelled() {
             journal.forget(key);
@@ -142,12 +140,12 @@ impl Workspace {
         finish(&journal, key, entry).map(|done| done.bytes)
     }
 
-    /// Opens the directory of a file, if it exists.
-    fn present_place<'a>(
+    /// Opens the directory of a file, and looks at the file; `None` if one of them is missing.
+    fn present_file<'a>(
         &self,
         path: &'a str,
         names: &[&'a str],
-    ) -> Result<Option<Place<'a>>, FileError> {
+    ) -> Result<Option<(Place<'a>, Identity)>, FileError> {
         let (name, parents) = names.split_last().expect("a writable path has a name");
         let own = match self.own() {
             Err(FileError::Missing(_)) => return Ok(None),
@@ -156,7 +154,10 @@ impl Workspace {
         let parents = if parents.is_empty() { ".".to_owned() } else { parents.join("/") };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         match beneath(&own, &parents, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            Ok(dir) => Ok(Some(Place { dir, name, path })),
+            Ok(dir) => {
+                let place = Place { dir, name, path };
+                Ok(place.file()?.map(|file| (place, file)))
+            }
             Err(FileError::Missing(_)) => Ok(None),
             Err(error) => Err(error),
         }

@@ -166,7 +166,7 @@ impl Workspace {
                     is_whole = false;
                 }
                 (Next::Enter, ListedKind::Directory) => {
-                    // What was removed or replaced meanwhile has nothing to visit.
+                    // Another process may have removed the directory, or put a file in its place.
                     if let Some(level) = walked.level.enter(&name, &found, listed.path)
                         && let Ok(walked) = Walked::of(level)
                     {
