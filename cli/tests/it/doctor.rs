@@ -21,6 +21,8 @@ const CHANGING: &[(&str, &str)] = &[
     (r"nats-server \d+\.\d+\.\d+", "nats-server [version]"),
     (r"\d+ (records|条记录|KiB|MiB)", "[n] $1"),
     (r"\d+ %", "[n] %"),
+    // The number of tools that Callboard has grows with it.
+    (r"(ok tools: |已注册 )\d+", "${1}[n]"),
     // The machine decides how commands are confined, and whether.
     (r"(?m)^(\w+ shell:|. shell +) .*$(\n    docs/tools.*$)?", "[grade] shell"),
     // The result depends on other processes of this machine.
